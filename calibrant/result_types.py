@@ -11,7 +11,7 @@ from calibrant.dsl.blickets.rule import Rule
 from calibrant.dsl.causalab.mechanism import Mechanism
 from calibrant.dsl.logic.clause import Model as LogicModel
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.blickets.families import DetectorSpace
+from calibrant.solvers.blickets.exact import DetectorSpace
 from calibrant.solvers.causim.solution import WorkedSolution
 from calibrant.solvers.causim.space import WorldSpace
 from calibrant.solvers.logic.family import LogicFamily

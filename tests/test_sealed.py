@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from calibrant.dsl.blickets.episode import BlicketEpisode
-from calibrant.solvers.blickets.noise import NoiseSpace
-from calibrant.solvers.blickets.order import OrderSpace
-from calibrant.solvers.blickets.static import StaticSpace
-from calibrant.solvers.blickets.switch import SwitchSpace
-from calibrant.solvers.blickets.universal import UniversalSpace
+from calibrant.solvers.blickets.conditions import NoiseSpace, OrderSpace, SwitchSpace
+from calibrant.solvers.blickets.exact import UniversalSpace
+from calibrant.solvers.blickets.space import StaticSpace
 from calibrant.solvers.space import Space
 
 CHECKOUT = Path(__file__).resolve().parent.parent

@@ -10,7 +10,7 @@ from calibrant.dsl.blickets.episode import steps_with_state
 from calibrant.dsl.blickets.item import BlicketItem, Task
 from calibrant.dsl.blickets.score import grade
 from calibrant.dsl.episode import Step
-from calibrant.solvers.blickets.families import DetectorSpace, after_step, class_of
+from calibrant.solvers.blickets.exact import DetectorSpace, after_step, class_of
 
 
 @dataclass(frozen=True, slots=True)

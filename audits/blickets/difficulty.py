@@ -12,13 +12,10 @@ from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.item import BlicketItem, Mechanism, Sealed
 from calibrant.dsl.blickets.rule import Rule, set_of
 from calibrant.dsl.blickets.score import grade
-from calibrant.solvers.blickets.certificate import certifiable
-from calibrant.solvers.blickets.families import exact_learner
-from calibrant.solvers.blickets.learner import conclude_episode
-from calibrant.solvers.blickets.noise import NoiseSpace
-from calibrant.solvers.blickets.order import OrderSpace
-from calibrant.solvers.blickets.static import StaticSpace
-from calibrant.solvers.blickets.switch import SwitchSpace
+from calibrant.solvers.blickets.conditions import NoiseSpace, OrderSpace, SwitchSpace
+from calibrant.solvers.blickets.exact import exact_learner
+from calibrant.solvers.blickets.learner import certifiable, conclude_episode
+from calibrant.solvers.blickets.space import StaticSpace
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
 MAX_PERMUTED = 5  # objects: 120 assignments of roles are played, 720 for six

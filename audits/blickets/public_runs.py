@@ -12,7 +12,7 @@ from calibrant.audits.finding import ClaimStatus, Finding
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
 from calibrant.dsl.blickets.text_game import TextRun
 from calibrant.dsl.episode import Step
-from calibrant.solvers.blickets.static import StaticSpace
+from calibrant.solvers.blickets.space import StaticSpace
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,9 @@ from calibrant.dsl.blickets.item import Task
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
 from calibrant.dsl.blickets.rule import Rule
 from calibrant.dsl.episode import Step
-from calibrant.solvers.blickets.control import best_answer
-from calibrant.solvers.blickets.learner import DELTA, Revisable
-from calibrant.solvers.blickets.noise import NoiseSpace
-from calibrant.solvers.blickets.order import MAX_CONTROLLED, OrderSpace
-from calibrant.solvers.blickets.static import StaticSpace
+from calibrant.solvers.blickets.conditions import MAX_CONTROLLED, NoiseSpace, OrderSpace
+from calibrant.solvers.blickets.learner import DELTA, Revisable, best_answer
+from calibrant.solvers.blickets.space import StaticSpace
 
 
 class Beliefs:

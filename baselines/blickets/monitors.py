@@ -13,7 +13,7 @@ from calibrant.dsl.blickets.item import Task
 from calibrant.dsl.blickets.rule import all_rules
 from calibrant.dsl.episode import Step
 from calibrant.dsl.item import Message, Model
-from calibrant.solvers.blickets.static import activated_rules
+from calibrant.solvers.blickets.space import activated_rules
 
 HIGHEST = 10.0
 CONFIRMATIONS = 2  # readings that a rule has to have got right before its failure says that it changed

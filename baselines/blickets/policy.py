@@ -12,7 +12,7 @@ from calibrant.baselines.blickets.strategy import ExplorationStrategy, Revise, S
 from calibrant.dsl.blickets.item import Task
 from calibrant.dsl.blickets.rule import Form, Rule
 from calibrant.dsl.episode import Action, Step
-from calibrant.solvers.blickets.control import best_answer, greedy_move
+from calibrant.solvers.blickets.learner import best_answer, greedy_move
 
 
 class GridPolicy:

@@ -13,7 +13,7 @@ from calibrant.dsl.blickets.item import Task
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
 from calibrant.dsl.blickets.rule import Form, Rule, all_rules
 from calibrant.dsl.episode import Episode
-from calibrant.solvers.blickets.static import StaticSpace
+from calibrant.solvers.blickets.space import StaticSpace
 
 MOVES = 10  # of the rows that look around at random
 

@@ -20,16 +20,21 @@ from calibrant.dsl.blickets.item import Condition, SwitchBy, Task
 from calibrant.dsl.blickets.score import grade
 from calibrant.dsl.episode import Episode, Step
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.solvers.blickets.aware_learners import Seek, SwitchAware
 from calibrant.solvers.blickets.chains import ChainLearner, ChainSpace
-from calibrant.solvers.blickets.doubt import DoubtSpace
-from calibrant.solvers.blickets.families import MAX_CHOICES
-from calibrant.solvers.blickets.learner import DELTA, Greedy, Learner, Revisable, Static, learn, submit_answer
-from calibrant.solvers.blickets.noise import RELIABILITIES, NoiseSpace
-from calibrant.solvers.blickets.order import OrderSpace
-from calibrant.solvers.blickets.static import StaticSpace
-from calibrant.solvers.blickets.switch import MAX_SWITCH
-from calibrant.solvers.blickets.universal import UniversalSpace
+from calibrant.solvers.blickets.conditions import MAX_SWITCH, RELIABILITIES, DoubtSpace, NoiseSpace, OrderSpace
+from calibrant.solvers.blickets.exact import MAX_CHOICES, UniversalSpace
+from calibrant.solvers.blickets.learner import (
+    DELTA,
+    Greedy,
+    Learner,
+    Revisable,
+    Seek,
+    Static,
+    SwitchAware,
+    learn,
+    submit_answer,
+)
+from calibrant.solvers.blickets.space import StaticSpace
 
 
 class Agent(Protocol):

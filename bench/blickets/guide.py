@@ -19,7 +19,7 @@ from calibrant.dsl.blickets.rule import all_rules, rule_from_json
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import in_one_line, short_repr
 from calibrant.dsl.text import plural
-from calibrant.solvers.blickets.families import class_of
+from calibrant.solvers.blickets.exact import class_of
 
 MAX_GUESS_OBJECTS = 12  # rules are listed
 LAST_MOVES = 6

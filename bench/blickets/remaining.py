@@ -9,9 +9,9 @@ from calibrant.bench.blickets.guide import rule_text
 from calibrant.bench.report.people.remaining import Hypothesis, Remaining, first_entries
 from calibrant.dsl.blickets.item import BlicketItem, condition_of
 from calibrant.dsl.episode import Step
-from calibrant.solvers.blickets.families import DetectorSpace, class_of, space_after
-from calibrant.solvers.blickets.order import OrderSpace
-from calibrant.solvers.blickets.static import OneRule
+from calibrant.solvers.blickets.conditions import OrderSpace
+from calibrant.solvers.blickets.exact import DetectorSpace, class_of, space_after
+from calibrant.solvers.blickets.space import OneRule
 
 BY_RULE = "by the rule in force at the end"
 

@@ -19,7 +19,7 @@ from calibrant.solvers.outcome import Found, Outcome
 
 if TYPE_CHECKING:
     from calibrant.bench.episodes import TextEpisode
-    from calibrant.solvers.blickets.families import DetectorSpace
+    from calibrant.solvers.blickets.exact import DetectorSpace
 
 
 class BlicketScore(ItemScore[Grade]):
@@ -80,7 +80,7 @@ class BlicketFunctions(ItemApi[BlicketItem]):
         family: detectors of the item's condition, or of what its task states
         """
         from calibrant.dsl.episode import verify_transcript
-        from calibrant.solvers.blickets.families import class_of, space_after, space_of_condition
+        from calibrant.solvers.blickets.exact import class_of, space_after, space_of_condition
 
         item = self.check_item(item)
         space = class_of(item) if family == "condition" else space_of_condition(item.task, item.task.condition)

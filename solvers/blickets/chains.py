@@ -22,10 +22,8 @@ import numpy.typing as npt
 from calibrant.dsl.blickets.item import Count, SwitchBy, Task
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE, is_active
 from calibrant.dsl.blickets.rule import Rule, all_rules, set_of
-from calibrant.solvers.blickets.geometry import Sets
 from calibrant.solvers.blickets.learner import DELTA, Greedy
-from calibrant.solvers.blickets.static import activation_matrix, rule_numbers
-from calibrant.solvers.blickets.weights import Weights, information
+from calibrant.solvers.blickets.space import Sets, Weights, activation_matrix, information, rule_numbers
 from calibrant.solvers.space import space_repr
 
 MAX_EXACT_DOUBLE = 1 << 53

@@ -1,21 +1,93 @@
-"""Learners: observe, then move, answer, or give up; and the loop in which a learner plays an episode."""
+"""Learners: greedy control, the loop of an episode, and learners that expect silent switches.
+
+After a conjunctive rule with blickets S, |S| >= 2, the probe "all objects but s", s in S, is INACTIVE while that rule
+is in force. Two such probes after the last activation refute every disjunctive second rule, and one for every s in S
+refutes every conjunctive second rule that does not contain S. A second rule that contains S stays possible: whatever
+it makes inactive is inactive, or an activation, under the first. After a disjunctive rule there is no such proof.
+
+Both first find the rule as if there were one only. SwitchAware then takes the probes of the silent certificate. Where
+there is none (a disjunctive rule) it keeps experimenting until the class itself leaves one answer. Seek, instead,
+activates the detector until the switch has come or no switch point is left to come.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Protocol, TypeAlias
 
+import numpy as np
+
 from calibrant.dsl.blickets.episode import apply_move, placed_after, steps_with_state
-from calibrant.dsl.blickets.item import Task
-from calibrant.dsl.blickets.rule import Rule, all_rules
+from calibrant.dsl.blickets.item import Count, Task
+from calibrant.dsl.blickets.reference import is_active
+from calibrant.dsl.blickets.rule import Form, Rule, all_rules, set_of
 from calibrant.dsl.episode import Episode, Step
-from calibrant.solvers.blickets.control import Belief, best_answer, greedy_move
-from calibrant.solvers.blickets.static import StaticSpace
+from calibrant.solvers.blickets.conditions import SwitchSpace
+from calibrant.solvers.blickets.space import Geometry, Sets, StaticSpace, Weights
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.space import Move
 
+# --- Greedy control: one toggle towards the configuration with the most expected information gain per move ------------
+DIGITS = 9  # smaller differences are ties, so that rounding on another machine changes no move
+
+
+class Belief(Protocol):
+    """Space with a probability of each answer."""
+
+    @property
+    def geometry(self) -> Geometry: ...
+
+    def posterior(self) -> Mapping[Rule, float]:
+        """Return the probability of each answer, in the order of `all_rules`; empty if the space is."""
+        ...
+
+    def information(self) -> Weights:
+        """Return the expected information gain about the answer, in bits, of a reading at each configuration."""
+        ...
+
+
+def best_answer(belief: Belief) -> tuple[Rule, float]:
+    """Return the most probable answer, the first of equals, and its probability; `ValueError` for an empty space."""
+    posterior = belief.posterior()
+    if not posterior:
+        raise ValueError("the space is empty")
+    best = max(posterior, key=lambda rule: round(posterior[rule], DIGITS))
+    return best, posterior[best]
+
+
+def greedy_move(
+    belief: Belief, task: Task, placed: tuple[int, ...], ties: Random | None = None
+) -> Move[tuple[int, ...]]:
+    """Choose the toggle towards the configuration with most information per move.
+
+    ties: samples among equally good configurations; without it the first is taken
+    """
+    distances = belief.geometry.distances(placed)
+    # per move, not per reading: every toggle costs one of the budget; the current configuration is infinitely far
+    gain_per_move = np.where(np.isinf(distances), -np.inf, np.round(belief.information() / distances, DIGITS))
+    target = (
+        int(np.argmax(gain_per_move))
+        if ties is None
+        else ties.choice(np.flatnonzero(gain_per_move == gain_per_move.max()).tolist())
+    )
+    return first_toggle(belief.geometry, task, placed, target)
+
+
+def first_toggle(
+    geometry: Geometry, task: Task, placed: tuple[int, ...], target: int, ties: Random | None = None
+) -> Move[tuple[int, ...]]:
+    """Return the first move of a shortest path to another configuration.
+
+    ties: samples among the first moves of shortest paths; without it the first object is toggled
+    """
+    possible = geometry.toward(placed, target)
+    verb, index = possible[0] if ties is None else ties.choice(possible)
+    return Move({verb: task.objects[index]}, apply_move(placed, verb, index))
+
+
+# --- Learners: observe, then move, answer, or give up; and the loop in which a learner plays an episode ---------------
 DELTA = 0.01
 
 Decision: TypeAlias = Move[tuple[int, ...]] | Found[Rule] | Impossible
@@ -188,3 +260,116 @@ def conclude_episode(episode: Episode[Task, str], make_learner: Callable[[Task],
         placed = placed_after(episode.task, episode.steps)
         index = episode.left % episode.task.n
         episode.act({"remove" if index in placed else "place": episode.task.objects[index]})
+
+
+# --- Silent certificate: a proof that no switch has gone unnoticed, from readings that could not have caused one ------
+
+
+def certifiable(rule: Rule) -> bool:
+    """Return whether silent probes can refute a switch after this rule."""
+    return rule.form is Form.CONJUNCTIVE and rule.blickets.bit_count() >= 2
+
+
+def missing_probes(n: int, rule: Rule, readings: Iterable[tuple[tuple[int, ...], str]]) -> list[int]:
+    """Return the probes, as sets, not read since the last ACTIVE reading; `ValueError` for disjunctive rules."""
+    if not certifiable(rule):
+        raise ValueError("there is no silent certificate after a disjunctive rule")
+    everything = (1 << n) - 1
+    silent: set[int] = set()
+    for placed, reading in readings:
+        if is_active(reading):  # an activation may have been the switch: probes before it prove nothing
+            silent.clear()
+        else:
+            silent.add(set_of(placed))
+    # all objects but one of S: the largest sets on which the rule is silent, so the ones that refute most
+    probes = [everything & ~(1 << index) for index in range(n) if rule.blickets >> index & 1]
+    return [probe for probe in probes if probe not in silent]
+
+
+# --- Learners for silent switches: `SwitchAware` certifies its rule without activating, `Seek` activates on purpose
+
+
+class SwitchAware:
+    """Greedy control, then the silent certificate.
+
+    A certified answer holds unless the detector has switched to a conjunctive rule that contains the first, which no
+    silent probe can tell. Otherwise the answer is given at probability 1 - delta.
+
+    ties: as in `Greedy`; the probes are then taken in the order of the blickets, on shortest ways that are drawn.
+    Without it the nearest probe is next
+    """
+
+    def __init__(self, task: Task, delta: float = DELTA, ties: Random | None = None) -> None:
+        self.task = task
+        self.delta = delta
+        self.ties = ties
+        self.space = SwitchSpace.full(task.n, task.count)
+        self.one_rule = Static(task) if ties is None else Greedy(task, StaticSpace.full(task.n), ties=ties)
+        self.readings: list[tuple[tuple[int, ...], str]] = []
+        self._before = self.space
+
+    def observe(self, placed: tuple[int, ...], reading: str) -> None:
+        if self.space.count:
+            self._before = self.space
+        self.space = self.space.after(placed, reading)
+        self.one_rule.observe(placed, reading)
+        self.readings.append((placed, reading))
+
+    def spend(self, moves: int) -> None:
+        """Switch points count activations."""
+
+    def decide(self, placed: tuple[int, ...]) -> Decision:
+        without_switch = self.one_rule.decide(placed)
+        if isinstance(without_switch, Move):
+            return without_switch
+        if isinstance(without_switch, Found) and certifiable(without_switch.value):
+            return self._certify(without_switch.value, placed)
+        return self._decide_by_probability(placed)
+
+    def _certify(self, rule: Rule, placed: tuple[int, ...]) -> Decision:
+        # at most |S| probes, each at most n toggles away
+        missing = missing_probes(self.task.n, rule, self.readings)
+        if not missing:
+            return Found(rule)
+        nearest = min(missing, key=lambda probe: ((probe ^ set_of(placed)).bit_count(), probe))
+        probe = nearest if self.ties is None else missing[0]
+        return first_toggle(Sets(self.task.n), self.task, placed, probe, self.ties)
+
+    def _decide_by_probability(self, placed: tuple[int, ...]) -> Decision:
+        if not self.space.count:
+            if isinstance(self.one_rule.decide(placed), Found):
+                return Found(self.one_rule.guess())  # every switch of the class is refuted, one rule is not
+            return Impossible(self.space.in_words)
+        answer, probability = best_answer(self.space)
+        if probability >= 1 - self.delta:
+            return Found(answer)
+        return greedy_move(self.space, self.task, placed, self.ties)
+
+    def guess(self) -> Rule:
+        if self.one_rule.space.count == 1:
+            return self.one_rule.guess()
+        return best_answer(self.space if self.space.count else self._before)[0]
+
+
+class Seek(SwitchAware):
+    """Greedy control, then activations until the switch still to come is less probable than delta."""
+
+    def _certify(self, rule: Rule, placed: tuple[int, ...]) -> Decision:
+        if not self.space.count or self.space.still_to_come() < self.delta:
+            return super()._certify(rule, placed)
+        return self._activate(rule, placed)
+
+    def _activate(self, rule: Rule, placed: tuple[int, ...]) -> Decision:
+        """Put everything on the detector; then take one object off and put it back, in turns.
+
+        With count = level that is a distractor, so that every move activates; with edge it has to be a blicket.
+        """
+        everything = (1 << self.task.n) - 1
+        present = set_of(placed)
+        distractors = everything & ~rule.blickets
+        # a distractor leaves a conjunctive rule satisfied: each move activates; by edge only INACTIVE to ACTIVE counts,
+        # so that a blicket has to go and come back, two moves for an activation
+        togglable = everything & ~present or (distractors if self.task.count is Count.LEVEL else 0) or rule.blickets
+        index = (togglable & -togglable).bit_length() - 1
+        verb = "remove" if present >> index & 1 else "place"
+        return Move({verb: self.task.objects[index]}, apply_move(placed, verb, index))

@@ -22,9 +22,9 @@ from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Seale
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
 from calibrant.dsl.blickets.rule import Rule, all_rules, names_of, set_of
 from calibrant.dsl.episode import Step
-from calibrant.solvers.blickets.families import DetectorSpace, after_step, space_of_condition
+from calibrant.solvers.blickets.exact import DetectorSpace, after_step, space_of_condition
 from calibrant.solvers.blickets.learner import Static, conclude_episode
-from calibrant.solvers.blickets.static import OneRule, StaticSpace
+from calibrant.solvers.blickets.space import OneRule, StaticSpace
 from calibrant.solvers.outcome import Found
 
 MAX_ANSWERS = 200  # answers that are listed

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from calibrant.audits.why import Experiment, Fact, Span, State, listed, number_text, spans
 from calibrant.dsl.text import plural
-from calibrant.solvers.blickets.families import DetectorSpace
+from calibrant.solvers.blickets.exact import DetectorSpace
 
 
 def reason(

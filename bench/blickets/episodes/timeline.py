@@ -17,7 +17,7 @@ from calibrant.dsl.blickets.rule import Form, Rule, all_rules, names_of
 from calibrant.dsl.blickets.score import Grade, grade
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import in_one_line, short_repr
-from calibrant.solvers.blickets.families import DetectorSpace, class_of
+from calibrant.solvers.blickets.exact import DetectorSpace, class_of
 
 TITLES = ("one blicket", "all of these are needed", "any of these is enough")
 DETECTOR = "detector"

@@ -13,9 +13,9 @@ from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.rule import Form, Rule
 from calibrant.dsl.episode import TranscriptError
-from calibrant.solvers.blickets.families import class_of, exact_learner, space_after
+from calibrant.solvers.blickets.exact import class_of, exact_learner, space_after
 from calibrant.solvers.blickets.learner import conclude_episode
-from calibrant.solvers.blickets.static import StaticSpace
+from calibrant.solvers.blickets.space import StaticSpace
 from calibrant.solvers.outcome import Found
 from tests.support.blickets.items import opened, static_item
 

@@ -14,7 +14,7 @@ from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.item import BlicketItem, Mechanism
 from calibrant.dsl.blickets.rule import Form, Rule, all_rules
 from calibrant.dsl.blickets.score import grade
-from calibrant.solvers.blickets.families import exact_learner, space_after, space_of_condition
+from calibrant.solvers.blickets.exact import exact_learner, space_after, space_of_condition
 from calibrant.solvers.blickets.learner import conclude_episode
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 from tests.support.blickets.items import static_item

@@ -28,7 +28,7 @@ from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
 from calibrant.dsl.replayscm.episodes.evidence import steps_evidence
 from calibrant.dsl.replayscm.extensions.reference import likelihood, posterior_weights
 from calibrant.dsl.replayscm.scm import LocalFunction, local_function
-from calibrant.solvers.blickets.switch import MAX_SWITCH
+from calibrant.solvers.blickets.conditions import MAX_SWITCH
 from calibrant.solvers.causalab.evidence import evidence_of
 from tests.support.blickets.all_detectors import all_orders, lights, lights_in_order, named_rules, switchers
 from tests.support.causalab.enumerated import members_by_reference

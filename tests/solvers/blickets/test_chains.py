@@ -20,9 +20,9 @@ from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
 from calibrant.dsl.blickets.rule import Form, Rule, all_rules, names_of
 from calibrant.dsl.blickets.score import grade
 from calibrant.solvers.blickets.chains import Chain, ChainSpace
-from calibrant.solvers.blickets.families import chain_class, exact_learner
+from calibrant.solvers.blickets.conditions import SwitchSpace
+from calibrant.solvers.blickets.exact import chain_class, exact_learner
 from calibrant.solvers.blickets.learner import conclude_episode
-from calibrant.solvers.blickets.switch import SwitchSpace
 from calibrant.solvers.outcome import Found, Impossible
 from tests.support.blickets.all_detectors import NamedRule, Names, lights, named_rules
 from tests.support.blickets.items import LETTERS

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
 from calibrant.dsl.blickets.rule import all_rules, set_of
-from calibrant.solvers.blickets.doubt import DoubtSpace
-from calibrant.solvers.blickets.noise import RELIABILITIES
+from calibrant.solvers.blickets.conditions import RELIABILITIES, DoubtSpace
 from tests.support.effort import examples
 
 READS = st.lists(st.tuples(st.sets(st.integers(0, 2)).map(lambda on: tuple(sorted(on))), st.booleans()), max_size=8)

@@ -16,16 +16,22 @@ from calibrant.dsl.blickets.item import BlicketItem, Condition, Count, Mechanism
 from calibrant.dsl.blickets.reference import is_active
 from calibrant.dsl.blickets.rule import Form, Rule, all_rules, set_of
 from calibrant.dsl.blickets.score import Exposed, Grade, grade
-from calibrant.solvers.blickets.aware_learners import Seek, SwitchAware
-from calibrant.solvers.blickets.certificate import certifiable, missing_probes
 from calibrant.solvers.blickets.chains import ChainLearner, ChainSpace
-from calibrant.solvers.blickets.geometry import Sequences, Sets
-from calibrant.solvers.blickets.learner import Greedy, Learned, Learner, Static, learn, submit_answer
-from calibrant.solvers.blickets.noise import NoiseSpace
-from calibrant.solvers.blickets.order import OrderSpace
-from calibrant.solvers.blickets.static import StaticSpace
-from calibrant.solvers.blickets.switch import SwitchSpace
-from calibrant.solvers.blickets.universal import UniversalSpace
+from calibrant.solvers.blickets.conditions import NoiseSpace, OrderSpace, SwitchSpace
+from calibrant.solvers.blickets.exact import UniversalSpace
+from calibrant.solvers.blickets.learner import (
+    Greedy,
+    Learned,
+    Learner,
+    Seek,
+    Static,
+    SwitchAware,
+    certifiable,
+    learn,
+    missing_probes,
+    submit_answer,
+)
+from calibrant.solvers.blickets.space import Sequences, Sets, StaticSpace
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 from tests.support.blickets.items import items, static_item
 from tests.support.blickets.twin import Twin

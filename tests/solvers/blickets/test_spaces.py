@@ -16,12 +16,9 @@ from calibrant.dsl.blickets.item import Count as CountBy
 from calibrant.dsl.blickets.item import OrderReading
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE, is_active
 from calibrant.dsl.blickets.rule import Form, Rule, all_rules, names_of
-from calibrant.solvers.blickets.graded import GradedSpace
-from calibrant.solvers.blickets.noise import RELIABILITIES, NoiseSpace
-from calibrant.solvers.blickets.order import OrderSpace
-from calibrant.solvers.blickets.static import StaticSpace
-from calibrant.solvers.blickets.switch import Switching, SwitchSpace
-from calibrant.solvers.blickets.universal import Family, UniversalSpace
+from calibrant.solvers.blickets.conditions import RELIABILITIES, NoiseSpace, OrderSpace, Switching, SwitchSpace
+from calibrant.solvers.blickets.exact import Family, UniversalSpace
+from calibrant.solvers.blickets.space import GradedSpace, StaticSpace
 from tests.support.blickets.all_detectors import (
     NamedRule,
     Names,

@@ -22,8 +22,8 @@ from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
 from calibrant.dsl.blickets.rule import all_rules
 from calibrant.dsl.blickets.score import grade
+from calibrant.solvers.blickets.conditions import RELIABILITIES, NoiseSpace
 from calibrant.solvers.blickets.learner import Greedy, learn, submit_answer
-from calibrant.solvers.blickets.noise import RELIABILITIES, NoiseSpace
 from tests.support.binomial import within
 
 
