@@ -1,24 +1,69 @@
-"""Certificates of any benchmark: a claim about evidence, in an envelope that a third party can check.
+"""Claims of any benchmark: findings, certificates that a third party can check, and the limit on a check's time.
 
 The envelope is common; what a claim's data are, and how they are checked, belongs to the claim. Verifiers are handed
 over by the caller as a mapping, and this module imports no solver, so that nothing is checked by what produced it.
 A verifier takes no word from a certificate: the class is derived again, and data of another shape are refused.
+
+A check that is stopped has shown nothing: the certificate is neither verified nor refuted.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Annotated, Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 from msgspec import Meta
 
-from calibrant.audits.recounting import RecountLimitError
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
+# --- The limit on the time of a check, and where it stands: verifiers pass checkpoints, the caller listens and
+# may stop
+Listener: TypeAlias = Callable[[str, int, int], None]  # part, how much of it is done, of how much
+
+
+class RecountLimitError(CalibrantError):
+    """The limit of time was reached; the message names what had been recounted of what."""
+
+
+@dataclass
+class _Watch:
+    seconds: float
+    listen: Listener
+    started: float = field(default_factory=time.monotonic)
+
+
+_watch: ContextVar[_Watch | None] = ContextVar("recount", default=None)
+
+
+@contextmanager
+def limited_recount(seconds: float, listen: Listener = lambda part, done, total: None) -> Iterator[None]:
+    """Stop checks inside after so many seconds, at their next checkpoint, by `RecountLimitError`."""
+    token = _watch.set(_Watch(seconds, listen))
+    try:
+        yield
+    finally:
+        _watch.reset(token)
+
+
+def checkpoint(part: str, done: int, total: int) -> None:
+    """Report where a check stands; `RecountLimitError` once the time is over."""
+    watch = _watch.get()
+    if watch is None:
+        return
+    if time.monotonic() - watch.started > watch.seconds:
+        raise RecountLimitError(f"in {watch.seconds:g} seconds (--budget): {part} (step {done} of {total})")
+    watch.listen(part, done, total)
+
+
+# --- Certificates of any benchmark: a claim about evidence, in an envelope that a third party can check ---------------
 FORMAT = "calibrant-claim"
 VERSION = 1
 
@@ -143,3 +188,37 @@ MAX_REASON_CHARS = 500
 
 def _message(error: Exception) -> str:
     return str(error) or type(error).__name__
+
+
+# --- Findings: results of audits, in one shape for every benchmark ----------------------------------------------------
+
+
+class ClaimStatus(StrEnum):
+    """Status of a claim: shown, shown false, or neither within the budget."""
+
+    PROVED = "proved"
+    REFUTED = "refuted"
+    OPEN = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One claim and what is known of it.
+
+    kind: the sort of flaw, by which a command may fail, such as `misprint`
+    where: the item, table or file that it is about
+    claim: one line
+    data: the figures behind it, flat and ready for JSON
+    certificate: what a third party can check the claim by, where there is such a thing
+    """
+
+    kind: str
+    verdict: ClaimStatus
+    where: str
+    claim: str
+    data: Mapping[str, int | float | str] = field(default_factory=dict)
+    certificate: Certificate | None = None
+
+    def __repr__(self) -> str:
+        about = f"{in_one_line(self.where)[:60]}: {in_one_line(self.claim)[:80]}"
+        return f"<Finding: {self.kind}, {self.verdict}, {about}>"

@@ -14,7 +14,7 @@ if (_HERE / "dsl").is_symlink() or not (_HERE / "dsl").is_dir():  # a checkout: 
     __path__.insert(0, str(_HERE.parent))
 
 if TYPE_CHECKING:
-    from calibrant.audits.finding import Finding
+    from calibrant.audits.claims import Finding
     from calibrant.audits.replayscm.findings import Findings
     from calibrant.audits.replayscm.generation.generate import Generated
     from calibrant.audits.replayscm.hardening.harden import Hardening
@@ -124,7 +124,7 @@ _HOME = {
     "CalibrantError": "calibrant.dsl.errors",
     "CausimItem": "calibrant.item_types",
     "CausimScore": "calibrant.item_types",
-    "Finding": "calibrant.audits.finding",
+    "Finding": "calibrant.audits.claims",
     "Findings": "calibrant.audits.replayscm.findings",
     "Fit": "calibrant.bench.replayscm.fitting.fit",
     "Found": "calibrant.solvers.outcome",

@@ -38,7 +38,7 @@ from calibrant.options import (
 from calibrant.solvers.outcome import Outcome
 
 if TYPE_CHECKING:  # what compiles is not imported for its name
-    from calibrant.audits.finding import Finding
+    from calibrant.audits.claims import Finding
     from calibrant.bench.core.benchmark import Benchmark
     from calibrant.bench.episodes import TextEpisode
     from calibrant.bench.runs.records import StepRecord

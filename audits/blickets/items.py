@@ -14,8 +14,7 @@ import msgspec
 
 from calibrant.audits.blickets.evidence import evidence_of
 from calibrant.audits.blickets.orders import order_findings
-from calibrant.audits.claims import Certificate, certify
-from calibrant.audits.finding import ClaimStatus, Finding
+from calibrant.audits.claims import Certificate, ClaimStatus, Finding, certify
 from calibrant.dsl.blickets.item import BlicketItem, SwitchBy
 from calibrant.dsl.blickets.rule import Form, Rule
 

@@ -12,8 +12,7 @@ from itertools import combinations
 from math import factorial
 
 from calibrant.audits.blickets.evidence import evidence_of
-from calibrant.audits.claims import Certificate, certify
-from calibrant.audits.finding import ClaimStatus, Finding
+from calibrant.audits.claims import Certificate, ClaimStatus, Finding, certify
 from calibrant.dsl.blickets.episode import apply_move
 from calibrant.dsl.blickets.item import BlicketItem, OrderReading
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from calibrant.audits.blickets.statistics import TwoByTwo, fisher_exact, posterior_odds
-from calibrant.audits.finding import ClaimStatus, Finding
+from calibrant.audits.claims import ClaimStatus, Finding
 
 KIND = "misprint"
 SIGNIFICANT = 0.05

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from calibrant.audits.attribution import Attribution, FourCounts, Kind, four_counts
 from calibrant.audits.blickets.attribution import EpisodeAttribution
-from calibrant.audits.finding import ClaimStatus, Finding
+from calibrant.audits.claims import ClaimStatus, Finding
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
 from calibrant.dsl.blickets.text_game import TextRun
 from calibrant.dsl.episode import Step

@@ -15,8 +15,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from calibrant.audits.claims import Certificate
-from calibrant.audits.recounting import checkpoint
+from calibrant.audits.claims import Certificate, checkpoint
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.item import BlicketItem, Count
 from calibrant.dsl.blickets.records import ItemRecord, item_from_record

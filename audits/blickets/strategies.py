@@ -8,8 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from calibrant.audits.blickets.evidence import evidence_of
-from calibrant.audits.claims import certify
-from calibrant.audits.finding import ClaimStatus, Finding
+from calibrant.audits.claims import ClaimStatus, Finding, certify
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.item import BlicketItem, Count
 from calibrant.dsl.blickets.reference import is_active

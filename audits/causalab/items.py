@@ -20,8 +20,7 @@ from calibrant.audits.causalab.certificates import (
     item_evidence,
 )
 from calibrant.audits.causalab.spaces import decided_frequency, space_of
-from calibrant.audits.claims import certify
-from calibrant.audits.finding import ClaimStatus, Finding
+from calibrant.audits.claims import ClaimStatus, Finding, certify
 from calibrant.dsl.causalab.episode import LabEpisode, LabStep
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY, HIGHEST, Edge, winnable

@@ -8,8 +8,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from calibrant.audits.causalab.certificates import NOT_A_MEAN
-from calibrant.audits.claims import certify
-from calibrant.audits.finding import ClaimStatus, Finding
+from calibrant.audits.claims import ClaimStatus, Finding, certify
 from calibrant.dsl.causalab.mechanism import Edge, Mechanism
 from calibrant.dsl.causalab.score import imec_size, into_frequency
 from calibrant.dsl.graph_metrics import edge_scores

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, product
 from typing import Any, Final, TypeAlias
 
-from calibrant.audits.recounting import checkpoint
+from calibrant.audits.claims import checkpoint
 from calibrant.dsl.causalab.episode import LabEpisode, LabStep
 from calibrant.dsl.causalab.item import Family, LabItem, Weights
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge

@@ -13,7 +13,7 @@ import numpy as np
 
 from calibrant.audits.causalab.items import after_every_setting, mattering_edges
 from calibrant.audits.causalab.spaces import decided_frequency, space_of
-from calibrant.audits.finding import ClaimStatus, Finding
+from calibrant.audits.claims import ClaimStatus, Finding
 from calibrant.dsl.causalab.configs import Config, candidates, item_of_config, released_records
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY, HIGHEST, TOLERANCE, Mechanism, winnable

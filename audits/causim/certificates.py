@@ -16,8 +16,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from calibrant.audits.claims import Certificate, ClaimKind, NoData, Verifier, certify, fixed_words
-from calibrant.audits.recounting import checkpoint
+from calibrant.audits.claims import Certificate, ClaimKind, NoData, Verifier, certify, checkpoint, fixed_words
 from calibrant.dsl.causim.bundle import load_source
 from calibrant.dsl.causim.model import Assignment, Model, ModelError, assignment_text, plain, run, symbols
 from calibrant.dsl.causim.question import (

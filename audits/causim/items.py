@@ -19,8 +19,7 @@ from calibrant.audits.causim.certificates import (
 )
 from calibrant.audits.causim.programs import vacuous_parts
 from calibrant.audits.causim.questions import COPYABLE, LABEL, TRIVIAL, VACUOUS, question_findings
-from calibrant.audits.claims import Certificate, verify
-from calibrant.audits.finding import ClaimStatus, Finding
+from calibrant.audits.claims import Certificate, ClaimStatus, Finding, verify
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.question import scenario_of
 from calibrant.solvers.causim.exact import AnswerSet

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from calibrant.audits.finding import ClaimStatus, Finding
+from calibrant.audits.claims import ClaimStatus, Finding
 
 NOISE = "printed_noise"
 GRAIN = "grain"

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from calibrant.audits.causim.certificates import vacuous_edge
-from calibrant.audits.claims import Certificate
-from calibrant.audits.finding import ClaimStatus, Finding
+from calibrant.audits.claims import Certificate, ClaimStatus, Finding
 from calibrant.dsl.causim.bundle import bundle_of, module_text
 from calibrant.dsl.causim.model import Model
 from calibrant.dsl.causim.networks import NETWORKS, network

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from calibrant.audits.causim.answer_summary import summarize_answers
-from calibrant.audits.finding import ClaimStatus, Finding
+from calibrant.audits.claims import ClaimStatus, Finding
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.reference import work_out
 from calibrant.solvers.causim.exact import AnswerSet

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from calibrant.audits.attribution import Attribution
-from calibrant.audits.finding import ClaimStatus, Finding
+from calibrant.audits.claims import ClaimStatus, Finding
 from calibrant.audits.logic.certificates import better_certificate, count_certificate, open_certificate
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.item import LogicItem

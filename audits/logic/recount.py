@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+from calibrant.audits.claims import checkpoint
 from calibrant.audits.logic.evidence import Case
-from calibrant.audits.recounting import checkpoint
 from calibrant.dsl.logic.clause import Clause
 from calibrant.dsl.logic.prior import edges_by_target, predecessors, reachable, successors
 from calibrant.dsl.logic.reference import clauses_into, formulas_over

@@ -11,8 +11,7 @@ from calibrant.bench.pools.soundness import ItemChecks
 from calibrant.dsl.causalab.item import LabItem
 
 if TYPE_CHECKING:
-    from calibrant.audits.claims import Verifier
-    from calibrant.audits.finding import Finding
+    from calibrant.audits.claims import Finding, Verifier
 
 
 class LabFindings:

@@ -14,8 +14,7 @@ from calibrant.bench.pools.soundness import CheckReport, ItemChecks
 from calibrant.dsl.causim.item import CausimItem
 
 if TYPE_CHECKING:
-    from calibrant.audits.claims import Verifier
-    from calibrant.audits.finding import Finding
+    from calibrant.audits.claims import Finding, Verifier
 
 
 class CausimFindings:

@@ -17,7 +17,7 @@ from calibrant.bench.help_groups import EXECUTION
 from calibrant.bench.pools.verification_limit import VERIFY_SECONDS
 
 if TYPE_CHECKING:
-    from calibrant.audits.recounting import Listener
+    from calibrant.audits.claims import Listener
     from calibrant.bench.pools.certificate_files import FileCheck
     from calibrant.bench.runs.jobs import Progress
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 if TYPE_CHECKING:
     import msgspec
 
-    from calibrant.audits.claims import Verifier
-    from calibrant.audits.finding import Finding
+    from calibrant.audits.claims import Finding, Verifier
     from calibrant.bench.core.answer_context import AnswerContext
     from calibrant.bench.core.items import ItemFormats
     from calibrant.bench.core.metrics import MetricSet

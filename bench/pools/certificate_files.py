@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from calibrant.audits.claims import MAX_REASON_CHARS, Refused
-from calibrant.audits.recounting import Listener, RecountLimitError, limited_recount
+from calibrant.audits.claims import MAX_REASON_CHARS, Listener, RecountLimitError, Refused, limited_recount
 from calibrant.bench.pools.capabilities import CertificateCheck
 from calibrant.dsl.errors import PoolError, in_one_line, short_repr
 from calibrant.dsl.parse_limits import TooLargeError, load_json, read_bounded, unique_keys

@@ -7,8 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from calibrant.audits.claims import Certificate
-from calibrant.audits.finding import ClaimStatus
+from calibrant.audits.claims import Certificate, ClaimStatus
 
 
 class ClaimFile(msgspec.Struct, forbid_unknown_fields=True):

@@ -15,8 +15,7 @@ import msgspec
 from markupsafe import Markup
 from msgspec import Meta
 
-from calibrant.audits.claims import Certificate, verify
-from calibrant.audits.finding import ClaimStatus, Finding
+from calibrant.audits.claims import Certificate, ClaimStatus, Finding, verify
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import FINDINGS
 from calibrant.bench.core.registry import benchmark

@@ -12,7 +12,7 @@ from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item, Pool
 
 if TYPE_CHECKING:
-    from calibrant.audits.finding import Finding
+    from calibrant.audits.claims import Finding
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 

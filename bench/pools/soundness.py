@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from calibrant.audits.finding import ClaimStatus
+from calibrant.audits.claims import ClaimStatus
 from calibrant.audits.soundness import ItemIdentity, Soundness
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import FINDINGS

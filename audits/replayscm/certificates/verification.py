@@ -21,8 +21,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from calibrant.audits.claims import MAX_REASON_CHARS, Refused
-from calibrant.audits.recounting import RecountLimitError, checkpoint
+from calibrant.audits.claims import MAX_REASON_CHARS, RecountLimitError, Refused, checkpoint
 from calibrant.audits.replayscm.certificates.dags import LargeGroupError, Names, count_dags
 from calibrant.audits.replayscm.certificates.plain_sizes import MAX_CAP, essential_functions, least_sizes
 from calibrant.audits.replayscm.certificates.rup import ProofError, check_refutation

@@ -16,7 +16,7 @@ from calibrant.audits.blickets.printed import (
     wrong_before_the_switch,
 )
 from calibrant.audits.blickets.statistics import TwoByTwo
-from calibrant.audits.finding import ClaimStatus, Finding
+from calibrant.audits.claims import ClaimStatus, Finding
 from calibrant.bench.blickets.paper_tables.printed import paper
 from calibrant.bench.blickets.paper_tables.rates import Counts
 from calibrant.bench.blickets.paper_tables.tables import printed_counts, printed_detections

@@ -14,7 +14,7 @@ from calibrant.audits.causalab.printed import (
     mixture_finding,
 )
 from calibrant.audits.causalab.suites import suite_findings
-from calibrant.audits.finding import Finding
+from calibrant.audits.claims import Finding
 from calibrant.bench.causalab.paper_tables.printed import paper
 from calibrant.dsl.causalab.configs import read_configs
 from calibrant.dsl.causalab.generation import PLANS

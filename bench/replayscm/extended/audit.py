@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calibrant.audits.finding import ClaimStatus
+from calibrant.audits.claims import ClaimStatus
 from calibrant.audits.replayscm.extended.findings import audit_extended
 from calibrant.bench.pools.claim_records import FindingRecord
 from calibrant.bench.replayscm.extended.labels import right_blind_rows

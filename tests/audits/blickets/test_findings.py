@@ -18,8 +18,7 @@ from calibrant.audits.blickets.orders import WALK
 from calibrant.audits.blickets.public_runs import attribute_runs
 from calibrant.audits.blickets.strategies import counting_decides, gameable
 from calibrant.audits.blickets.verification import VERIFIERS
-from calibrant.audits.claims import Certificate, verify
-from calibrant.audits.finding import ClaimStatus, Finding
+from calibrant.audits.claims import Certificate, ClaimStatus, Finding, verify
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.item import BlicketItem, Count

@@ -14,8 +14,7 @@ import pytest
 from calibrant.audits.blickets.evidence import evidence_of
 from calibrant.audits.blickets.items import item_findings
 from calibrant.audits.blickets.verification import VERIFIERS
-from calibrant.audits.claims import certify, verify
-from calibrant.audits.finding import ClaimStatus, Finding
+from calibrant.audits.claims import ClaimStatus, Finding, certify, verify
 from calibrant.bench.cli import main
 from calibrant.dsl.blickets import reference
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, OrderReading, Sealed, Task

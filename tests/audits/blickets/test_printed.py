@@ -15,7 +15,7 @@ from calibrant.audits.blickets.printed import (
     rounds_to,
 )
 from calibrant.audits.blickets.statistics import TwoByTwo, cochran_mantel_haenszel, cohens_h, odds_ratio
-from calibrant.audits.finding import ClaimStatus
+from calibrant.audits.claims import ClaimStatus
 from calibrant.bench.blickets.paper_tables.printed import paper
 from calibrant.bench.lab.blickets.__main__ import main
 from calibrant.bench.lab.blickets.findings import paper_findings

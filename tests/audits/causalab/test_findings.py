@@ -31,8 +31,7 @@ from calibrant.audits.causalab.printed import (
 )
 from calibrant.audits.causalab.suites import suite_findings, unwinnable_chance
 from calibrant.audits.causalab.verification import VERIFIERS
-from calibrant.audits.claims import Certificate, certify, verify
-from calibrant.audits.finding import ClaimStatus, Finding
+from calibrant.audits.claims import Certificate, ClaimStatus, Finding, certify, verify
 from calibrant.dsl.causalab.configs import Config, View, item_of_config
 from calibrant.dsl.causalab.generation import PLANS, generate_items, with_labels
 from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, lab_item

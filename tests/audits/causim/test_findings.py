@@ -12,7 +12,7 @@ import pytest
 from calibrant.audits.causim.printed import hundredths, repeated_rows
 from calibrant.audits.causim.programs import miss_probability, missed_values, network_findings, vacuous_parts
 from calibrant.audits.causim.questions import abduction_sizes, labels_by_running, question_findings, shares
-from calibrant.audits.finding import ClaimStatus
+from calibrant.audits.claims import ClaimStatus
 from calibrant.bench.statistics import wilson
 from calibrant.dsl.causim.bundle import module_text
 from calibrant.dsl.causim.item import CausimItem, Labels, Task

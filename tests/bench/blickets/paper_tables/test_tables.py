@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.audits.finding import ClaimStatus
+from calibrant.audits.claims import ClaimStatus
 from calibrant.bench.blickets.paper_tables.printed import paper
 from calibrant.bench.blickets.paper_tables.rates import (
     Counts,
