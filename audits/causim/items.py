@@ -1,13 +1,20 @@
-"""Findings about one item, with certificates that its record suffices to check, and its attribution."""
+"""Findings about questions and their programs, and the soundness of an item."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from itertools import islice
+from statistics import median
+from typing import Final
+
+import msgspec
 
 from calibrant.audits.attribution import Attribution
-from calibrant.audits.causim.answer_summary import summarize_answers
-from calibrant.audits.causim.certificates import (
+from calibrant.audits.causim.verify import (
     VERIFIERS,
     answer_count,
     copyable,
@@ -17,15 +24,237 @@ from calibrant.audits.causim.certificates import (
     vacuous_edge,
     vacuous_intervention,
 )
-from calibrant.audits.causim.programs import vacuous_parts
-from calibrant.audits.causim.questions import COPYABLE, LABEL, TRIVIAL, VACUOUS, question_findings
 from calibrant.audits.claims import Certificate, ClaimStatus, Finding, verify
-from calibrant.dsl.causim.item import CausimItem
+from calibrant.audits.soundness import ItemIdentity, Soundness
+from calibrant.dsl.causim.bundle import bundle_of, module_text
+from calibrant.dsl.causim.item import CausimItem, load_model
+from calibrant.dsl.causim.model import Model, ModelError
+from calibrant.dsl.causim.networks import NETWORKS, network
+from calibrant.dsl.causim.prompt import ProseStyle
+from calibrant.dsl.causim.prose import prose, read_prose, read_uniform_prose, same_model, uniform_prose
 from calibrant.dsl.causim.question import scenario_of
-from calibrant.solvers.causim.exact import AnswerSet
+from calibrant.dsl.causim.reference import work_out
+from calibrant.dsl.causim.topology import TOPOLOGIES, graph_of, satisfies, vacuity
+from calibrant.dsl.errors import short_repr
+from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.causim.canonical import model_keys
+from calibrant.solvers.causim.exact import MAX_STATES, AnswerSet
+from calibrant.solvers.causim.generation import BUILT_IN
 from calibrant.solvers.causim.space import WorldSpace
 from calibrant.solvers.outcome import Found
 
+# --- Summary of an item's answer set, computed once and within a limit of work ----------------------------------------
+MAX_WORK: Final = 300_000_000  # entries of products, some thousands more for each: a few seconds
+UNCOUNTED: Final = f"its answers could not all be counted within {MAX_STATES} beginnings and {MAX_WORK} table entries"
+
+
+@dataclass(frozen=True)
+class AnswerSummary:
+    """Size and properties of an answer set.
+
+    size: number of right answers, None where they could not all be counted; min_size: a lower bound of it
+    effect: as `AnswerSet.effect`; copy: as `AnswerSet.copy`; not_checked: which of these could not be worked out
+    """
+
+    size: int | None
+    min_size: int
+    effect: tuple[bool, bool] | None
+    copy: bool | None
+    not_checked: tuple[str, ...]
+
+
+_last: list[tuple[CausimItem, AnswerSummary]] = []
+
+
+def summarize_answers(item: CausimItem) -> AnswerSummary:
+    """Summarize an item's answers; cached for the last item, which checks and findings both ask about."""
+    if not _last or _last[0][0] is not item:
+        _last[:] = [(item, _summarize(item))]
+    return _last[0][1]
+
+
+def _summarize(item: CausimItem) -> AnswerSummary:
+    model, question, work = item.task.model, item.task.question, Budget(MAX_WORK)
+    members = AnswerSet(model, question, work)
+    effect, copy, not_checked = None, None, []
+    try:
+        effect = members.effect
+    except BudgetSpent:
+        not_checked.append("effect")
+    try:
+        copy = members.copy
+    except BudgetSpent:
+        not_checked.append("copy")
+    size = members.size()
+    if isinstance(size, Found):
+        return AnswerSummary(size.value, size.value, effect, copy, tuple(not_checked))
+    min_size = 0
+    try:
+        for _ in islice(AnswerSet(model, question, Budget(MAX_WORK // 10)).answers(), item.labels.size + 1):
+            min_size += 1
+    except BudgetSpent:
+        pass
+    return AnswerSummary(None, min_size, effect, copy, ("size", *not_checked))
+
+
+# --- Findings about questions, and shares of them by topology: the calibration that no published table prints ---------
+TRIVIAL, COPYABLE, VACUOUS, CAPPED, LABEL = "trivial", "copyable", "vacuous", "capped", "wrong_label"
+MAX_SUPPORT = 10_000  # answers that the paper's pipeline stores at most
+MAX_COMBINATIONS = 200_000  # worlds that it runs at most
+
+
+def question_findings(item: CausimItem) -> Iterator[Finding]:
+    """Yield the defects of one item, from its answer set and independent of its labels."""
+    question, model = item.task.question, item.task.model
+    summary = summarize_answers(item)
+    if question.is_trivial(model):
+        yield Finding(TRIVIAL, ClaimStatus.PROVED, item.id, "the intervention states every required key")
+    if summary.copy:
+        yield Finding(
+            COPYABLE, ClaimStatus.PROVED, item.id, "the evidence with the intervention written over it is right"
+        )
+    effect = summary.effect
+    if effect is not None and not effect[1]:
+        yield Finding(VACUOUS, ClaimStatus.PROVED, item.id, "the intervention changes nothing but what it sets")
+    size = summary.size
+    if size is None:
+        yield Finding(CAPPED, ClaimStatus.OPEN, item.id, "the answers could not all be counted")
+        return
+    if size > MAX_SUPPORT:
+        claim = f"{size} answers are right; a list of {MAX_SUPPORT} rejects {size - MAX_SUPPORT} of them"
+        worlds = AnswerSet(model, question).worlds
+        yield Finding(CAPPED, ClaimStatus.PROVED, item.id, claim, {"size": size, "worlds": worlds})
+    if size != item.labels.size:
+        claim = f"the label states {item.labels.size} answers; {size} are right"
+        yield Finding(LABEL, ClaimStatus.PROVED, item.id, claim, {"size": size, "label": item.labels.size})
+
+
+@dataclass(frozen=True)
+class Share:
+    """Share of a group's questions that have a flag."""
+
+    flag: str
+    group: str
+    count: int
+    total: int
+
+    @property
+    def share(self) -> float:
+        return self.count / self.total
+
+
+_FLAGS: Mapping[str, Callable[[CausimItem], bool | None]] = {
+    TRIVIAL: lambda item: item.labels.trivial if item.task.question.do else None,
+    COPYABLE: lambda item: item.labels.copy,
+    VACUOUS: lambda item: None if item.labels.effect_some is None else not item.labels.effect_some,
+    "one_answer": lambda item: item.labels.size == 1,
+    "copyable_with_effect": lambda item: item.labels.copy if item.labels.effect_some else None,
+}
+
+
+def shares(items: Iterable[CausimItem]) -> list[Share]:
+    """Return the share of every flag by topology and type, where it applies to a question at all."""
+    counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    for item in items:
+        for flag, applies in _FLAGS.items():
+            holds = applies(item)
+            if holds is not None:
+                tally = counts[flag, f"{item.topology}/{item.task.question.type}"]
+                tally[0] += holds
+                tally[1] += 1
+    return [Share(flag, group, count, total) for (flag, group), (count, total) in sorted(counts.items())]
+
+
+def abduction_sizes(items: Iterable[CausimItem]) -> Finding:
+    """Return how many abduction items a cap on worlds drops."""
+    sizes, dropped = [], 0
+    for item in items:
+        if item.task.question.type == "abduction":
+            sizes.append(item.labels.size)
+            dropped += item.task.model.worlds > MAX_COMBINATIONS
+    if not sizes:
+        return Finding(CAPPED, ClaimStatus.OPEN, "abduction", "there is no abduction item")
+    return Finding(
+        CAPPED,
+        ClaimStatus.PROVED if dropped else ClaimStatus.REFUTED,
+        "abduction",
+        f"{dropped} of {len(sizes)} abduction items have more than {MAX_COMBINATIONS} worlds; "
+        f"the median answer set has {median(sizes):g} members",
+        {"items": len(sizes), "dropped": dropped, "median": median(sizes), "largest": max(sizes)},
+    )
+
+
+def labels_by_running(item: CausimItem, max_worlds: int = 20_000) -> Finding | None:
+    """Compare the labels with running every world; None if they agree or there are too many worlds."""
+    if AnswerSet(item.task.model, item.task.question).worlds > max_worlds:
+        return None
+    worked, labels = work_out(item.task.model, item.task.question), item.labels
+    stated = (labels.size, labels.trivial, labels.effect_all, labels.effect_some, labels.copy)
+    computed = (len(worked.answers), worked.trivial, worked.effect_all, worked.effect_some, worked.copy)
+    if stated == computed and item.task.scenario == worked.scenario:
+        return None
+    return Finding(LABEL, ClaimStatus.PROVED, item.id, f"labels {stated}; running every world gives {computed}")
+
+
+# --- Findings about programs: edges, noise and nodes that make no difference, and values that sampling misses ---------
+MISSED = "missed_values"
+DOMAIN_SAMPLES = 2_000  # samples from which the paper infers the values of noise
+
+
+def vacuous_parts(model: Model, where: str) -> Iterator[Finding]:
+    """Yield a finding for every edge, noise variable and node of a model that makes no difference."""
+    vacuous = vacuity(model)
+    parts: list[tuple[str, str, str]] = []
+    parts += [("edge", f"{a} -> {b}", f"no change of {a} ever changes {b}") for a, b in vacuous.edges]
+    parts += [("noise", name, f"the noise of {name} changes nothing") for name in vacuous.noise]
+    parts += [("node", name, f"{name} has one value") for name in vacuous.constants]
+    for part, name, claim in parts:
+        yield Finding(VACUOUS, ClaimStatus.PROVED, where, claim, {"part": part, "name": name})
+
+
+def vacuous_network_edges(name: str) -> tuple[Finding, list[Certificate]]:
+    """Return the edges of a built-in network that the printed grid makes vacuous, beside those of the exact cells."""
+    grid, cells = (vacuity(network(name, mode)).edges for mode in ("grid", "cells"))
+    source = module_text(bundle_of(network(name, "grid")), comments=False)
+    edges = ", ".join(f"{parent} -> {child}" for parent, child in grid) or "none"
+    finding = Finding(
+        VACUOUS,
+        ClaimStatus.PROVED if grid else ClaimStatus.REFUTED,
+        name,
+        f"vacuous edges on the grid of 20 noise values: {edges}; with exact cells: {len(cells) or 'none'}",
+        {"grid": len(grid), "cells": len(cells), "edges": edges},
+    )
+    return finding, [vacuous_edge(source, parent, child) for parent, child in grid]
+
+
+def network_findings() -> Iterator[Finding]:
+    """Return one for each of asia, cancer and survey."""
+    return (vacuous_network_edges(name)[0] for name in NETWORKS)
+
+
+def miss_probability(probability: Fraction, samples: int = DOMAIN_SAMPLES) -> float:
+    """Return the chance that a value of that probability is not among so many samples."""
+    return float(1 - probability) ** samples
+
+
+def missed_values(
+    model: Model, where: str, samples: int = DOMAIN_SAMPLES, min_chance: float = 0.01
+) -> Iterator[Finding]:
+    """Yield noise values that a scan of so many samples misses with a chance of at least `min_chance`."""
+    for node in model.nodes:
+        for value, weight in zip(node.support, node.weights, strict=True):
+            chance = miss_probability(weight, samples)
+            if chance >= min_chance:
+                yield Finding(
+                    MISSED,
+                    ClaimStatus.PROVED,
+                    where,
+                    f"{samples} samples of {node.noise} miss its value {value} in {chance:.1%} of scans",
+                    {"noise": node.noise, "probability": str(weight), "chance": chance},
+                )
+
+
+# --- Findings about one item, with certificates that its record suffices to check, and its attribution ----------------
 AMBIGUOUS, UNWINNABLE = "ambiguous", "unwinnable"
 
 
@@ -95,3 +324,111 @@ def attribute_item_answer(item: CausimItem, *, fits: bool | None) -> Attribution
     if not isinstance(size, Found):
         return None
     return Attribution(size.value == 1, fits is True, fits, space.count, space.in_words)
+
+
+# --- Soundness of a causal question: its record is true of it, and it has an answer -----------------------------------
+
+
+def world_fits(item: CausimItem) -> str | None:
+    """Return why the sealed world does not fit the question; "" if it does, None without one."""
+    if not item.sealed.world:
+        return None
+    fits = WorldSpace(item.task.model, item.task.question).fits(item.sealed.world)
+    return "" if fits else "the fixed noise or the evidence is of another world"
+
+
+def labels_hold(item: CausimItem) -> str | None:
+    """Compare size and flags with the answer set; None if all that was computed holds and something was not."""
+    labels, summary = item.labels, summarize_answers(item)
+    stated = [labels.trivial, labels.effect_all, labels.effect_some, labels.copy]
+    computed = [item.task.question.is_trivial(item.task.model), *(summary.effect or (None, None)), summary.copy]
+    names = ["trivial", "effect_all", "effect_some", "copy"]
+    wrong = [
+        f"{name} {label}, found {value}"
+        for name, label, value in zip(names, stated, computed, strict=True)
+        if label is not None and label != value and name.partition("_")[0] not in summary.not_checked
+    ]
+    if summary.size is not None and summary.size != labels.size:
+        wrong.insert(0, f"size {labels.size}, found {summary.size}")
+    elif summary.min_size > labels.size:
+        wrong.insert(0, f"size {labels.size}, found at least {summary.min_size}")
+    return "; ".join(wrong) if wrong or not summary.not_checked else None
+
+
+def scenario_holds(item: CausimItem) -> str | None:
+    """Compare the scenario (deterministic, stochastic, impossible) with the number of answers."""
+    summary = summarize_answers(item)
+    if summary.size is None and summary.min_size < 2:
+        return None
+    number = summary.min_size if summary.size is None else summary.size
+    scenario = scenario_of(number)
+    return (
+        "" if scenario == item.task.scenario else f"said to be {item.task.scenario}, with {number} answers {scenario}"
+    )
+
+
+def version_holds(item: CausimItem) -> str:
+    """Compare v with the number of nodes."""
+    nodes = len(item.task.model)
+    return "" if item.version == nodes else f"v {item.version}, but the program has {nodes} nodes"
+
+
+def topology_holds(item: CausimItem) -> str | None:
+    """Return why the graph does not have the stated topology; None for built-in models and without a topology."""
+    if not item.topology or item.topology in BUILT_IN:
+        return None
+    if item.topology not in TOPOLOGIES:
+        return f"unknown topology {short_repr(item.topology)}; known: {', '.join((*TOPOLOGIES, *BUILT_IN))}"
+    return "" if satisfies(graph_of(item.task.model), item.topology) else f"the graph is no {item.topology}"
+
+
+def prose_holds(item: CausimItem) -> str | None:
+    """Return why the prose that a prompt shows is not read back as the program; None for prompts with the program."""
+    return None if item.task.view == "code" else _prose_fault(item.task.source, item.task.style)
+
+
+@lru_cache(maxsize=512)  # items about one program follow one another
+def _prose_fault(source: str, style: ProseStyle) -> str:
+    model = load_model(source)
+    try:
+        read = read_prose(prose(model)) if style == "sentences" else read_uniform_prose(uniform_prose(model))
+    except ModelError as error:
+        return str(error)
+    return "" if same_model(read, model) else "its prose means another model"
+
+
+def explain_undecided(item: CausimItem) -> str | None:
+    """Return why no right answer is certain to exist; several right answers are no obstacle."""
+    summary = summarize_answers(item)
+    if summary.not_checked:
+        return f"{UNCOUNTED}; not checked: {', '.join(summary.not_checked)}"
+    return "" if summary.size else "no answer is right"
+
+
+def duplicate_key(item: CausimItem) -> bytes:
+    """Encode program, question, scenario, view and style."""
+    return msgspec.json.encode((item.task.source, item.task.question, item.task.scenario, _look(item)))
+
+
+def _look(item: CausimItem) -> str:
+    return item.task.view if item.task.view == "code" else f"{item.task.view} {item.task.style}"
+
+
+IDENTITY = ItemIdentity(
+    "programs",
+    duplicate_key,
+    lambda item: model_keys(item.task.model)[:1],
+    lambda item: model_keys(item.task.model)[1],
+)
+SOUNDNESS = Soundness(
+    {
+        "the sealed world fits the question": world_fits,
+        "stated labels are those of the question": labels_hold,
+        "the scenario is that of its answers": scenario_holds,
+        "v is the number of nodes": version_holds,
+        "the topology is that of the graph": topology_holds,
+        "prose is read back as the program": prose_holds,
+    },
+    explain_undecided,
+    IDENTITY,
+)

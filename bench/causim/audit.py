@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calibrant.audits.causim.soundness import SOUNDNESS
+from calibrant.audits.causim.items import SOUNDNESS
 from calibrant.bench.causim.options import CheckOptions
 from calibrant.bench.core.options import OptionError
 from calibrant.bench.pools.findings_audit import FindingsAudit
@@ -22,7 +22,7 @@ class CausimFindings:
 
     @property
     def verifiers(self) -> Mapping[str, Verifier]:
-        from calibrant.audits.causim.certificates import VERIFIERS
+        from calibrant.audits.causim.verify import VERIFIERS
 
         return VERIFIERS
 
@@ -32,7 +32,7 @@ class CausimFindings:
         return item_findings(item)
 
     def evidence(self, item: CausimItem) -> object:
-        from calibrant.audits.causim.certificates import evidence_of
+        from calibrant.audits.causim.verify import evidence_of
 
         return evidence_of(item.task.source, item.task.question, item.sealed.world)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant.audits.causim.hardening import harden_item as least_values
+from calibrant.audits.causim.generation import harden_item as least_values
 from calibrant.bench.pools.capabilities import HardenedItem
 from calibrant.bench.pools.hardened_items import ItemHardening
 from calibrant.dsl.causim.item import CausimItem

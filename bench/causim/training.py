@@ -7,8 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from calibrant.audits.causim.curriculum import CURRICULA, select_first_correct, write_curriculum
-from calibrant.audits.causim.training import ORDERS, TrainingHeader, TrainingRecord, write_training
+from calibrant.audits.causim.generation import (
+    CURRICULA,
+    ORDERS,
+    TrainingHeader,
+    TrainingRecord,
+    select_first_correct,
+    write_curriculum,
+    write_training,
+)
 from calibrant.bench.causim.solve import CausimScore
 from calibrant.bench.scoring.input.json_lines import json_object, numbered_lines
 from calibrant.dsl.atomic_write import write_pieces

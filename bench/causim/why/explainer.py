@@ -7,8 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from calibrant.audits.causim.why.explanation import explain
-from calibrant.audits.causim.why.parts import QuestionWhy
+from calibrant.audits.causim.why import QuestionWhy, explain
 from calibrant.bench.causim.why.page import advice, drawing, group_table, page_body
 from calibrant.bench.pages.capabilities import Explainable
 from calibrant.bench.pages.why.sections import experiment_table, tables_lines

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from calibrant.audits.causim.why.parts import AnswerGroup, QuestionNode, QuestionWhy
+from calibrant.audits.causim.why import AnswerGroup, QuestionNode, QuestionWhy
 from calibrant.audits.why import listed, number_text
 from calibrant.bench.pages.design.page import standalone_svg
 from calibrant.bench.pages.html_page import html_page

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from calibrant.audits.causim.certificates import (
+from calibrant.audits.causim.items import vacuous_network_edges
+from calibrant.audits.causim.verify import (
     VERIFIERS,
     answer_count,
     evidence_of,
@@ -15,7 +16,6 @@ from calibrant.audits.causim.certificates import (
     unique_answer,
     vacuous_edge,
 )
-from calibrant.audits.causim.programs import vacuous_network_edges
 from calibrant.audits.claims import Certificate, verify
 from calibrant.dsl.causim.bundle import bundle_of, module_text
 from calibrant.dsl.causim.item import CausimItem

@@ -9,9 +9,17 @@ from typing import Any
 
 import pytest
 
-from calibrant.audits.causim.printed import hundredths, repeated_rows
-from calibrant.audits.causim.programs import miss_probability, missed_values, network_findings, vacuous_parts
-from calibrant.audits.causim.questions import abduction_sizes, labels_by_running, question_findings, shares
+from calibrant.audits.causim.attribution import hundredths, repeated_rows
+from calibrant.audits.causim.items import (
+    abduction_sizes,
+    labels_by_running,
+    miss_probability,
+    missed_values,
+    network_findings,
+    question_findings,
+    shares,
+    vacuous_parts,
+)
 from calibrant.audits.claims import ClaimStatus
 from calibrant.bench.statistics import wilson
 from calibrant.dsl.causim.bundle import module_text

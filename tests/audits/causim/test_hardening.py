@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from calibrant.audits.causim.certificates import VERIFIERS, evidence_of
-from calibrant.audits.causim.hardening import harden_item
+from calibrant.audits.causim.generation import harden_item
+from calibrant.audits.causim.verify import VERIFIERS, evidence_of
 from calibrant.audits.claims import verify
 from calibrant.dsl.causim.item import CausimItem, Labels, Sealed, Task
 from calibrant.dsl.causim.model import ModelError

@@ -7,8 +7,8 @@ from itertools import islice
 
 import pytest
 
-from calibrant.audits.causim.certificates import VERIFIERS, copyable, evidence_of, trivial, vacuous_intervention
 from calibrant.audits.causim.items import item_findings
+from calibrant.audits.causim.verify import VERIFIERS, copyable, evidence_of, trivial, vacuous_intervention
 from calibrant.audits.claims import verify
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.reference import work_out

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrant.audits.causim.grammar import nameless, program_statistics
-from calibrant.audits.causim.profiles import error_profiles
+from calibrant.audits.causim.attribution import error_profiles
+from calibrant.audits.causim.generation import nameless, program_statistics
 from calibrant.baselines.causim.rows import ROWS
 from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.item import CausimItem

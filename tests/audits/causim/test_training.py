@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from calibrant.audits.causim.training import TrainingRecord, curriculum, level_of, training_record, write_training
+from calibrant.audits.causim.generation import TrainingRecord, curriculum, level_of, training_record, write_training
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import assignment_text, compact, symbols
 from calibrant.dsl.causim.reference import work_out

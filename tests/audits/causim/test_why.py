@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.audits.causim.why.explanation import MAX_WORLDS, explain
+from calibrant.audits.causim.why import MAX_WORLDS, explain
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.dsl.causim.item import CausimItem

@@ -329,9 +329,7 @@ def _sum_modulo_two(nodes: int, parents: int) -> str:
 def test_pool_check_of_a_dense_counterfactual_ends_and_says_what_it_did_not_check(
     nodes: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "calibrant.audits.causim.answer_summary.MAX_WORK", 20_000_000
-    )  # a fifteenth, for the time of this test
+    monkeypatch.setattr("calibrant.audits.causim.items.MAX_WORK", 20_000_000)  # a fifteenth, for the time of this test
     noise = tuple(sorted(f"U_N{i}" for i in range(nodes)))
     seen = {f"N{i}": "0" for i in range(nodes - 6, nodes)}
     asked = Question("counterfactual", unknown=noise, do={"N0": "1"}, observed=seen)

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from calibrant.audits.causim.hardening import harden_item
+from calibrant.audits.causim.generation import harden_item
 from calibrant.audits.replayscm.certificates.certificate import build_certificate, to_json
 from calibrant.bench.cli import main
 from calibrant.bench.core.capabilities import FINDINGS

@@ -8,7 +8,8 @@ from functools import cache
 from itertools import combinations, islice
 from random import Random
 
-from calibrant.audits.causim.certificates import (
+from calibrant.audits.causim.generation import harden_item
+from calibrant.audits.causim.verify import (
     answer_count,
     copyable,
     trivial,
@@ -16,7 +17,6 @@ from calibrant.audits.causim.certificates import (
     vacuous_edge,
     vacuous_intervention,
 )
-from calibrant.audits.causim.hardening import harden_item
 from calibrant.audits.claims import Certificate
 from calibrant.dsl.causim.item import CausimItem, Sealed, Task
 from calibrant.dsl.causim.model import assignment_text, plain, run, symbols

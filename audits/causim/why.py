@@ -1,0 +1,468 @@
+"""Why a question about a program has several right answers, in parts and in words.
+
+The mechanism is read a second time with statements that note the path (line and branch taken) in a list; it is run by
+the same interpreter with the same limits. What it then returns is the value together with its path.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations, islice
+from math import prod
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from calibrant.audits.why import (
+    Count,
+    Experiment,
+    Fact,
+    Outcome,
+    Span,
+    State,
+    Why,
+    experiment,
+    listed,
+    number_text,
+    spans,
+)
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.language.driver import parse, read_definitions
+from calibrant.dsl.causim.language.randomness import Unsupported
+from calibrant.dsl.causim.language.statements import Function, function
+from calibrant.dsl.causim.model import ModelError, Node, Symbol, run, shown_value, symbol, value_of
+from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.causim.exact import AnswerSet
+from calibrant.solvers.outcome import Found
+
+# --- The parts of the reason for a question about a program -----------------------------------------------------------
+
+
+class AnswerGroup(msgspec.Struct, frozen=True):
+    """Worlds with one answer: values that the unknown noise has in them, and values of the nodes that differ.
+
+    probability: of these worlds among all that fit, as a fraction
+    """
+
+    answer: dict[str, str]
+    worlds: str
+    noise: dict[str, tuple[str, ...]]
+    probability: str
+
+
+class QuestionNode(msgspec.Struct, frozen=True):
+    """A variable of the program with its noise.
+
+    noise_value: where it is given; num_values: values that its noise can have; do, observed: as asked
+    values: under the question, over the worlds that are listed
+    """
+
+    name: str
+    parents: tuple[str, ...]
+    noise: str
+    noise_value: str | None
+    num_values: int
+    do: str | None
+    observed: str | None
+    values: tuple[str, ...]
+
+
+class CodeLine(msgspec.Struct, frozen=True):
+    """A line of a function; ends: noise values for which it gives the result; branches: whether worlds part here."""
+
+    text: str
+    ends: tuple[str, ...]
+    branches: bool
+
+
+class Branch(msgspec.Struct, frozen=True):
+    """The line of the program at which two worlds with different answers part.
+
+    node: whose function it is; noise: that differs there; condition: the code that decides
+    """
+
+    node: str
+    noise: str
+    condition: str
+    code: tuple[CodeLine, ...]
+
+
+class SealedWorld(msgspec.Struct, frozen=True):
+    """The world that the question was drawn from: noise, and values of the nodes before and under `do`."""
+
+    noise: dict[str, str]
+    before: dict[str, str]
+    after: dict[str, str]
+
+
+class QuestionWhy(Why, frozen=True, kw_only=True):
+    """The reason for a question: answers grouped, noise that is not given, values that decide if revealed.
+
+    groups: every answer, where the worlds that fit are listed; unknown: noise that is not given and differs
+    reveal: the fewest unknown noise variables whose values, whatever they are, leave one answer; () where not decided
+    pair: noise of two worlds with different answers; true_world: where gold is revealed
+    """
+
+    num_worlds: str
+    unknown: tuple[str, ...]
+    groups: tuple[AnswerGroup, ...]
+    experiments: tuple[Experiment, ...]
+    reveal: tuple[str, ...]
+    prompt: str
+    nodes: tuple[QuestionNode, ...]
+    branch: Branch | None = None
+    pair: tuple[dict[str, str], dict[str, str]] | None = None
+    true_world: SealedWorld | None = None
+
+
+# --- Title, reason and facts of a question in words -------------------------------------------------------------------
+
+
+def title(state: State, number: int | None) -> str:
+    if state == "decided":
+        return "Why is one answer right?"
+    if number is None:
+        return "Why are several answers right?"
+    return f"Why {'is no answer' if not number else f'are {number_text(number)} answers'} right?"
+
+
+def reason(
+    state: State,
+    number: int | None,
+    members: AnswerSet,
+    unknown: Sequence[str],
+    open_keys: Sequence[str],
+    reveal: Sequence[str],
+    branch: Branch | None,
+) -> tuple[Span, ...]:
+    if state == "empty":
+        return spans("No world agrees with what was observed, so nothing is right.")
+    if state == "decided":
+        return spans("All worlds that fit give the same answer.")
+    if state == "uncounted" or number is None:
+        return spans(f"{number_text(members.fitting)} worlds fit; their answers were not all listed.")
+    if branch is not None and reveal == (branch.noise,):
+        test = branch.condition.removeprefix("el").removeprefix("if ")
+        kind = "whether" if test != branch.condition else "the line"
+        return spans((branch.noise,), f" is not given, and {kind} ", (test,), f" decides {listed(list(open_keys))}.")
+    if reveal and set(reveal) == set(open_keys):
+        verb = "is" if len(reveal) == 1 else "are"
+        return spans(
+            (listed(list(reveal)),), f" {verb} asked for, and {number_text(number)} answers agree with what is given."
+        )
+    if reveal:
+        names = listed(list(reveal))
+        verb = "is not given, and its value decides" if len(reveal) == 1 else "are not given, and their values decide"
+        return spans((names,), f" {verb} {listed(list(open_keys))}.")
+    if unknown:
+        return spans(
+            (listed(list(unknown)),), f" are not given; {number_text(number)} answers follow from their values."
+        )
+    return spans(f"{number_text(members.fitting)} worlds fit, and {number_text(number)} answers follow from them.")
+
+
+def facts(
+    state: State,
+    number: int | None,
+    members: AnswerSet,
+    open_keys: Sequence[str],
+    keys: Sequence[str],
+    reveal: Sequence[str],
+) -> tuple[Fact, ...]:
+    text = "answers not counted" if number is None else f"{number_text(number)} answer{'s' * (number != 1)} right"
+    listed_facts = [Fact(text, "good" if state == "decided" else "warn")]
+    listed_facts.append(Fact(f"{number_text(members.fitting)} world{' fits' if members.fitting == 1 else 's fit'}"))
+    if open_keys:
+        listed_facts.append(Fact(f"open: {listed(list(open_keys))}"))
+        rest = [k for k in keys if k not in open_keys]
+        if rest:
+            listed_facts.append(Fact(f"decided: {listed(rest)}"))
+    if reveal:
+        amount = "one value" if len(reveal) == 1 else f"{len(reveal)} values"
+        listed_facts.append(Fact(f"revealing {amount} leaves one answer, whatever the value"))
+    return tuple(listed_facts)
+
+
+# --- The line of a mechanism at which two calls part, from the path that each takes through its branches --------------
+PATH = "path_of_calibrant"  # name of the list in the instrumented mechanism
+MAX_CALLS = 200  # noise values whose paths are noted
+
+
+class _Step(NamedTuple):
+    """A step of a path: line in the function, counted from 0; taken: which branch; -1 for a return."""
+
+    line: int
+    taken: int
+
+
+class _Traced(NamedTuple):
+    text: Symbol
+    path: tuple[_Step, ...]
+
+
+def find_branch(source: str, node: Node, parents: Mapping[str, Symbol], values: Sequence[Symbol]) -> Branch | None:
+    """Return where calls with these values of the node's noise part; None where the program has no such line.
+
+    parents: values of the node's parents, the same in all calls
+    """
+    try:
+        parsed = parse(source)
+        call = next(step for step in parsed.steps if parsed.returned.get(step.mechanism) == node.name)
+        _, definition = read_definitions(source)[call.mechanism]
+        traced = function(_instrumented(definition), random=False)
+        names = {step.mechanism: parsed.returned.get(step.mechanism, "") for step in parsed.steps}
+        paths = {
+            value: _trace(traced, [parents[names[s]] if s in names else value for s in call.sources])
+            for value in values[:MAX_CALLS]
+        }
+    except (Unsupported, ModelError, StopIteration, KeyError, RecursionError):
+        return None
+    first = next(iter(paths.values()))
+    second = next((entry for entry in paths.values() if entry.text != first.text), None)
+    if second is None:
+        return None
+    line = _parting_line(first.path, second.path)
+    lines = ast.unparse(definition).split("\n")
+    if line is None:
+        return None
+    ends: dict[int, list[str]] = {}
+    for value, entry in paths.items():
+        ends.setdefault(entry.path[-1].line if entry.path else 0, []).append(shown_value(value))
+    code = tuple(CodeLine(text, tuple(ends.get(number, ())), number == line) for number, text in enumerate(lines))
+    return Branch(node.name, node.noise, lines[line].strip().rstrip(":"), code)
+
+
+def _trace(traced: Function, arguments: Sequence[Symbol]) -> _Traced:
+    value, path = traced.call([value_of(argument) for argument in arguments])
+    return _Traced(symbol(value), tuple(_Step(line, taken) for line, taken in path))
+
+
+def _parting_line(first: Sequence[_Step], second: Sequence[_Step]) -> int | None:
+    """Return the line of the first step that differs; of equal paths the last, whose expression differs."""
+    for step, twin in zip(first, second, strict=False):
+        if step != twin:
+            return min(step.line, twin.line)
+    longer = max(first, second, key=len)
+    shorter = min(len(first), len(second))
+    if len(longer) > shorter:
+        return longer[shorter].line
+    return longer[-1].line if longer else None
+
+
+def _instrumented(definition: ast.FunctionDef) -> ast.FunctionDef:
+    """Return the function with its path noted; lines are those of its unparsed text, counted from 0."""
+    numbered = ast.parse(ast.unparse(definition)).body[0]
+    assert isinstance(numbered, ast.FunctionDef)
+    traced = copy.deepcopy(numbered)
+    start = ast.parse(f"{PATH} = []").body
+    traced.body = [*start, *_noted(traced.body), *ast.parse(f"return [None, {PATH}]").body]
+    return ast.fix_missing_locations(traced)
+
+
+def _noted(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    statements: list[ast.stmt] = []
+    for statement in body:
+        line = statement.lineno - 1
+        if isinstance(statement, ast.If):
+            statement.body = [_note(line, 1), *_noted(statement.body)]
+            statement.orelse = [_note(line, 0), *_noted(statement.orelse)]
+        elif isinstance(statement, ast.For | ast.While):
+            statement.body = [_note(line, 1), *_noted(statement.body)]
+        elif isinstance(statement, ast.Return):
+            value: Any = statement.value or ast.Constant(None)
+            path = ast.parse(f"{PATH} + [[{line}, -1]]", mode="eval").body
+            statement.value = ast.List([value, path], ast.Load())
+        statements.append(statement)
+    return statements
+
+
+def _note(line: int, taken: int) -> ast.stmt:
+    return ast.parse(f"{PATH} = {PATH} + [[{line}, {taken}]]").body[0]
+
+
+# --- Why a question about a program has several right answers: which noise is not given, and what its values give -----
+MAX_WORLDS = 2_000  # worlds that are listed and grouped by their answers
+MAX_PAIRED = 400  # worlds among which the pair is chosen
+MAX_REVEALED = 3  # values that are revealed together
+STATES = 200_000
+
+World: TypeAlias = Mapping[str, str]
+
+
+def explain(item: CausimItem, *, reveal_sealed: bool = False) -> QuestionWhy:
+    """Return the reason for a question; what is sealed is read with `reveal_sealed` alone.
+
+    `BudgetSpent` where worlds are not counted.
+    """
+    model, question = item.task.model, item.task.question
+    members = AnswerSet(model, question)
+    size = members.size(Budget(STATES))
+    number = size.value if isinstance(size, Found) else None
+    worlds = list(_worlds(members)) if members.fitting <= MAX_WORLDS else []
+    groups = _groups(members, worlds)
+    state: State = "uncounted" if number is None else "empty" if not number else "decided" if number == 1 else "open"
+    keys = members.keys
+    open_keys = tuple(k for k in keys if len({group.answer[k] for group in groups}) > 1)
+    unknown = tuple(u for u in question.unknown if len({world[u] for world in worlds}) > 1)
+    true_noise = item.sealed.world if reveal_sealed else {}
+    experiments = tuple(
+        sorted((_revealed(members, worlds, u, true_noise.get(u)) for u in unknown), key=lambda entry: entry.rank)
+    )
+    reveal = _fewest(members, worlds, unknown) if state == "open" and worlds else ()
+    counted = Count(lower=str(number or 0), upper=str(members.fitting if number is None else number))
+    nodes = tuple(_nodes(item, members, worlds))
+    branch = _branch(item, worlds) if state == "open" else None
+    return QuestionWhy(
+        benchmark="causim",
+        item=item.id,
+        title=title(state, number),
+        state=state,
+        reason=reason(state, number, members, unknown, open_keys, reveal, branch),
+        facts=facts(state, number, members, open_keys, keys, reveal),
+        open=open_keys,
+        decided=tuple(k for k in keys if worlds and k not in open_keys),
+        count=counted,
+        class_in_words="worlds that agree with the given noise and with what was observed",
+        num_worlds=str(members.fitting),
+        unknown=unknown,
+        groups=tuple(groups),
+        experiments=experiments,
+        reveal=reveal,
+        prompt=item.task.prompt,
+        nodes=nodes,
+        branch=branch,
+        pair=_pair(members, worlds) if state == "open" else None,
+        true_world=_true_world(item) if reveal_sealed else None,
+        sealed=(Fact(f"true answer: {_answer_words(members, item, open_keys)}", "gold"),) if true_noise else (),
+    )
+
+
+def _answer_words(members: AnswerSet, item: CausimItem, open_keys: Sequence[str]) -> str:
+    answer = members.answer_of(item.sealed.world)
+    return ", ".join(f"{key} = {shown_value(answer[key])}" for key in open_keys or members.keys[:3])
+
+
+def _true_world(item: CausimItem) -> SealedWorld | None:
+    model, world = item.task.model, item.sealed.world
+    if not world:
+        return None
+    before, after = run(model, world, {}), run(model, world, item.task.question.do)
+    return SealedWorld(
+        *({name: shown_value(value) for name, value in values.items()} for values in (world, before, after))
+    )
+
+
+def _nodes(item: CausimItem, members: AnswerSet, worlds: Sequence[World]) -> Iterator[QuestionNode]:
+    """Yield the variables with what is given of them, and their values over the listed worlds."""
+    question = item.task.question
+    values: dict[str, dict[str, None]] = {node.name: {} for node in members.model.nodes}
+    for world in worlds:
+        for name, value in run(members.model, world, question.do).items():
+            values[name][shown_value(value)] = None
+    for node in members.model.nodes:
+        noise_value, do, observed = (
+            None if value is None else shown_value(value)
+            for value in (question.fixed.get(node.noise), question.do.get(node.name), question.observed.get(node.name))
+        )
+        yield QuestionNode(
+            node.name, node.parents, node.noise, noise_value, len(node.support), do, observed, tuple(values[node.name])
+        )
+
+
+def _branch(item: CausimItem, worlds: Sequence[World]) -> Branch | None:
+    """Return the line at which worlds part first: in the first variable whose values differ, if its parents' do not."""
+    model, do = item.task.model, item.task.question.do
+    runs = [run(model, world, do) for world in worlds]
+    node = next((n for n in model.nodes if len({values[n.name] for values in runs}) > 1), None)
+    if node is None or item.task.view != "code":
+        return None
+    parents = {parent: runs[0][parent] for parent in node.parents}
+    noise = list(dict.fromkeys(world[node.noise] for world in worlds))
+    return find_branch(item.task.source, node, parents, noise)
+
+
+def _pair(members: AnswerSet, worlds: Sequence[World]) -> tuple[dict[str, str], dict[str, str]] | None:
+    """Return two worlds with different answers that differ in as few noise values as possible; the first of equals."""
+    by_answer: dict[tuple[tuple[str, str], ...], list[World]] = {}
+    for world in worlds[:MAX_PAIRED]:
+        by_answer.setdefault(_key(members, world), []).append(world)
+    groups = list(by_answer.values())
+    best: tuple[int, World, World] | None = None
+    for worlds_a, worlds_b in combinations(groups, 2):
+        for first in worlds_a:
+            for second in worlds_b:
+                distance = sum(first[u] != second[u] for u in first)
+                if best is None or distance < best[0]:
+                    best = distance, first, second
+        if best is not None and best[0] == 1:
+            break
+    if best is None:
+        return None
+    return ({u: shown_value(v) for u, v in best[1].items()}, {u: shown_value(v) for u, v in best[2].items()})
+
+
+def _worlds(members: AnswerSet) -> Iterator[World]:
+    try:
+        for positions in islice(members.fitting_worlds(Budget(STATES)), MAX_WORLDS):
+            yield {node.noise: node.support[k] for node, k in zip(members.model.nodes, positions, strict=True)}
+    except BudgetSpent:
+        return
+
+
+def _key(members: AnswerSet, world: World) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(members.answer_of(world).items()))
+
+
+def _groups(members: AnswerSet, worlds: Sequence[World]) -> list[AnswerGroup]:
+    by_answer: dict[tuple[tuple[str, str], ...], list[World]] = {}
+    for world in worlds:
+        by_answer.setdefault(_key(members, world), []).append(world)
+    unknown = members.question.unknown
+    weights = {key: sum((_weight(members, world) for world in group), Fraction(0)) for key, group in by_answer.items()}
+    total = sum(weights.values(), Fraction(0))
+    return [
+        AnswerGroup(
+            dict(key),
+            str(len(group)),
+            {u: tuple(sorted({world[u] for world in group})) for u in unknown},
+            str(weights[key] / total),
+        )
+        for key, group in sorted(by_answer.items())
+    ]
+
+
+def _weight(members: AnswerSet, world: World) -> Fraction:
+    """Return the probability of a world's noise."""
+    nodes = members.model.nodes
+    return prod((node.weights[node.support.index(world[node.noise])] for node in nodes), start=Fraction(1))
+
+
+def _revealed(members: AnswerSet, worlds: Sequence[World], name: str, true_value: str | None) -> Experiment:
+    """Count what each value of a noise variable leaves, if it is revealed; true_value: where gold is."""
+    by_value: dict[str, list[World]] = {}
+    for world in worlds:
+        by_value.setdefault(world[name], []).append(world)
+    outcomes = [
+        Outcome(value, str(len(group)), len({_key(members, world) for world in group}))
+        for value, group in by_value.items()
+    ]
+    remaining = str(len(by_value[true_value])) if true_value in by_value else None
+    return experiment(f"reveal {name}", outcomes, remaining)
+
+
+def _fewest(members: AnswerSet, worlds: Sequence[World], unknown: Sequence[str]) -> tuple[str, ...]:
+    """Return the fewest noise variables whose values always leave one answer.
+
+    () if more than MAX_REVEALED are needed.
+    """
+    answers = [_key(members, world) for world in worlds]
+    for number in range(1, MAX_REVEALED + 1):
+        for chosen in combinations(unknown, number):
+            met: dict[tuple[str, ...], tuple[tuple[str, str], ...]] = {}
+            values = (tuple(world[u] for u in chosen) for world in worlds)
+            if all(met.setdefault(value, answer) == answer for value, answer in zip(values, answers, strict=True)):
+                return chosen
+    return ()

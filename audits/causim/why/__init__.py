@@ -1,1 +1,0 @@
-"""Why a question about a program has several right answers."""
