@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant.audits.causalab.spaces import LabSpace
+from calibrant.audits.causalab.attribution import LabSpace
 from calibrant.audits.replayscm.findings import Findings
 from calibrant.audits.replayscm.generation.generate import Generated
 from calibrant.audits.replayscm.hardening.harden import Hardening

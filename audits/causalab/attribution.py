@@ -1,27 +1,132 @@
-"""Attribution of runs: frequency and graph beside what the run's own evidence decided."""
+"""Attribution of runs: their answers and hypotheses beside the mechanisms that fit their own evidence."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from math import isnan
+from typing import TypeAlias
 
 from calibrant.audits.attribution import Attribution, is_decided
-from calibrant.audits.causalab.spaces import (
-    EdgeClaims,
-    RunSpace,
-    classify_edge_claims,
-    decided_frequency,
-    frequency_posterior,
-    graph_fits,
-    graph_posterior,
-    run_space,
-)
 from calibrant.dsl.causalab.episode import LabStep
-from calibrant.dsl.causalab.item import LabItem, Task
-from calibrant.dsl.causalab.mechanism import Edge, Noise, accurate
-from calibrant.dsl.causalab.run import last_dialled_frequency, last_edges
+from calibrant.dsl.causalab.hypothesis import EMPTY, Hypothesis, number
+from calibrant.dsl.causalab.item import Family, LabItem, Task
+from calibrant.dsl.causalab.mechanism import Draw, Edge, Noise, accurate
+from calibrant.dsl.causalab.run import last_dialled_frequency, last_edges, stated_with
+from calibrant.dsl.causalab.score import HypothesisScore, Scorer
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.causalab.evidence import Evidence, evidence_of
+from calibrant.solvers.causalab.noisy import RELEASED_LAWS, Law, NoisyDags, noisy_dags
+from calibrant.solvers.causalab.quadratic import QuadraticDags, quadratic_dags
+from calibrant.solvers.causalab.replayed import ReplayedDags, law_of, replayed_dags
+from calibrant.solvers.causalab.space import WeightedDags, reason_not_enumerable, weighted_dags
+
+# --- Version space of a run: the mechanisms that fit its own evidence, for every family -------------------------------
+LabSpace: TypeAlias = WeightedDags | NoisyDags | QuadraticDags
+RunSpace: TypeAlias = LabSpace | ReplayedDags
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeClaims:
+    """Claimed edges that are in all members, in some, in none; and edges of all members that were not claimed."""
+
+    proven: frozenset[Edge]
+    unproven: frozenset[Edge]
+    contradicted: frozenset[Edge]
+    missed: frozenset[Edge]
+
+
+def space_of(task: Task, steps: Iterable[LabStep] = (), *, bounded: bool = False) -> LabSpace:
+    """Return the members after these steps; `BudgetSpent` for families whose members are not enumerated.
+
+    bounded: whether bases are taken to be drawn as the benchmark draws them; quadratic spaces do not use that. A noisy
+        task is given no such bounds once something was set; before that its evidence, and so the space, has no noise.
+    """
+    evidence = evidence_of(task, steps)
+    if task.family is Family.QUADRATIC:
+        return quadratic_dags(evidence)
+    if not task.noise:
+        return weighted_dags(evidence, bounded=bounded)
+    if any(observation.noisy for observation in evidence.observations):
+        return noisy_dags(evidence)
+    return weighted_dags(evidence_of(replace(task, noise=False)), bounded=bounded)
+
+
+def run_space(item: LabItem, steps: Iterable[LabStep] = (), *, bounded: bool = False) -> RunSpace:
+    """Return the members after the steps of a run, under the item's own law of noise.
+
+    Laws of the released suites are all admitted for an item that has one of them. `BudgetSpent` where members are not
+    enumerated, for draws that nodes do not share, and where no member explains the readings. Solvers do not see the
+    law: `space_of` is what they may assume. bounded: as in `space_of`
+    """
+    steps = tuple(steps)
+    evidence = evidence_of(item.task, steps)
+    if item.task.family is Family.LINEAR and any(observation.noisy for observation in evidence.observations):
+        if (why := reason_not_enumerable(replace(item.task, noise=False))) is not None:
+            raise BudgetSpent(why)
+        space: RunSpace = replayed_dags(evidence, laws_of(item))
+    else:
+        space = space_of(item.task, steps, bounded=bounded)
+    if not space.count:
+        raise BudgetSpent(f"no member of the class explains the readings: {space.in_words}")
+    return space
+
+
+def laws_of(item: LabItem) -> tuple[Law, ...]:
+    """Return the laws that the item's hidden draws may follow: those of the released suites, or its own."""
+    noise = item.sealed.noise
+    if noise is None or noise.draw is not Draw.SHARED:
+        raise BudgetSpent("only noise with one draw for all affected nodes has a space")
+    law = law_of(noise.values, noise.weight)
+    if law is None:
+        raise BudgetSpent("draws that are no multiples of 0.01 have no space")
+    return RELEASED_LAWS if law in RELEASED_LAWS else (law,)
+
+
+def frequency_posterior(space: RunSpace) -> float | None:
+    """Return the posterior of the most probable frequency; None where readings are exact."""
+    if not isinstance(space, NoisyDags | ReplayedDags):
+        return None
+    counts = [number for value, number in space.verdicts().items() if not isnan(value)]
+    return max(counts, default=0) / space.count
+
+
+def graph_posterior(space: RunSpace) -> float | None:
+    """Return the posterior of the most probable graph; 0 where no graph exceeds 1/2, None where readings are exact."""
+    if not isinstance(space, NoisyDags | ReplayedDags):
+        return None
+    likely = {edge for edge, number in space.edge_counts.items() if 2 * number > space.count}
+    share = space.having_graph(likely) / space.count  # a graph with more than half has these edges and no other
+    return share if share > 0.5 else 0.0
+
+
+def decided_frequency(space: RunSpace) -> float | None:
+    """Return the reactor crystal's frequency, if all members predict the same from what is shown of it."""
+    if isinstance(space, WeightedDags) and not space.predicts:
+        return None
+    verdicts: Mapping[float, int] = space.verdicts()
+    if len(verdicts) != 1:
+        return None
+    (frequency,) = verdicts
+    return None if isnan(frequency) else frequency
+
+
+def graph_fits(space: RunSpace, edges: Set[Edge]) -> bool:
+    """Return whether some member has exactly these edges."""
+    if not edges <= space.possible_edges or not space.certain_edges <= edges:
+        return False
+    return space.having_graph(edges) > 0
+
+
+def classify_edge_claims(space: RunSpace, claimed: frozenset[Edge]) -> EdgeClaims:
+    """Divide claimed and certain edges by what the evidence of a space proves of them."""
+    possible, certain = space.possible_edges, space.certain_edges
+    return EdgeClaims(claimed & certain, claimed & possible - certain, claimed - possible, certain - claimed)
+
+
+# --- Attribution of runs: frequency and graph beside what the run's own evidence decided ------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,3 +296,97 @@ def _graph(knowledge: _RunKnowledge, truth: Set[Edge], claimed: Set[Edge]) -> At
     return Attribution(
         knowledge.decided[1], claimed == truth, fits, space.count, space.in_words, knowledge.posteriors[1]
     )
+
+
+# --- Trajectory of a run: its hypothesis after each step, beside what its evidence proves or contradicts --------------
+WITHIN = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """After one step.
+
+    settings: carried out so far; members: left by the evidence so far
+    score: of the hypothesis that stands; equation_fits: whether its equation gives every frequency that was read within
+        0.01; contradicted: whether it claims an edge that no member has
+    """
+
+    settings: int
+    members: int
+    score: HypothesisScore
+    equation_fits: bool
+    contradicted: bool
+
+    @property
+    def reproduces(self) -> bool:
+        """Return whether the hypothesis agrees with all data so far."""
+        return self.equation_fits and not self.contradicted
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """A whole run. Steps count from 0 for what was known before any; None where nothing was decided.
+
+    edges: the last claims beside the members that were left
+    frequency_decided, graph_decided: settings after which the evidence decided the question
+    premature: whether the run ended with a question undecided and settings left
+    wasted: settings made after both questions were decided
+    """
+
+    moments: tuple[Moment, ...]
+    settings: int
+    edges: EdgeClaims
+    frequency_decided: int | None
+    graph_decided: int | None
+    premature: bool
+    wasted: int
+
+
+def trajectory(item: LabItem, steps: Sequence[LabStep], *, bounded: bool = False) -> Trajectory:
+    """Return the trajectory of a run; `BudgetSpent` where its space is not enumerated.
+
+    bounded: whether bases are taken to be drawn as the benchmark draws them
+    """
+    scorer = Scorer(item.sealed.mechanism)
+    space = run_space(item, bounded=bounded)
+    frequency_at = 0 if decided_frequency(space) is not None else None
+    graph_at = 0 if space.graph_decided else None
+    hypothesis, settings, moments = EMPTY, 0, []
+    for i, step in enumerate(steps):
+        hypothesis = stated_with(step) or hypothesis
+        if step.cost and step.reading is not None:
+            settings += 1
+            space = run_space(item, steps[: i + 1], bounded=bounded)
+            if frequency_at is None and decided_frequency(space) is not None:
+                frequency_at = settings
+            if graph_at is None and space.graph_decided:
+                graph_at = settings
+        fits = equation_fits(hypothesis, space.evidence)
+        moments.append(
+            Moment(settings, space.count, scorer.score(hypothesis), fits, bool(hypothesis.edges - space.possible_edges))
+        )
+    decided = None if frequency_at is None or graph_at is None else max(frequency_at, graph_at)
+    return Trajectory(
+        moments=tuple(moments),
+        settings=settings,
+        edges=classify_edge_claims(space, hypothesis.edges),
+        frequency_decided=frequency_at,
+        graph_decided=graph_at,
+        premature=decided is None and settings < item.task.allowance,
+        wasted=0 if decided is None else settings - decided,
+    )
+
+
+def equation_fits(hypothesis: Hypothesis, evidence: Evidence) -> bool:
+    """Return whether base and weights c_p give every frequency that was read without noise, within 0.01."""
+    base = number(hypothesis.coefficients.get("base"))
+    if base is None:
+        return False
+    linear = [number(hypothesis.coefficients.get(f"c_{node}")) or 0.0 for node in evidence.task.properties]
+    square = [number(hypothesis.coefficients.get(f"c2_{node}")) or 0.0 for node in evidence.task.properties]
+    for observation in evidence.observations:
+        *values, frequency = observation.values
+        predicted = base + sum(w * x + s * x * x for w, s, x in zip(linear, square, values, strict=True))
+        if not observation.noisy and not abs(predicted - frequency) <= WITHIN + 1e-9:
+            return False
+    return True

@@ -1,16 +1,22 @@
-"""Findings about one laboratory: unwinnable, vacuous, trivial, ambiguous.
+"""Findings about one laboratory, its soundness and its difficulty.
 
 Each rests on the space of all linear mechanisms with small weights that fit the visible data, where it is enumerated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations, islice
+from math import isclose
 from typing import Any
 
+import msgspec
 import numpy as np
+import numpy.typing as npt
 
-from calibrant.audits.causalab.certificates import (
+from calibrant.audits.causalab.attribution import decided_frequency, space_of
+from calibrant.audits.causalab.verify import (
     AMBIGUOUS,
     CANNOT_MATTER,
     FREQUENCY_DECIDED,
@@ -19,16 +25,24 @@ from calibrant.audits.causalab.certificates import (
     equations_record,
     item_evidence,
 )
-from calibrant.audits.causalab.spaces import decided_frequency, space_of
 from calibrant.audits.claims import ClaimStatus, Finding, certify
+from calibrant.audits.soundness import ItemIdentity, Soundness
 from calibrant.dsl.causalab.episode import LabEpisode, LabStep
+from calibrant.dsl.causalab.generation import Plan, generate_items, with_labels
 from calibrant.dsl.causalab.item import LabItem
-from calibrant.dsl.causalab.mechanism import FREQUENCY, HIGHEST, Edge, winnable
+from calibrant.dsl.causalab.mechanism import FREQUENCY, HIGHEST, Edge, Mechanism, winnable
+from calibrant.dsl.causalab.score import imec_size
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.causalab.evidence import evidence_of
+from calibrant.solvers.canonical import canonical_key
+from calibrant.solvers.causalab.canonical import mechanism_structure
+from calibrant.solvers.causalab.evidence import EXACT, Floats, evidence_of, misfit, predict_frequency
+from calibrant.solvers.causalab.exact import solve
+from calibrant.solvers.causalab.experiments import candidates
 from calibrant.solvers.causalab.linear import solve_linear
 from calibrant.solvers.causalab.space import WeightedDags, reason_not_enumerable, weighted_dags
+from calibrant.solvers.outcome import Found, Impossible
 
+# --- Findings about one laboratory: unwinnable, vacuous, trivial, ambiguous -------------------------------------------
 BASE_RANGE = (15.0, 25.0)  # of the frequency's base, as dsl.causalab.generation draws it
 
 
@@ -140,3 +154,147 @@ def _two_members(space: WeightedDags) -> list[dict[str, Any]]:
         record = equations_record(space.sample(rng, 1)[0])
         members[str(record)] = record
     return list(members.values())
+
+
+# --- Difficulty labels of a laboratory, for curricula and tables ------------------------------------------------------
+
+
+def generate_labelled(plan: Plan, seed: int, count: int, first: int = 0) -> Iterator[LabItem]:
+    """Yield generated items with labels; items before index `first` are generated but not labelled."""
+    for item in islice(generate_items(plan, seed, count), first, None):
+        yield with_labels(item, labels(item))
+
+
+def labels(item: LabItem) -> dict[str, float]:
+    """Return the labels of an item; labels that need the list of fitting mechanisms are absent where it is too long.
+
+    `fewest_settings` is absent, too, where the mechanism is outside the class with bases in the generator's range.
+
+    nodes, edges
+    imec: graphs in the Markov equivalence class before any setting
+    members, members_bounded: mechanisms that fit the visible data, with unrestricted bases and with bases in the
+        generator's range
+    fewest_settings: least number of settings after which no further one narrows the members, bases in the generator's
+        range; decidable: whether graph and frequency are decided then
+    mattering: share of the edges on which the reactor crystal's frequency can depend; absent without edges
+    winnable: whether any dialled frequency activates the reactor
+    """
+    edges = item.sealed.mechanism.edges
+    values: dict[str, float] = {
+        "nodes": len(item.task.nodes),
+        "edges": len(edges),
+        "imec": imec_size(edges),
+    }
+    if edges:
+        values["mattering"] = len(mattering_edges(item)) / len(edges)
+    values["winnable"] = float(winnable(item.sealed.target, item.task.tries))
+    try:
+        values["members"] = space_of(item.task).count
+        bounded = space_of(item.task, bounded=True)
+        values["members_bounded"] = bounded.count
+        # Only exact readings rule members out, and only weighted DAGs are listed.
+        if isinstance(bounded, WeightedDags) and not item.task.noise and bounded.fits(item.sealed.mechanism):
+            fewest, decided = fewest_settings(bounded, item.sealed.mechanism, item.task.allowance)
+            values |= {"fewest_settings": fewest, "decidable": float(decided)}
+    except BudgetSpent:
+        pass
+    return values
+
+
+def fewest_settings(space: WeightedDags, truth: Mechanism, allowance: int) -> tuple[int, bool]:
+    """Return the size of a smallest set of settings that narrows the members as far as all settings would.
+
+    Also return whether graph and predicted frequency are then the same in all members. Each setting keeps the members
+    with the truth's readings, independent of order and of earlier settings. So sets of properties are tried by size.
+    `ValueError` if the truth is no member; `BudgetSpent` if members are too many to list.
+    """
+    members = list(space.members())
+    true_index = next((i for i, member in enumerate(members) if _has_weights_of(member, truth)), None)
+    if true_index is None:
+        raise ValueError("the truth is no member of the space")
+    agree = [_agree(space.readings(setting), true_index) for setting in candidates(space)]
+    verdicts = [(member.edges, predict_frequency(member, space.evidence)) for member in members]
+    # Settings only remove members, so the least count is reached by some set of the largest usable size.
+    usable = min(allowance, len(agree))
+    goal = min(_count_verdicts(agree, chosen, verdicts) for chosen in combinations(range(len(agree)), usable))
+    for size in range(usable + 1):
+        if any(_count_verdicts(agree, chosen, verdicts) == goal for chosen in combinations(range(len(agree)), size)):
+            return size, goal == 1 and space.predicts
+    raise AssertionError("some set of the largest size reaches the goal")
+
+
+def _has_weights_of(member: Mechanism, truth: Mechanism) -> bool:
+    # A mechanism is its weights: the readings do not identify the bases.
+    return all(member.weights(node) == truth.weights(node) for node in truth.equations)
+
+
+def _agree(readings: Floats, true_index: int) -> npt.NDArray[np.bool_]:
+    agrees: npt.NDArray[np.bool_] = np.all(readings == readings[true_index], axis=1)
+    return agrees
+
+
+def _count_verdicts(
+    agree: list[npt.NDArray[np.bool_]],
+    chosen: tuple[int, ...],
+    verdicts: list[tuple[frozenset[tuple[str, str]], float]],
+) -> int:
+    remaining = np.ones(len(verdicts), dtype=np.bool_)
+    for i in chosen:
+        remaining &= agree[i]
+    return len({verdicts[i] for i in np.flatnonzero(remaining)})
+
+
+# --- Soundness of a laboratory: its record is true of it, and it can be decided ---------------------------------------
+
+
+def mechanism_explains(item: LabItem) -> str | None:
+    """Return why the mechanism does not explain the static trace; records and baseline are recomputed on reading."""
+    if not item.task.trace:
+        return None
+    worst = misfit(item.sealed.mechanism, evidence_of(item.task), reading=item.task.reading, shifts=())
+    return f"a value of the static trace is off by {worst:g}" if worst > EXACT else ""
+
+
+def labels_hold(item: LabItem) -> str | None:
+    """Compare stated labels with recomputed ones; None without labels."""
+    stated = item.sealed.labels
+    if not stated:
+        return None
+    try:
+        recomputed = labels(item)
+    except ValueError as error:  # what is shown contradicts the mechanism
+        return str(error)
+    wrong = [name for name in sorted(stated) if name not in recomputed or not isclose(stated[name], recomputed[name])]
+    return "; ".join(f"{name} {stated[name]:g}, found {recomputed.get(name, float('nan')):g}" for name in wrong)
+
+
+def explain_undecided(item: LabItem) -> str | None:
+    """Return why the exact solver does not identify the graph; "" if it does."""
+    outcome = solve(LabEpisode(item))
+    if isinstance(outcome, Impossible):
+        return f"nothing fits: {outcome.exhausted}"
+    if not isinstance(outcome, Found):
+        return outcome.reached
+    if outcome.value.mechanism.edges != item.sealed.mechanism.edges:
+        return "another graph reads the same"
+    return ""
+
+
+def duplicate_key(item: LabItem) -> bytes:
+    """Encode all but the item's names and labels; noise counts with its seed, which decides what settings show."""
+    return msgspec.json.encode((item.task, replace(item.sealed, labels={})))
+
+
+IDENTITY = ItemIdentity(
+    "laboratories",
+    duplicate_key,
+    lambda item: (canonical_key(mechanism_structure(item.sealed.mechanism)),),
+    lambda item: canonical_key(mechanism_structure(item.sealed.mechanism, with_functions=False)),
+)
+
+
+SOUNDNESS = Soundness(
+    {"the mechanism explains the static trace": mechanism_explains, "stated labels are those of the item": labels_hold},
+    explain_undecided,
+    IDENTITY,
+)

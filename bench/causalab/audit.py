@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from calibrant.audits.causalab.soundness import SOUNDNESS
+from calibrant.audits.causalab.items import SOUNDNESS
 from calibrant.bench.pools.findings_audit import FindingsAudit
 from calibrant.bench.pools.soundness import ItemChecks
 from calibrant.dsl.causalab.item import LabItem
@@ -19,7 +19,7 @@ class LabFindings:
 
     @property
     def verifiers(self) -> Mapping[str, Verifier]:
-        from calibrant.audits.causalab.verification import VERIFIERS
+        from calibrant.audits.causalab.verify import VERIFIERS
 
         return VERIFIERS
 
@@ -29,7 +29,7 @@ class LabFindings:
         yield from item_findings(item)
 
     def evidence(self, item: LabItem) -> object:
-        from calibrant.audits.causalab.certificates import item_evidence
+        from calibrant.audits.causalab.verify import item_evidence
 
         return item_evidence(item)
 

@@ -34,7 +34,7 @@ class LabSuites(Drawable[LabItem]):
 
     def draw_part(self, suite: str, seed: int, places: range) -> Sequence[LabItem]:
         """Topologies depend on the earlier ones, but it is labels that take the time."""
-        from calibrant.audits.causalab.labels import generate_labelled
+        from calibrant.audits.causalab.items import generate_labelled
 
         return tuple(generate_labelled(PLANS[suite], seed, places.stop, places.start))
 
@@ -80,7 +80,7 @@ def _noise_plan(noise: NoisePlan | None, options: GeneratedItems) -> NoisePlan |
 
 def draw_with_options(suite: str, seed: int, places: range, options: GeneratedItems) -> Sequence[LabItem]:
     """Draw the items of a suite at these places, with their labels."""
-    from calibrant.audits.causalab.labels import generate_labelled
+    from calibrant.audits.causalab.items import generate_labelled
 
     return tuple(generate_labelled(plan_with_options(suite, options), seed, places.stop, places.start))
 

@@ -9,7 +9,7 @@ from itertools import accumulate
 from math import isnan
 from typing import Any
 
-from calibrant.audits.causalab.spaces import run_space
+from calibrant.audits.causalab.attribution import run_space
 from calibrant.bench.causalab.verdict import METRICS
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY

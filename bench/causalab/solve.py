@@ -22,7 +22,7 @@ from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.outcome import Found, Outcome
 
 if TYPE_CHECKING:
-    from calibrant.audits.causalab.spaces import LabSpace
+    from calibrant.audits.causalab.attribution import LabSpace
     from calibrant.bench.causalab.dialogues.aids import Aid
     from calibrant.bench.episodes import TextEpisode
 
@@ -67,7 +67,7 @@ class LabFunctions(ItemApi[LabItem]):
 
         bounded: whether bases are taken to be integers from 0 to 100, as the benchmark draws them
         """
-        from calibrant.audits.causalab.spaces import space_of
+        from calibrant.audits.causalab.attribution import space_of
 
         item = self.check_item(item)
         verify_transcript(LabEpisode(item), steps)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from calibrant.audits.causalab.spaces import run_space
+from calibrant.audits.causalab.attribution import run_space
 from calibrant.dsl.causalab.configs import Config, Transition, candidates, read_configs
 from calibrant.dsl.causalab.episode import LabStep
 from calibrant.dsl.causalab.item import LabItem

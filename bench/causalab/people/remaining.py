@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.audits.causalab.spaces import RunSpace, frequency_posterior, run_space
+from calibrant.audits.causalab.attribution import RunSpace, frequency_posterior, run_space
 from calibrant.bench.report.people.remaining import Hypothesis, Remaining, first_entries
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import exp, fsum, log
 from typing import Any, NamedTuple
 
-from calibrant.audits.causalab.trajectory import Moment, trajectory
+from calibrant.audits.causalab.attribution import Moment, trajectory
 from calibrant.bench.report.answers.transcripts import Transcript
 from calibrant.bench.report.rows import differing_names, option_suffix
 from calibrant.dsl.causalab.episode import LabEpisode

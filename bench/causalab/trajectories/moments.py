@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from calibrant.audits.causalab.spaces import run_space
-from calibrant.audits.causalab.trajectory import Moment, trajectory
+from calibrant.audits.causalab.attribution import Moment, run_space, trajectory
 from calibrant.bench.causalab.plots.picture import run_picture
 from calibrant.bench.pages.graph import GraphPicture
 from calibrant.dsl.causalab.episode import HYPOTHESIS, LabEpisode, LabStep

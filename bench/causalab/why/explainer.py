@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
-from calibrant.audits.causalab.why.explanation import explain
-from calibrant.audits.causalab.why.parts import LabWhy
+from calibrant.audits.causalab.why import LabWhy, explain
 from calibrant.bench.causalab.why.page import advice, drawing, matrix, matrix_caption, page_body, ruled_out_lines
 from calibrant.bench.pages.capabilities import Explainable
 from calibrant.bench.pages.why.sections import WhyTable, experiment_table, tables_lines

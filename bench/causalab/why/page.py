@@ -7,8 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from calibrant.audits.causalab.why.parts import LabWhy
-from calibrant.audits.causalab.why.sentences import share_text
+from calibrant.audits.causalab.why import LabWhy, share_text
 from calibrant.audits.why import expected_text, listed, number_text
 from calibrant.bench.pages.design.page import standalone_svg
 from calibrant.bench.pages.html_page import html_page

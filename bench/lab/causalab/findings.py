@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from calibrant.audits.causalab.printed import (
+from calibrant.audits.causalab.suites import (
     PrintedRow,
     abstention_finding,
     class_size_finding,
     denominator_findings,
     mean_class_sizes,
     mixture_finding,
+    suite_findings,
 )
-from calibrant.audits.causalab.suites import suite_findings
 from calibrant.audits.claims import Finding
 from calibrant.bench.causalab.paper_tables.printed import paper
 from calibrant.dsl.causalab.configs import read_configs

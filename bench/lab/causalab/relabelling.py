@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.audits.causalab.labels import generate_labelled
+from calibrant.audits.causalab.items import generate_labelled
 from calibrant.bench.pages.aligned import aligned
 from calibrant.dsl.causalab.generation import BASE, PLANS, SMALL_WEIGHTS
 from calibrant.dsl.causalab.item import Family, LabItem

@@ -11,26 +11,27 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from calibrant.audits.causalab.certificates import (
-    AMBIGUOUS,
-    CANNOT_MATTER,
-    FREQUENCY_DECIDED,
-    GRAPH_DECIDED,
-    NOT_A_MEAN,
-    UNWINNABLE,
-    item_evidence,
-)
 from calibrant.audits.causalab.items import ambiguous_finding, item_findings, mattering_edges, vacuous_finding
-from calibrant.audits.causalab.printed import (
+from calibrant.audits.causalab.suites import (
     PrintedRow,
     abstention_finding,
     class_size_finding,
     denominator_findings,
     mean_class_sizes,
     mixture_finding,
+    suite_findings,
+    unwinnable_chance,
 )
-from calibrant.audits.causalab.suites import suite_findings, unwinnable_chance
-from calibrant.audits.causalab.verification import VERIFIERS
+from calibrant.audits.causalab.verify import (
+    AMBIGUOUS,
+    CANNOT_MATTER,
+    FREQUENCY_DECIDED,
+    GRAPH_DECIDED,
+    NOT_A_MEAN,
+    UNWINNABLE,
+    VERIFIERS,
+    item_evidence,
+)
 from calibrant.audits.claims import Certificate, ClaimStatus, Finding, certify, verify
 from calibrant.dsl.causalab.configs import Config, View, item_of_config
 from calibrant.dsl.causalab.generation import PLANS, generate_items, with_labels

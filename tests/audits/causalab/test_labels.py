@@ -7,8 +7,7 @@ from itertools import product
 
 import pytest
 
-from calibrant.audits.causalab.items import mattering_edges
-from calibrant.audits.causalab.labels import generate_labelled, labels
+from calibrant.audits.causalab.items import generate_labelled, labels, mattering_edges
 from calibrant.dsl.causalab.configs import View
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, Plan, generate_items

@@ -7,9 +7,14 @@ from dataclasses import replace
 import pytest
 
 from calibrant.audits.attribution import DECIDED_AT, Kind
-from calibrant.audits.causalab.attribution import attribute_run
-from calibrant.audits.causalab.spaces import frequency_posterior, graph_posterior, run_space, space_of
-from calibrant.audits.causalab.trajectory import trajectory
+from calibrant.audits.causalab.attribution import (
+    attribute_run,
+    frequency_posterior,
+    graph_posterior,
+    run_space,
+    space_of,
+    trajectory,
+)
 from calibrant.baselines.causalab.rows import ROWS, play
 from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS

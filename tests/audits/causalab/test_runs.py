@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from calibrant.audits.attribution import Kind
-from calibrant.audits.causalab.attribution import RunAttribution, attribute_run
-from calibrant.audits.causalab.spaces import space_of
-from calibrant.audits.causalab.trajectory import trajectory
+from calibrant.audits.causalab.attribution import RunAttribution, attribute_run, space_of, trajectory
 from calibrant.baselines.causalab.rows import ROWS, play
 from calibrant.dsl.causalab.configs import View, item_of_config
 from calibrant.dsl.causalab.episode import LabEpisode

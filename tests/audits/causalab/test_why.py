@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.audits.causalab.why.explanation import explain
+from calibrant.audits.causalab.why import explain
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.dsl.causalab.episode import LabEpisode

@@ -12,7 +12,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from calibrant.audits.causalab.spaces import decided_frequency, space_of
+from calibrant.audits.causalab.attribution import decided_frequency, space_of
 from calibrant.bench.causalab.solve import FUNCTIONS
 from calibrant.bench.protocols.registry import protocols_of
 from calibrant.dsl.causalab.episode import LabEpisode

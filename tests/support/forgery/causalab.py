@@ -8,9 +8,9 @@ from functools import cache
 from random import Random
 from typing import Any
 
+from calibrant.audits.causalab.attribution import decided_frequency, space_of
 from calibrant.audits.causalab.items import after_every_setting, mattering_edges
-from calibrant.audits.causalab.printed import PrintedRow, denominator_findings
-from calibrant.audits.causalab.spaces import decided_frequency, space_of
+from calibrant.audits.causalab.suites import PrintedRow, denominator_findings
 from calibrant.audits.claims import Certificate
 from calibrant.bench.core.capabilities import FINDINGS
 from calibrant.bench.core.registry import benchmark

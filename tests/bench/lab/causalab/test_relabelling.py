@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from calibrant.audits.causalab.labels import generate_labelled
+from calibrant.audits.causalab.items import generate_labelled
 from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.lab.causalab import relabelling
 from calibrant.bench.lab.causalab.__main__ import main

@@ -1,1 +1,0 @@
-"""Why the readings of a laboratory leave its graph or frequency open, or decide both."""
