@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.audits.blickets.statistics import TwoByTwo, fisher_exact
+from calibrant.audits.blickets.printed import TwoByTwo, fisher_exact
 from calibrant.bench.blickets.paper_tables.printed import paper as blickets_paper
 from calibrant.bench.causalab.paper_tables.printed import paper as causalab_paper
 from calibrant.bench.causim.paper_tables.printed import paper as causim_paper

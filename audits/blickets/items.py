@@ -1,23 +1,38 @@
-"""Findings about a blicket item before it is played.
+"""Findings about a blicket item before it is played, its soundness and its difficulty.
 
-Claims that come with a certificate are checked by audits.blickets.verification, which shares no code with this module
+Claims that come with a certificate are checked by audits.blickets.verify, which shares no code with this module
 or with the solvers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, permutations
 from math import factorial
+from typing import Any
 
 import msgspec
 
-from calibrant.audits.blickets.evidence import evidence_of
 from calibrant.audits.blickets.orders import order_findings
+from calibrant.audits.blickets.verify import evidence_of
 from calibrant.audits.claims import Certificate, ClaimStatus, Finding, certify
-from calibrant.dsl.blickets.item import BlicketItem, SwitchBy
-from calibrant.dsl.blickets.rule import Form, Rule
+from calibrant.audits.soundness import ItemIdentity, Soundness
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.item import BlicketItem, Count, Mechanism, Sealed, SwitchBy, contradiction
+from calibrant.dsl.blickets.reference import is_active
+from calibrant.dsl.blickets.rule import Form, Rule, set_of
+from calibrant.dsl.blickets.score import Grade, Split, grade
+from calibrant.dsl.episode import Action, Step
+from calibrant.solvers.blickets.canonical import rules_structure
+from calibrant.solvers.blickets.conditions import NoiseSpace, OrderSpace, SwitchSpace
+from calibrant.solvers.blickets.exact import exact_learner
+from calibrant.solvers.blickets.learner import Static, certifiable, conclude_episode
+from calibrant.solvers.blickets.space import StaticSpace
+from calibrant.solvers.canonical import canonical_key
+from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
+# --- Findings about a blicket item before it is played ----------------------------------------------------------------
 ONE_RULE = "one rule, conjunctive or disjunctive over a non-empty set of the objects"
 NOISY_RULE = "one rule that reads ACTIVE with a probability below 1 when satisfied and never otherwise"
 SWITCHES = "two rules, the second in force after some number of activations"
@@ -144,3 +159,272 @@ def duplicates(items: list[BlicketItem]) -> Iterator[Finding]:
             claim = f"the same as {first_ids[bare]}"
             yield Finding("duplicate", ClaimStatus.PROVED, item.id, claim, {"of": first_ids[bare]})
         first_ids.setdefault(bare, item.id)
+
+
+# --- Strategies that the score rewards: an answer before the switch, and a convention of counting ---------------------
+TRANSCRIPT = "this sequence of moves"
+
+
+def quiet(episode: BlicketEpisode) -> None:
+    """Try single objects and pairs until the first activation, and submit what activated.
+
+    A pair that activates although neither of its objects did is the whole of a conjunctive rule, so one activation is
+    enough for the kind of rule that the paper switches from. Without an activation nothing is submitted.
+    """
+    objects = episode.task.objects
+    for first, second in combinations(range(len(objects)), 2):
+        for step in _toggled_to(episode, (first, second)):
+            if is_active(step.reading) or episode.left == 0:
+                _submit(episode, step)
+                return
+
+
+def _toggled_to(episode: BlicketEpisode, pair: tuple[int, int]) -> Iterator[Step[str]]:
+    objects = episode.task.objects
+    for index in [index for index in episode.placed if index not in pair]:
+        yield episode.act({"remove": objects[index]})
+    for index in pair:
+        if index not in episode.placed:
+            yield episode.act({"place": objects[index]})
+
+
+def _submit(episode: BlicketEpisode, last: Step[str]) -> None:
+    if is_active(last.reading):
+        form = Form.CONJUNCTIVE if len(episode.placed) > 1 else Form.DISJUNCTIVE
+        episode.act({"check": Rule(form, set_of(episode.placed)).as_json(episode.task.objects)})
+
+
+def gameable(item: BlicketItem) -> Iterator[Finding]:
+    """Yield whether one activation and an early answer get full marks on an item that switches.
+
+    Proved by the moves of `quiet`, which anybody can replay; without such moves the claim stays open.
+    """
+    if not item.sealed.switches:
+        return
+    episode = BlicketEpisode(item)
+    quiet(episode)
+    result = grade(item, episode.steps)
+    if not result.correct or result.split is not Split.PRE:
+        yield Finding(
+            "gameable",
+            ClaimStatus.OPEN,
+            item.id,
+            "a single activation did not lead to full marks",
+            _grade_statistics(result),
+        )
+        return
+    claim = (
+        f"full marks after {result.activations} activation(s), {result.steps} moves and no reading under a later rule "
+        f"(class {result.exposed})"
+    )
+    opening = 0 if item.sealed.start_on is None else 1
+    data = {"actions": [dict(step.action) for step in episode.steps[opening:]], "activations": result.activations}
+    certificate = certify("full-marks-before-the-switch", TRANSCRIPT, evidence_of(item), data)
+    yield Finding("gameable", ClaimStatus.PROVED, item.id, claim, _grade_statistics(result), certificate)
+
+
+def _grade_statistics(result: Grade) -> dict[str, int | float | str]:
+    return {"correct": int(bool(result.correct)), "steps": result.steps, "activations": result.activations}
+
+
+def counting_decides(item: BlicketItem) -> Iterator[Finding]:
+    """Yield whether the convention of counting activations decides the verdict on the static learner."""
+    if not item.sealed.switches:
+        return
+    played = {count: _static_play(replace(item, task=replace(item.task, count=count))) for count in Count}
+    verdicts = {count: bool(result.correct) for count, (result, _) in played.items()}
+    outcomes = ", ".join(f"{count}: {'correct' if verdicts[count] else 'wrong'}" for count in Count)
+    data: dict[str, Any] = {str(count): [dict(a) for a in actions] for count, (_, actions) in played.items()}
+    differs = len(set(verdicts.values())) > 1
+    yield Finding(
+        "counting",
+        ClaimStatus.PROVED if differs else ClaimStatus.REFUTED,
+        item.id,
+        f"the learner that expects one rule is judged by the convention of counting ({outcomes})"
+        if differs
+        else f"both conventions of counting give the static learner the same verdict ({outcomes})",
+        {str(count): int(verdicts[count]) for count in Count},
+        certify("counting-decides", TRANSCRIPT, evidence_of(item), data) if differs else None,
+    )
+
+
+def _static_play(item: BlicketItem) -> tuple[Grade, Sequence[Action]]:
+    episode = BlicketEpisode(item)
+    conclude_episode(episode, Static)
+    opening = 0 if item.sealed.start_on is None else 1
+    return grade(item, episode.steps), [step.action for step in episode.steps[opening:]]
+
+
+# --- Difficulty of an item: moves that an exact learner needs, and hypotheses before any reading ----------------------
+MAX_PERMUTED = 5  # objects: 120 assignments of roles are played, 720 for six
+
+
+@dataclass(frozen=True, slots=True)
+class Difficulty:
+    """Labels of an item.
+
+    members: hypotheses of each family before any reading
+    steps: moves of the exact learner to a decided and correct answer; OutOfBudget where its moves ran out or, with
+        noise, its decided answer was wrong; Impossible where no exact learner has the mechanism in its class
+    certifiable: whether the first rule allows a silent certificate
+    winnable: share of the permutations of objects (which object has which role in the rules) in which the exact learner
+        comes to a decided and correct answer; Impossible as with steps, and for more than MAX_PERMUTED objects
+    """
+
+    members: Mapping[str, int]
+    steps: Outcome[int]
+    certifiable: bool
+    winnable: Outcome[float]
+
+    def as_labels(self) -> dict[str, str]:
+        """Return the labels of an item, which are texts; outcomes without a value have none."""
+        texts = {f"members_{family}": str(number) for family, number in self.members.items()}
+        for name, outcome in (("steps", self.steps), ("winnable", self.winnable)):
+            if isinstance(outcome, Found):
+                texts[name] = f"{outcome.value:.4g}"
+        return {**texts, "certifiable": "yes" if self.certifiable else "no"}
+
+
+def difficulty(item: BlicketItem) -> Difficulty:
+    """Return the labels of an item."""
+    n = item.task.n
+    members = {
+        "static": StaticSpace.full(n).count,
+        "switch": SwitchSpace.full(n, item.task.count).count,
+        "order": OrderSpace.full(n, item.task.order_reading).count,
+        "noise": NoiseSpace.full(n).count,
+    }
+    return Difficulty(members, steps_needed(item), certifiable(item.sealed.mechanisms[0].rule), winnable_share(item))
+
+
+def steps_needed(item: BlicketItem) -> Outcome[int]:
+    """Return the moves of the exact learner, as `Difficulty` defines them."""
+    learner = exact_learner(item)
+    if not isinstance(learner, Found):
+        return learner
+    episode = BlicketEpisode(item)
+    learned = conclude_episode(episode, learner.value)
+    if not isinstance(learned.outcome, Found):
+        return learned.outcome
+    moves = item.task.budget - episode.left
+    if not grade(item, episode.steps).correct:
+        return OutOfBudget(f"the answer after {moves} moves was wrong")
+    return Found(moves)
+
+
+def winnable_share(item: BlicketItem) -> Outcome[float]:
+    """Return the share described in `Difficulty`, cached for items that differ in names and roles only."""
+    if item.task.n > MAX_PERMUTED:
+        return Impossible(f"roles are permuted for at most {MAX_PERMUTED} objects")
+    return _winnable_share(replace(item, id="", labels=_NO_LABELS, sealed=_normalise_roles(item)))
+
+
+def _normalise_roles(item: BlicketItem) -> Sealed:
+    """Return the mechanism under the first of all permutations: the same for items that differ in roles only."""
+    return min(
+        (_permute_roles(item.sealed, roles) for roles in permutations(range(item.task.n))), key=msgspec.json.encode
+    )
+
+
+def _permute_roles(sealed: Sealed, roles: tuple[int, ...]) -> Sealed:
+    def rule(old: Rule) -> Rule:
+        return Rule(old.form, set_of(roles[i] for i in range(len(roles)) if old.blickets >> i & 1))
+
+    def order(old: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        return None if old is None else tuple(roles[i] for i in old)
+
+    mechanisms = tuple(Mechanism(rule(old.rule), order(old.order)) for old in sealed.mechanisms)
+    return replace(sealed, mechanisms=mechanisms, start_on=order(sealed.start_on))
+
+
+_NO_LABELS: Mapping[str, str] = {}
+_shares: dict[bytes, Outcome[float]] = {}
+
+
+def _winnable_share(item: BlicketItem) -> Outcome[float]:
+    key = msgspec.json.encode(item)
+    if key not in _shares:
+        _shares[key] = _play_all_roles(item)
+    return _shares[key]
+
+
+def _play_all_roles(item: BlicketItem) -> Outcome[float]:
+    won, played = 0, 0
+    # each mechanism once, though several permutations give it; a dict keeps their order, a set would not
+    for sealed in dict.fromkeys(_permute_roles(item.sealed, roles) for roles in permutations(range(item.task.n))):
+        steps = steps_needed(replace(item, sealed=sealed))
+        if isinstance(steps, Impossible):
+            return steps
+        won += isinstance(steps, Found)
+        played += 1
+    return Found(won / played)
+
+
+# --- Soundness of a blicket item: its record is true of it, and it can be decided -------------------------------------
+EASY_LABELS = frozenset({"steps", "winnable", "certifiable"})
+
+
+def labels_hold(item: BlicketItem) -> str | None:
+    """Compare the labels of difficulty with recomputed ones; None without such labels."""
+    stated = {name for name in item.labels if name in EASY_LABELS or name.startswith("members_")}
+    if not stated:
+        return None
+    recomputed = difficulty(item).as_labels()
+    wrong = [f"{name} {item.labels[name]}, found {recomputed.get(name, 'none')}" for name in sorted(stated)]
+    return "; ".join(
+        w for w, name in zip(wrong, sorted(stated), strict=True) if recomputed.get(name) != item.labels[name]
+    )
+
+
+def condition_holds(item: BlicketItem) -> str:
+    """Return why the stated condition is not that of the item's mechanism; "" if it is."""
+    return contradiction(item)
+
+
+def switches_come(item: BlicketItem) -> str | None:
+    """Return why no sequence of moves reaches the last switch; "" if one does, None for items without a switch."""
+    sealed = item.sealed
+    if not sealed.switches:
+        return None
+    last, unit = sealed.switches[-1], "moves" if sealed.switch_by is SwitchBy.STEPS else "activations"
+    return f"after {last} {unit}, of {item.task.budget} moves" if last >= item.task.budget else ""
+
+
+def explain_undecided(item: BlicketItem) -> str | None:
+    """Return why the exact learner of the item's condition does not come to a right answer.
+
+    "" if it does, None where no exact learner knows the condition.
+    """
+    outcome = steps_needed(item)
+    match outcome:
+        case OutOfBudget():
+            return outcome.reached
+        case Impossible():
+            return None
+        case _:
+            return ""
+
+
+def duplicate_key(item: BlicketItem) -> bytes:
+    """Encode all but id and labels, and without noise its draws, which nothing shows."""
+    sealed = item.sealed if item.sealed.p < 1 else replace(item.sealed, noise_seed=0, draws=())
+    return msgspec.json.encode(replace(item, id="", labels={}, sealed=sealed))
+
+
+IDENTITY = ItemIdentity(
+    "rules",
+    duplicate_key,
+    lambda item: (canonical_key(rules_structure(item.sealed.mechanisms, item.task.n)),),
+    lambda item: canonical_key(rules_structure(item.sealed.mechanisms, item.task.n, with_functions=False)),
+)
+
+
+SOUNDNESS = Soundness(
+    {
+        "the condition is that of the mechanism": condition_holds,
+        "stated labels are those of the item": labels_hold,
+        "the last switch is within the budget": switches_come,
+    },
+    explain_undecided,
+    IDENTITY,
+)

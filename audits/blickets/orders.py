@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import combinations
 from math import factorial
 
-from calibrant.audits.blickets.evidence import evidence_of
+from calibrant.audits.blickets.verify import evidence_of
 from calibrant.audits.claims import Certificate, ClaimStatus, Finding, certify
 from calibrant.dsl.blickets.episode import apply_move
 from calibrant.dsl.blickets.item import BlicketItem, OrderReading

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from calibrant.audits.blickets.soundness import SOUNDNESS
+from calibrant.audits.blickets.items import SOUNDNESS
 from calibrant.bench.pools.findings_audit import FindingsAudit
 from calibrant.bench.pools.soundness import ItemChecks
 from calibrant.dsl.blickets.item import BlicketItem
@@ -19,20 +19,19 @@ class BlicketFindings:
 
     @property
     def verifiers(self) -> Mapping[str, Verifier]:
-        from calibrant.audits.blickets.verification import VERIFIERS
+        from calibrant.audits.blickets.verify import VERIFIERS
 
         return VERIFIERS
 
     def findings(self, item: BlicketItem) -> Iterator[Finding]:
-        from calibrant.audits.blickets.items import item_findings
-        from calibrant.audits.blickets.strategies import counting_decides, gameable
+        from calibrant.audits.blickets.items import counting_decides, gameable, item_findings
 
         yield from item_findings(item)
         yield from gameable(item)
         yield from counting_decides(item)
 
     def evidence(self, item: BlicketItem) -> object:
-        from calibrant.audits.blickets.evidence import evidence_of
+        from calibrant.audits.blickets.verify import evidence_of
 
         return evidence_of(item)
 

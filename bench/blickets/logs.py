@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from calibrant.audits.blickets.public_runs import attribute_run
+from calibrant.audits.blickets.attribution import attribute_run
 from calibrant.bench.core.attribution import KEY, attribution_record
 from calibrant.bench.scoring.input.json_lines import json_object, numbered_lines, shown_name
 from calibrant.bench.scoring.lines import context_of_line

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from calibrant.audits.blickets.printed import PrintedTest, Sides
-from calibrant.audits.blickets.statistics import TwoByTwo
+from calibrant.audits.blickets.printed import PrintedTest, Sides, TwoByTwo
 
 _FILE = Path(__file__).resolve().parent.parent / "data" / "paper_rows.json"
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
-from calibrant.audits.blickets.why.explanation import explain
-from calibrant.audits.blickets.why.parts import DetectorWhy
+from calibrant.audits.blickets.why import DetectorWhy, explain
 from calibrant.bench.blickets.why.page import advice, answer_table, drawing, history_table, move_table, page_body
 from calibrant.bench.pages.capabilities import Explainable
 from calibrant.bench.pages.why.sections import tables_lines

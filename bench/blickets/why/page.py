@@ -6,7 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from calibrant.audits.blickets.why.parts import DetectorWhy
+from calibrant.audits.blickets.why import DetectorWhy
 from calibrant.audits.why import Experiment, listed, number_text
 from calibrant.bench.blickets.why.strip import strip
 from calibrant.bench.pages.design.page import standalone_svg

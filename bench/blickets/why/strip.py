@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from calibrant.audits.blickets.why.parts import DetectorWhy
+from calibrant.audits.blickets.why import DetectorWhy
 from calibrant.audits.why import number_text
 from calibrant.bench.pages.charts import Scale, figure, text_width, widest
 

@@ -7,6 +7,7 @@ from itertools import combinations
 
 from calibrant.audits.blickets.printed import (
     Switched,
+    TwoByTwo,
     accuracy_of_silence,
     credited_to_one_run,
     firings_outside_eligible,
@@ -15,7 +16,6 @@ from calibrant.audits.blickets.printed import (
     self_selection,
     wrong_before_the_switch,
 )
-from calibrant.audits.blickets.statistics import TwoByTwo
 from calibrant.audits.claims import ClaimStatus, Finding
 from calibrant.bench.blickets.paper_tables.printed import paper
 from calibrant.bench.blickets.paper_tables.rates import Counts

@@ -8,7 +8,7 @@ from math import factorial
 
 import pytest
 
-from calibrant.audits.blickets.difficulty import difficulty, steps_needed, winnable_share
+from calibrant.audits.blickets.items import difficulty, steps_needed, winnable_share
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.item import BlicketItem, Mechanism

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.audits.blickets.evidence import evidence_of
 from calibrant.audits.blickets.items import item_findings
-from calibrant.audits.blickets.verification import VERIFIERS
+from calibrant.audits.blickets.verify import VERIFIERS, evidence_of
 from calibrant.audits.claims import ClaimStatus, Finding, certify, verify
 from calibrant.bench.cli import main
 from calibrant.dsl.blickets import reference

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from calibrant.audits.blickets import statistics
+from calibrant.audits.blickets import printed
 from calibrant.audits.blickets.printed import (
     PrintedTest,
     Sides,
     Switched,
+    TwoByTwo,
+    cochran_mantel_haenszel,
+    cohens_h,
     firings_outside_eligible,
     misprinted_tests,
+    odds_ratio,
     posterior_odds_finding,
     rounds_to,
 )
-from calibrant.audits.blickets.statistics import TwoByTwo, cochran_mantel_haenszel, cohens_h, odds_ratio
 from calibrant.audits.claims import ClaimStatus
 from calibrant.bench.blickets.paper_tables.printed import paper
 from calibrant.bench.lab.blickets.__main__ import main
@@ -126,7 +129,7 @@ def test_without_the_library_the_command_says_how_to_get_it(
     def missing(name: str) -> object:
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr(statistics, "import_module", missing)
+    monkeypatch.setattr(printed, "import_module", missing)
     assert main(["findings"]) == 2
     assert capsys.readouterr() == (
         "",

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.audits.blickets import statistics
-from calibrant.audits.blickets.statistics import (
+from calibrant.audits.blickets import printed
+from calibrant.audits.blickets.printed import (
     TIE,
     TwoByTwo,
     UndefinedStatisticError,
@@ -195,7 +195,7 @@ def test_a_missing_library_is_named_with_the_extra_that_brings_it(monkeypatch: p
     def missing(name: str) -> Any:
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr(statistics, "import_module", missing)
+    monkeypatch.setattr(printed, "import_module", missing)
     with pytest.raises(MissingExtraError, match=r"^scipy is missing; run: pip install 'calibrant\[statistics\]'$"):
         fisher_exact(TwoByTwo(3, 1, 1, 3))
     assert posterior_odds(TwoByTwo(1, 0, 0, 1)) == 5  # needs no library

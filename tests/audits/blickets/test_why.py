@@ -8,8 +8,7 @@ from itertools import product
 
 import pytest
 
-from calibrant.audits.blickets.why.explanation import explain
-from calibrant.audits.blickets.why.parts import DetectorWhy
+from calibrant.audits.blickets.why import DetectorWhy, explain
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.dsl.blickets.episode import BlicketEpisode

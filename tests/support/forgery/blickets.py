@@ -10,7 +10,7 @@ from math import factorial
 from random import Random
 from typing import Any
 
-from calibrant.audits.blickets.strategies import quiet
+from calibrant.audits.blickets.items import quiet
 from calibrant.audits.claims import Certificate
 from calibrant.bench.core.capabilities import FINDINGS
 from calibrant.bench.core.registry import benchmark

@@ -12,7 +12,7 @@ from random import Random
 
 from msgspec.structs import replace
 
-from calibrant.audits.blickets.public_runs import attribute_runs
+from calibrant.audits.blickets.attribution import attribute_runs
 from calibrant.baselines.blickets.grid import GRID
 from calibrant.bench.blickets.agents import agent
 from calibrant.bench.lab.blickets.results import SEED, all_played

@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.audits.blickets.public_runs import attribute_runs
+from calibrant.audits.blickets.attribution import attribute_runs
 from calibrant.bench.lab.speed.blickets.rates import text_log, toggles
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.rule import Form, Rule, all_rules

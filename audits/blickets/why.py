@@ -1,4 +1,4 @@
-"""Why the readings of a detector leave more than one rule, and which toggle tells the rules apart."""
+"""Why the readings of a detector leave more than one rule, in parts and in words."""
 
 from __future__ import annotations
 
@@ -6,27 +6,119 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from calibrant.audits.blickets.why.parts import DetectorMove, DetectorWhy, RuleChip
-from calibrant.audits.blickets.why.sentences import facts, reason
+import msgspec
+
 from calibrant.audits.why import (
     AnswerShare,
     Count,
     Experiment,
     Fact,
     Outcome,
+    Span,
     State,
+    Why,
     experiment,
+    listed,
+    number_text,
+    spans,
 )
 from calibrant.dsl.blickets.episode import BlicketEpisode, steps_with_state
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
 from calibrant.dsl.blickets.rule import Rule, all_rules, names_of, set_of
 from calibrant.dsl.episode import Step
+from calibrant.dsl.text import plural
 from calibrant.solvers.blickets.exact import DetectorSpace, after_step, space_of_condition
 from calibrant.solvers.blickets.learner import Static, conclude_episode
 from calibrant.solvers.blickets.space import OneRule, StaticSpace
 from calibrant.solvers.outcome import Found
 
+# --- The parts of the reason for a detector ---------------------------------------------------------------------------
+
+
+class DetectorMove(msgspec.Struct, frozen=True):
+    """A move: what was done, objects on the detector after it, reading, hypotheses and answers left."""
+
+    in_words: str
+    placed: tuple[str, ...]
+    reading: str
+    remaining: str
+    answers: int
+
+
+class RuleChip(msgspec.Struct, frozen=True):
+    """A rule of the class; fits: whether it gives every reading; is_true: where gold is revealed."""
+
+    form: str
+    blickets: tuple[str, ...]
+    fits: bool
+    is_true: bool = False
+
+
+class DetectorWhy(Why, frozen=True, kw_only=True):
+    """The reason for a detector after some moves; experiments: every toggle from here, best first.
+
+    budget: moves that are allowed
+    rules: all of a class of one rule, () of others; learner_moves: least and most moves of an exact learner over all
+    rules of such a class, before the first move
+    pair: two rules that fit, of a class of one rule; witness: objects with which they differ, least of them
+    """
+
+    objects: tuple[str, ...]
+    moves: tuple[DetectorMove, ...]
+    answers: tuple[AnswerShare, ...]
+    experiments: tuple[Experiment, ...]
+    budget: int
+    rules: tuple[RuleChip, ...] = ()
+    learner_moves: tuple[int, int] | None = None
+    pair: tuple[str, str] | None = None
+    witness: tuple[str, ...] | None = None
+
+
+# --- Reason and facts of a detector in words --------------------------------------------------------------------------
+
+
+def reason(
+    state: State, space: DetectorSpace, words: Sequence[str], witness: tuple[str, ...] | None, num_moves: int
+) -> tuple[Span, ...]:
+    if state == "empty":
+        return spans("No hypothesis of the class that the task states gives these readings.")
+    if state == "decided":
+        return spans("The readings leave one rule: ", (words[0],), ".")
+    if not num_moves:
+        return spans(f"Nothing was placed yet: {number_text(space.count)} hypotheses fit, with {len(words)} answers.")
+    if witness is not None:
+        alone = listed(list(witness)) + (" alone" if len(witness) == 1 else " and nothing else")
+        if len(words) == 2:
+            fit = f"Two rules fit, {words[0]} and {words[1]}."
+        else:
+            fit = f"{number_text(space.count)} rules fit, {words[0]} and {words[1]} among them."
+        return spans("The detector was never read with ", (alone,), f" on it. {fit}")
+    return spans(
+        f"{number_text(space.count)} hypotheses give these readings, with ", (f"{len(words)} answers",), " among them."
+    )
+
+
+def facts(
+    space: DetectorSpace,
+    full: int,
+    words: Sequence[str],
+    decided: Sequence[str],
+    objects: Sequence[str],
+    experiments: Sequence[Experiment],
+) -> tuple[Fact, ...]:
+    tone = "good" if len(words) == 1 else "warn" if words else "bad"
+    listed_facts = [Fact(f"{number_text(space.count)} of {number_text(full)} hypotheses fit", tone)]  # type: ignore[arg-type]
+    listed_facts.append(Fact(plural(len(words), "answers")))
+    if 0 < len(decided) < len(objects):
+        listed_facts.append(Fact(f"the same in all: {listed(list(decided))}"))
+    listed_facts.append(Fact(space.in_words))
+    if experiments:
+        listed_facts.append(Fact("1 move decides" if experiments[0].decides else "no single move is sure to decide"))
+    return tuple(listed_facts)
+
+
+# --- Why the readings of a detector leave more than one rule, and which toggle tells the rules apart ------------------
 MAX_ANSWERS = 200  # answers that are listed
 TITLE_WORDS = {"open": "still open", "decided": "decided", "empty": "contradictory", "uncounted": "still open"}
 MAX_PLAYED_OBJECTS = 6  # 120 rules are played by the exact learner

@@ -1,1 +1,0 @@
-"""Why the readings of a detector leave more than one rule."""
