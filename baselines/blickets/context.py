@@ -1,17 +1,28 @@
-"""The context graph: where an agent stands in its inquiry, and where it may go from there.
+"""The context graph of an agent's inquiry, and dynamic behaviours that extend it during an episode.
 
 Source: arXiv 2604.20039, section 3.2. The states and edges are the paper's; the wording is ours.
+
+Source: arXiv 2604.20039, section 3.3. Which behaviours there are, when they may fire and what they add is the paper's.
 """
 
 from __future__ import annotations
 
+import re
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
+from calibrant.dsl.blickets.item import Count, Task
+from calibrant.dsl.blickets.reference import is_active
+from calibrant.dsl.blickets.rule import all_rules, names_of, set_of
+from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import short_repr
+from calibrant.dsl.item import Message, Model
+from calibrant.solvers.blickets.space import activated_rules
+
+# --- The context graph: where an agent stands in its inquiry, and where it may go from there --------------------------
 
 
 class StateType(StrEnum):
@@ -170,3 +181,347 @@ GRAPH = Graph(
     tuple(Edge(source.name, target.name) for source, targets in _EDGES for target in targets),
 )
 START = Context(GRAPH, INITIAL_EXPLORATION)
+
+
+# --- Dynamic behaviours: conditions that are watched for during an episode and, once met, extend the context graph ----
+THRESHOLD = 6.0  # of a score from 0 to 10
+RUNNER_UP = 1.0  # a second behaviour fires too if its score is at most so far below the highest
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """Behaviour that a scorer judges and the agent is notified of.
+
+    key: as the paper numbers it; minimum: steps before which it is not scored; condition: what a scorer judges
+    state: what it adds to the graph, with edges from `sources` and to `targets`; notice: what the agent is told
+    """
+
+    key: str
+    name: str
+    minimum: int
+    condition: str
+    state: State
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+    notice: str
+
+    def extend_context(self, context: Context) -> Context:
+        """Return a context with the behaviour's state and edges.
+
+        Edges from or to states that are not there wait for them.
+        """
+        name = self.state.name
+        into = [Edge(source, name) for source in self.sources]
+        return context.add_state(self.state, [*into, *(Edge(name, target) for target in self.targets)])
+
+
+def firing(scores: Mapping[Behaviour, float]) -> tuple[Behaviour, ...]:
+    """Return the behaviours that fire in one step: the highest score, and the next if it is close.
+
+    None below THRESHOLD. Of equal scores the one listed first counts as higher.
+    """
+    ranked = sorted((b for b, score in scores.items() if score >= THRESHOLD), key=lambda b: -scores[b])
+    return tuple(b for b in ranked[:2] if scores[ranked[0]] - scores[b] <= RUNNER_UP)
+
+
+_DIMENSION_DISCOVERY = State(
+    "DIMENSION_DISCOVERY",
+    StateType.REFLECTION,
+    "Ask what else than the set of objects could matter, since nothing has made the detector react.",
+    ("Consider the order of placing, chance, and conditions that change with time.", "Plan a test for each."),
+)
+_ORDER_TESTING = State(
+    "ORDER_TESTING",
+    StateType.ACTION,
+    "Find out whether the order in which objects are placed decides the reading.",
+    ("Build the same set in another order.", "Keep everything else as it was."),
+)
+_RELIABILITY_TESTING = State(
+    "RELIABILITY_TESTING",
+    StateType.ACTION,
+    "Find out how often one configuration makes the detector react.",
+    ("Repeat the same configuration several times.", "One reading that differs does not refute a rule here."),
+)
+_MODERATOR_DETECTION = State(
+    "MODERATOR_DETECTION",
+    StateType.REFLECTION,
+    "Decide whether the rule has changed, and since when.",
+    ("Trust readings since the change.", "Ask which rule is in force now, not which one was."),
+)
+
+BEHAVIOURS = (
+    Behaviour(
+        "DB1",
+        "exploration_stagnation",
+        6,
+        "The detector has never been active.",
+        _DIMENSION_DISCOVERY,
+        (HYPOTHESIS_EVALUATION.name, COMBINATION_TESTING.name),
+        (COMBINATION_TESTING.name, VERIFICATION.name),
+        "Nothing has made the detector react yet. Something else than the set of objects may matter.",
+    ),
+    Behaviour(
+        "DB2",
+        "order_hypothesis",
+        8,
+        "The same set of objects gave another result when it was placed in another order.",
+        _ORDER_TESTING,
+        (_DIMENSION_DISCOVERY.name, COMBINATION_TESTING.name),
+        (HYPOTHESIS_EVALUATION.name, VERIFICATION.name),
+        "The same objects gave different readings. The order in which they are placed may matter.",
+    ),
+    Behaviour(
+        "DB3",
+        "stochasticity_hypothesis",
+        8,
+        "The same configuration gave another result.",
+        _RELIABILITY_TESTING,
+        (_DIMENSION_DISCOVERY.name, COMBINATION_TESTING.name),
+        (HYPOTHESIS_EVALUATION.name,),
+        "The same configuration gave different readings. The detector may be unreliable.",
+    ),
+    Behaviour(
+        "DB4",
+        "rule_change_hypothesis",
+        10,
+        "A rule that worked has stopped working.",
+        _MODERATOR_DETECTION,
+        (_DIMENSION_DISCOVERY.name, HYPOTHESIS_EVALUATION.name),
+        (COMBINATION_TESTING.name, VERIFICATION.name),
+        "A rule that was confirmed has failed. The rule may have changed.",
+    ),
+)
+
+
+# --- Memory of an episode, from its steps: the objects on the detector, and the reading of each configuration ---------
+
+
+class Observation(NamedTuple):
+    """One reading.
+
+    placed: numbers of the objects on the detector, first placed first
+    """
+
+    placed: tuple[int, ...]
+    active: bool
+
+    @property
+    def present(self) -> int:
+        """Return the objects as a set: bit i is object i."""
+        return set_of(self.placed)
+
+
+class EpisodeMemory:
+    """The readings of an episode so far, made from its steps alone.
+
+    placed: numbers of the objects on the detector, first placed first
+    moves: how many were made, refused ones included; activations: as the task counts them
+    """
+
+    __slots__ = ("_index", "activations", "moves", "observations", "placed", "task")
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.placed: tuple[int, ...] = ()
+        self.observations: list[Observation] = []
+        self.activations = 0
+        self.moves = 0
+        self._index = {name: i for i, name in enumerate(task.objects)}
+
+    def note(self, step: Step[str]) -> None:
+        """Take one more step down; steps come in the order in which they happened."""
+        self.moves += step.cost
+        if step.reading is None:
+            return
+        action = step.action
+        if "place" in action:
+            self.placed = (*self.placed, self._index[action["place"]])
+        elif "remove" in action:
+            removed = self._index[action["remove"]]
+            self.placed = tuple(i for i in self.placed if i != removed)
+        else:  # what lay there at the start
+            self.placed = tuple(self._index[name] for name in action["start"])
+        active = is_active(step.reading)
+        was_active = bool(self.observations) and self.observations[-1].active
+        self.activations += active and (self.task.count is Count.LEVEL or not was_active)
+        self.observations.append(Observation(self.placed, active))
+
+    @property
+    def present(self) -> int:
+        """The objects on the detector as a set: bit i is object i."""
+        return set_of(self.placed)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the objects on the detector, first placed first."""
+        return tuple(self.task.objects[i] for i in self.placed)
+
+    def summary(self) -> str:
+        """Return steps, activations and every different reading, in one line."""
+        distinct = dict.fromkeys((names_of(o.present, self.task.objects), o.active) for o in self.observations)
+        readings = "; ".join(
+            f"{', '.join(names) or 'nothing'}: {'ACTIVE' if on else 'INACTIVE'}" for names, on in distinct
+        )
+        return f"{self.moves} moves, {self.activations} activations; readings: {readings or 'none'}"
+
+
+# --- Scorers of dynamic behaviours: a deterministic one, and one that asks a language model ---------------------------
+HIGHEST = 10.0
+CONFIRMATIONS = 2  # readings that a rule has to have got right before its failure says that it changed
+LAST_MESSAGES = 5
+MESSAGE_CHARACTERS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """State of an episode as a scorer sees it.
+
+    state: name of the state that the agent is in, empty without a context graph
+    messages: the last LAST_MESSAGES, each cut to MESSAGE_CHARACTERS
+    """
+
+    memory: EpisodeMemory
+    state: str
+    messages: tuple[Message, ...]
+
+
+Scorer: TypeAlias = Callable[[Behaviour, Situation], float]  # from 0 to 10
+
+
+class BehaviourScore(NamedTuple):
+    """Score of a behaviour in one step, and whether the behaviour fired."""
+
+    behaviour: Behaviour
+    score: float
+    fired: bool
+
+
+class Watch:
+    """The behaviours of one episode that have not fired yet."""
+
+    def __init__(self, behaviours: Iterable[Behaviour], scorer: Scorer) -> None:
+        self.waiting = list(behaviours)
+        self.scorer = scorer
+
+    def scores(self, situation: Situation) -> tuple[BehaviourScore, ...]:
+        """Score those past their minimum; what fires is not scored again. `ValueError` for a score outside 0 to 10."""
+        due = [b for b in self.waiting if situation.memory.moves >= b.minimum]
+        scores = {b: _check_score(b, self.scorer(b, situation)) for b in due}
+        fired = firing(scores)
+        self.waiting = [b for b in self.waiting if b not in fired]
+        return tuple(BehaviourScore(b, score, b in fired) for b, score in scores.items())
+
+
+def _check_score(behaviour: Behaviour, score: float) -> float:
+    if not 0 <= score <= HIGHEST:
+        raise ValueError(f"{behaviour.name} was scored {score}; scores are from 0 to {HIGHEST:.0f}")
+    return float(score)
+
+
+def first_firings(task: Task, steps: Iterable[Step[str]]) -> dict[str, int]:
+    """Behaviours that the deterministic scorer lets fire in an episode, by key, with the number of moves until then."""
+    memory, watch = EpisodeMemory(task), Watch(BEHAVIOURS, deterministic)
+    fired: dict[str, int] = {}
+    for step in steps:
+        memory.note(step)
+        if step.cost:
+            scores = watch.scores(Situation(memory, "", ()))
+            fired |= {score.behaviour.key: memory.moves for score in scores if score.fired}
+    return fired
+
+
+# --- deterministic ----------------------------------------------------------------------------------------------------
+
+
+def deterministic(behaviour: Behaviour, situation: Situation) -> float:
+    """10 if the behaviour's condition holds in the readings so far, else 0."""
+    memory = situation.memory
+    return HIGHEST if _CONDITIONS[behaviour.key](memory.observations, memory.task.n) else 0.0
+
+
+def never_active(observations: Sequence[Observation], _num_objects: int) -> bool:
+    return not any(o.active for o in observations)
+
+
+def order_made_a_difference(observations: Sequence[Observation], _num_objects: int) -> bool:
+    """Return whether one set, placed in two orders, gave different readings."""
+    orders: dict[int, tuple[set[tuple[int, ...]], set[tuple[int, ...]]]] = {}
+    for observation in observations:
+        orders.setdefault(observation.present, (set(), set()))[observation.active].add(observation.placed)
+    return any(off and on and len(off | on) > 1 for off, on in orders.values())
+
+
+def repetition_made_a_difference(observations: Sequence[Observation], _num_objects: int) -> bool:
+    """Return whether the same objects, placed in the same order, gave different readings."""
+    first: dict[tuple[int, ...], bool] = {}
+    return any(first.setdefault(placed, active) != active for placed, active in observations)
+
+
+def confirmed_rule_failed(observations: Sequence[Observation], num_objects: int) -> bool:
+    """Return whether a rule got CONFIRMATIONS readings right after it was the only one left, and then one wrong.
+
+    What is left is counted among all rules over any set; after a reading that nothing explains, from that reading on.
+    """
+    satisfied = activated_rules(num_objects)
+    everything = candidates = (1 << len(all_rules(num_objects))) - 1
+    right = 0
+    for observation in observations:
+        active = satisfied[observation.present]
+        fitting = active if observation.active else everything & ~active
+        settled = candidates.bit_count() == 1
+        candidates &= fitting
+        if candidates:
+            right += settled
+        elif right >= CONFIRMATIONS:
+            return True
+        else:
+            candidates, right = fitting, 0
+    return False
+
+
+_CONDITIONS: dict[str, Callable[[Sequence[Observation], int], bool]] = {
+    "DB1": never_active,
+    "DB2": order_made_a_difference,
+    "DB3": repetition_made_a_difference,
+    "DB4": confirmed_rule_failed,
+}
+
+# --- by a language model ----------------------------------------------------------------------------------------------
+
+_NUMBER = re.compile(r"(?<![\d.])(10(?:\.0{1,9})?|\d(?:\.\d{1,9})?)(?![\d.]*\d)")
+
+
+class UnreadableScoreError(ValueError):
+    """A model that was asked for a score gave none that can be read."""
+
+
+def scored_by(model: Model) -> Scorer:
+    """Return a scorer that shows a model the last messages, the state and a summary, and reads the number of its reply.
+
+    `UnreadableScoreError` if the reply is not exactly one number from 0 to 10, with or without words around it.
+    """
+
+    def score(behaviour: Behaviour, situation: Situation) -> float:
+        response: object = model(_question(behaviour, situation))
+        numbers = _NUMBER.findall(response) if isinstance(response, str) else []
+        if len(set(numbers)) != 1:
+            raise UnreadableScoreError(f"{behaviour.name}: expected one number from 0 to 10 in the reply")
+        return float(numbers[0])
+
+    return score
+
+
+def _question(behaviour: Behaviour, situation: Situation) -> list[Message]:
+    recent = "\n".join(f"[{message['role']}] {message['content']}" for message in situation.messages)
+    text = "\n".join(
+        (
+            "You are watching an agent that examines a detector. How well does this statement describe its episode?",
+            f"Statement: {behaviour.condition}",
+            f"State of the agent: {situation.state or 'none'}",
+            f"So far: {situation.memory.summary()}",
+            "Last messages:",
+            recent,
+            "Reply with one number from 0 (not at all) to 10 (certainly).",
+        )
+    )
+    return [{"role": "user", "content": text}]

@@ -9,10 +9,9 @@ from itertools import islice
 from random import Random
 from typing import Protocol
 
-from calibrant.baselines.blickets.grid import GRID, PRESETS, GridAgent
-from calibrant.baselines.blickets.monitors import first_firings
-from calibrant.baselines.blickets.simple import SIMPLE
-from calibrant.baselines.blickets.strategy import ExplorationStrategy, Revise, Stop
+from calibrant.baselines.blickets.context import first_firings
+from calibrant.baselines.blickets.grid import GRID, PRESETS, ExplorationStrategy, GridAgent, Revise, Stop
+from calibrant.baselines.blickets.rows import SIMPLE
 from calibrant.bench.blickets.paper_tables.tables import PlayedEpisode
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.generation import SUITES, sample_items

@@ -11,8 +11,7 @@ from typing import Any
 
 import msgspec
 
-from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Dialogue
-from calibrant.baselines.blickets.replies import read_reply
+from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Dialogue, read_reply
 from calibrant.bench.lab.speed.blickets.rates import text_log, toggles
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.generation import SUITES, sample_items

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from calibrant.baselines.blickets.context import Scorer, deterministic
 from calibrant.baselines.blickets.dialogue import BASE, Actions, Dialogue, Prompting
-from calibrant.baselines.blickets.monitors import Scorer, deterministic
 from calibrant.bench.blickets.verdict import is_right
 from calibrant.bench.core.play import PlayedReplies
 from calibrant.bench.episodes import TextEpisode

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant.baselines.blickets.behaviours import BEHAVIOURS, THRESHOLD, Behaviour
-from calibrant.baselines.blickets.context import GRAPH
+from calibrant.baselines.blickets.context import BEHAVIOURS, GRAPH, THRESHOLD, Behaviour
 from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Prompting
 from calibrant.bench.blickets.paper_tables.printed import paper
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow

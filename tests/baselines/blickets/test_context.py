@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.baselines.blickets.behaviours import BEHAVIOURS, Behaviour, firing
-from calibrant.baselines.blickets.context import GRAPH, START, Context, State
+from calibrant.baselines.blickets.context import BEHAVIOURS, GRAPH, START, Behaviour, Context, State, firing
 
 EDGES = {
     "INITIAL_EXPLORATION": {"COMBINATION_TESTING"},

@@ -8,11 +8,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.baselines.blickets.behaviours import BEHAVIOURS, Behaviour
-from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Dialogue, Prompting, converse, play_dialogue
-from calibrant.baselines.blickets.memory import EpisodeMemory
-from calibrant.baselines.blickets.monitors import Situation, UnreadableScoreError, deterministic, scored_by
-from calibrant.baselines.blickets.replies import Reply, read_reply, written_reply
+from calibrant.baselines.blickets.context import (
+    BEHAVIOURS,
+    Behaviour,
+    EpisodeMemory,
+    Situation,
+    UnreadableScoreError,
+    deterministic,
+    scored_by,
+)
+from calibrant.baselines.blickets.dialogue import (
+    BASE,
+    CG,
+    CG_DB,
+    Dialogue,
+    Prompting,
+    Reply,
+    converse,
+    play_dialogue,
+    read_reply,
+    written_reply,
+)
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
 from calibrant.dsl.blickets.reference import run

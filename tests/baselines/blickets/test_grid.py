@@ -14,12 +14,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Dialogue, Policy, Prompting, converse, play_dialogue
-from calibrant.baselines.blickets.grid import GRID, PRESETS, GridAgent
-from calibrant.baselines.blickets.memory import EpisodeMemory
-from calibrant.baselines.blickets.replies import written_reply
-from calibrant.baselines.blickets.simple import SIMPLE, SimpleAgent
-from calibrant.baselines.blickets.strategy import ExplorationStrategy, Revise, Stop
+from calibrant.baselines.blickets.context import EpisodeMemory
+from calibrant.baselines.blickets.dialogue import (
+    BASE,
+    CG,
+    CG_DB,
+    Dialogue,
+    Policy,
+    Prompting,
+    converse,
+    play_dialogue,
+    written_reply,
+)
+from calibrant.baselines.blickets.grid import GRID, PRESETS, ExplorationStrategy, GridAgent, Revise, Stop
+from calibrant.baselines.blickets.rows import SIMPLE, SimpleAgent
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Exposure, Mechanism, Sealed, Task

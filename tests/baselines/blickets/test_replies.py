@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.baselines.blickets.replies import Reply, read_reply
+from calibrant.baselines.blickets.dialogue import Reply, read_reply
 
 PLACE = {"place": "A"}
 CHECK = {"check": {"rule": "conjunctive", "blickets": ["A", "B"]}}

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from calibrant.baselines.blickets.monitors import first_firings
+from calibrant.baselines.blickets.context import first_firings
 from calibrant.bench.cli import main
 from calibrant.bench.runs.records import Record, folder_records
 from calibrant.dsl.blickets.records import read_pool

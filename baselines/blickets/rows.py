@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import TypeAlias
 
-from calibrant.baselines.blickets.memory import EpisodeMemory
-from calibrant.baselines.blickets.script import ExplorationScript
+from calibrant.baselines.blickets.context import EpisodeMemory
+from calibrant.baselines.blickets.grid import ExplorationScript
 from calibrant.dsl.blickets.item import Task
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
 from calibrant.dsl.blickets.rule import Form, Rule, all_rules
