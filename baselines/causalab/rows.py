@@ -8,26 +8,102 @@ all readings. The frequency is the last node and the last column of readings.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import combinations
+from math import fsum, isnan
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from calibrant.baselines.causalab.frequency import decided_equation, least_norm_equation, space_before_settings
-from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.episode import LabEpisode, LabStep
 from calibrant.dsl.causalab.hypothesis import hypothesis, state_mechanism
-from calibrant.dsl.causalab.item import Family, Weights
-from calibrant.dsl.causalab.mechanism import Edge
-from calibrant.dsl.causalab.run import missed_readings
-from calibrant.solvers.causalab.evidence import EXACT, evidence_of, mechanism_of, predict_frequency
+from calibrant.dsl.causalab.item import Family, LabItem, Task, Weights
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge
+from calibrant.dsl.causalab.run import RunScore, missed_readings, run_score
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.causalab.evidence import EXACT, Evidence, evidence_of, mechanism_of, predict_frequency
 from calibrant.solvers.causalab.exact import solve
 from calibrant.solvers.causalab.experiments import solve_by_experiments, solve_noisy_by_experiments
 from calibrant.solvers.causalab.linear import Answer, far_end
-from calibrant.solvers.causalab.quadratic import solve_to_six_decimals
+from calibrant.solvers.causalab.quadratic import exact_reading, exact_readings, least_norm_fit, solve_to_six_decimals
+from calibrant.solvers.causalab.space import WeightedDags, frequency_equation, weighted_dags
 from calibrant.solvers.outcome import Found, Outcome, OutOfBudget
+
+# --- The frequency's equation from what is shown before any setting, which is free of noise ---------------------------
+DISPLAY = 0.01  # weights below what is displayed count as 0
+
+
+@dataclass(frozen=True, slots=True)
+class Regression:
+    """F = base + sum of weights * properties, and what it predicts for the reactor crystal."""
+
+    weights: Mapping[str, float]
+    base: float
+    predicted: float
+
+    @property
+    def hypothesis(self) -> dict[str, Any]:
+        """The hypothesis that states this equation and no edge between properties."""
+        names = sorted(self.weights)
+        return {
+            "edges": [{"from": name, "to": FREQUENCY} for name in names],
+            "freq_equation": " + ".join([f"{FREQUENCY} = base", *(f"c_{name}*{name}" for name in names)]),
+            "coefficients": {"base": self.base} | {f"c_{name}": self.weights[name] for name in names},
+            "weights": [{"from": n, "to": FREQUENCY, "power": 1, "value": self.weights[n]} for n in names],
+        }
+
+
+def before_settings(task: Task) -> Evidence:
+    """Return the evidence at the start; no noise was on it, whatever comes later."""
+    return evidence_of(replace(task, noise=False))
+
+
+def space_before_settings(task: Task) -> WeightedDags | None:
+    """Return the version space at the start for bases in the generator's range; None where it is not enumerated."""
+    try:
+        space = weighted_dags(before_settings(task), bounded=True)
+    except BudgetSpent:
+        return None
+    return space if space.count else None
+
+
+def decided_equation(task: Task) -> Regression | None:
+    """Return the equation whose prediction most members share; None where there is no such space."""
+    space = space_before_settings(task)
+    if space is None:
+        return None
+    try:
+        row = frequency_equation(space)
+    except BudgetSpent:
+        return None
+    return _regression(space.evidence, row.astype(float))
+
+
+def least_norm_equation(task: Task) -> Regression:
+    """Fit the least-norm linear equation that explains the records and the starting crystal."""
+    evidence = before_settings(task)
+    properties = list(map(exact_readings, evidence.table[:, :-1].tolist()))
+    *solution, base = least_norm_fit(
+        [[*row, Fraction(1)] for row in properties], exact_readings(evidence.table[:, -1].tolist())
+    )
+    seen_values = [value for row in properties for value in row]
+    mean = sum(seen_values, start=Fraction(0)) / len(seen_values)
+    crystal = [mean if isnan(value) else exact_reading(value) for value in evidence.reactor[:-1].tolist()]
+    predicted = sum((weight * value for weight, value in zip(solution, crystal, strict=True)), start=base)
+    displayed = ((node, float(weight)) for node, weight in zip(evidence.nodes, solution, strict=False))
+    weights = {node: weight for node, weight in displayed if abs(weight) > DISPLAY}
+    return Regression(weights, float(base), float(predicted))
+
+
+def _regression(evidence: Evidence, row: np.ndarray[Any, np.dtype[np.float64]]) -> Regression:
+    first = evidence.table[0]
+    base = float(np.round(first[-1] - first @ row, 2))
+    crystal = np.nan_to_num(evidence.reactor[:-1], nan=50.0)  # a middling value for what is not shown
+    weights = {evidence.nodes[i]: float(row[i]) for i in np.flatnonzero(row)}
+    return Regression(weights, base, float(np.round(base + crystal @ row[:-1], 2)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,3 +282,57 @@ def _with_edges(hypothesis: Mapping[str, Any], edges: list[Edge]) -> dict[str, A
     present = {(edge["from"], edge["to"]) for edge in hypothesis["edges"]}
     further = [{"from": parent, "to": child} for parent, child in edges if (parent, child) not in present]
     return {**hypothesis, "edges": [*hypothesis["edges"], *further]}
+
+
+# --- Averages of rows over items, each with its denominator -----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Statistics of a method's runs.
+
+    means: by flat name, over all `items`; `answered`: in how many the row had an answer of its own
+    """
+
+    items: int
+    answered: int
+    means: Mapping[str, float]
+
+
+class Run(NamedTuple):
+    """A row's run on an item.
+
+    answered: whether it had an answer of its own
+    """
+
+    score: RunScore
+    answered: bool
+    steps: Sequence[LabStep]
+
+
+def run(row: Row, item: LabItem, seed: int = 0) -> Run:
+    """Play an episode by a method from its beginning to its end."""
+    episode = LabEpisode(item)
+    outcome = play(row, episode, seed)
+    return Run(run_score(item, episode.steps), isinstance(outcome, Found), episode.steps)
+
+
+def figures(row: Row, items: Iterable[LabItem], seed: int = 0) -> Figures:
+    """Return the mean scores of a baseline; an item without an answer counts with its stand-in."""
+    played = [run(row, item, seed) for item in items]
+    scores = [result.score.flat() for result in played]
+    names = scores[0] if scores else {}
+    means = {name: fsum(score[name] for score in scores) / len(scores) for name in names}
+    return Figures(len(scores), sum(result.answered for result in played), means)
+
+
+def table(items: Sequence[LabItem], seed: int = 0, rows: Mapping[str, Row] = ROWS) -> dict[tuple[str, str], Figures]:
+    """Figures by row and suite, suites in order of first appearance."""
+    suites: dict[str, list[LabItem]] = {}
+    for item in items:
+        suites.setdefault(item.suite, []).append(item)
+    return {
+        (name, suite): figures(row, suite_items, seed)
+        for name, row in rows.items()
+        for suite, suite_items in suites.items()
+    }

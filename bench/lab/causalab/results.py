@@ -17,8 +17,7 @@ from typing import Literal, TypeAlias
 
 from calibrant.audits.causalab.attribution import attribute_run
 from calibrant.audits.causalab.suites import unwinnable_chance
-from calibrant.baselines.causalab.figures import run
-from calibrant.baselines.causalab.rows import ROWS
+from calibrant.baselines.causalab.rows import ROWS, run
 from calibrant.bench.pages.aligned import aligned
 from calibrant.dsl.causalab.configs import Config, item_of_config, read_configs
 from calibrant.dsl.causalab.episode import LabStep

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 
-from calibrant.baselines.causalab.figures import figures, run, table
-from calibrant.baselines.causalab.rows import ROWS, play
+from calibrant.baselines.causalab.rows import ROWS, figures, play, run, table
 from calibrant.dsl.causalab.configs import item_of_config
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, generate_items
