@@ -8,10 +8,9 @@ from random import Random
 
 import pytest
 
-from calibrant.baselines.replayscm.bnlearn_dsl import bnlearn_candidates
-from calibrant.baselines.replayscm.exact_mbde_dsl import exact_mbde_candidates
-from calibrant.baselines.replayscm.simple_rows import copy_parent, first_found, random_legal
-from calibrant.baselines.replayscm.staged.search import staged_search
+from calibrant.baselines.replayscm.rows import copy_parent, first_found, random_legal
+from calibrant.baselines.replayscm.staged import staged_search
+from calibrant.baselines.replayscm.structure import bnlearn_candidates, exact_mbde_candidates
 from calibrant.bench.replayscm.pages import instance_text
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.disclosure import Disclosure, KnownRoots, Names

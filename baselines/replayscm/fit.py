@@ -1,19 +1,27 @@
-"""The exact fitter that all structure proposals share: least formulas over proposed parents, or none.
+"""The exact fitter of structure proposals: root hypotheses, constraints, least formulas over proposed parents.
 
 A proposal only says which variables a mechanism may mention. What is fitted is exact: a mechanism reproduces every row
 in which its variable is not intervened on, and among the formulas that do, over any subset of the proposed parents, it
 is one of least size. A variable whose values its proposed parents do not determine cannot be fitted.
+
+A portfolio is a lazy sequence of train-exact models in a fixed order of stages. Who needs one answer takes the first,
+and nothing of the later stages is computed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from calibrant.baselines.structure_learning.constraints import Constraints
+from calibrant.baselines.structure_learning.frame import Dag, Frame, frame_from_columns
+from calibrant.baselines.structure_learning.frame import Mask as FrameMask
 from calibrant.dsl.formulas.formula import Formula
+from calibrant.dsl.replayscm.disclosure import Disclosure
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.acyclic.least import Cost, Mask, break_ties, cost_by_size, find_good_choice
 from calibrant.solvers.acyclic.optimum import MAX_CHOICE_STATES, optimal_choice
 from calibrant.solvers.budget import Budget
@@ -21,7 +29,9 @@ from calibrant.solvers.formulas.catalogue import require_literals_alone
 from calibrant.solvers.formulas.synthesis import LeastSize
 from calibrant.solvers.replayscm.certified import certify
 from calibrant.solvers.replayscm.parents import MAX_PARENTS, ParentSearch, ParentSet
+from calibrant.solvers.replayscm.roots import list_root_sets, possible_roots
 
+# --- The exact fitter that all structure proposals share: least formulas over proposed parents, or none ---------------
 MAX_STATES = 200_000_000  # functions that formula search may compare in all: about a second
 
 Choose: TypeAlias = Callable[[Mapping[int, Mapping[Mask, Cost]], Mask, int], Mapping[int, Mask] | None]
@@ -208,3 +218,115 @@ def _choose_good(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask, num_va
     }
     best = find_good_choice(costs, roots)
     return None if best is None else best[1]
+
+
+# --- Structure that a problem discloses, as constraints on a learned graph --------------------------------------------
+
+
+def disclosed_constraints(
+    disclosure: Disclosure, variables: Sequence[str], *, max_parents: int | None = None
+) -> Constraints:
+    """Known roots have no parents, other variables the admissible ones.
+
+    Where the roots are hidden they constrain nothing; use `with_roots` for a hypothesis about them.
+    """
+
+    def mask(names: Iterable[str]) -> FrameMask:
+        return sum(1 << variables.index(name) for name in names)
+
+    constraints = Constraints(
+        allowed=tuple(mask(disclosure.admissible_parents(v)) for v in variables),
+        required=(0,) * len(variables),
+        max_parents=len(variables) - 1 if max_parents is None else max_parents,
+        earlier=tuple(mask(disclosure.earlier(v)) for v in variables),
+    )
+    return constraints.with_roots(mask(disclosure.roots or ()))
+
+
+# --- Common parts of the structure portfolios: root hypotheses, their constraints, and the fitting of proposals -------
+MAX_HYPOTHESES = 12  # root sets that are looked at after the first stage, best score first
+
+Roots: TypeAlias = tuple[str, ...]
+
+
+class FittedModel(NamedTuple):
+    """A train-exact model and the stage that found it."""
+
+    stage: str
+    model: Scm
+
+
+class RootedDag(NamedTuple):
+    """A proposed structure under a root hypothesis, and its network score."""
+
+    roots: Roots
+    dag: Dag
+    score: float
+
+
+def root_hypotheses(task: Task) -> list[Roots]:
+    """Return the known root set alone.
+
+    Where roots are hidden every set that the panel evidence leaves, or else every set.
+
+    The evidence counts where units are shared and leaves at least one set (solvers.replayscm.roots).
+    """
+    return list_root_sets(task, possible_roots(task)) or all_root_sets(task)
+
+
+def all_root_sets(task: Task) -> list[Roots]:
+    """Every root set that the disclosure admits, whatever the evidence says."""
+    return list_root_sets(task)
+
+
+def rooted_constraints(task: Task, frame: Frame, roots: Roots, *, max_parents: int) -> Constraints:
+    """Return the constraints on a structure under the disclosure and a root hypothesis."""
+    return disclosed_constraints(task.disclosure, frame.variables, max_parents=max_parents).with_roots(
+        frame.mask(roots)
+    )
+
+
+def by_score(dags: Iterable[RootedDag]) -> list[RootedDag]:
+    """Each structure once, by falling score; equal ones in the order given."""
+    distinct: dict[tuple[Roots, Dag], RootedDag] = {}
+    for dag in dags:
+        distinct.setdefault((dag.roots, dag.dag), dag)
+    return sorted(distinct.values(), key=lambda dag: -dag.score)
+
+
+def fitted_dags(fitter: Fitter, frame: Frame, dags: Iterable[RootedDag]) -> Iterator[Scm]:
+    """Yield the models of those structures that explain every row, in their order."""
+    for roots, dag, _ in dags:
+        model = fitter.fit_dag(named_parents(frame, dag), roots)
+        if isinstance(model, Scm):
+            yield model
+
+
+def named_parents(frame: Frame, dag: Dag) -> dict[str, tuple[str, ...]]:
+    """Return the parents of every variable by name."""
+    return {v: frame.names(dag[i]) for i, v in enumerate(frame.variables)}
+
+
+def named_sets(frame: Frame, sets: Mapping[int, Sequence[FrameMask]]) -> dict[str, list[tuple[str, ...]]]:
+    """Proposed parent sets by name, each once, in their order."""
+    return {frame.variables[v]: [frame.names(mask) for mask in dict.fromkeys(masks)] for v, masks in sets.items()}
+
+
+def best_supported(support: Sequence[float], count: int | None) -> FrameMask:
+    """Return the variables of highest positive support, at most so many if that is given.
+
+    Among equals those that come first.
+
+    support: of one child, per possible parent
+    """
+    ranked = sorted((v for v, value in enumerate(support) if value > 0), key=lambda v: -support[v])
+    return sum(1 << v for v in ranked[:count])
+
+
+# --- The training panel of a task as structure learning sees it -------------------------------------------------------
+
+
+def frame_from_panel(panel: Panel) -> Frame:
+    """All rows of a panel; a variable counts as set in the worlds that target it."""
+    values, clamped = ([columns[v] for v in panel.variables] for columns in (panel.columns, panel.clamped))
+    return frame_from_columns(panel.variables, values, clamped, panel.num_rows)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.baselines.replayscm.discovery.gies_search import intervention_targets
-from calibrant.baselines.replayscm.frames import frame_from_panel
+from calibrant.baselines.replayscm.discovery import intervention_targets
+from calibrant.baselines.replayscm.fit import frame_from_panel
 from calibrant.baselines.structure_learning.frame import Frame
 from calibrant.baselines.structure_learning.scores import bde
 from calibrant.bench.lab.speed.__main__ import main

@@ -16,7 +16,7 @@ from random import Random
 from typing import Any
 
 from calibrant.audits.replayscm.extended.attribution import decide_extended
-from calibrant.baselines.replayscm.blind_rows import answer_hidden_blind, answer_noise_blind
+from calibrant.baselines.replayscm.rows import answer_hidden_blind, answer_noise_blind
 from calibrant.bench.replayscm.extended.presentation import present_episode
 from calibrant.bench.replayscm.extended.rows import task_evidence
 from calibrant.bench.replayscm.extended.scoring import is_episode

@@ -39,7 +39,7 @@ def answer_extended(row: str, handout: Any) -> ProtocolResult:
 
 def answer_structured(score: Literal["noisy-weights", "mbde"], search: Any, handout: Any) -> ProtocolResult:
     """Return the answer of structure learning by a score and a search; an episode is played greedily."""
-    from calibrant.baselines.replayscm.structure_tables import answer_structure
+    from calibrant.baselines.replayscm.structure import answer_structure
 
     return _answer(score, lambda task, worlds, key: answer_structure(task, worlds, score, search), handout)
 
@@ -86,7 +86,7 @@ def _play(row: str, episode: ScmEpisode) -> Sequence[EvidenceWorld]:
 
 
 def _inferences() -> Mapping[str, Inference]:
-    from calibrant.baselines.replayscm.blind_rows import answer_hidden_blind, answer_majority, answer_noise_blind
+    from calibrant.baselines.replayscm.rows import answer_hidden_blind, answer_majority, answer_noise_blind
     from calibrant.solvers.replayscm.experiments.answers import answer_exact, answer_forecast, answer_posterior
 
     def posterior(task: Task, worlds: Sequence[EvidenceWorld], key: str) -> Outcome[ExtendedAnswer]:

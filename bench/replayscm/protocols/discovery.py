@@ -17,7 +17,7 @@ from calibrant.bench.replayscm.protocols.plain_row import PlainRow
 from calibrant.dsl.replayscm.problem import Task, TaskKind
 
 if TYPE_CHECKING:
-    from calibrant.baselines.replayscm.discovery.proposals import GraphProposal
+    from calibrant.baselines.replayscm.discovery import GraphProposal
     from calibrant.baselines.structure_learning.constraints import Constraints
     from calibrant.baselines.structure_learning.frame import Frame
 
@@ -38,7 +38,7 @@ class Discovery(PlainRow, frozen=True):
     max_parents: NumParents = 5
 
     def require(self) -> None:
-        from calibrant.baselines.replayscm.discovery.extras import require_extra
+        from calibrant.baselines.replayscm.discovery import require_extra
 
         require_extra(EXTRA, *self.modules)
 
@@ -50,9 +50,7 @@ class Discovery(PlainRow, frozen=True):
         raise NotImplementedError
 
     def answer(self, task: Task) -> ProtocolResult:
-        from calibrant.baselines.replayscm.constraints import disclosed_constraints
-        from calibrant.baselines.replayscm.fit import Fitter, Unfit
-        from calibrant.baselines.replayscm.frames import frame_from_panel
+        from calibrant.baselines.replayscm.fit import Fitter, Unfit, disclosed_constraints, frame_from_panel
 
         if task.kind is TaskKind.ALTERNATIVE:  # a structure that is learned from rows is no second explanation of them
             return ProtocolResult("impossible", provenance={"reason": "no Alternative-SCM row"})
@@ -83,8 +81,7 @@ class PcThenFit(Discovery, frozen=True):
     test: Literal["gsq", "chisq"] = "gsq"
 
     def proposal(self, task: Task, frame: Frame, constraints: Constraints) -> GraphProposal:
-        from calibrant.baselines.replayscm.discovery.causal_learn import pc_graph
-        from calibrant.baselines.replayscm.discovery.proposals import adjacency_proposal
+        from calibrant.baselines.replayscm.discovery import adjacency_proposal, pc_graph
 
         return adjacency_proposal(task, frame, pc_graph(frame, constraints, alpha=self.alpha, test=self.test))
 
@@ -100,8 +97,7 @@ class GesThenFit(Discovery, frozen=True):
     score: Literal["bdeu", "bic"] = "bdeu"
 
     def proposal(self, task: Task, frame: Frame, constraints: Constraints) -> GraphProposal:
-        from calibrant.baselines.replayscm.discovery.causal_learn import ges_graph
-        from calibrant.baselines.replayscm.discovery.proposals import dag_proposal
+        from calibrant.baselines.replayscm.discovery import dag_proposal, ges_graph
 
         return dag_proposal(task, frame, ges_graph(frame, max_parents=self.max_parents, score=self.score))
 
@@ -119,8 +115,7 @@ class PgmpyThenFit(Discovery, frozen=True):
     imaginary_rows: ImaginaryRows = 1.0
 
     def proposal(self, task: Task, frame: Frame, constraints: Constraints) -> GraphProposal:
-        from calibrant.baselines.replayscm.discovery.pgmpy_hc import hill_climbing_graph
-        from calibrant.baselines.replayscm.discovery.proposals import dag_proposal
+        from calibrant.baselines.replayscm.discovery import dag_proposal, hill_climbing_graph
 
         graph = hill_climbing_graph(frame, constraints, score=self.score, imaginary_rows=self.imaginary_rows)
         return dag_proposal(task, frame, graph)
@@ -133,8 +128,7 @@ class GiesThenFit(Discovery, frozen=True):
     modules = ("gies", "threadpoolctl")
 
     def proposal(self, task: Task, frame: Frame, constraints: Constraints) -> GraphProposal:
-        from calibrant.baselines.replayscm.discovery.gies_search import gies_graph, intervention_targets
-        from calibrant.baselines.replayscm.discovery.proposals import dag_proposal
+        from calibrant.baselines.replayscm.discovery import dag_proposal, gies_graph, intervention_targets
 
         return dag_proposal(task, frame, gies_graph(frame, intervention_targets(task.training)))
 

@@ -19,7 +19,7 @@ from calibrant.bench.replayscm.protocols.plain_row import PlainRow
 from calibrant.dsl.replayscm.problem import Task, TaskKind
 
 if TYPE_CHECKING:
-    from calibrant.baselines.replayscm.portfolio import FittedModel
+    from calibrant.baselines.replayscm.fit import FittedModel
     from calibrant.dsl.replayscm.scm import Scm
 
 NumParents = Annotated[int, msgspec.Meta(ge=1, le=6)]
@@ -75,7 +75,7 @@ class BnlearnThenFit(ScorePortfolio, frozen=True):
     states: functions that formula search may compare in the residual stage; 600 seconds at 200 million a second
     """
 
-    # the stages and their limits: baselines.replayscm.bnlearn_dsl (ReplaySCM, appendix H); the residual one is the last
+    # the stages and their limits: baselines.replayscm.structure (ReplaySCM, appendix H); the residual one is the last
     name = "bnlearn+dsl"
     seed: int = 0
     states: States = 120_000_000_000
@@ -85,7 +85,7 @@ class BnlearnThenFit(ScorePortfolio, frozen=True):
         return {"structures": "tabu search and hill climbing on mbde, greedy: no optimum is claimed"}
 
     def candidates(self, task: Task) -> Iterator[FittedModel]:
-        from calibrant.baselines.replayscm.bnlearn_dsl import bnlearn_candidates  # imports the compiler
+        from calibrant.baselines.replayscm.structure import bnlearn_candidates  # imports the compiler
 
         return bnlearn_candidates(task, seed=self.seed, states=self.states)
 
@@ -107,7 +107,7 @@ class ExactMbdeThenFit(ScorePortfolio, frozen=True):
     states: States = 200_000_000
 
     def candidates(self, task: Task) -> Iterator[FittedModel]:
-        from calibrant.baselines.replayscm.exact_mbde_dsl import exact_mbde_candidates
+        from calibrant.baselines.replayscm.structure import exact_mbde_candidates
 
         return exact_mbde_candidates(
             task, iss=self.iss, max_parents=self.max_parents, networks=self.networks, states=self.states

@@ -36,7 +36,7 @@ class FirstFound(SimpleRow, frozen=True):
     name = "first-found"
 
     def model(self, task: Task) -> Scm | None:
-        from calibrant.baselines.replayscm.simple_rows import first_found
+        from calibrant.baselines.replayscm.rows import first_found
 
         return first_found(task)
 
@@ -51,7 +51,7 @@ class RandomLegal(SimpleRow, frozen=True):
     seed: int = 0
 
     def model(self, task: Task) -> Scm | None:
-        from calibrant.baselines.replayscm.simple_rows import random_legal
+        from calibrant.baselines.replayscm.rows import random_legal
 
         return random_legal(task, self.seed)
 
@@ -62,7 +62,7 @@ class CopyParent(SimpleRow, frozen=True):
     name = "copy-parent"
 
     def model(self, task: Task) -> Scm | None:
-        from calibrant.baselines.replayscm.simple_rows import copy_parent
+        from calibrant.baselines.replayscm.rows import copy_parent
 
         return copy_parent(task)
 
@@ -79,7 +79,7 @@ class Majority(SimpleRow, frozen=True):
         return answer_extended(self.name, task) if is_extended(task) else super().answer(task)
 
     def model(self, task: Task) -> Scm | None:
-        from calibrant.baselines.replayscm.simple_rows import majority
+        from calibrant.baselines.replayscm.rows import majority
 
         return majority(task)
 

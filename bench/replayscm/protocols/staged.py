@@ -30,7 +30,7 @@ class StagedExactSearch(PlainRow, frozen=True):
         self.answer(warming_task())
 
     def answer(self, task: Task) -> ProtocolResult:
-        from calibrant.baselines.replayscm.staged.search import NODES_PER_SECOND, STAGES, NotFound, staged_search
+        from calibrant.baselines.replayscm.staged import NODES_PER_SECOND, STAGES, NotFound, staged_search
 
         if task.kind is TaskKind.ALTERNATIVE:  # the published search has no row there
             return ProtocolResult("impossible", provenance={"reason": "no Alternative-SCM row"})

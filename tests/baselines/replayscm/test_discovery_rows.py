@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.baselines.replayscm.discovery.extras import library
-from calibrant.baselines.replayscm.discovery.proposals import adjacency_proposal, dag_proposal
-from calibrant.baselines.replayscm.frames import frame_from_panel
+from calibrant.baselines.replayscm.discovery import adjacency_proposal, dag_proposal, library
+from calibrant.baselines.replayscm.fit import frame_from_panel
 from calibrant.baselines.structure_learning.frame import Frame
 from calibrant.bench.cli import main
 from calibrant.bench.pools.bundled import bundled_pool
@@ -288,7 +287,7 @@ def test_a_library_that_is_broken_is_said_in_one_line(monkeypatch: pytest.Monkey
     def broken(name: str) -> object:
         raise ImportError("libfoo.so:\nmissing")
 
-    monkeypatch.setattr("calibrant.baselines.replayscm.discovery.extras.import_module", broken)
+    monkeypatch.setattr("calibrant.baselines.replayscm.discovery.import_module", broken)
     with pytest.raises(MissingExtraError, match=r"^gies cannot be imported \(libfoo\.so: missing\).*discovery"):
         library("gies")
 

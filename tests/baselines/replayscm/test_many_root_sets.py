@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-from calibrant.baselines.replayscm.portfolio import all_root_sets, root_hypotheses
-from calibrant.baselines.replayscm.simple_rows import first_found
-from calibrant.baselines.replayscm.staged.search import STAGES, NotFound, staged_search
+from calibrant.baselines.replayscm.fit import all_root_sets, root_hypotheses
+from calibrant.baselines.replayscm.rows import first_found
+from calibrant.baselines.replayscm.staged import STAGES, NotFound, staged_search
 from calibrant.bench.core.benchmark import TaskHandout
 from calibrant.bench.protocols.base import Protocol
 from calibrant.bench.replayscm.protocols.exact import Exact

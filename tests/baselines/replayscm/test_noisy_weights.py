@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from calibrant.baselines.replayscm.noisy_weights import NoisyWeightScores
+from calibrant.baselines.replayscm.structure import NoisyWeightScores
 from calibrant.baselines.structure_learning.constraints import is_acyclic, root_constraints
 from calibrant.baselines.structure_learning.frame import Frame
 from calibrant.baselines.structure_learning.score_optimum import ScoreOptimum

@@ -8,18 +8,17 @@ from random import Random
 import pytest
 
 from calibrant.audits.replayscm.alternative_items import alternative_item
-from calibrant.baselines.replayscm.bnlearn_dsl import bnlearn_candidates, proposed_sets, random_dag
-from calibrant.baselines.replayscm.constraints import disclosed_constraints
-from calibrant.baselines.replayscm.exact_mbde_dsl import exact_mbde_candidates
-from calibrant.baselines.replayscm.frames import frame_from_panel
-from calibrant.baselines.replayscm.portfolio import (
+from calibrant.baselines.replayscm.fit import (
     FittedModel,
     RootedDag,
     all_root_sets,
     best_supported,
     by_score,
+    disclosed_constraints,
+    frame_from_panel,
     root_hypotheses,
 )
+from calibrant.baselines.replayscm.structure import bnlearn_candidates, exact_mbde_candidates, proposed_sets, random_dag
 from calibrant.bench.protocols.base import Protocol
 from calibrant.bench.protocols.registry import make_protocol, protocols_of
 from calibrant.bench.replayscm.benchmark import BENCHMARK

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from calibrant.baselines.replayscm.simple_rows import copy_parent, first_found, majority, random_legal
+from calibrant.baselines.replayscm.rows import copy_parent, first_found, majority, random_legal
 from calibrant.bench.core.benchmark import TaskHandout
 from calibrant.bench.protocols.base import Protocol
 from calibrant.bench.replayscm.protocols.simple import SIMPLE, CopyParent, FirstFound, Majority, RandomLegal
@@ -147,7 +147,7 @@ def test_many_variables_of_unknown_order_that_copy_one_another(protocol: Protoco
 
 
 def test_an_order_too_free_to_decide_is_a_spent_budget_not_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("calibrant.baselines.replayscm.simple_rows.MAX_CHOICE_STATES", 0)
+    monkeypatch.setattr("calibrant.baselines.replayscm.rows.MAX_CHOICE_STATES", 0)
     result = timed_answer(FirstFound(), TaskHandout(sample_problem(stratum("large_n20"), 0).task)).result
     assert result.outcome == "out_of_budget"
     said = "no least choice for 15 variables that may lie on a cycle together within the budget"

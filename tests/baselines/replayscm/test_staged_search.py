@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from calibrant.baselines.replayscm.staged.candidates import Candidates, Caps
-from calibrant.baselines.replayscm.staged.search import STAGES, NotFound, Stage, StagedAnswer, staged_search
+from calibrant.baselines.replayscm.staged import STAGES, Candidates, Caps, NotFound, Stage, StagedAnswer, staged_search
 from calibrant.bench.replayscm.protocols.staged import StagedExactSearch
 from calibrant.dsl.formulas.text import STANDARD, parse
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, HiddenRoots

@@ -11,9 +11,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from calibrant.baselines.replayscm.discovery.causal_learn import ges_graph, pc_graph
-from calibrant.baselines.replayscm.discovery.gies_search import gies_graph
-from calibrant.baselines.replayscm.discovery.pgmpy_hc import hill_climbing_graph, unclamped_score
+from calibrant.baselines.replayscm.discovery import (
+    ges_graph,
+    gies_graph,
+    hill_climbing_graph,
+    pc_graph,
+    unclamped_score,
+)
 from calibrant.baselines.structure_learning.constraints import (
     Constraints,
     block_constraints,

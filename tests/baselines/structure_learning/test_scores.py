@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.baselines.replayscm.constraints import disclosed_constraints
-from calibrant.baselines.replayscm.frames import frame_from_panel
+from calibrant.baselines.replayscm.fit import disclosed_constraints, frame_from_panel
 from calibrant.baselines.structure_learning.constraints import (
     arc_constraints,
     block_constraints,

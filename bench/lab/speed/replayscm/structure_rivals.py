@@ -17,10 +17,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant.baselines.replayscm.discovery.causal_learn import ges_graph, table
-from calibrant.baselines.replayscm.discovery.extras import library, one_thread
-from calibrant.baselines.replayscm.discovery.gies_search import gies_graph
-from calibrant.baselines.replayscm.discovery.pgmpy_hc import hill_climbing_graph, unclamped_score
+from calibrant.baselines.replayscm.discovery import (
+    ges_graph,
+    gies_graph,
+    hill_climbing_graph,
+    library,
+    one_thread,
+    table,
+    unclamped_score,
+)
 from calibrant.baselines.structure_learning.constraints import free_constraints
 from calibrant.baselines.structure_learning.frame import Frame
 from calibrant.bench.lab.speed.comparison import Rival

@@ -14,8 +14,8 @@ from math import lgamma
 
 import numpy as np
 
-from calibrant.baselines.replayscm.discovery.gies_search import intervention_targets
-from calibrant.baselines.replayscm.frames import frame_from_panel
+from calibrant.baselines.replayscm.discovery import intervention_targets
+from calibrant.baselines.replayscm.fit import frame_from_panel
 from calibrant.baselines.structure_learning.bootstrap import arc_strengths, draw_resamples
 from calibrant.baselines.structure_learning.constraints import free_constraints
 from calibrant.baselines.structure_learning.frame import Frame

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.baselines.replayscm.blind_rows import answer_hidden_blind, answer_majority, answer_noise_blind
+from calibrant.baselines.replayscm.rows import answer_hidden_blind, answer_majority, answer_noise_blind
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
 from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
