@@ -29,9 +29,9 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.baselines.replayscm.fit import disclosed_constraints
-from calibrant.baselines.structure_learning.constraints import Constraints
 from calibrant.baselines.structure_learning.frame import Frame, Mask
 from calibrant.baselines.structure_learning.graph import (
+    Constraints,
     Graph,
     Placement,
     adjacent,

@@ -54,8 +54,8 @@ from calibrant.baselines.replayscm.fit import (
     rooted_constraints,
 )
 from calibrant.baselines.structure_learning.bootstrap import bootstrap_dags, draw_resamples
-from calibrant.baselines.structure_learning.constraints import Constraints
 from calibrant.baselines.structure_learning.frame import Dag, Frame, Mask
+from calibrant.baselines.structure_learning.graph import Constraints
 from calibrant.baselines.structure_learning.score_optimum import Posteriors, ScoreOptimum
 from calibrant.baselines.structure_learning.scores import CACHE_BITS, F64, MAX_TABLE_VARIABLES, LocalScores, mbde
 from calibrant.baselines.structure_learning.search import HillClimbing, Method, Tabu, learn

@@ -1,15 +1,158 @@
-"""Learned graphs with arcs and undirected edges, and the DAG in each of them that agrees with a disclosure.
+"""Learned graphs, and constraints on them.
 
 A graph is one mask per variable: bit u of mask v is set where u -> v or u - v. An undirected edge is set both ways.
+
+Orders, blocks, known roots, blacklists and whitelists all come down to two masks per variable.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
-from calibrant.baselines.structure_learning.constraints import Constraints
+import numpy as np
+import numpy.typing as npt
+
 from calibrant.baselines.structure_learning.frame import Dag, Mask
 
+# --- Constraints on a learned structure: per variable the parents it may and must have, and the maximum number --------
+Arc: TypeAlias = tuple[str, str]
+"""From parent to child."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """Admissible parents of each variable of a frame.
+
+    allowed: per variable the mask of variables that may be its parents
+    required: per variable the mask of those that must; a subset of `allowed`, without a cycle
+    max_parents: no parent is added beyond this number; required ones may exceed it
+    earlier: per variable the mask of those that are known to come before it, parents or not. This decides which orders
+        an average over orders runs through, and nothing else
+    """
+
+    allowed: tuple[Mask, ...]
+    required: tuple[Mask, ...]
+    max_parents: int
+    earlier: tuple[Mask, ...]
+
+    def __post_init__(self) -> None:
+        if self.max_parents < 0:
+            raise ValueError(f"max_parents is {self.max_parents}")
+        if not len(self.allowed) == len(self.required) == len(self.earlier):
+            lengths = len(self.allowed), len(self.required), len(self.earlier)
+            raise ValueError(f"masks for {', '.join(map(str, lengths))} variables")
+        for child, (may, must) in enumerate(zip(self.allowed, self.required, strict=True)):
+            if may >> child & 1 or must & ~may:
+                raise ValueError(f"variable {child} may have the parents {may:#b} and must have {must:#b}")
+        if not is_acyclic(self.required):
+            raise ValueError("the required arcs close a cycle")
+        if not is_acyclic(self.earlier):
+            raise ValueError("a variable is known to come before itself")
+
+    @property
+    def num_vars(self) -> int:
+        return len(self.allowed)
+
+    def arrays(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return `allowed` and `required` for the kernels."""
+        return np.array(self.allowed, np.int64), np.array(self.required, np.int64)
+
+    def admits(self, dag: Dag) -> bool:
+        """Return whether a structure is acyclic and obeys every mask and the maximum."""
+        fits = all(
+            parents & ~may == 0
+            and must & ~parents == 0
+            and (parents.bit_count() <= self.max_parents or parents == must)
+            for parents, may, must in zip(dag, self.allowed, self.required, strict=True)
+        )
+        return fits and is_acyclic(dag)
+
+    def with_roots(self, roots: Mask) -> Constraints:
+        """Add that these variables have no parents: they come first, as far as the known order permits."""
+        allowed = tuple(0 if roots >> v & 1 else may for v, may in enumerate(self.allowed))
+        earlier = list(self.earlier)
+        for v in range(self.num_vars):
+            if not roots >> v & 1:
+                earlier[v] |= sum(
+                    1 << r for r in range(self.num_vars) if roots >> r & 1 and not self.earlier[r] >> v & 1
+                )
+        return replace(self, allowed=allowed, earlier=tuple(earlier))
+
+
+def free_constraints(num_vars: int, *, max_parents: int | None = None) -> Constraints:
+    """Any DAG, with at most `max_parents` parents a variable if that is given."""
+    full = (1 << num_vars) - 1
+    allowed = tuple(full ^ (1 << v) for v in range(num_vars))
+    nothing = (0,) * num_vars
+    return Constraints(allowed, nothing, num_vars - 1 if max_parents is None else max_parents, nothing)
+
+
+def arc_constraints(
+    variables: Sequence[str],
+    *,
+    blacklist: Iterable[Arc] = (),
+    whitelist: Iterable[Arc] = (),
+    max_parents: int | None = None,
+) -> Constraints:
+    """Forbidden and required arcs, with bnlearn's precedence.
+
+    A whitelisted arc is required even if it is blacklisted too, and its reverse is forbidden.
+    """
+    free = free_constraints(len(variables), max_parents=max_parents)
+    allowed, required = list(free.allowed), [0] * len(variables)
+    index = {v: i for i, v in enumerate(variables)}
+    for parent, child in blacklist:
+        allowed[index[child]] &= ~(1 << index[parent])
+    demanded = set(whitelist)
+    for parent, child in sorted(demanded):
+        if parent == child or (child, parent) in demanded:
+            raise ValueError(f"the whitelist has {parent} -> {child} and its reverse")
+        required[index[child]] |= 1 << index[parent]
+        allowed[index[child]] |= 1 << index[parent]
+        allowed[index[parent]] &= ~(1 << index[child])
+    return replace(free, allowed=tuple(allowed), required=tuple(required))
+
+
+def order_constraints(variables: Sequence[str], order: Sequence[str], *, max_parents: int | None = None) -> Constraints:
+    """Parents come earlier in a full order."""
+    return block_constraints(variables, [(v,) for v in order], max_parents=max_parents)
+
+
+def block_constraints(
+    variables: Sequence[str], blocks: Sequence[Sequence[str]], *, max_parents: int | None = None
+) -> Constraints:
+    """Parents come from the same or an earlier block; the blocks are a partition of the variables."""
+    if sorted(v for block in blocks for v in block) != sorted(variables):
+        raise ValueError(f"the blocks {blocks} are not a partition of {', '.join(variables)}")
+    place = {v: i for i, block in enumerate(blocks) for v in block}
+    earlier = tuple(sum(1 << i for i, u in enumerate(variables) if place[u] < place[v]) for v in variables)
+    free = free_constraints(len(variables), max_parents=max_parents)
+    later = [sum(1 << i for i, before in enumerate(earlier) if before >> v & 1) for v in range(len(variables))]
+    allowed = tuple(may & ~after for may, after in zip(free.allowed, later, strict=True))
+    return replace(free, allowed=allowed, earlier=earlier)
+
+
+def root_constraints(variables: Sequence[str], roots: Iterable[str], *, max_parents: int | None = None) -> Constraints:
+    """Return constraints: the roots have no parents; anything else is free."""
+    index = {v: i for i, v in enumerate(variables)}
+    return free_constraints(len(variables), max_parents=max_parents).with_roots(sum(1 << index[v] for v in set(roots)))
+
+
+def is_acyclic(dag: Dag) -> bool:
+    """Return whether the parent sets admit a topological order."""
+    placed, waiting = 0, list(range(len(dag)))
+    while waiting:
+        ready = [v for v in waiting if dag[v] & ~placed == 0]
+        if not ready:
+            return False
+        placed |= sum(1 << v for v in ready)
+        waiting = [v for v in waiting if not placed >> v & 1]
+    return True
+
+
+# --- Learned graphs with arcs and undirected edges, and the DAG in each of them that agrees with a disclosure ---------
 Graph: TypeAlias = tuple[Mask, ...]
 
 

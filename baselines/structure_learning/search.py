@@ -15,8 +15,8 @@ from typing import TypeAlias
 import numpy as np
 
 from calibrant.baselines.structure_learning._kernels_search import ADD, DROP, climb, wander
-from calibrant.baselines.structure_learning.constraints import Constraints, is_acyclic
 from calibrant.baselines.structure_learning.frame import Dag
+from calibrant.baselines.structure_learning.graph import Constraints, is_acyclic
 from calibrant.baselines.structure_learning.scores import LocalScores
 
 UNLIMITED = 1 << 62  # more steps than any search makes

@@ -18,8 +18,8 @@ from calibrant.dsl.replayscm.problem import Task, TaskKind
 
 if TYPE_CHECKING:
     from calibrant.baselines.replayscm.discovery import GraphProposal
-    from calibrant.baselines.structure_learning.constraints import Constraints
     from calibrant.baselines.structure_learning.frame import Frame
+    from calibrant.baselines.structure_learning.graph import Constraints
 
 EXTRA = "discovery"
 

@@ -13,10 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.baselines.structure_learning.averaging import (
-    ArcStrengths,
-)
 from calibrant.baselines.structure_learning.bootstrap import (
+    ArcStrengths,
     CountedAs,
     Resamples,
     arc_strengths,
@@ -25,8 +23,8 @@ from calibrant.baselines.structure_learning.bootstrap import (
     essential_arcs,
     protected_arcs,
 )
-from calibrant.baselines.structure_learning.constraints import arc_constraints, free_constraints
 from calibrant.baselines.structure_learning.frame import frame_from_rows
+from calibrant.baselines.structure_learning.graph import arc_constraints, free_constraints
 from calibrant.baselines.structure_learning.scores import LocalScores, bde, bic, mbde
 from calibrant.baselines.structure_learning.search import HillClimbing, Method, Tabu, learn
 from tests.support.bnlearn import compatible as bnlearn_compatible

@@ -18,16 +18,19 @@ from calibrant.baselines.replayscm.discovery import (
     pc_graph,
     unclamped_score,
 )
-from calibrant.baselines.structure_learning.constraints import (
+from calibrant.baselines.structure_learning.frame import Frame, frame_from_rows
+from calibrant.baselines.structure_learning.graph import (
     Constraints,
+    Graph,
     block_constraints,
+    disclosed_graph,
     free_constraints,
+    graph_from_matrix,
     is_acyclic,
     order_constraints,
+    orient,
     root_constraints,
 )
-from calibrant.baselines.structure_learning.frame import Frame, frame_from_rows
-from calibrant.baselines.structure_learning.graph import Graph, disclosed_graph, graph_from_matrix, orient
 from tests.support.effort import examples
 from tests.support.structure_learning.dags import Dag, all_dags, arcs, class_of, colliders, skeleton
 from tests.support.structure_learning.frames import counted, likelihood_score, urn_score

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.baselines.structure_learning.constraints import (
+from calibrant.baselines.structure_learning.frame import Dag, frame_from_rows
+from calibrant.baselines.structure_learning.graph import (
     Constraints,
     arc_constraints,
     free_constraints,
     order_constraints,
 )
-from calibrant.baselines.structure_learning.frame import Dag, frame_from_rows
 from calibrant.baselines.structure_learning.score_optimum import ScoreOptimum
 from calibrant.baselines.structure_learning.scores import LocalScores, NetworkScore, bde, bds, bic, k2, mbde
 from tests.support.bnlearn import vectors as bnlearn

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.baselines.replayscm.fit import disclosed_constraints, frame_from_panel
-from calibrant.baselines.structure_learning.constraints import (
+from calibrant.baselines.structure_learning.frame import Frame, frame_from_rows
+from calibrant.baselines.structure_learning.graph import (
     arc_constraints,
     block_constraints,
     free_constraints,
     order_constraints,
     root_constraints,
 )
-from calibrant.baselines.structure_learning.frame import Frame, frame_from_rows
 from calibrant.baselines.structure_learning.scores import (
     Interventional,
     LocalScores,

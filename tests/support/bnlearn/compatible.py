@@ -11,25 +11,23 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.baselines.structure_learning.averaging import (
+from calibrant.baselines.structure_learning.bootstrap import (
     ArcStrengths,
     AveragedNetwork,
-    is_undirected,
-    quantile_at,
-    significant_arcs,
-    step_areas,
-    without_cycles,
-)
-from calibrant.baselines.structure_learning.bootstrap import (
     CountedAs,
     Resamples,
+    is_undirected,
     learn_resampled,
     protected_arcs,
+    quantile_at,
     resampled_interventions,
+    significant_arcs,
+    step_areas,
     strengths_of,
+    without_cycles,
 )
-from calibrant.baselines.structure_learning.constraints import Constraints
 from calibrant.baselines.structure_learning.frame import Frame
+from calibrant.baselines.structure_learning.graph import Constraints
 from calibrant.baselines.structure_learning.scores import NetworkScore, SameCellPrior
 from calibrant.baselines.structure_learning.search import Method
 from tests.support.bnlearn.quicksort_order import quicksort_order

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from calibrant.baselines.structure_learning.averaging import ArcStrengths
-from calibrant.baselines.structure_learning.constraints import Constraints, arc_constraints
+from calibrant.baselines.structure_learning.bootstrap import ArcStrengths
 from calibrant.baselines.structure_learning.frame import Dag, Frame, frame_from_rows
+from calibrant.baselines.structure_learning.graph import Constraints, arc_constraints
 from calibrant.baselines.structure_learning.scores import (
     LocalScores,
     NetworkScore,

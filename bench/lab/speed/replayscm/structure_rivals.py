@@ -26,8 +26,8 @@ from calibrant.baselines.replayscm.discovery import (
     table,
     unclamped_score,
 )
-from calibrant.baselines.structure_learning.constraints import free_constraints
 from calibrant.baselines.structure_learning.frame import Frame
+from calibrant.baselines.structure_learning.graph import free_constraints
 from calibrant.bench.lab.speed.comparison import Rival
 
 LIBRARIES = {"pgmpy": "pgmpy", "causal-learn": "causallearn", "gies": "gies", "pyAgrum": "pyagrum"}

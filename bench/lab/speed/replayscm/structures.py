@@ -17,8 +17,8 @@ import numpy as np
 from calibrant.baselines.replayscm.discovery import intervention_targets
 from calibrant.baselines.replayscm.fit import frame_from_panel
 from calibrant.baselines.structure_learning.bootstrap import arc_strengths, draw_resamples
-from calibrant.baselines.structure_learning.constraints import free_constraints
 from calibrant.baselines.structure_learning.frame import Frame
+from calibrant.baselines.structure_learning.graph import free_constraints
 from calibrant.baselines.structure_learning.score_optimum import ScoreOptimum
 from calibrant.baselines.structure_learning.scores import LocalScores, NetworkScore, bde, bic, k2, mbde
 from calibrant.baselines.structure_learning.search import HillClimbing, Tabu, learn
