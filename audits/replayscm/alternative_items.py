@@ -17,12 +17,13 @@ from typing import Any
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.alternatives.alternative import told_apart
 from calibrant.dsl.replayscm.alternatives.separation import Separation
+from calibrant.dsl.replayscm.evaluator import replays
 from calibrant.dsl.replayscm.problem import Problem, TaskKind
-from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.formulas.lookup import MAX_SIZE_OF_FOUR
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.alternative import find_alternative
+from calibrant.solvers.replayscm.certified import require_replay
 from calibrant.solvers.replayscm.member_sampling import sample_members
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
@@ -109,10 +110,11 @@ def known_pair(problem: Problem, seed: int) -> KnownPair | None:
     gold_is_reference = rng.random() < 0.5
     for member in _members(problem, gold, rng):
         reference, counterpart = (gold, member) if gold_is_reference else (member, gold)
-        if reference.equivalent(counterpart) or not replays_exactly(member, problem.task.training.worlds):
+        if reference.equivalent(counterpart) or not replays(member, problem.task.training):
             continue
         evidence = told_apart(reference, counterpart)
         if evidence is not None:
+            require_replay(member, problem.task.training.worlds)
             role = "gold" if gold_is_reference else "alternative"
             return KnownPair(problem, role, reference, counterpart, *evidence)
     return None

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from calibrant.dsl.replayscm.evaluator import Candidate, Rows
+from calibrant.dsl.replayscm.evaluator import Rows
 from calibrant.dsl.replayscm.evaluator import simulate as simulate_columns
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel, World
@@ -33,5 +33,5 @@ def distinct_contexts(rows: Rows, roots: int, num_vars: int) -> Rows:
 def simulate(model: Scm, world: World) -> World:
     """Return the world with everything but targets and roots computed by the model."""
     panel = Panel(world.variables, (world,))
-    columns = simulate_columns(Candidate(model.mechanisms, model.order), panel.columns, panel.clamped, panel.all_rows)
+    columns = simulate_columns(model, panel.columns, panel.clamped, panel.all_rows)
     return replace(world, columns=tuple(columns[v] for v in world.variables))

@@ -18,8 +18,8 @@ from random import Random
 
 from calibrant.audits.replayscm.class_search import ClassSearch
 from calibrant.audits.replayscm.patterns import latent_scm
+from calibrant.dsl.replayscm.evaluator import replays
 from calibrant.dsl.replayscm.problem import Problem
-from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.budget import Budget, BudgetSpent
@@ -80,4 +80,4 @@ def is_realised(problem: Problem, best_answer: BestAnswer) -> bool:
     Exact, also where the ceiling is open.
     """
     gold = latent_scm(problem)
-    return best_answer.answer.roots == gold.roots and replays_exactly(best_answer.answer, problem.sealed.heldout.worlds)
+    return best_answer.answer.roots == gold.roots and replays(best_answer.answer, problem.sealed.heldout)

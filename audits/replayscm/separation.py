@@ -8,19 +8,19 @@ at most n targets separates them, no evidence from such interventions ever will.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import combinations
+from functools import cached_property, reduce
+from itertools import combinations, product
+from operator import or_
 from typing import Annotated, Any
 
 from msgspec import Meta
 
-from calibrant.dsl.formulas.table import projection
 from calibrant.dsl.replayscm.alternatives.alternative import witness_for
 from calibrant.dsl.replayscm.alternatives.separation import PairwiseExperiments, Separation
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.evaluator import compute
+from calibrant.dsl.replayscm.evaluator import MAX_LAID_ROWS, Layout, lay_out
 from calibrant.dsl.replayscm.sampling.strata import MAX_TARGETS
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column
@@ -61,8 +61,7 @@ class PairAudit:
     @cached_property
     def single(self) -> tuple[Separation, ...]:
         """The single-variable interventions that separate: by falling disagreement, then cell rate, then menu order."""
-        measured = [self.pair.separation(experiment) for experiment in self.pair.menu()]
-        separating = [separation for separation in measured if separation.separates]
+        separating = [separation for separation in self.pair.separations() if separation.separates]
         return tuple(sorted(separating, key=lambda s: (-s.disagreement_rate, -s.cell_rate)))  # sorting is stable
 
     @property
@@ -74,11 +73,8 @@ class PairAudit:
     def any_targets(self) -> tuple[TargetSeparation, ...]:
         """The target sets that separate: fewest targets first, then highest disagreement rate, then by name."""
         names = natural(self.models[0].variables)
-        measured = (
-            self.separation(targets)
-            for number in range(self.max_targets + 1)
-            for targets in combinations(names, number)
-        )
+        menu = [targets for number in range(self.max_targets + 1) for targets in combinations(names, number)]
+        measured = self.separations(menu)
         separating = [separation for separation in measured if separation.separates]
         return tuple(sorted(separating, key=lambda s: (len(s.targets), -s.disagreement_rate)))
 
@@ -87,54 +83,58 @@ class PairAudit:
         """The highest disagreement rate, then fewest targets; None if no set of at most `max_targets` separates."""
         return max(self.any_targets, key=lambda s: s.disagreement_rate, default=None)
 
-    def separation(self, targets: tuple[str, ...]) -> TargetSeparation:
-        """Return how far interventions on these targets separate the two SCMs.
+    def separations(self, menu: Sequence[tuple[str, ...]]) -> Iterator[TargetSeparation]:
+        """Yield how far interventions on each set of targets separate the two SCMs.
 
-        Simulated are all assignments of the other roots with all values of the targets, a row each. Bit i of the row
-        number is root i of those that are no targets; the targets have the bits after them.
+        All assignments of the roots are simulated under each value of the targets, many at once. A target that is a
+        root keeps its value in all of them, which leaves the shares as they are.
         """
-        free = [root for root in self.roots if root not in targets]
-        inputs = [*free, *targets]
-        first, second = (self._simulate(model, inputs) for model in self.models)
-        differing = {v: first[v] ^ second[v] for v in self.models[0].endogenous if first[v] != second[v]}
-        anywhere = 0
-        for column in differing.values():
-            anywhere |= column
-        # rows with the same values of the targets are one block of consecutive bits
-        contexts = 1 << len(free)
-        block = (1 << contexts) - 1
-        shares = [(anywhere >> value * contexts & block).bit_count() for value in range(1 << len(targets))]
-        constants = shares.index(max(shares))
-        return TargetSeparation(
-            targets,
-            sum(shares) / (contexts << len(targets)),
-            {target: constants >> i & 1 for i, target in enumerate(targets)},
-            max(shares) / contexts,
-            self._witness(targets, inputs, anywhere, first, second) if anywhere else None,
-        )
+        num_sets = max(1, MAX_LAID_ROWS >> len(self.roots) + self.max_targets)
+        for start in range(0, len(menu), num_sets):
+            yield from self._simulated(menu[start : start + num_sets])
 
-    def _simulate(self, model: Scm, inputs: list[str]) -> dict[str, Column]:
-        rows = (1 << (1 << len(inputs))) - 1
-        values = {name: projection(i, len(inputs)).bits for i, name in enumerate(inputs)}
-        for variable in model.order:
-            if variable not in values:
-                values[variable] = compute(model.mechanisms[variable], values, rows)
-        return values
+    def _simulated(self, menu: Sequence[tuple[str, ...]]) -> Iterator[TargetSeparation]:
+        constants = [
+            [dict(zip(targets, reversed(bits), strict=True)) for bits in product((0, 1), repeat=len(targets))]
+            for targets in menu
+        ]
+        layout = lay_out(self.models[0].variables, self.roots, [values for options in constants for values in options])
+        first, second = map(layout.simulate, self.models)
+        anywhere = reduce(or_, (first[v] ^ second[v] for v in self.models[0].endogenous), 0)
+        counts, begin = layout.counts(anywhere), 0
+        for targets, options in zip(menu, constants, strict=True):
+            shares = counts[begin : begin + len(options)]
+            best = shares.index(max(shares))
+            place = next((number for number, share in enumerate(shares) if share), None)
+            witness = None
+            if place is not None:
+                witness = self._witness(options[place], layout, begin + place, anywhere, (first, second))
+            yield TargetSeparation(
+                targets,
+                sum(shares) / (layout.block_rows * len(options)),
+                options[best],
+                max(shares) / layout.block_rows,
+                witness,
+            )
+            begin += len(options)
 
     def _witness(
         self,
-        targets: tuple[str, ...],
-        inputs: list[str],
+        targets: Mapping[str, int],
+        layout: Layout,
+        number: int,
         anywhere: Column,
-        first: Mapping[str, Column],
-        second: Mapping[str, Column],
+        columns: tuple[Mapping[str, Column], Mapping[str, Column]],
     ) -> dict[str, Any]:
-        row = (anywhere & -anywhere).bit_length() - 1
-        bits = {name: row >> i & 1 for i, name in enumerate(inputs)}
+        """Return the first differing row of a block as a witness."""
+        rows = layout.block(anywhere, number)
+        row = (rows & -rows).bit_length() - 1
+        assignment = {root: row >> i & 1 for i, root in enumerate(self.roots)}
+        first, second = columns
         return {
-            "assignments": {target: bits[target] for target in targets},
-            "rootAssignment": {root: bits[root] for root in self.roots},
-            "differences": list(_claims(self.models[0].endogenous, row, first, second)),
+            "assignments": dict(targets),
+            "rootAssignment": assignment | {root: targets[root] for root in self.roots if root in targets},
+            "differences": list(_claims(self.models[0].endogenous, number * layout.block_rows + row, first, second)),
         }
 
 

@@ -41,15 +41,23 @@ I64 = npt.NDArray[np.int64]
 LOAD, CONSTANT, STORE, OPERATOR = 6, 7, 8, 15
 NUM_FACTS, MAX_HEIGHT, RIGHT, OTHER, HASH_FACTOR = 7, 128, 0, 3, 0x9E3779B97F4A7C15
 MAX_CANDIDATE_CHARS = 8_000  # longer answers are rare, and the parser reads them
+MAX_LAID_ROWS = 1 << 16  # rows to lay side by side at most: a column of 8 kB stays in the processor's cache
 MAX_WORD_VARS = 6  # variables of a truth table that fits a word
 _PROJECTIONS = np.array([projection(index, MAX_WORD_VARS).bits for index in range(MAX_WORD_VARS)], np.uint64)
 
 
-class Candidate(NamedTuple):
-    """A legal map in the form that replay needs.
+class Mechanisms(Protocol):
+    """What replay needs of a candidate, an `Scm` or a `Candidate`; order: the endogenous variables, parents first."""
 
-    order: the endogenous variables in evaluation order
-    """
+    @property
+    def mechanisms(self) -> Mapping[str, Formula]: ...
+
+    @property
+    def order(self) -> tuple[str, ...]: ...
+
+
+class Candidate(NamedTuple):
+    """A legal map with an evaluation order of its own."""
 
     mechanisms: Mapping[str, Formula]
     order: tuple[str, ...]
@@ -72,7 +80,7 @@ def compute(mechanism: Formula, columns: Mapping[str, Column], rows: Column) -> 
 
 
 def simulate(
-    candidate: Candidate, columns: Mapping[str, Column], clamped: Mapping[str, Column], rows: Column
+    candidate: Mechanisms, columns: Mapping[str, Column], clamped: Mapping[str, Column], rows: Column
 ) -> dict[str, Column]:
     """Return all columns: as given where they are clamped or have no mechanism, else computed.
 
@@ -88,11 +96,25 @@ def simulate(
     return values
 
 
-def mismatches(candidate: Candidate, panel: Panel) -> dict[str, Column]:
+def mismatches(candidate: Mechanisms, panel: Panel) -> dict[str, Column]:
     """Return per endogenous variable the rows in which its simulated value is wrong; intervened rows never are."""
     observed = panel.columns
     simulated = simulate(candidate, observed, panel.clamped, panel.all_rows)
     return {variable: simulated[variable] ^ observed[variable] for variable in candidate.order}
+
+
+def replays(candidate: Mechanisms, panel: Panel) -> bool:
+    """Return whether every scored cell is right, as `reference.replays_exactly` does of the panel's worlds."""
+    columns, clamped, rows = panel.columns, panel.clamped, panel.all_rows
+    # as long as no cell is wrong, all that a mechanism mentions is as observed
+    return not any(
+        (compute(candidate.mechanisms[v], columns, rows) ^ columns[v]) & ~clamped[v] for v in candidate.order
+    )
+
+
+def fits(candidate: Mechanisms, worlds: Sequence[World]) -> bool:
+    """Return whether a candidate `replays` these worlds."""
+    return not worlds or replays(candidate, Panel(worlds[0].variables, tuple(worlds)))
 
 
 class KnownMechanism(Protocol):
@@ -147,7 +169,7 @@ class Layout(NamedTuple):
     num_blocks: int
     block_rows: int
 
-    def simulate(self, candidate: Candidate) -> dict[str, Column]:
+    def simulate(self, candidate: Mechanisms) -> dict[str, Column]:
         """Return the columns of all variables."""
         return simulate(candidate, self.columns, self.clamped, self.rows)
 
@@ -386,15 +408,15 @@ def _load_instructions(variables: Sequence[str]) -> _Instructions:
     return _Instructions({variable: i << 4 | LOAD for i, variable in enumerate(variables)})
 
 
-def compile_formulas(candidates: Sequence[Candidate], variables: Sequence[str]) -> Programs:
+def compile_formulas(candidates: Sequence[Mechanisms], variables: Sequence[str]) -> Programs:
     """Compile parsed candidates, each in its own evaluation order."""
     instruction = _load_instructions(variables).__getitem__
     store = {variable: i << 4 | STORE for i, variable in enumerate(variables)}
     code = array("i")
     starts = [0]
-    for mechanisms, order in candidates:
-        for variable in order:
-            code.extend(map(instruction, mechanisms[variable].nodes))
+    for candidate in candidates:
+        for variable in candidate.order:
+            code.extend(map(instruction, candidate.mechanisms[variable].nodes))
             code.append(store[variable])
         starts.append(len(code))
     program = np.array(code, np.int32)

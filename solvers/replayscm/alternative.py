@@ -16,14 +16,14 @@ from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, from_formula, full_mask
 from calibrant.dsl.replayscm.alternatives.alternative import told_apart
 from calibrant.dsl.replayscm.alternatives.separation import Separation
-from calibrant.dsl.replayscm.evaluator import pack_panels
+from calibrant.dsl.replayscm.evaluator import pack_panels, replays
 from calibrant.dsl.replayscm.problem import Task
-from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.formulas.catalogue import synthesis_operators
 from calibrant.solvers.formulas.lookup import MAX_SIZE_OF_FOUR, formula_for
 from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
+from calibrant.solvers.replayscm.certified import require_replay
 from calibrant.solvers.replayscm.local_counts import local_space
 from calibrant.solvers.replayscm.members_by_size import members_by_size
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
@@ -53,11 +53,7 @@ def find_alternative(task: Task, *, max_parents: int = 4) -> Found[AlternativeAn
     if task.reference is None or task.disclosure.roots is None:
         raise ValueError("the task has no reference SCM")
     # fit is local (docs/semantics.md, Replay): an edit replays the rows only if all unchanged mechanisms do
-    edits = (
-        _single_edits(task, task.reference, max_parents)
-        if replays_exactly(task.reference, task.training.worlds)
-        else ()
-    )
+    edits = _single_edits(task, task.reference, max_parents) if replays(task.reference, task.training) else ()
     # members come by total size, which needs a cap; this one excludes no function of up to 4 variables of the
     # standard operators
     space = VersionSpace(task, ModelClass(min(max_parents, 4), MAX_SIZE_OF_FOUR))
@@ -75,13 +71,14 @@ def find_alternative(task: Task, *, max_parents: int = 4) -> Found[AlternativeAn
 
 def _answer(task: Task, reference: Scm, model: Scm) -> AlternativeAnswer | None:
     """Return a candidate as an answer; None if it is none."""
-    if model.equivalent(reference) or not replays_exactly(model, task.training.worlds):
+    if model.equivalent(reference) or not replays(model, task.training):
         return None
     if task.disclosure.violation(model.mechanisms):
         return None
     difference = told_apart(reference, model)
     if difference is None:
         return None
+    require_replay(model, task.training.worlds)
     provenance = {"candidates": "single edits of the reference, then members by size", "certified_by": "dsl.reference"}
     return AlternativeAnswer(model, *difference, provenance)
 

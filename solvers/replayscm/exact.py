@@ -32,7 +32,7 @@ from calibrant.solvers.budget import LEAST_SCM_STATES, Budget, Undecided
 from calibrant.solvers.formulas.catalogue import require_literals_alone
 from calibrant.solvers.formulas.synthesis import LeastSize, least_formula
 from calibrant.solvers.outcome import BestSoFar, Found, Impossible, OutOfBudget
-from calibrant.solvers.replayscm.certified import certify
+from calibrant.solvers.replayscm.certified import certify, check
 from calibrant.solvers.replayscm.parents import ParentSearch, ParentSet
 from calibrant.solvers.replayscm.roots import MAX_ROOT_SETS, nested_variables
 
@@ -251,7 +251,7 @@ class _Search:
             models.append(self._model(*incumbent))
         if not models:
             return OutOfBudget(reached, lower_bound)
-        best = min(models, key=lambda model: model.size)
+        best = certify(self.task, min(models, key=lambda model: model.size))
         if best.size == lower_bound:  # of several answers of least size the tie rule has one
             reached, minimal = f"{reached}, as the one found has, which may not be the first of them", "size alone"
         else:
@@ -309,7 +309,7 @@ class _Search:
         return True
 
     def _certify(self, choice: _Choice, note: str, sets: int) -> Found[ExactAnswer]:
-        model = self._model(choice.roots, choice.chosen)
+        model = certify(self.task, self._model(choice.roots, choice.chosen))
         # counted on the formulas that were written, not on the tables that the bound came from
         if model.size != choice.size:
             raise AssertionError(f"the answer failed its certificate: {model.size} nodes, {choice.size} are least")
@@ -317,10 +317,10 @@ class _Search:
         return Found(ExactAnswer(model, choice.size, {**self._provenance(note), "tie_rule": TIE_RULE, **claims}))
 
     def _model(self, roots: Mask, chosen: Mapping[int, Mask]) -> Scm:
-        """Return the SCM of an assignment, certified by the reference."""
+        """Return the SCM of an assignment, checked by the evaluator; what is returned is certified besides."""
         variables = self.task.variables
         mechanisms = {variables[v]: self._formula(v, mask) for v, mask in chosen.items()}
-        return certify(self.task, Scm(tuple(v for v in variables if roots >> self.index[v] & 1), mechanisms))
+        return check(self.task, Scm(tuple(v for v in variables if roots >> self.index[v] & 1), mechanisms))
 
     def _provenance(self, note: str) -> dict[str, Any]:
         return {

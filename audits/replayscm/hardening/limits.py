@@ -14,8 +14,8 @@ from enum import Enum
 from calibrant.audits.replayscm.hardening.candidate_worlds import WorldFamily
 from calibrant.audits.replayscm.hardening.members import Members
 from calibrant.audits.replayscm.hardening.objectives import DisagreeingMembers, Objective
+from calibrant.dsl.replayscm.evaluator import fits, replays
 from calibrant.dsl.replayscm.problem import Problem
-from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.sampling.worlds import Population
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
@@ -123,17 +123,17 @@ def supplied_alternatives(
     problem: before hardening; the others as for `goal_outcome`
     """
     for number, model in enumerate(alternatives, 1):
-        if not replays_exactly(model, problem.task.training.worlds):
+        if not replays(model, problem.task.training):
             yield SuppliedAlternative(number, "", "")
             continue
-        world = next((world.id for world in added if not replays_exactly(model, [world])), "")
+        world = next((world.id for world in added if not fits(model, [world])), "")
         yield SuppliedAlternative(number, world, "" if world else _explain_unseparated(model, families, spent))
 
 
 def _explain_unseparated(model: Scm, families: tuple[WorldFamily, WorldFamily], spent: Sequence[str]) -> str:
     family, possible = families
-    if replays_exactly(model, possible.reachable):
+    if fits(model, possible.reachable):
         return "agrees with gold in every row that an admissible world can show"
-    if replays_exactly(model, family.reachable):
+    if fits(model, family.reachable):
         return "agrees with gold in every row that units with the drawn thresholds can show; others could separate it"
     return "; ".join(spent)

@@ -9,7 +9,7 @@ from typing import Protocol
 from calibrant.audits.replayscm.hardening.members import Members
 from calibrant.audits.replayscm.local_patterns import PatternSets, Probe, unite
 from calibrant.audits.replayscm.patterns import seen_patterns
-from calibrant.dsl.replayscm.reference import replays_exactly
+from calibrant.dsl.replayscm.evaluator import fits
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.budget import Budget
@@ -115,7 +115,7 @@ class FittingAlternatives:
         return [self.count_remaining(worlds) for worlds in options]
 
     def fitting(self, worlds: Sequence[World]) -> tuple[Scm, ...]:
-        return tuple(model for model in self.models if replays_exactly(model, worlds))
+        return tuple(model for model in self.models if fits(model, worlds))
 
     def after(self, world: World) -> FittingAlternatives:
         return FittingAlternatives(self.fitting([world]))

@@ -43,6 +43,7 @@ from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.replayscm.certified import certify
 from calibrant.solvers.replayscm.version_space import MAX_PARENTS, ModelClass, VersionSpace
 
 DEFAULT_PARENTS = 4  # most published items draw at most four parents
@@ -156,14 +157,22 @@ def _compare(parts: Parts) -> None:
     if best is None:
         with suppress(BudgetSpent):
             parts.pair = search.differing_in_roots()
+        _certify(parts)
         return
     _, parts.pair, parts.deciders, parts.context = best
+    _certify(parts)
     parts.rows = table_rows(parts.space.task, parts.pair.differing[0], parts.pair.first, parts.pair.second)
     if parts.context is not None:
         parts.witness = witness(parts.pair.differing[0], parts.context, parts.pair.first, parts.pair.second)
         if not parts.deciders and parts.state == "open":
             with suppress(BudgetSpent):
                 parts.deciders = (readings_of_pair(parts.space, parts.context, parts.pair.first, parts.pair.second),)
+
+
+def _certify(parts: Parts) -> None:
+    """Replay the two SCMs that are shown by the reference."""
+    for model in (parts.pair.first, parts.pair.second) if parts.pair else ():
+        certify(parts.space.task, model)
 
 
 def _settling(parts: Parts) -> Settling | None:
@@ -178,14 +187,8 @@ def _settling(parts: Parts) -> Settling | None:
 
 
 def _first_context(variable: str, first: Scm, second: Scm) -> Context | None:
-    for targets in target_menu(variable, first, second):
-        try:
-            contexts = differing_contexts(variable, first, second, targets)
-        except ValueError:
-            continue
-        if contexts:
-            return contexts[0]
-    return None
+    by_targets = differing_contexts(variable, first, second, target_menu(variable, first, second))
+    return next((contexts[0] for contexts in by_targets if contexts), None)
 
 
 def _assembled(parts: Parts, item: str, asked_parents: int) -> ReplayWhy:

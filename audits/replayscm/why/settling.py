@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from calibrant.audits.replayscm.why.choices import Choices
 from calibrant.audits.replayscm.why.parts import Decider, Reading
-from calibrant.audits.replayscm.why.table_rows import Context, differing_contexts, local_value, target_menu, values_at
-from calibrant.dsl.replayscm.evaluator import Rows
+from calibrant.audits.replayscm.why.table_rows import Context, differing_contexts, target_menu, values_at
+from calibrant.dsl.formulas.table import projection
+from calibrant.dsl.replayscm.evaluator import Rows, row_words, simulate
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Intervention, World
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
@@ -20,6 +21,7 @@ from calibrant.solvers.replayscm.version_space import VersionSpace
 
 MAX_OPEN = 8  # open variables that a row leaves free: each reading is a combination of their values
 MAX_ROWS = 6_000  # rows that are counted for one item
+MIN_BATCH_ROWS = 128  # rows that are counted in one call, times 8 bytes for each parent set
 MAX_SLOW_ROWS = 120  # of spaces whose sums do not fit machine words
 MAX_CONTEXTS = 8  # root assignments of an intervention that are compared
 
@@ -38,6 +40,23 @@ class SplitContext:
         return max(self.remaining), sum(number * number for number in self.remaining), len(self.context.targets)
 
 
+class _ContextRows(NamedTuple):
+    context: Context
+    rows: Rows
+
+
+def _batches(contexts: Sequence[_ContextRows]) -> Iterator[list[_ContextRows]]:
+    """Yield contexts, so many at a time that a call of the kernel is not dearer than what it counts."""
+    batch: list[_ContextRows] = []
+    for context in contexts:
+        batch.append(context)
+        if sum(len(entry.rows.words) for entry in batch) >= MIN_BATCH_ROWS:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
 class Settling:
     """Splits of one version space whose roots are told; `BudgetSpent` where its sums are out of budget."""
 
@@ -54,47 +73,48 @@ class Settling:
 
     def splits(self, variable: str, first: Scm, second: Scm) -> list[SplitContext]:
         """Contexts in which the pair differs in the variable, best first."""
-        splits = []
-        for targets in target_menu(variable, first, second):
-            try:
-                contexts = differing_contexts(variable, first, second, targets)
-            except ValueError:
-                continue
-            for context in contexts[:MAX_CONTEXTS]:
-                split = self._split(context, first)
-                if split is not None:
-                    splits.append(split)
+        menu = target_menu(variable, first, second)
+        by_targets = differing_contexts(variable, first, second, menu, MAX_CONTEXTS)
+        contexts = [context for listed in by_targets for context in listed or () if self._spend(context)]
+        rows = [self._rows(context, first) for context in contexts]
+        splits = [split for batch in _batches(rows) for split in self._split(batch)]
         return sorted(splits, key=lambda split: split.rank)
 
-    def _split(self, context: Context, model: Scm) -> SplitContext | None:
-        """Count the SCMs that each possible row of a context leaves; None where that is too many rows."""
-        free = [name for name in self.open if name not in context.targets]
-        if len(free) > MAX_OPEN or 1 << len(free) > self.budget:
-            return None
-        self.budget -= 1 << len(free)
-        self.looked_at += 1
-        rows = [
-            self._row(context, model, dict(zip(free, bits, strict=True))) for bits in product((0, 1), repeat=len(free))
-        ]
-        words = np.array([sum(bit << i for i, bit in enumerate(row)) for row in rows], np.uint64)
-        clamped = sum(1 << self.space.index[name] for name in context.targets)
-        masses = self._space.masses(
-            Rows(words, np.full(len(rows), clamped, np.uint64)), np.arange(len(rows) + 1, dtype=np.int64)
-        )
-        possible = [(row, number) for row, number in zip(rows, masses, strict=True) if number]
-        assert sum(number for _, number in possible) == self.count, "readings of a row partition what fits"
-        return SplitContext(context, tuple(row for row, _ in possible), tuple(number for _, number in possible))
+    def _free(self, context: Context) -> list[str]:
+        return [name for name in self.open if name not in context.targets]
 
-    def _row(self, context: Context, model: Scm, fixed_values: Mapping[str, int]) -> tuple[int, ...]:
-        """Return the row in which open variables have these values; decided ones follow from their one mechanism."""
-        values = context.roots | context.targets | dict(fixed_values)
-        waiting = [name for name in self.names if name not in values]
-        while waiting:
-            for name in list(waiting):
-                if all(u in values for u in model.local_functions[name].parents):
-                    values[name] = local_value(model, name, values)
-                    waiting.remove(name)
-        return tuple(values[name] for name in self.names)
+    def _spend(self, context: Context) -> bool:
+        """Charge the rows of a context to the budget; False where they are too many."""
+        num_free = len(self._free(context))
+        if num_free > MAX_OPEN or 1 << num_free > self.budget:
+            return False
+        self.budget -= 1 << num_free
+        self.looked_at += 1
+        return True
+
+    def _rows(self, context: Context, model: Scm) -> _ContextRows:
+        """Return every row of a context: all values of open variables; decided ones follow from their mechanism."""
+        free = self._free(context)
+        num_rows = 1 << len(free)
+        rows = (1 << num_rows) - 1
+        columns = {name: rows * bit for name, bit in (context.roots | context.targets).items()}
+        columns |= {name: projection(i, len(free)).bits for i, name in enumerate(reversed(free))}
+        clamped = dict.fromkeys(columns, rows)
+        values = simulate(model, columns, clamped, rows)
+        words = row_words([values[name] for name in self.names], num_rows)
+        targets = sum(1 << self.space.index[name] for name in context.targets)
+        return _ContextRows(context, Rows(words, np.full(num_rows, targets, np.uint64)))
+
+    def _split(self, batch: Sequence[_ContextRows]) -> Iterator[SplitContext]:
+        """Yield how many SCMs each possible row of some contexts leaves."""
+        rows = Rows(*(np.concatenate(parts) for parts in zip(*(entry.rows for entry in batch), strict=True)))
+        masses = iter(self._space.masses(rows, np.arange(len(rows.words) + 1, dtype=np.int64)))
+        for context, (words, _) in batch:
+            numbered = zip(words.tolist(), islice(masses, len(words)), strict=True)
+            possible = [(word, number) for word, number in numbered if number]
+            assert sum(number for _, number in possible) == self.count, "readings of a row partition what fits"
+            bits = [tuple(word >> i & 1 for i in range(len(self.names))) for word, _ in possible]
+            yield SplitContext(context, tuple(bits), tuple(number for _, number in possible))
 
     def deciders(self, splits: Sequence[SplitContext], limit: int = 4) -> Iterator[Decider]:
         """Yield the best splits, one for each set of targets, as worlds to copy."""

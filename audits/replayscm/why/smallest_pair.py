@@ -14,7 +14,7 @@ from calibrant.dsl.replayscm.scm import LocalFunction, Scm
 from calibrant.solvers.acyclic.least import Cost, Mask, ParentSet, cost_by_size, remove_dominated
 from calibrant.solvers.acyclic.optimum import optimal_choice
 from calibrant.solvers.budget import Budget, BudgetSpent
-from calibrant.solvers.replayscm.certified import certify_model
+from calibrant.solvers.replayscm.certified import write_model
 from calibrant.solvers.replayscm.member_sampling import agreeing_functions
 from calibrant.solvers.replayscm.version_space import VersionSpace
 
@@ -24,7 +24,7 @@ MAX_ROOT_SETS = 40  # root sets of one SCM each that are compared
 
 @dataclass(frozen=True)
 class FittingPair:
-    """Two certified SCMs; differing: variables whose function or role differs; least: whether proven least in size."""
+    """Two checked SCMs; differing: variables whose function or role differs; least: whether proven least in size."""
 
     first: Scm
     second: Scm
@@ -58,6 +58,7 @@ class PairSearch:
         self.sized = sized_space(space)
         self.wide = WideFunctions(space) if space.model_class.max_parents > LISTED_PARENTS else None
         self._undominated: dict[int, Mapping[Mask, Cost]] = {}
+        self._smallest: dict[tuple[int, Mask], SizedFunction] = {}
         self._others: dict[tuple[tuple[str, ...], int, Mask], Mapping[int, Mask] | None] = {}
 
     def differing_in(self, variable: str) -> FittingPair | None:
@@ -151,6 +152,12 @@ class PairSearch:
 
     def _least(self, variable: int, mask: Mask) -> SizedFunction:
         """Return the smallest function over a parent set, of several the one with the smallest table."""
+        key = variable, mask
+        if key not in self._smallest:
+            self._smallest[key] = self._find_least(variable, mask)
+        return self._smallest[key]
+
+    def _find_least(self, variable: int, mask: Mask) -> SizedFunction:
         local = self.sized.local(variable)
         if mask in local.by_size:
             size = min(local.by_size[mask])
@@ -195,15 +202,13 @@ class PairSearch:
         functions = dict(self._least_functions(chosen, variable))
         name = self.space.task.variables[variable]
         functions[name] = LocalFunction(self.space.names(function.mask), function.table)
-        return certify_model(self.space.task, self.space.model_class.max_parents, functions)
+        return write_model(self.space.task, self.space.model_class.max_parents, functions)
 
     def _sole(self, roots: tuple[str, ...]) -> Scm | None:
         chosen = self._rest(roots, -1, 0)
         if chosen is None:
             return None
-        return certify_model(
-            self.space.task, self.space.model_class.max_parents, dict(self._least_functions(chosen, -1))
-        )
+        return write_model(self.space.task, self.space.model_class.max_parents, dict(self._least_functions(chosen, -1)))
 
     def _least_functions(self, chosen: Mapping[int, Mask], left_out: int) -> Iterator[tuple[str, LocalFunction]]:
         for v, mask in chosen.items():

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import combinations, product
+from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import combinations, islice, product
 from typing import NamedTuple
 
 from calibrant.audits.replayscm.why.parts import TableRow, Witness
-from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.formulas.table import projection
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.evaluator import compute
+from calibrant.dsl.replayscm.evaluator import MAX_LAID_ROWS, Candidate, lay_out
 from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.reference import replay_row
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.dsl.replayscm.world import Column
+from calibrant.dsl.replayscm.world import Column, Intervention, World
 
 MAX_ROOTS = 12  # every assignment of the roots is simulated
 MAX_TARGETS = 3  # targets of a witness beside the parents themselves
@@ -50,8 +50,9 @@ def table_rows(task: Task, variable: str, first: Scm, second: Scm) -> tuple[Tabl
 
 def local_value(model: Scm, variable: str, values: Mapping[str, int]) -> int:
     """Return the value of a mechanism where its functional parents have these values."""
-    formula = model.mechanisms[variable]
-    return int(evaluate(formula, {u: values.get(u, 0) for u in formula.mentioned}))
+    local = model.local_functions[variable]
+    row = sum(values[u] << i for i, u in enumerate(local.parents))
+    return local.table.bits >> row & 1
 
 
 Key = tuple[int, ...]
@@ -80,45 +81,56 @@ class Context(NamedTuple):
     roots: dict[str, int]
 
 
-def differing_contexts(variable: str, first: Scm, second: Scm, targets: Mapping[str, int]) -> list[Context]:
-    """Return the root assignments under which the variable differs between two SCMs if these targets are set.
+def differing_contexts(
+    variable: str, first: Scm, second: Scm, menu: Sequence[Mapping[str, int]], limit: int = 1
+) -> Iterator[list[Context] | None]:
+    """Yield for each set of targets the first root assignments under which the variable differs between two SCMs.
 
-    Roots that neither SCM needs for the variable are 0. `ValueError` for more than MAX_ROOTS other roots.
+    Roots that neither SCM needs for the variable are 0. None where more than MAX_ROOTS other roots are needed.
     """
-    needed = [u for u in first.roots if u not in targets and u in _ancestors(variable, (first, second), targets)]
-    if len(needed) > MAX_ROOTS:
-        raise ValueError(f"{len(needed)} roots matter; every assignment of at most {MAX_ROOTS} is simulated")
-    columns = [_simulate(model, needed, targets)[variable] for model in (first, second)]
-    differing = columns[0] ^ columns[1]
-    contexts = []
-    for row in range(1 << len(needed)):
-        if differing >> row & 1:
-            roots = {u: row >> needed.index(u) & 1 if u in needed else 0 for u in first.roots if u not in targets}
-            contexts.append(Context(dict(targets), roots))
-    return contexts
+    parents: dict[str, frozenset[str]] = dict.fromkeys(first.variables, frozenset())
+    for model in (first, second):
+        parents |= {v: parents[v] | mechanism.mentioned for v, mechanism in model.mechanisms.items()}
+    every = _ancestors(variable, parents, {})
+    models = [Candidate(m.mechanisms, tuple(v for v in m.order if v in every)) for m in (first, second)]
+    together = [u for u in first.roots if u in every]
+    length = MAX_LAID_ROWS >> len(together) if len(together) <= MAX_ROOTS else 1
+    for start in range(0, len(menu), length):
+        chunk = menu[start : start + length]
+        needed = [[u for u in together if u not in cut and u in _ancestors(variable, parents, cut)] for cut in chunk]
+        roots = together if length > 1 else needed[0]
+        if len(roots) > MAX_ROOTS:
+            yield None
+            continue
+        layout = lay_out(first.variables, roots, chunk)
+        columns = [layout.simulate(model)[variable] for model in models]
+        for number, (targets, names) in enumerate(zip(chunk, needed, strict=True)):
+            rows = layout.block(columns[0] ^ columns[1], number)
+            for i, u in enumerate(roots):
+                if u not in names:
+                    rows &= ~projection(i, len(roots)).bits
+            yield [_context(first, targets, roots, row) for row in islice(_ones(rows), limit)]
 
 
-def _simulate(model: Scm, roots: Sequence[str], targets: Mapping[str, int]) -> dict[str, Column]:
-    every = (1 << (1 << len(roots))) - 1
-    values = {u: projection(roots.index(u), len(roots)).bits if u in roots else 0 for u in model.roots}
-    values |= {u: every if bit else 0 for u, bit in targets.items()}
-    for u in model.order:
-        if u not in targets:
-            values[u] = compute(model.mechanisms[u], values, every)
-    return values
+def _context(model: Scm, targets: Mapping[str, int], roots: Sequence[str], row: int) -> Context:
+    values = {u: row >> i & 1 for i, u in enumerate(roots)}
+    return Context(dict(targets), {u: values.get(u, 0) for u in model.roots if u not in targets})
 
 
-def _ancestors(variable: str, models: Sequence[Scm], cut: Mapping[str, int]) -> set[str]:
+def _ones(rows: Column) -> Iterator[int]:
+    while rows:
+        yield (rows & -rows).bit_length() - 1
+        rows &= rows - 1
+
+
+def _ancestors(variable: str, parents: Mapping[str, Set[str]], cut: Mapping[str, int]) -> set[str]:
+    """Return the variable and all that it is computed from, past targets only if one is the variable itself."""
     waiting, reached = [variable], {variable}
     while waiting:
         name = waiting.pop()
-        if name in cut and name != variable:
-            continue
-        for model in models:
-            for u in model.mechanisms[name].mentioned if name in model.mechanisms else ():
-                if u not in reached:
-                    reached.add(u)
-                    waiting.append(u)
+        if name not in cut or name == variable:
+            waiting += parents[name] - reached
+            reached |= parents[name]
     return reached
 
 
@@ -152,19 +164,9 @@ def table_rows_that_differ(variable: str, first: Scm, second: Scm) -> list[Key]:
 
 
 def values_at(model: Scm, context: Context) -> dict[str, int]:
-    """Return the values of all variables by the reference's rules.
-
-    Targets are as set, roots as given, the rest computed.
-    """
-    values: dict[str, int] = {}
-    for u in (*model.roots, *model.order):
-        if u in context.targets:
-            values[u] = context.targets[u]
-        elif u in model.mechanisms:
-            values[u] = int(evaluate(model.mechanisms[u], values))
-        else:
-            values[u] = context.roots[u]
-    return values
+    """Return the values of all variables by the reference: targets as set, roots as given, the rest computed."""
+    world = World("context", Intervention(context.targets), model.variables, (), ())
+    return replay_row(model, world, context.roots)
 
 
 def witness(variable: str, context: Context, first: Scm, second: Scm) -> Witness:
@@ -176,7 +178,5 @@ def witness(variable: str, context: Context, first: Scm, second: Scm) -> Witness
 
 
 def _differs_untouched(variable: str, first: Scm, second: Scm) -> bool:
-    try:
-        return bool(differing_contexts(variable, first, second, {}))
-    except ValueError:  # too many roots: claim nothing
-        return True
+    contexts = next(differing_contexts(variable, first, second, [{}]))
+    return contexts is None or bool(contexts)  # too many roots: claim nothing

@@ -12,17 +12,19 @@ by formula size alone.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import sqrt
 from random import Random
 from typing import Annotated, TypeAlias
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 from msgspec import Meta
 
-from calibrant.baselines.replayscm.posterior.local import Local
 from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior
 from calibrant.dsl.formulas.text import STANDARD
+from calibrant.dsl.replayscm.evaluator import compile_tables, pack_rows
 from calibrant.dsl.replayscm.problem import Problem, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column, Panel
@@ -63,7 +65,7 @@ def _estimate(problem: Problem) -> GeneratorCeiling:
     if not posterior.components:
         raise ValueError("no configuration of the prior explains the evidence")
     rng, replayed = Random(f"generator ceiling:{problem.id}"), BehaviourReplay(heldout)
-    samples = [replayed.behaviour(posterior.sample(rng)) for _ in range(2 * DRAWS)]
+    samples = replayed.behaviours([posterior.sample(rng) for _ in range(2 * DRAWS)])
     best, _ = Counter(samples[:DRAWS]).most_common(1)[0]
     share = samples[DRAWS:].count(best) / DRAWS
     gold = problem.sealed.gold
@@ -76,43 +78,29 @@ class BehaviourReplay:
 
     def __init__(self, panel: Panel) -> None:
         self.panel = panel
-        self.columns = [panel.columns[v] for v in panel.variables]
-        self.clamped = [panel.clamped[v] for v in panel.variables]
-        self._known: dict[tuple[Local, tuple[Column, ...]], Column] = {}
-        self._behaviours: dict[tuple[object, ...], Behaviour] = {}
-        self._places: dict[int, tuple[int, ...]] = {}
+        self._rows = pack_rows(panel.worlds, panel.variables)
 
-    def behaviour(self, member: Member) -> Behaviour:
-        key = member.roots, *member.mechanisms.items()
-        if key not in self._behaviours:
-            self._behaviours[key] = self._behaviour(member)
-        return self._behaviours[key]
-
-    def _behaviour(self, member: Member) -> Behaviour:
-        values = list(self.columns)
-        for variable in member.order():
-            mechanism, fixed = member.mechanisms[variable], self.clamped[variable]
-            if mechanism.parents not in self._places:
-                places = tuple(i for i in range(len(values)) if mechanism.parents >> i & 1)
-                self._places[mechanism.parents] = places
-            parents = tuple(values[i] for i in self._places[mechanism.parents])
-            values[variable] = self.columns[variable] & fixed | self._compute(mechanism, parents) & ~fixed
-        return member.roots, *values
+    def behaviours(self, members: Sequence[Member]) -> list[Behaviour]:
+        """Return the behaviour of each member; those that are drawn again are replayed once."""
+        distinct: dict[Member, int] = {}
+        numbers = [distinct.setdefault(member, len(distinct)) for member in members]
+        programs = [
+            [(v, member.mechanisms[v].parents, member.mechanisms[v].bits) for v in member.order()]
+            for member in distinct
+        ]
+        results = compile_tables(programs, len(programs[0]) if programs else 0).replay(self._rows)
+        columns = {words.tobytes(): words for words in results}
+        by_words = {key: tuple(self._columns(words)) for key, words in columns.items()}
+        behaviours = [
+            (member.roots, *by_words[words.tobytes()]) for member, words in zip(distinct, results, strict=True)
+        ]
+        return [behaviours[number] for number in numbers]
 
     def heldout_behaviour(self, gold: Scm) -> Behaviour:
         """Return what the held-out worlds show is what gold does."""
-        return gold.roots, *self.columns
+        return gold.roots, *(self.panel.columns[v] for v in self.panel.variables)
 
-    def _compute(self, mechanism: Local, parents: tuple[Column, ...]) -> Column:
-        """Return a column of the function, for columns of its parents in the order of the variables."""
-        key = mechanism, parents
-        if key not in self._known:
-            self._known[key] = _column(mechanism.bits, parents, self.panel.all_rows)
-        return self._known[key]
-
-
-def _column(bits: int, parents: Sequence[Column], rows: Column) -> Column:
-    groups = [rows]  # by the values of the parents so far; the first one is the lowest bit of a place
-    for parent in parents:
-        groups = [group & ~parent for group in groups] + [group & parent for group in groups]
-    return sum(group for place, group in enumerate(groups) if bits >> place & 1)
+    def _columns(self, words: npt.NDArray[np.uint64]) -> Iterator[Column]:
+        for i in range(len(self.panel.variables)):
+            bits = np.packbits((words >> np.uint64(i) & np.uint64(1)).astype(np.uint8), bitorder="little")
+            yield int.from_bytes(bits.tobytes(), "little")

@@ -73,7 +73,7 @@ def separate_pair(names: tuple[str, str], models: tuple[Scm, Scm], *, max_target
     if len(models[0].roots) > MAX_ROOTS:
         raise CalibrantError(f"{len(models[0].roots)} roots: experiments are simulated for at most {MAX_ROOTS}")
     pair = PairwiseExperiments(*models)
-    rated = [pair.separation(experiment) for experiment in pair.menu()]
+    rated = pair.separations()
     best = pair.best()
     witness = witness_for(pair, best.experiment)
     sets = PairAudit(*models, max_targets=max_targets).any_targets if max_targets > 1 else ()

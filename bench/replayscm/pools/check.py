@@ -18,7 +18,7 @@ from calibrant.bench.replayscm.extended.check import (
 from calibrant.bench.replayscm.options import CheckOptions
 from calibrant.bench.replayscm.pools.unused_fields import count_unused_fields
 from calibrant.dsl.records import file_digest
-from calibrant.dsl.replayscm.evaluator import Candidate, mismatches
+from calibrant.dsl.replayscm.evaluator import replays
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.pools.published_files import BY_DIGEST, BY_NAME
 from calibrant.dsl.replayscm.problem import Problem
@@ -81,8 +81,7 @@ def _replays(model: Scm | None, panel: Panel) -> str | None:
     """Return the mismatch by the reference; it runs only where replay on whole columns, ten times faster, finds one."""
     if model is None:
         return None
-    wrong = mismatches(Candidate(model.mechanisms, model.order), panel)
-    cell = first_mismatch(model, panel.worlds) if any(wrong.values()) else None
+    cell = None if replays(model, panel) else first_mismatch(model, panel.worlds)
     if cell is None:
         return ""
     return f"world {cell.world}, row {cell.row}: {cell.variable} is {cell.expected}, computed {cell.predicted}"

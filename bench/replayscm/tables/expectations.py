@@ -86,7 +86,7 @@ def expect_under_prior(item: Problem) -> Expected | None:
     if not posterior.components:
         return None
     rng, replay = Random(0), BehaviourReplay(heldout)
-    behaviours = Counter(replay.behaviour(posterior.sample(rng)) for _ in range(NUM_DRAWS))
+    behaviours = Counter(replay.behaviours([posterior.sample(rng) for _ in range(NUM_DRAWS)]))
     frequent = sorted(behaviours, key=lambda values: (-behaviours[values], repr(values)))[:NUM_WEIGHED]
     draw = _share(posterior, heldout)
     return {"draw": draw, "best": _largest_share(posterior, heldout, draw, frequent)}

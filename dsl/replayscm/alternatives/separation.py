@@ -12,7 +12,7 @@ from functools import reduce
 from operator import or_
 
 from calibrant.dsl.formulas.table import projection
-from calibrant.dsl.replayscm.evaluator import compute
+from calibrant.dsl.replayscm.evaluator import lay_out, simulate
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column
 from calibrant.dsl.text import natural_key
@@ -57,37 +57,27 @@ class MenuResponses:
         self.roots = model.roots
         self.num_assignments = 1 << len(model.roots)
         self.menu = menu(model)
-        block = (1 << self.num_assignments) - 1
-        every_block = sum(1 << number * self.num_assignments for number in range(len(self.menu)))
-        rows = block * every_block
-        clamped, clamps = dict.fromkeys(model.variables, 0), dict.fromkeys(model.variables, 0)
-        for number, experiment in enumerate(self.menu):
-            clamped[experiment.variable] |= block << number * self.num_assignments
-            clamps[experiment.variable] |= block * experiment.value << number * self.num_assignments
-        values = {root: projection(i, len(self.roots)).bits * every_block for i, root in enumerate(self.roots)}
-        for root, contexts in values.items():
-            values[root] = contexts & ~clamped[root] | clamps[root]
-        for variable in model.order:
-            computed = compute(model.mechanisms[variable], values, rows)
-            values[variable] = computed & ~clamped[variable] | clamps[variable]
-        self.columns = values
+        self._layout = lay_out(model.variables, model.roots, [{e.variable: e.value} for e in self.menu])
+        self.columns = self._layout.simulate(model)
 
     def best(self, alternative: MenuResponses) -> Separation:
-        """Return `PairwiseExperiments.best`; `ValueError` unless both have the same roots and endogenous variables."""
+        """Return the highest disagreement rate, then the highest cell rate, then the first in the menu."""
+        separations = self.separations(alternative)
+        return max(separations, key=lambda s: (s.disagreement_rate, s.cell_rate))  # max keeps the first of equals
+
+    def separations(self, alternative: MenuResponses) -> list[Separation]:
+        """Return the separation by each experiment of the menu; `ValueError` as of `PairwiseExperiments`."""
         if (self.roots, self.endogenous) != (alternative.roots, alternative.endogenous):
             raise ValueError("the SCMs do not have the same roots and endogenous variables")
         differing = [self.columns[v] ^ alternative.columns[v] for v in self.endogenous]  # a target never differs
-        anywhere = reduce(or_, differing, 0)
-        block = (1 << self.num_assignments) - 1
-        ranked = []
-        for number, experiment in enumerate(self.menu):
-            shift = number * self.num_assignments
-            rows = (anywhere >> shift & block).bit_count()
-            cells = sum((column >> shift & block).bit_count() for column in differing) if rows else 0
+        counts = map(self._layout.counts, [reduce(or_, differing, 0), *differing])
+        separations = []
+        for experiment, rows, *cells_by_variable in zip(self.menu, *counts, strict=True):
+            cells = sum(cells_by_variable)
             compared = len(self.endogenous) - (experiment.variable in self.endogenous)
             rate = cells / (compared * self.num_assignments) if compared else 0.0
-            ranked.append(Separation(experiment, rows / self.num_assignments, rate))
-        return max(ranked, key=lambda s: (s.disagreement_rate, s.cell_rate))  # max keeps the first of equals
+            separations.append(Separation(experiment, rows / self.num_assignments, rate))
+        return separations
 
 
 def menu(model: Scm) -> tuple[Experiment, ...]:
@@ -111,16 +101,8 @@ class PairwiseExperiments:
 
     def simulate(self, model: Scm, experiment: Experiment) -> dict[str, Column]:
         """Every variable's values under the experiment, a bit per root assignment."""
-        clamp = self._rows if experiment.value else 0
-        values = {**self._contexts}
-        if experiment.variable in values:
-            values[experiment.variable] = clamp
-        for variable in model.order:
-            if variable == experiment.variable:
-                values[variable] = clamp
-            else:
-                values[variable] = compute(model.mechanisms[variable], values, self._rows)
-        return values
+        columns = self._contexts | {experiment.variable: self._rows * experiment.value}
+        return simulate(model, columns, {experiment.variable: self._rows}, self._rows)
 
     def separation(self, experiment: Experiment) -> Separation:
         reference_values, alternative_values = (
@@ -140,10 +122,13 @@ class PairwiseExperiments:
         """Every observed variable with each value, natural order, 0 before 1."""
         return menu(self.reference)
 
+    def separations(self) -> list[Separation]:
+        """Return the separation by each experiment of the menu."""
+        return MenuResponses(self.reference).separations(MenuResponses(self.alternative))
+
     def best(self) -> Separation:
-        """Highest disagreement rate, then highest cell rate, then first in the menu."""
-        ranked = (self.separation(experiment) for experiment in self.menu())
-        return max(ranked, key=lambda s: (s.disagreement_rate, s.cell_rate))  # max keeps the first of equals
+        """Return the highest disagreement rate, then the highest cell rate, then the first in the menu."""
+        return MenuResponses(self.reference).best(MenuResponses(self.alternative))
 
     def values_at(self, experiment: Experiment, roots: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
         """Both SCMs' values of every variable at one root assignment."""

@@ -89,7 +89,7 @@ def test_separations_equal_enumeration(pair: tuple[Scm, Scm]) -> None:
             best = max(by_values.values(), default=0) / contexts
             if share:
                 expected[targets] = share, best
-            separation = audit.separation(targets)
+            separation = next(audit.separations([targets]))
             assert (separation.disagreement_rate, separation.constants_rate) == (share, best)
             assert by_values[tuple(separation.constants.values())] / contexts == best
     listed = audit.any_targets

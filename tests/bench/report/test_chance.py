@@ -82,8 +82,8 @@ def test_probabilities_of_behaviours_add_up_to_one() -> None:
     for problem in benchmark_of(HIDDEN_ORDER).items.read_pool(HIDDEN_ORDER).items[:3]:
         task, heldout = _canonical(problem)
         posterior, rng, replay = Posterior(task), Random(1), BehaviourReplay(heldout)
-        behaviours = {replay.behaviour(posterior.sample(rng))[1:] for _ in range(600)}  # without the roots, first
-        shares = [_share(posterior, _showing(heldout, columns)) for columns in behaviours]
+        behaviours = set(replay.behaviours([posterior.sample(rng) for _ in range(600)]))
+        shares = [_share(posterior, _showing(heldout, columns)) for _, *columns in behaviours]
         # 600 draws leave out behaviours that are rare together
         assert 0.97 < fsum(shares) <= 1 + 1e-9
         expected = expect_under_prior(problem)

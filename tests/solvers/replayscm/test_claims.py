@@ -21,6 +21,7 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.replayscm.certified import check
 from calibrant.solvers.replayscm.exact import ExactAnswer, solve
 from tests.support.effort import cases
 from tests.support.replayscm.oracles import assignments, tree_of, tree_value
@@ -139,6 +140,20 @@ def test_a_wrong_bit_does_not_pass_the_certificate(monkeypatch: pytest.MonkeyPat
     wrong = parse("(or X1 X2)", STANDARD, frozenset(("X1", "X2")))
     monkeypatch.setattr("calibrant.solvers.replayscm.exact.least_formula", lambda *a, **k: Found(wrong))
     with pytest.raises(AssertionError, match="failed its certificate"):
+        solve(task)
+
+
+def test_an_evaluator_that_accepts_everything_shows_no_wrong_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reference replays what is shown, whatever the evaluator finds, and is asked where the evaluator refuses."""
+    task = observed(("X1", "X2"), {"X3": "(and X1 X2)"}, Ordered)
+    right = found(solve(task)).model
+    wrong = parse("(or X1 X2)", STANDARD, frozenset(("X1", "X2")))
+    monkeypatch.setattr("calibrant.solvers.replayscm.certified.replays", lambda *a: False)
+    with pytest.raises(AssertionError, match="the evaluator refuses an SCM that the reference replays"):
+        check(task, right)
+    monkeypatch.setattr("calibrant.solvers.replayscm.certified.replays", lambda *a: True)
+    monkeypatch.setattr("calibrant.solvers.replayscm.exact.least_formula", lambda *a, **k: Found(wrong))
+    with pytest.raises(AssertionError, match="failed its certificate: Cell"):
         solve(task)
 
 

@@ -29,13 +29,14 @@ def test_what_a_member_does_is_what_the_reference_makes_of_it(setting: str) -> N
         panel = problem.sealed.heldout
         replayed, posterior = BehaviourReplay(panel), Posterior(problem.task)
         rng = Random(1)
-        for member in [posterior.sample(rng) for _ in range(6)]:
+        members = [posterior.sample(rng) for _ in range(6)]
+        for member, behaviour in zip(members, replayed.behaviours(members), strict=True):
             model = certified_member(problem.task, member)
             rows = [
                 replay(model, world.intervention, row.__getitem__) for world in panel.worlds for row in world.rows()
             ]
             columns = [sum(row[v] << r for r, row in enumerate(rows)) for v in panel.variables]
-            assert replayed.behaviour(member) == (model.roots, *columns)
+            assert behaviour == (model.roots, *columns)
 
 
 def test_where_all_draws_do_what_gold_does_the_ceiling_is_one() -> None:
