@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from calibrant.dsl.replayscm.evaluator import Rows
 from calibrant.dsl.replayscm.evaluator import simulate as simulate_columns
+from calibrant.dsl.replayscm.packing import Rows
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel, World
 

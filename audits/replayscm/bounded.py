@@ -16,7 +16,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
-from calibrant.dsl.replayscm.evaluator import PackedPanels, pack_panels
+from calibrant.dsl.replayscm.packing import PackedPanels, pack_panels
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.formulas.catalogue import (

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.audits.replayscm.behaviour import distinct_contexts
-from calibrant.dsl.replayscm.evaluator import Rows, pack_rows
+from calibrant.dsl.replayscm.packing import Rows, pack_rows
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.budget import Budget, BudgetSpent

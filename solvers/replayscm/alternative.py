@@ -16,7 +16,8 @@ from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, from_formula, full_mask
 from calibrant.dsl.replayscm.alternatives.alternative import told_apart
 from calibrant.dsl.replayscm.alternatives.separation import Separation
-from calibrant.dsl.replayscm.evaluator import pack_panels, replays
+from calibrant.dsl.replayscm.evaluator import replays
+from calibrant.dsl.replayscm.packing import pack_panels
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.formulas.catalogue import synthesis_operators

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.formulas.table import TruthTable
-from calibrant.dsl.replayscm.evaluator import Rows, TablePrograms, compile_tables
+from calibrant.dsl.replayscm.evaluator import TablePrograms, compile_tables
+from calibrant.dsl.replayscm.packing import Rows
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.draws import draw_below, draw_weighted
 from calibrant.solvers.acyclic.least import Mask

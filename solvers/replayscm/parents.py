@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.formulas.table import PartialTable
-from calibrant.dsl.replayscm.evaluator import PackedPanels, pack_panels
+from calibrant.dsl.replayscm.packing import PackedPanels, pack_panels
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.formulas.catalogue import essential_functions, synthesis_operators

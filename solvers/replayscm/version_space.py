@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from calibrant.dsl.replayscm.evaluator import PackedPanels, pack_panels
+from calibrant.dsl.replayscm.packing import PackedPanels, pack_panels
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.world import Panel, World
 from calibrant.solvers.acyclic.count import Bounds, Weights, bounds, total

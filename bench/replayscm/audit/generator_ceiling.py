@@ -24,7 +24,8 @@ from msgspec import Meta
 
 from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior
 from calibrant.dsl.formulas.text import STANDARD
-from calibrant.dsl.replayscm.evaluator import compile_tables, pack_rows
+from calibrant.dsl.replayscm.evaluator import compile_tables
+from calibrant.dsl.replayscm.packing import pack_rows
 from calibrant.dsl.replayscm.problem import Problem, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column, Panel

@@ -21,11 +21,12 @@ import numpy.typing as npt
 
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
-from calibrant.dsl.replayscm.evaluator import Rows, TablePrograms
+from calibrant.dsl.replayscm.evaluator import TablePrograms
 from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.noise import NoiseKind, NoiseModel
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
+from calibrant.dsl.replayscm.packing import Rows
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
 from calibrant.solvers.replayscm.drawn_members import draw

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.formulas.table import permute
-from calibrant.dsl.replayscm.evaluator import Rows, compile_tables
+from calibrant.dsl.replayscm.evaluator import compile_tables
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms, evaluation_order
+from calibrant.dsl.replayscm.packing import Rows
 from calibrant.dsl.replayscm.scm import LocalFunction
 from calibrant.solvers.replayscm.experiments._kernels_members import count_mismatches
 

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.episodes.evidence import evidence_panel_world
-from calibrant.dsl.replayscm.evaluator import Rows
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
+from calibrant.dsl.replayscm.packing import Rows
 from calibrant.dsl.replayscm.problem import Task, TaskKind
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace

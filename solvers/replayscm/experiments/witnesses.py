@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.dsl.replayscm.evaluator import Rows, TablePrograms
+from calibrant.dsl.replayscm.evaluator import TablePrograms
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
+from calibrant.dsl.replayscm.packing import Rows
 
 U64 = npt.NDArray[np.uint64]
 

@@ -29,7 +29,8 @@ from calibrant.audits.replayscm.splitting import (
 from calibrant.dsl.errors import CycleError
 from calibrant.dsl.formulas.table import permute
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
-from calibrant.dsl.replayscm.evaluator import TablePrograms, pack_rows
+from calibrant.dsl.replayscm.evaluator import TablePrograms
+from calibrant.dsl.replayscm.packing import pack_rows
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, World

@@ -11,7 +11,7 @@ from calibrant.audits.replayscm.ambiguity import profile_classes
 from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
 from calibrant.audits.replayscm.spaces import Spaces
 from calibrant.audits.replayscm.survivors import candidates
-from calibrant.dsl.replayscm.evaluator import PackedPanels, pack_panels
+from calibrant.dsl.replayscm.packing import PackedPanels, pack_panels
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.replayscm.local_counts import local_space

@@ -35,7 +35,8 @@ from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.formula import OPERATORS
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, full_mask, num_rows
 from calibrant.dsl.formulas.text import parse
-from calibrant.dsl.replayscm.evaluator import Candidate, compile_formulas, pack_panels
+from calibrant.dsl.replayscm.evaluator import Candidate, compile_formulas
+from calibrant.dsl.replayscm.packing import pack_panels
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import Scm, scm

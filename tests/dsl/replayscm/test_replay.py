@@ -12,14 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.dsl.formulas.formula import OPERATORS, Formula, apply, var
-from calibrant.dsl.replayscm.evaluator import (
-    Candidate,
-    compile_formulas,
-    compile_tables,
-    lay_out,
-    pack_panels,
-    pack_rows,
-)
+from calibrant.dsl.replayscm.evaluator import Candidate, compile_formulas, compile_tables, lay_out
+from calibrant.dsl.replayscm.packing import pack_panels, pack_rows
 from calibrant.dsl.replayscm.reference import first_mismatch, replay_row, replay_world
 from calibrant.dsl.replayscm.replay import SplitReplay, replay, replay_splits
 from calibrant.dsl.replayscm.scm import Scm, scm

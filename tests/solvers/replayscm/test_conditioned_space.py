@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from calibrant.dsl.replayscm.evaluator import pack_rows
+from calibrant.dsl.replayscm.packing import pack_rows
 from calibrant.dsl.replayscm.problem import Problem, Task
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.world import Panel, World

@@ -16,7 +16,8 @@ from calibrant.bench.lab.speed.replayscm.c_loop import CLoop, NoCompilerError, c
 from calibrant.bench.lab.speed.replayscm.candidates import random_candidates, typical
 from calibrant.bench.lab.speed.replayscm.rowwise import RowwisePanels
 from calibrant.dsl.formulas.text import render
-from calibrant.dsl.replayscm.evaluator import Candidate, compile_formulas, compile_texts, pack_panels
+from calibrant.dsl.replayscm.evaluator import Candidate, compile_formulas, compile_texts
+from calibrant.dsl.replayscm.packing import pack_panels
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.reference import replay_world
 from calibrant.dsl.replayscm.replay import replay_splits
