@@ -48,7 +48,7 @@ _PROJECTIONS = np.array([projection(index, MAX_WORD_VARS).bits for index in rang
 
 
 class Mechanisms(Protocol):
-    """What replay needs of a candidate, an `Scm` or a `Candidate`; order: the endogenous variables, parents first."""
+    """A candidate as replay needs it, such as an `Scm`; order: the endogenous variables, parents first."""
 
     @property
     def mechanisms(self) -> Mapping[str, Formula]: ...
