@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,10 @@ WORD_WITHOUT_A_NOUN = re.compile(
 CLAUSE_WITHOUT_A_HEAD = re.compile(r"(What|Whose|Of|Where|How|The same)\b")
 LIMITS_WITHOUT_A_UNIT = re.compile(r"_?(MOST|LARGEST|LONGEST)_|_?KEPT$")
 HOUSE_PHRASES = re.compile(r"no such thing|cannot be meant|\bnobody\b|\bsays\b")
+
+DOTTED = re.compile(rf"(?<![\w./-])(?:(?:{'|'.join((*PACKAGES, 'tests'))})(?:\.[A-Za-z_]\w*)+)(?![\w/-])")
+STORED = {"dsl.reference", "baselines.generator_prior"}  # values of fields of records, which stay
+FILE_ENDINGS = {"py", "md", "json", "jsonl", "toml", "txt", "yaml", "html", "csv", "zip", "inspect_ai"}
 
 EXCEPTIONS: dict[str, dict[str, int]] = {
     "dsl": {"names": 13, "phrases": 2},
@@ -119,6 +124,99 @@ def test_no_package_ignores_docstring_rules() -> None:
     ignored = {pattern: rules for pattern, rules in settings["per-file-ignores"].items() if str(rules).count("'D")}
     assert not ignored
     assert not [rule for rule in settings["ignore"] if rule.startswith("D")]
+
+
+def resolves(name: str) -> bool:
+    """Return whether a dotted name is a package, a module, or a name that one binds, with a method of it or not."""
+    parts = name.removeprefix("calibrant.").split(".") if name.split(".")[1] in PACKAGES else name.split(".")
+    for number in range(len(parts), 0, -1):
+        path = CHECKOUT.joinpath(*parts[:number])
+        for file in (path.with_suffix(".py"), path / "__init__.py"):
+            if file.is_file():
+                return number == len(parts) or tuple(parts[number:]) in bound_names(file)
+        if path.is_dir() and number == len(parts):
+            return True
+    return False
+
+
+@cache
+def bound_names(file: Path) -> frozenset[tuple[str, ...]]:
+    """Return the names at the top of a file, and those of its classes."""
+    return frozenset(_bound(ast.parse(file.read_text(encoding="utf-8")).body))
+
+
+def _bound(body: list[ast.stmt]) -> Iterator[tuple[str, ...]]:
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield (node.name,)
+            if isinstance(node, ast.ClassDef):
+                yield from ((node.name, *names) for names in _bound(node.body))
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from ((alias.asname or alias.name,) for alias in node.names)
+        elif isinstance(node, ast.If | ast.Try):
+            yield from _bound(node.body)
+        else:
+            yield from ((part.id,) for part in ast.walk(node) if isinstance(part, ast.Name) and _is_stored(part))
+
+
+def _is_stored(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store)
+
+
+def texts(path: Path) -> Iterator[str]:
+    """Yield the docstrings and comments of a file of code; of any other file all."""
+    source = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        yield source
+        return
+    lines = [line for line in source.splitlines() if not line.lstrip().startswith(("from ", "import "))]
+    if not any(map(DOTTED.search, lines)):  # parsing takes most of the time
+        return
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield ast.get_docstring(node, clean=False) or ""
+    yield from (line.partition("#")[2] for line in lines)
+
+
+def dotted_names(text: str) -> Iterator[str]:
+    """Yield the dotted names of the project in a text; names of files are none."""
+    for match in DOTTED.finditer(text):
+        ending = match[0].rpartition(".")[2]
+        if ending not in FILE_ENDINGS and match[0] not in STORED and "__" not in match[0] and ending != "NAME":
+            yield match[0]
+
+
+def named_files() -> list[Path]:
+    """Return the files whose words name code: sources, tests, docs and the pages at the top."""
+    folders = [CHECKOUT / folder for folder in (*PACKAGES, "tests", "docs")]
+    below = [path for folder in folders for suffix in ("*.py", "*.md") for path in folder.rglob(suffix)]
+    top = [path for path in CHECKOUT.glob("*.md") if path.name != "CHANGELOG.md"]  # which names what is gone
+    return sorted({path.resolve() for path in [*below, *top]})
+
+
+def test_every_dotted_name_exists() -> None:
+    number, missing = 0, []
+    for path in named_files():
+        for name in (name for text in texts(path) for name in dotted_names(text)):
+            number += 1
+            if not resolves(name):
+                missing.append(f"{path.relative_to(CHECKOUT)}: {name}")
+    assert number > 100
+    assert not missing, "\n".join(missing)
+
+
+@pytest.mark.parametrize(
+    ("text", "gone"),
+    [
+        ("see solvers.budget.Budget.spend", []),
+        ("see calibrant.solvers.budget", []),
+        ("`dsl.replayscm` is a package, bench/cli.py a file", []),
+        ("solvers.budget.NoBudget, calibrant.dsl.gone", ["solvers.budget.NoBudget", "calibrant.dsl.gone"]),
+        ("the public calibrant.fit and calibrant.vanish", ["calibrant.vanish"]),
+    ],
+)
+def test_a_name_that_is_gone_is_noticed(text: str, gone: list[str]) -> None:
+    assert [name for name in dotted_names(text) if not resolves(name)] == gone
 
 
 if __name__ == "__main__":  # what EXCEPTIONS should list

@@ -150,7 +150,7 @@ class RunScore:
 
 
 def run_score(item: LabItem, steps: Iterable[LabStep]) -> RunScore:
-    """Return the score of a run; its steps have to be those that the item answers (see `dsl.episode.verified`)."""
+    """Return the score of a run whose steps are those that the item answers (`dsl.episode.verify_transcript`)."""
     steps = tuple(steps)
     tries: list[bool] = []
     settings = refused = 0

@@ -171,7 +171,7 @@ class BackwardSampler:
     """Backward sampler along an elimination; it stores as many pairs of relations as were joined."""
 
     def __init__(self, options: Sequence[Mapping[Mask, int]], order: Sequence[int], budget: Budget) -> None:
-        """Arguments as for `solvers.acyclic.elimination.eliminated_total`."""
+        """Arguments as for `solvers.acyclic.elimination.total_by_elimination`."""
         solved = list(eliminations(options, order, budget))
         self.total = prod(
             elimination.message.terms.get((), 0) for elimination in solved if not elimination.message.scope

@@ -24,7 +24,7 @@ from calibrant.solvers.budget import BudgetSpent
 
 
 class ReplayExplanations:
-    """See bench.core.capabilities.Explainable."""
+    """See bench.pages.capabilities.Explainable."""
 
     def explain(
         self, item: Problem, steps: Sequence[Step[Any]], *, reveal_sealed: bool = False

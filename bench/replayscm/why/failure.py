@@ -27,7 +27,7 @@ REPLAY_HEADINGS = ("", "exact worlds", "right cells")
 
 
 class FailureExplanations:
-    """Implements bench.core.capabilities.AnswerExplainable."""
+    """Implements bench.pages.capabilities.AnswerExplainable."""
 
     def explain(self, item: Problem, answer: str | Mapping[str, Any], system: str) -> FailureWhy:
         if item.task.extension is not None:

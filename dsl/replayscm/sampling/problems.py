@@ -2,7 +2,7 @@
 
 The same arguments give the same bytes: every draw comes from one `random.Random` per problem, seeded by the stratum's
 name and the instance seed. A problem is accepted by the checks of dsl.replayscm.sampling.evidence; this is not the
-complete generator of the paper's Algorithm 3, and the modules audits.sample_* name what they leave out.
+complete generator of the paper's Algorithm 3; the modules of audits.replayscm.generation name what they leave out.
 """
 
 from __future__ import annotations

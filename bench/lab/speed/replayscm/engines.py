@@ -3,7 +3,7 @@
 On the pools' problems of 10 variables whose order is hidden: the exact count by dynamic programming, and beside it what
 six variants of the CNF take to say whether there is a member and a second one. On a scaling suite, drawn by the
 project's sampler with 5 to 30 endogenous variables of up to 3 parents, every engine answers the same questions; one
-that took longer than MAX_SECONDS is not asked about larger problems. `solvers.replayscm.engines.registry.automatic` is
+that took longer than MAX_SECONDS is not asked about larger problems. `solvers.replayscm.engines.registry.Automatic` is
 read from that table.
 """
 
