@@ -336,7 +336,7 @@ def test_a_stray_compiler_is_noticed(file: str, source: str, names: list[str]) -
         ("dsl/replayscm/pools/files.py", "from dsl.replayscm.scm import Scm\nfrom dsl.formulas import text", []),
         ("solvers/formulas/synthesis.py", "def f():\n    from dsl.replayscm import reference", ["replayscm"]),
         ("audits/claims.py", "if TYPE_CHECKING:\n    import dsl.causalab.world", ["causalab"]),
-        ("bench/pages/graph.py", "from dsl.replayscm.scm import Scm", ["replayscm"]),
+        ("bench/pages/graphs.py", "from dsl.replayscm.scm import Scm", ["replayscm"]),
         ("bench/lab/limits/sweep.py", "from dsl.replayscm.scm import Scm", []),
         ("bench/lab/limits/sweep.py", "import dsl.replayscm.scm, audits.blickets.printed", ["blickets", "replayscm"]),
         ("bench/causim/protocols.py", "from dsl.replayscm.scm import Scm", ["replayscm"]),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from calibrant.bench.causalab.plots.picture import item_picture
-from calibrant.bench.pages.graph import graph_text
+from calibrant.bench.pages.graphs import graph_text
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.solvers.budget import BudgetSpent

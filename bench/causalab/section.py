@@ -15,7 +15,7 @@ from calibrant.bench.causalab.plots.picture import lab_picture
 from calibrant.bench.causalab.verdict import METRICS
 from calibrant.bench.core.attribution import KEY, decision_notes
 from calibrant.bench.core.samples import Item
-from calibrant.bench.pages.graph import GraphPicture, graphs_svg
+from calibrant.bench.pages.graphs import GraphPicture, graphs_svg
 from calibrant.bench.report.answers.named import NamedAnswer, coverage_notes, named_answers
 from calibrant.bench.report.kind_plot import KIND_METRICS, KindPlot, attribution_plot
 from calibrant.bench.report.layout import Table, anchor_of

@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from calibrant.bench.pages.why.graphs import Graph, GraphNode, draw_together
+from calibrant.bench.pages.graphs import Graph, GraphNode, draw_together
 from calibrant.bench.play.game import Game
 from calibrant.bench.play.plan import AID
 

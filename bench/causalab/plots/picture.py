@@ -13,7 +13,7 @@ from typing import Any
 from calibrant.audits.causalab.attribution import attribute_run
 from calibrant.bench.causalab.fields import GRAPH
 from calibrant.bench.causalab.verdict import attributions_record
-from calibrant.bench.pages.graph import EdgeStatus, GraphPicture
+from calibrant.bench.pages.graphs import EdgeStatus, GraphPicture
 from calibrant.dsl.causalab.episode import LabEpisode, LabStep
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import LabItem

@@ -8,7 +8,7 @@ from typing import Any
 
 from calibrant.audits.causalab.attribution import Moment, run_space, trajectory
 from calibrant.bench.causalab.plots.picture import run_picture
-from calibrant.bench.pages.graph import GraphPicture
+from calibrant.bench.pages.graphs import GraphPicture
 from calibrant.dsl.causalab.episode import HYPOTHESIS, LabEpisode, LabStep
 from calibrant.dsl.causalab.hypothesis import EMPTY, state_mechanism
 from calibrant.dsl.causalab.item import LabItem

@@ -14,7 +14,7 @@ from calibrant.bench.causalab.trajectories.moments import HEADINGS, RunMoment, r
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.charts import Scale, figure, foot_axis, side_axis, text_at
 from calibrant.bench.pages.design.page import design_page
-from calibrant.bench.pages.graph import graph_text, graphs_svg
+from calibrant.bench.pages.graphs import graph_text, graphs_svg
 from calibrant.dsl.causalab.episode import LabStep
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.errors import in_one_line

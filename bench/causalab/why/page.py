@@ -10,8 +10,8 @@ from markupsafe import Markup
 from calibrant.audits.causalab.why import LabWhy, share_text
 from calibrant.audits.why import expected_text, listed, number_text
 from calibrant.bench.pages.design.page import standalone_svg
+from calibrant.bench.pages.graphs import GraphEdge, GraphNode, Tone, draw_ring
 from calibrant.bench.pages.html_page import html_page
-from calibrant.bench.pages.why.ring import RingEdge, RingNode, draw_ring
 from calibrant.bench.pages.why.sections import experiment_table, page_json, shown_table
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 
@@ -57,19 +57,19 @@ def drawing(why: LabWhy) -> str:
 def graph(why: LabWhy, prefix: str) -> str:
     """Draw the edges that some mechanism has; stated ones that none has are contradicted."""
     total = int(why.count.lower)
-    nodes = [RingNode(name, *_node_state(why, name)) for name in why.nodes]
+    nodes = [GraphNode(name, *_node_state(why, name)) for name in why.nodes]
     edges = []
     for edge in why.edges:
         proven = int(edge.number) == total
         words = "proven" if proven else share_text(int(edge.number), total, weighted=why.weighted)
-        edges.append(RingEdge(edge.cause, edge.effect, "good" if proven else "open", words))
-    edges += [RingEdge(cause, effect, "bad", "contradicted") for cause, effect in why.contradicted]
+        edges.append(GraphEdge(edge.cause, edge.effect, "good" if proven else "open", words))
+    edges += [GraphEdge(cause, effect, "bad", "contradicted") for cause, effect in why.contradicted]
     num_open = len(why.open)
     label = f"Graph so far: {len(why.decided)} edges proven, {num_open} open"
     return draw_ring(nodes, edges, label, f"{prefix}-graph")
 
 
-def _node_state(why: LabWhy, name: str) -> tuple[str, str]:
+def _node_state(why: LabWhy, name: str) -> tuple[str, Tone]:
     last = next((r for r in reversed(why.readings) if r.changed == name), None)
     if last is not None:
         return f"set to {last.values[name]:g}", "good"

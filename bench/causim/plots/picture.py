@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from calibrant.bench.pages.layered import LayeredNode, LayeredPicture, Mark, layered_text
+from calibrant.bench.causim.plots.layered import LayeredNode, LayeredPicture, Mark, layered_text
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import Node, Symbol, run
 from calibrant.dsl.causim.question import Question

@@ -10,9 +10,9 @@ from markupsafe import Markup
 
 from calibrant.audits.causim.why import AnswerGroup, QuestionNode, QuestionWhy
 from calibrant.audits.why import listed, number_text
+from calibrant.bench.causim.plots.layered import LayeredNode, LayeredPicture, Mark, layered_svg
 from calibrant.bench.pages.design.page import standalone_svg
 from calibrant.bench.pages.html_page import html_page
-from calibrant.bench.pages.layered import LayeredNode, LayeredPicture, Mark, layered_svg
 from calibrant.bench.pages.why.page import POOL
 from calibrant.bench.pages.why.sections import WhyTable, experiment_table, page_json, shown_table
 from calibrant.dsl.causim.model import shown_value

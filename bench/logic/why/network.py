@@ -13,22 +13,16 @@ from html import escape
 
 from calibrant.audits.logic.why.parts import LogicWhy
 from calibrant.bench.logic.family.words import percent
+from calibrant.bench.pages.charts import figure, text_at, text_width
 from calibrant.bench.pages.design.page import standalone_svg
-from calibrant.bench.pages.layered import (
-    LayeredNode,
-    LayeredPicture,
-    Slot,
-    centred_layers,
-    curve_path,
-    edge_slots,
-    layered_slots,
-)
+from calibrant.bench.pages.graphs import Layers, Spacing, curve_path
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic.clause import Clause, parse_clause
 
 MAX_NODES = 60
 MAX_GATES = 12  # clauses of several literals that are drawn, by share
-LETTER, BOX, GAP, FALL, MARGIN, DOT = 7.8, 30, 20, 54, 16, 5
+BOX, DOT = 30.0, 5.0  # height of a node, radius of a clause
+SPACING = Spacing(BOX, gap=20, fall=54, margin=16, passing=8)
 GATE = "\N{BULLET}"  # no name of a node begins with it
 
 
@@ -56,9 +50,10 @@ def network(why: LogicWhy, prefix: str) -> str:
     lines = list(_lines(why))
     gates = [line.source for line in lines if line.source.startswith(GATE)]
     parents = _acyclic([*names, *gates], lines)
-    layout = _Layout(parents)
-    marks = [layout.line(line, prefix) for line in sorted(lines, key=lambda line: line.share)]
-    marks += [layout.gate(gate) for gate in gates]
+    widths = {name: 2 * DOT if name.startswith(GATE) else max(44.0, text_width(name) + 18) for name in parents}
+    layout = Layers(parents, widths, SPACING)
+    marks = [_draw_line(line, layout, prefix) for line in sorted(lines, key=lambda line: line.share)]
+    marks += [_draw_gate(gate, layout) for gate in gates]
     marks += [_box(name, layout, why) for name in names]
     heads = "".join(
         f'<marker id="{prefix}-{kind}" viewBox="0 0 10 10" refX="{refer}" refY="5" markerWidth="9" markerHeight="9"'
@@ -71,13 +66,7 @@ def network(why: LogicWhy, prefix: str) -> str:
     )
     label = f"The network: {sum(e.share == 1 for e in why.edges)} edges in all members, "
     label += f"{sum(0 < e.share < 1 for e in why.edges)} in some, {sum(e.share == 0 for e in why.edges)} in none"
-    size = (
-        f'viewBox="0 0 {layout.width:.0f} {layout.height:.0f}" width="{layout.width:.0f}" height="{layout.height:.0f}"'
-    )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="fixed" role="img" aria-label="{escape(label)}" {size}>'
-        f"<defs>{heads}</defs>{''.join(marks)}</svg>"
-    )
+    return figure(layout.width, layout.height, label, [f"<defs>{heads}</defs>", *marks])
 
 
 def network_file(why: LogicWhy) -> str:
@@ -158,68 +147,40 @@ def _acyclic(names: list[str], lines: list[_Line]) -> Mapping[str, list[str]]:
     return parents
 
 
-class _Layout:
-    """Places of nodes, gates and lines."""
-
-    def __init__(self, parents: Mapping[str, list[str]]) -> None:
-        nodes = tuple(LayeredNode(name, tuple(of), "") for name, of in parents.items())
-        picture = LayeredPicture("", "", nodes)
-        self.depths = picture.depths
-        layers = layered_slots(picture)
-        self.widths = {
-            name: 2.0 * DOT if name.startswith(GATE) else max(44.0, LETTER * len(name) + 18) for name in parents
-        }
-        centres, widest = centred_layers(layers, self._width, GAP)
-        self.width = widest + 2 * MARGIN
-        self.height = len(layers) * (BOX + FALL) - FALL + 2 * MARGIN
-        self.places = {slot: (MARGIN + x, MARGIN + depth * (BOX + FALL)) for slot, (x, depth) in centres.items()}
-
-    def _width(self, slot: Slot) -> float:
-        return 8.0 if slot[0] else self.widths[slot[1]]
-
-    def centre(self, name: str) -> tuple[float, float]:
-        """Return the middle of the upper side of a node."""
-        return self.places["", name, self.depths[name]]
-
-    def line(self, line: _Line, prefix: str) -> str:
-        """Return the curve of a line."""
-        is_down = self.depths[line.source] < self.depths[line.target]
-        upper, lower = (line.source, line.target) if is_down else (line.target, line.source)
-        first, *passed, last = (self.places[slot] for slot in edge_slots(upper, lower, self.depths))
-        start, end = (self._edge_of(upper, first, lower=True), self._edge_of(lower, last, lower=False))
-        points = [start]
-        for x, y in passed:
-            points += [(x, y), (x, y + BOX)]
-        points.append(end)
-        if not is_down:
-            points.reverse()
-        path = curve_path(points)
-        colour = "edge" if not line.share else "scale-3" if line.sign == 1 else "bad"
-        dash = ";stroke-dasharray:6 4" if line.is_open else ""
-        width = 1.0 if not line.share else 1.2 + 3.2 * line.share
-        head = "none" if not line.share else "plus" if line.sign == 1 else "minus"
-        end_mark = f' marker-end="url(#{prefix}-{head})"' if line.has_head else ""
-        return (
-            f'<path d="{path}" style="fill:none;stroke:var(--{colour});stroke-width:{width:.1f}{dash}"{end_mark}>'
-            f"<title>{escape(line.title)}</title></path>"
-        )
-
-    def _edge_of(self, name: str, place: tuple[float, float], *, lower: bool) -> tuple[float, float]:
-        x, y = place
-        if name.startswith(GATE):
-            return x, y + BOX / 2 + (DOT if lower else -DOT)
-        return x, y + BOX if lower else y - 1
-
-    def gate(self, name: str) -> str:
-        """Return the dot of a clause of several literals."""
-        x, y = self.centre(name)
-        title = escape(name.removeprefix(GATE))
-        circle = f'cx="{x:.1f}" cy="{y + BOX / 2:.1f}" r="{DOT}" style="fill:var(--ink)"'
-        return f"<circle {circle}><title>{title}</title></circle>"
+def _draw_line(line: _Line, layout: Layers, prefix: str) -> str:
+    """Return the curve of a line."""
+    is_down = layout.is_above(line.source, line.target)
+    upper, lower = (line.source, line.target) if is_down else (line.target, line.source)
+    points = [_end(upper, layout, is_lower=True), *layout.points(upper, lower), _end(lower, layout, is_lower=False)]
+    path = curve_path(points if is_down else points[::-1])
+    colour = "edge" if not line.share else "scale-3" if line.sign == 1 else "bad"
+    dash = ";stroke-dasharray:6 4" if line.is_open else ""
+    width = 1.0 if not line.share else 1.2 + 3.2 * line.share
+    head = "none" if not line.share else "plus" if line.sign == 1 else "minus"
+    end_mark = f' marker-end="url(#{prefix}-{head})"' if line.has_head else ""
+    return (
+        f'<path d="{path}" style="fill:none;stroke:var(--{colour});stroke-width:{width:.1f}{dash}"{end_mark}>'
+        f"<title>{escape(line.title)}</title></path>"
+    )
 
 
-def _box(name: str, layout: _Layout, why: LogicWhy) -> str:
-    x, y = layout.centre(name)
+def _end(name: str, layout: Layers, *, is_lower: bool) -> tuple[float, float]:
+    """Return where lines leave or enter a node or a clause."""
+    x, y = layout.place(name)
+    if name.startswith(GATE):
+        return x, y + BOX / 2 + (DOT if is_lower else -DOT)
+    return x, y + BOX if is_lower else y - 1
+
+
+def _draw_gate(name: str, layout: Layers) -> str:
+    """Return the dot of a clause of several literals."""
+    x, y = layout.place(name)
+    circle = f'cx="{x:.1f}" cy="{y + BOX / 2:.1f}" r="{DOT:g}" style="fill:var(--ink)"'
+    return f"<circle {circle}><title>{escape(name.removeprefix(GATE))}</title></circle>"
+
+
+def _box(name: str, layout: Layers, why: LogicWhy) -> str:
+    x, y = layout.place(name)
     width = layout.widths[name]
     kinds = [kind for kind, names in (("stimulus", why.stimuli), ("readout", why.readouts)) if name in names]
     style = "fill:var(--panel);stroke:var(--edge)"
@@ -228,7 +189,5 @@ def _box(name: str, layout: _Layout, why: LogicWhy) -> str:
     if "readout" in kinds:
         style += ";stroke:var(--gold);stroke-width:2.4"
     title = escape(f"{name}: {', '.join(kinds) or 'node'}")
-    return (
-        f'<g><title>{title}</title><rect x="{x - width / 2:.1f}" y="{y:.1f}" width="{width:.1f}" height="{BOX}"'
-        f' rx="6" style="{style}"/><text x="{x:.1f}" y="{y + 19:.1f}" text-anchor="middle">{escape(name)}</text></g>'
-    )
+    size = f'x="{x - width / 2:.1f}" y="{y:.1f}" width="{width:.1f}" height="{BOX:g}" rx="6"'
+    return f'<g><title>{title}</title><rect {size} style="{style}"/>{text_at(name, x, y + 19, anchor="middle")}</g>'

@@ -8,7 +8,7 @@ from itertools import accumulate
 from calibrant.audits.replayscm.why.parts import ReplayWhy
 from calibrant.bench.pages.charts import text_width
 from calibrant.bench.pages.design.page import standalone_svg
-from calibrant.bench.pages.why.graphs import draw_together
+from calibrant.bench.pages.graphs import draw_together
 from calibrant.bench.replayscm.why import words
 from calibrant.bench.replayscm.why.page import graph
 from calibrant.dsl.errors import CalibrantError

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from calibrant.audits.replayscm.extended.next_world import EstimatedWorld
 from calibrant.audits.replayscm.extended.why import EdgeShare, ExtendedWhy, percent
-from calibrant.bench.pages.why.ring import RingEdge, RingNode, draw_ring
+from calibrant.bench.pages.graphs import GraphEdge, GraphNode, draw_ring
 from calibrant.bench.pages.why.sections import WhyTable, best_advice, drop_empty, experiment_table, tables_body
 from calibrant.dsl.text import plural
 
@@ -55,9 +55,9 @@ def extended_graph(why: ExtendedWhy, prefix: str) -> str:
         return ""
     effects = {edge.effect for edge in why.edges}
     ordered = [*(v for v in why.variables if v not in effects), *(v for v in why.variables if v in effects)]
-    nodes = [RingNode(name, "hidden" if name in why.hidden else "", "") for name in ordered]
+    nodes = [GraphNode(name, "hidden" if name in why.hidden else "", "") for name in ordered]
     edges = [
-        RingEdge(edge.cause, edge.effect, "good" if edge.fraction == "1" else "open", share_words(edge))
+        GraphEdge(edge.cause, edge.effect, "good" if edge.fraction == "1" else "open", share_words(edge))
         for edge in why.edges
         if edge.share >= 0.05
     ]

@@ -13,8 +13,8 @@ from calibrant.audits.why import listed
 from calibrant.bench.core.rates import UNDEFINED
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.capabilities import AnswerExplainable
+from calibrant.bench.pages.graphs import Graph, GraphNode, draw_together
 from calibrant.bench.pages.html_page import html_page
-from calibrant.bench.pages.why.graphs import Graph, GraphNode, draw_together
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.text import ALL_OPERATORS, infix, parse
 from calibrant.dsl.replayscm.problem import Problem

@@ -11,8 +11,9 @@ from markupsafe import Markup
 from calibrant.audits.replayscm.why.parts import FittingScm, ReplayWhy
 from calibrant.audits.replayscm.why.sentences import witness_row
 from calibrant.audits.why import number_text
+from calibrant.bench.pages.charts import text_width
+from calibrant.bench.pages.graphs import Graph, GraphNode, draw_together
 from calibrant.bench.pages.html_page import MAX_UNBROKEN, html_page
-from calibrant.bench.pages.why.graphs import LETTER, Graph, GraphNode, draw_together
 from calibrant.bench.replayscm.why import words
 from calibrant.dsl.formulas.text import ALL_OPERATORS, infix, parse
 from calibrant.dsl.text import plural
@@ -66,7 +67,7 @@ def body(why: ReplayWhy, prefix: str) -> Markup:
 
 def _width(names: Iterable[str]) -> float:
     """Return the width of the columns of a table under these names, in pixels."""
-    return sum(LETTER * min(len(name), MAX_UNBROKEN) + 15 for name in names)
+    return sum(text_width(name[:MAX_UNBROKEN], 13, "bold") + 15 for name in names)
 
 
 def _evidence_summary(why: ReplayWhy) -> str:

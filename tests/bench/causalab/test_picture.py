@@ -14,7 +14,8 @@ import pytest
 from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.causalab.plots.picture import lab_picture
 from calibrant.bench.cli import main
-from calibrant.bench.pages.graph import EdgeStatus, GraphPicture, graph_text, graphs_svg
+from calibrant.bench.pages.design.page import standalone_svg
+from calibrant.bench.pages.graphs import EdgeStatus, GraphPicture, graph_text, graphs_svg
 from calibrant.bench.pools.generated import write_drawn
 from calibrant.bench.runs.records import folder_records
 from calibrant.dsl.causalab.episode import LabEpisode
@@ -75,13 +76,14 @@ def _classes(svg: str) -> dict[str, int]:
 
 def test_the_drawing_has_every_edge_in_its_class_and_every_node() -> None:
     assert _classes(graphs_svg([PICTURE, PICTURE])) == {
-        "edge proven": 2,
-        "edge unproven": 4,
-        "edge contradicted": 4,
-        "edge missed": 2,
-        "node set": 4,
-        "node": 4,
+        "arrow good": 2 + 1,  # and a line of the legend
+        "arrow open": 4 + 1,
+        "arrow bad": 4 + 1,
+        "arrow missed": 2 + 1,
+        "node": 8,
     }
+    boxes = [box.get("class") for box in ElementTree.fromstring(graphs_svg([PICTURE])).iter() if box.get("rx")]
+    assert sorted(map(str, boxes)) == ["box", "box", "box good", "box good"]
     assert "<svg" in graphs_svg([])
 
 
@@ -248,16 +250,16 @@ def test_table_has_means_by_step(played: Path, capsys: pytest.CaptureFixture[str
 
 @needs_chromium
 def test_a_browser_draws_nodes_apart_and_loads_nothing(tmp_path: Path) -> None:
-    page = f"<!DOCTYPE html><html><body>{graphs_svg([PICTURE])}</body></html>"
+    page = f"<!DOCTYPE html><html><body>{standalone_svg(graphs_svg([PICTURE]))}</body></html>"
     presses = """
       const boxes = [...document.querySelectorAll(".node rect")].map((one) => one.getBoundingClientRect());
       const apart = (a, b) => a.right < b.left || b.right < a.left || a.bottom < b.top || b.bottom < a.top;
       said.push(boxes.length);
       said.push(boxes.every((one, k) => boxes.every((other, m) => m <= k || apart(one, other))));
-      const edges = [...document.querySelectorAll(".edge.unproven")];
+      const edges = [...document.querySelectorAll(".arrow.open")];
       said.push(edges.map((one) => getComputedStyle(one).strokeDasharray).join(" "));
-      said.push([...document.querySelectorAll("path.edge")].every((one) => one.getTotalLength() > 20));
+      said.push([...document.querySelectorAll("path.arrow")].every((one) => one.getTotalLength() > 20));
       said.push(performance.getEntriesByType("resource").length);
     """
-    dashes = "7px, 4px"
+    dashes = "6px, 4px"
     assert pressed(page, presses, tmp_path) == ["4", "true", " ".join([dashes] * 3), "true", "0"]

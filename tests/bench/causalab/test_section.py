@@ -109,9 +109,10 @@ def test_tables_sort_and_graphs_are_drawn_in_a_browser(run: Path, tmp_path: Path
       document.getElementById("paper").click();
       const visible = (row) => row.getClientRects().length > 0;
       said.push([...document.querySelectorAll("#table-4 tbody.paper tr")].filter(visible).length);
-      const graphs = [...document.querySelectorAll("svg.graph")].map((svg) => svg.getBoundingClientRect());
+      const drawings = [...document.querySelectorAll("[id^=plot-lab-graphs] svg")];
+      const graphs = drawings.map((svg) => svg.getBoundingClientRect());
       said.push(graphs.filter((box) => box.width > 400 && box.height > 200).length);
-      const drawn = document.querySelector("#plot-lab-graphs-4nodes .edge.proven");
+      const drawn = document.querySelector("#plot-lab-graphs-4nodes .arrow.good");
       said.push(drawn.getAttribute("marker-end"));
       said.push(document.getElementById(drawn.getAttribute("marker-end").slice(5, -1)) !== null);
       said.push(performance.getEntriesByType("resource").length);
@@ -120,7 +121,7 @@ def test_tables_sort_and_graphs_are_drawn_in_a_browser(run: Path, tmp_path: Path
         "exact",
         "11",  # ten printed rows, and the heading above them
         "3",
-        "url(#lab-graphs-4nodes-head-proven)",
+        "url(#lab-graphs-4nodes-good)",
         "true",
         "0",
     ]

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from calibrant.bench.causim.benchmark import BENCHMARK
+from calibrant.bench.causim.plots.layered import Mark, layered_svg, layered_text
 from calibrant.bench.causim.plots.picture import question_picture
 from calibrant.bench.cli import main
-from calibrant.bench.pages.layered import Mark, layered_svg, layered_text
+from calibrant.bench.pages.design.page import standalone_svg
 from calibrant.dsl.causim.item import CausimItem, Labels, Sealed, Task
 from calibrant.dsl.causim.question import Question
 from calibrant.dsl.causim.records import write_pool
@@ -140,15 +141,15 @@ def test_a_page_is_made_of_a_question(pool: Path, tmp_path: Path, capsys: pytest
 
 
 LAID_OUT = """
-const boxes = [...document.querySelectorAll('.layered .node .box')].map(box => box.getBoundingClientRect());
-const noise = [...document.querySelectorAll('.layered .noise rect')].map(box => box.getBoundingClientRect());
+const boxes = [...document.querySelectorAll('.node .box')].map(box => box.getBoundingClientRect());
+const noise = [...document.querySelectorAll('.noise rect')].map(box => box.getBoundingClientRect());
 const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 const all = [...boxes, ...noise];
-said.push(boxes.length, noise.length, document.querySelectorAll('.layered .edge').length);
-said.push(document.querySelectorAll('.layered .edge.cut').length);
+said.push(boxes.length, noise.length, document.querySelectorAll('path.arrow').length);
+said.push(document.querySelectorAll('.arrow.cut').length);
 said.push(all.filter((a, i) => all.some((b, j) => i < j && meet(a, b))).length);
 said.push(all.filter(a => a.left < 0 || a.right > document.documentElement.clientWidth).length);
-const texts = [...document.querySelectorAll('.layered .node')].flatMap(node => {
+const texts = [...document.querySelectorAll('.node')].flatMap(node => {
   const box = node.querySelector('.box').getBoundingClientRect();
   return [...node.querySelectorAll('.name, .value')].filter(text => {
     const own = text.getBoundingClientRect();
@@ -156,14 +157,14 @@ const texts = [...document.querySelectorAll('.layered .node')].flatMap(node => {
   });
 });
 said.push(texts.length);
-said.push([...document.querySelectorAll('.layered .changed .name')].map(name => name.textContent).join(' '));
+said.push([...document.querySelectorAll('.changed .name')].map(name => name.textContent).join(' '));
 said.push(document.documentElement.scrollWidth > document.documentElement.clientWidth);
 """
 
 
 def measured(drawn: CausimItem, folder: Path) -> list[str]:
     """Measure a picture in a page that shows it no wider than itself."""
-    drawing = layered_svg(question_picture(drawn, reveal_sealed=True))
+    drawing = standalone_svg(layered_svg(question_picture(drawn, reveal_sealed=True)))
     style = "<style>svg{max-width:100%;height:auto}body{margin:8px}</style>"
     return pressed(f"<!DOCTYPE html><html><head>{style}</head><body>{drawing}</body></html>", LAID_OUT, folder)
 

@@ -1,0 +1,559 @@
+"""Causal graphs as SVG in classes of `templates/design/drawing.css`: in layers, causes above effects, or on a ring.
+
+`Layers` places nodes of acyclic graphs and the edges between them; `draw_together` draws graphs side by side on one
+such layout. `draw_ring` takes any edges, cycles too. Kinds of edges differ in colour and in how their line is broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from html import escape
+from itertools import pairwise
+from math import cos, hypot, pi, sin
+from typing import Literal, NamedTuple, TypeAlias
+
+from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.pages.charts import figure, text_at, text_width, widest
+from calibrant.dsl.errors import in_one_line
+
+Point: TypeAlias = tuple[float, float]
+Tone: TypeAlias = Literal["", "good", "open", "bad", "missed", "only", "cut"]
+BOX = 42.0  # height of a node
+
+
+@dataclass(frozen=True)
+class GraphNode:
+    """Node of a drawn graph.
+
+    name; label: below it; tone: empty, open or good
+    """
+
+    name: str
+    label: str = ""
+    tone: Tone = ""
+
+
+def node_width(name: str, label: str = "", least: float = 64.0) -> float:
+    """Return the width of a node's box."""
+    return max(least, text_width(name, 13, "bold") + 20, text_width(label) + 16)
+
+
+def node_box(node: GraphNode, x: float, y: float, width: float, title: str = "") -> str:
+    """Return the box of a node, with its name and label; x, y: the middle of its upper side."""
+    texts = text_at(node.name, x, y + (18 if node.label else 26), "name", "middle")
+    if node.label:
+        texts += text_at(node.label, x, y + 34, "soft", "middle")
+    kind = f"box {node.tone}".rstrip()
+    box = f'<rect class="{kind}" x="{x - width / 2:.1f}" y="{y:.1f}" width="{width:.1f}" height="{BOX:g}" rx="6"/>'
+    return f'<g class="node"><title>{escape(title)}</title>{box}{texts}</g>' if title else box + texts
+
+
+def arrow(path: str, tone: Tone, heads: str, title: str) -> str:
+    """Return an edge with its head; heads: the prefix of ids that `arrow_heads` has."""
+    kind = f"arrow {tone}".rstrip()
+    end = f'marker-end="url(#{heads}{tone or "plain"})"'
+    return f'<path class="{kind}" d="{path}" {end}><title>{escape(title)}</title></path>'
+
+
+def arrow_heads(tones: Iterable[Tone], heads: str) -> str:
+    """Return the definitions of the heads of edges of these tones; heads: a prefix of ids, unique in the page."""
+    markers = "".join(
+        f'<marker id="{heads}{tone or "plain"}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="11"'
+        f' markerHeight="11" markerUnits="userSpaceOnUse" orient="auto">'
+        f'<path class="{f"tip {tone}".rstrip()}" d="M0 0L10 5L0 10z"/></marker>'
+        for tone in tones
+    )
+    return f"<defs>{markers}</defs>"
+
+
+def graph_figure(width: float, height: float, label: str, marks: Iterable[str], *, x: float = 0, scale: float) -> str:
+    """Return an SVG that narrow pages shrink to that scale and scroll from there on; x: where its view begins."""
+    size = f'viewBox="{x:.0f} 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
+    size += f' style="max-width:100%;min-width:{scale * width:.0f}px"'
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label)}" {size}>'
+    return f"{svg}{''.join(marks)}</svg>"
+
+
+# --- layers -----------------------------------------------------------------------------------------------------------
+
+Slot: TypeAlias = tuple[str, str, int]  # ("", name, depth) of a node; (parent, child, depth) where an edge passes
+
+
+class Spacing(NamedTuple):
+    """Pixels of a layered drawing.
+
+    box: height of a node; above: what stands on it; gap: between nodes of a layer; fall: from a layer to the next
+    margin: around all; passing: width of an edge that passes a layer
+    """
+
+    box: float
+    gap: float
+    fall: float
+    margin: float
+    above: float = 0.0
+    passing: float = 0.0
+
+
+class Layers:
+    """Layout of an acyclic graph in layers, which crosses few edges: places of nodes and paths of edges.
+
+    parents: of each node, in an order in which they come first; widths: of the nodes
+    """
+
+    def __init__(self, parents: Mapping[str, Sequence[str]], widths: Mapping[str, float], spacing: Spacing) -> None:
+        self.widths, self.spacing = widths, spacing
+        self._depths: dict[str, int] = {}
+        for name, of_node in parents.items():
+            self._depths[name] = 1 + max((self._depths[parent] for parent in of_node), default=-1)
+        layers = self._ordered_layers(parents)
+        totals = [sum(map(self._slot_width, layer)) + spacing.gap * (len(layer) - 1) for layer in layers]
+        broadest = max(totals, default=0.0)
+        self.width = broadest + 2 * spacing.margin
+        step = spacing.box + spacing.fall
+        self.height = len(layers) * step - spacing.fall + 2 * spacing.margin + spacing.above
+        self._places: dict[Slot, Point] = {}
+        for depth, (layer, total) in enumerate(zip(layers, totals, strict=True)):
+            x = spacing.margin + (broadest - total) / 2
+            for slot in layer:
+                width = self._slot_width(slot)
+                self._places[slot] = x + width / 2, spacing.margin + spacing.above + depth * step
+                x += width + spacing.gap
+
+    def _slot_width(self, slot: Slot) -> float:
+        return self.spacing.passing if slot[0] else self.widths[slot[1]]
+
+    def _ordered_layers(self, parents: Mapping[str, Sequence[str]]) -> list[list[Slot]]:
+        """Return nodes by depth with the slots of edges that pass, each layer in an order that crosses few edges."""
+        depths = self._depths
+        layers: list[list[Slot]] = [[] for _ in range(max(depths.values(), default=-1) + 1)]
+        near: dict[Slot, list[Slot]] = {}
+        for name in parents:
+            layers[depths[name]].append(("", name, depths[name]))
+        for name, of_node in parents.items():
+            for parent in of_node:
+                chain = self._edge_slots(parent, name)
+                for slot in chain[1:-1]:
+                    layers[slot[2]].append(slot)
+                for upper, lower in pairwise(chain):
+                    near.setdefault(upper, []).append(lower)
+                    near.setdefault(lower, []).append(upper)
+        for _ in range(6):
+            for depth in [*range(1, len(layers)), *reversed(range(len(layers) - 1))]:
+                _reorder(layers, depth, near)
+        return layers
+
+    def _edge_slots(self, parent: str, child: str) -> list[Slot]:
+        depths = self._depths
+        inner: list[Slot] = [(parent, child, depth) for depth in range(depths[parent] + 1, depths[child])]
+        return [("", parent, depths[parent]), *inner, ("", child, depths[child])]
+
+    def is_above(self, name: str, lower_name: str) -> bool:
+        """Return whether a node lies in a higher layer than another."""
+        return self._depths[name] < self._depths[lower_name]
+
+    def place(self, name: str) -> Point:
+        """Return the middle of the upper side of a node."""
+        return self._places["", name, self._depths[name]]
+
+    def points(self, parent: str, child: str) -> list[Point]:
+        """Return where an edge passes the layers between its ends."""
+        passed = (self._places[slot] for slot in self._edge_slots(parent, child)[1:-1])
+        return [point for x, y in passed for point in ((x, y - self.spacing.above), (x, y + self.spacing.box))]
+
+    def path(self, parent: str, child: str, share: float) -> str:
+        """Return the curve of an edge; share: where it enters along the child's upper side, 0 to 1."""
+        (x1, y1), (x2, y2) = self.place(parent), self.place(child)
+        end = x2 + (share - 0.5) * self.widths[child], y2 - 2
+        return curve_path([(x1, y1 + self.spacing.box), *self.points(parent, child), end])
+
+
+def _reorder(layers: list[list[Slot]], depth: int, near: Mapping[Slot, Sequence[Slot]]) -> None:
+    """Sort a layer by the mean place of each slot's neighbours, as a share of their layers."""
+    share = {slot: (k + 0.5) / len(layer) for layer in layers for k, slot in enumerate(layer)}
+
+    def key(slot: Slot) -> float:
+        neighbours = near.get(slot, ())
+        return sum(share[neighbour] for neighbour in neighbours) / len(neighbours) if neighbours else share[slot]
+
+    layers[depth].sort(key=key)
+
+
+def curve_path(points: Sequence[Point]) -> str:
+    """Return the path through points from one layer to another that leaves and enters each vertically."""
+    path = "M{:.1f} {:.1f}".format(*points[0])
+    for (x1, y1), (x2, y2) in pairwise(points):
+        middle = (y1 + y2) / 2
+        path += f"C{x1:.1f} {middle:.1f} {x2:.1f} {middle:.1f} {x2:.1f} {y2:.1f}"
+    return path
+
+
+# --- graphs side by side ----------------------------------------------------------------------------------------------
+
+NOTE = 24.0  # room of a note at the side
+SPACING = Spacing(BOX, gap=24, fall=46, margin=14 + NOTE, passing=18)
+LEAST_SCALE = 0.8  # smaller, a label of 12 px would be below 9: the drawing scrolls
+MAX_NODES = 24  # more are not drawn
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Graph to draw beside others.
+
+    parents: of each node, in this graph; nodes: as they look in it; label: the finding, for readers of the page
+    only_note: beside edges that only this graph has
+    """
+
+    parents: Mapping[str, Sequence[str]]
+    nodes: Mapping[str, GraphNode]
+    label: str
+    only_note: str = ""
+
+
+def draw_together(graphs: Sequence[Graph], name: str) -> list[str]:
+    """Return an SVG of each graph on the layout of all edges together; name: a prefix of ids, unique in the page.
+
+    Edges that not all graphs have are thick. Graphs whose edges close a cycle together are laid out apart.
+    """
+    names = list(graphs[0].nodes)
+    if len(names) > MAX_NODES:
+        return [f'<p class="note">{len(names)} variables: graphs are drawn up to {MAX_NODES}.</p>' for _ in graphs]
+    union = {node: list(dict.fromkeys(p for g in graphs for p in g.parents.get(node, ()))) for node in names}
+    shared = {(p, v) for v in names for p in union[v] if all(p in g.parents.get(v, ()) for g in graphs)}
+    if _order(union) is None:
+        layouts = [_layers(g.parents, [g]) for g in graphs]
+    else:
+        layouts = [_layers(union, graphs)] * len(graphs)
+    room = max((_overhang(g, layout, shared) for g, layout in zip(graphs, layouts, strict=True)), default=0.0)
+    pairs = enumerate(zip(graphs, layouts, strict=True))
+    return [_draw_layered(g, layout, shared, f"{name}-{k}-", room) for k, (g, layout) in pairs]
+
+
+def _layers(parents: Mapping[str, Sequence[str]], graphs: Sequence[Graph]) -> Layers:
+    """Return the layout of these edges, with room for the widest label that a node has in the graphs."""
+    nodes = graphs[0].nodes
+    order = _order({v: parents.get(v, ()) for v in nodes}) or list(nodes)
+    labels = {v: max((g.nodes[v].label for g in graphs), key=text_width) for v in nodes}
+    widths = {v: node_width(v, labels[v]) for v in nodes}
+    return Layers({v: tuple(parents.get(v, ())) for v in order}, widths, SPACING)
+
+
+def _order(parents: Mapping[str, Sequence[str]]) -> list[str] | None:
+    """Return the nodes, causes first, by name where there is a choice; None if there is a cycle."""
+    placed: list[str] = []
+    waiting = list(parents)
+    while waiting:
+        ready = next((v for v in waiting if all(p in placed for p in parents[v])), None)
+        if ready is None:
+            return None
+        placed.append(ready)
+        waiting.remove(ready)
+    return placed
+
+
+def _note_place(layout: Layers, parent: str, child: str) -> tuple[float, float, bool]:
+    """Return the place of a note at the end of an edge, and whether it is on the right, where the edge comes from."""
+    (x1, _), (x2, y2) = layout.place(parent), layout.place(child)
+    is_right = x1 >= x2
+    return x2 + (layout.widths[child] / 2 + 4) * (1 if is_right else -1), y2 - 8, is_right
+
+
+def _overhang(graph: Graph, layout: Layers, shared: set[tuple[str, str]]) -> float:
+    """Return how far the notes of a graph reach beyond its drawing at the sides."""
+    beyond = [0.0]
+    for child, parents in graph.parents.items():
+        for parent in parents:
+            if graph.only_note and (parent, child) not in shared:
+                x, _, is_right = _note_place(layout, parent, child)
+                width = text_width(graph.only_note)
+                beyond.append(x + width - layout.width if is_right else width - x)
+    return max(beyond)
+
+
+def _draw_layered(graph: Graph, layout: Layers, shared: set[tuple[str, str]], heads: str, room: float) -> str:
+    edges, notes = [], []
+    for child, parents in graph.parents.items():
+        ordered = sorted(parents, key=lambda p: layout.place(p)[0])
+        for k, parent in enumerate(ordered):
+            tone: Tone = "" if (parent, child) in shared else "only"
+            title = f"{parent} to {child}" + (", only here" if tone else "")
+            path = layout.path(parent, child, 0.5 + ((k + 0.5) / len(ordered) - 0.5) * 0.7)
+            edges.append(arrow(path, tone, heads, title))
+            if tone and graph.only_note:
+                x, y, is_right = _note_place(layout, parent, child)
+                notes.append(text_at(graph.only_note, x, y, "warn", "start" if is_right else "end"))
+    boxes = [node_box(node, *layout.place(name), layout.widths[name]) for name, node in graph.nodes.items()]
+    marks = [arrow_heads(("", "only"), heads), *edges, *boxes, *notes]
+    return graph_figure(layout.width + 2 * room, layout.height, graph.label, marks, x=-room, scale=LEAST_SCALE)
+
+
+# --- a ring -----------------------------------------------------------------------------------------------------------
+
+MARGIN = 12.0  # border of the drawing
+STRAIGHT, BENT = 0.06, 0.22  # how far an edge is bent, as a share of its length; edges both ways need room
+LABEL_PLACES = (0.45, 0.55, 0.35, 0.65, 0.27, 0.73)  # along an edge: the first at which a label covers nothing
+ASIDE = (9, -9, 18, -18)  # of a label beside its edge, first on the side to which the edge is bent
+LABEL_HEIGHT = 14
+RING_SCALE = 0.77  # in narrow pages: labels of 12 px stay above 9
+MAX_LABELS = 8  # more would cover each other: pointers over edges and the matrix still show them
+TONE_WORDS: Mapping[str, str] = {"good": "proven", "open": "open", "bad": "contradicted", "missed": "not stated"}
+
+
+@dataclass(frozen=True)
+class GraphEdge:
+    """Edge of a drawn graph: proven is good and solid, open is dashed, contradicted is bad and dotted.
+
+    label: beside it, where there are few; title: for a pointer, its label or status if empty
+    """
+
+    cause: str
+    effect: str
+    tone: Tone
+    label: str = ""
+    title: str = ""
+
+
+class Ring(NamedTuple):
+    """Marks of a graph whose nodes stand on an ellipse, the last one at the bottom, with their size."""
+
+    width: float
+    height: float
+    marks: list[str]
+
+
+def draw_ring(nodes: Sequence[GraphNode], edges: Sequence[GraphEdge], label: str, prefix: str) -> str:
+    """Return an SVG; label: the finding, for readers of the page; prefix: of ids, unique in the page."""
+    heads = f"{prefix}-"
+    width, height, marks = _ring(nodes, edges, heads)
+    defined = arrow_heads(dict.fromkeys(edge.tone for edge in edges), heads)
+    return graph_figure(width, height, label, [defined, *marks], scale=RING_SCALE)
+
+
+def _ring(nodes: Sequence[GraphNode], edges: Sequence[GraphEdge], heads: str) -> Ring:
+    widths = {node.name: node_width(node.name, node.label, 72.0) for node in nodes}
+    side = max(widths.values(), default=72.0) / 2 + MARGIN
+    across, along = max(120.0, 30.0 * len(nodes)), max(96.0, 24.0 * len(nodes))
+    width, height = 2 * (across + side), 2 * (along + BOX / 2 + MARGIN)
+    angles = [2 * pi * (k + 1) / max(1, len(nodes)) for k in range(len(nodes))]
+    places = {
+        node.name: (width / 2 - across * sin(angle), height / 2 + along * cos(angle))
+        for node, angle in zip(nodes, angles, strict=True)
+    }
+    pairs = {(edge.cause, edge.effect) for edge in edges}
+    lines, labelled = [], list[tuple[GraphEdge, _Curve]]()
+    for edge in edges:
+        title = f"{edge.cause} to {edge.effect}: {edge.title or edge.label or TONE_WORDS[edge.tone]}"
+        x, y = places[edge.cause]
+        if edge.cause == edge.effect:
+            lines.append(arrow(f"M{x - 10:.1f} {y - BOX / 2:.1f}c-14 -28 34 -28 20 -2", edge.tone, heads, title))
+            continue
+        bend = BENT if (edge.effect, edge.cause) in pairs else STRAIGHT
+        curve = _curve((x, y), places[edge.effect], widths[edge.cause], widths[edge.effect], bend)
+        lines.append(arrow(curve.path(), edge.tone, heads, title))
+        if edge.label and len(edges) <= MAX_LABELS:
+            labelled.append((edge, curve))
+    texts = _labels(labelled, [_rectangle(places[node.name], widths[node.name], BOX) for node in nodes])
+    boxes = []
+    for node in nodes:
+        x, y = places[node.name]
+        title = f"{node.name} {node.label}".rstrip()
+        boxes.append(node_box(node, x, y - BOX / 2, widths[node.name], title))
+    return Ring(width, height, [*lines, *boxes, *texts])
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """Quadratic curve between the borders of two boxes."""
+
+    start: Point
+    middle: Point
+    end: Point
+
+    def at(self, share: float) -> Point:
+        first, second, third = (1 - share) ** 2, 2 * share * (1 - share), share**2
+        x, y = (first * a + second * b + third * c for a, b, c in zip(self.start, self.middle, self.end, strict=True))
+        return x, y
+
+    def path(self) -> str:
+        return "M{:.1f} {:.1f}Q{:.1f} {:.1f} {:.1f} {:.1f}".format(*self.start, *self.middle, *self.end)
+
+
+def _curve(start: Point, end: Point, start_width: float, end_width: float, bend: float) -> _Curve:
+    (x1, y1), (x2, y2) = start, end
+    middle = (x1 + x2) / 2 + bend * (y2 - y1), (y1 + y2) / 2 - bend * (x2 - x1)
+    return _Curve(_border(start, middle, start_width, 1), middle, _border(end, middle, end_width, 4))
+
+
+def _border(at: Point, towards: Point, width: float, gap: float) -> Point:
+    """Return where a line from a node's centre leaves its box, and a little further."""
+    x, y = towards[0] - at[0], towards[1] - at[1]
+    length = hypot(x, y) or 1.0
+    x, y = x / length, y / length
+    reach = min((width / 2 + gap) / max(abs(x), 1e-9), (BOX / 2 + gap) / max(abs(y), 1e-9))
+    return at[0] + reach * x, at[1] + reach * y
+
+
+def _labels(curves: Sequence[tuple[GraphEdge, _Curve]], boxes: Sequence[_Rectangle]) -> list[str]:
+    """Place a label beside each edge where it covers the least of boxes, earlier labels and other edges."""
+    taken = list(boxes)
+    points = {edge: [curve.at(k / 16) for k in range(17)] for edge, curve in curves}
+    texts = []
+    for edge, curve in curves:
+        others = [point for passing, listed in points.items() if passing != edge for point in listed]
+        width = text_width(edge.label) + 4
+        places = (_beside(curve, at, aside) for at in LABEL_PLACES for aside in ASIDE)
+        candidates = [_rectangle(place, width, LABEL_HEIGHT) for place in places]
+        best = min(candidates, key=lambda place: _covered(place, taken, others))
+        taken.append(best)
+        x, y = (best.start + best.end) / 2, (best.top + best.bottom) / 2
+        tone = "warn" if edge.tone == "open" else edge.tone
+        texts.append(text_at(edge.label, x, y + 4, f"halo {tone}", "middle"))
+    return texts
+
+
+class _Rectangle(NamedTuple):
+    start: float
+    top: float
+    end: float
+    bottom: float
+
+
+def _rectangle(middle: Point, width: float, height: float) -> _Rectangle:
+    x, y = middle
+    return _Rectangle(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+
+
+def _covered(place: _Rectangle, taken: Sequence[_Rectangle], points: Sequence[Point]) -> float:
+    """Return the area that is covered twice, then a little for each point of another edge."""
+    area = sum(
+        max(0.0, min(place.end, box.end) - max(place.start, box.start))
+        * max(0.0, min(place.bottom, box.bottom) - max(place.top, box.top))
+        for box in taken
+    )
+    return area + 4 * sum(place.start <= x <= place.end and place.top <= y <= place.bottom for x, y in points)
+
+
+def _beside(curve: _Curve, at: float, aside: float) -> Point:
+    (x, y), (x1, y1), (x2, y2) = curve.at(at), curve.start, curve.end
+    length = hypot(x2 - x1, y2 - y1) or 1.0
+    return x + aside * (y2 - y1) / length, y - aside * (x2 - x1) / length
+
+
+# --- stated graphs ----------------------------------------------------------------------------------------------------
+
+HEAD, LEGEND_LINE = 40.0, 20.0  # height of title and remark above a graph, and of a line of the legend below
+MAX_ROW_WIDTH = 960  # of all panels of a row: what a report has beside its contents
+MAX_LABEL_CHARS = 24
+
+
+class EdgeStatus(StrEnum):
+    """Status of a stated edge under the evidence: its class in the drawing."""
+
+    PROVEN = "proven"
+    UNPROVEN = "unproven"
+    CONTRADICTED = "contradicted"
+    MISSED = "missed"
+
+
+MEANINGS: Mapping[EdgeStatus, str] = {
+    EdgeStatus.PROVEN: "proven: stated, and every mechanism left has it",
+    EdgeStatus.UNPROVEN: "unproven: stated, and some of those left have it",
+    EdgeStatus.CONTRADICTED: "contradicted: stated, and none of those left has it",
+    EdgeStatus.MISSED: "not stated, though every mechanism left has it",
+}
+SIGNS: Mapping[EdgeStatus, str] = {
+    EdgeStatus.PROVEN: "#",
+    EdgeStatus.UNPROVEN: "?",
+    EdgeStatus.CONTRADICTED: "x",
+    EdgeStatus.MISSED: "o",
+}
+
+
+TONES: Mapping[EdgeStatus, Tone] = {
+    EdgeStatus.PROVEN: "good",
+    EdgeStatus.UNPROVEN: "open",
+    EdgeStatus.CONTRADICTED: "bad",
+    EdgeStatus.MISSED: "missed",
+}
+
+
+@dataclass(frozen=True)
+class GraphPicture:
+    """One stated graph.
+
+    title: whose it is; remark: what came of it, in words
+    nodes: names, the last one at the bottom; edges: (parent, child) by what the evidence makes of them
+    settings: (name, value) in the order in which they were made
+    """
+
+    title: str
+    remark: str
+    nodes: tuple[str, ...]
+    edges: Mapping[EdgeStatus, Sequence[tuple[str, str]]]
+    settings: tuple[tuple[str, float], ...] = field(default=())
+
+    @property
+    def values(self) -> dict[str, str]:
+        """By name: the values that it was set to, in their order."""
+        texts: dict[str, list[str]] = {}
+        for name, value in self.settings:
+            texts.setdefault(name, []).append(f"{value:g}")
+        return {name: ", ".join(values) for name, values in texts.items()}
+
+
+def graph_text(picture: GraphPicture) -> str:
+    """Return a table of causes by effects with a sign for every edge, and a legend."""
+    sign = {edge: SIGNS[kind] for kind, edges in picture.edges.items() for edge in edges}
+    rows = [[cause, *(sign.get((cause, effect), "-") for effect in picture.nodes)] for cause in picture.nodes]
+    headings = ["cause \\ effect", *map(in_one_line, picture.nodes)]
+    if picture.settings:
+        headings.append("set to")
+        rows = [[*row, picture.values.get(row[0], "")] for row in rows]
+    table = aligned(headings, rows)
+    kinds = [kind for kind in EdgeStatus if picture.edges.get(kind)]
+    legend = [f"{SIGNS[kind]}  {MEANINGS[kind]}" for kind in kinds] or ["no edge is stated, and none is certain"]
+    return "\n".join([in_one_line(picture.title), in_one_line(picture.remark), table, *legend])
+
+
+def graphs_svg(pictures: Sequence[GraphPicture], prefix: str = "") -> str:
+    """Return stated graphs side by side on rings, with a legend below them.
+
+    prefix: of ids, unique in a page that has several such drawings
+    """
+    rings = [_stated_ring(picture, prefix) for picture in pictures]
+    width = max((ring.width for ring in rings), default=0.0)
+    height = max((ring.height for ring in rings), default=0.0)
+    columns = max(1, min(len(rings), int(MAX_ROW_WIDTH // max(width, 1))))
+    marks = []
+    for k, (picture, ring) in enumerate(zip(pictures, rings, strict=True)):
+        title = text_at(_short(picture.title, int(width / 8.5)), 12, 16, "title")
+        remark = text_at(_short(picture.remark, int(width / 7.2)), 12, 32, "soft")
+        inner = f'<g transform="translate({(width - ring.width) / 2:.1f} {HEAD:.0f})">{"".join(ring.marks)}</g>'
+        place = f"translate({k % columns * width:.1f} {k // columns * (height + HEAD):.1f})"
+        marks.append(f'<g transform="{place}">{title}{remark}{inner}</g>')
+    top = -(-len(rings) // columns) * (height + HEAD)
+    kinds = [kind for kind in EdgeStatus if any(picture.edges.get(kind) for picture in pictures)]
+    for k, kind in enumerate(kinds):
+        y = top + LEGEND_LINE * (k + 0.5)
+        marks.append(arrow(f"M12 {y:.1f}H56", TONES[kind], prefix, str(kind)))
+        marks.append(text_at(MEANINGS[kind], 66, y + 4, "soft"))
+    width = max(columns * width, 78 + widest(MEANINGS[kind] for kind in kinds))
+    label = f"{len(pictures)} stated graphs"
+    defined = arrow_heads([TONES[kind] for kind in kinds], prefix)
+    return figure(width, top + LEGEND_LINE * len(kinds) + 8, label, [defined, *marks])
+
+
+def _stated_ring(picture: GraphPicture, prefix: str) -> Ring:
+    labels = {name: _short(f"set to {text}", MAX_LABEL_CHARS) for name, text in picture.values.items()}
+    nodes = [GraphNode(name, labels.get(name, ""), "good" if name in labels else "") for name in picture.nodes]
+    edges = [
+        GraphEdge(parent, child, TONES[kind], title=MEANINGS[kind])
+        for kind in EdgeStatus
+        for parent, child in picture.edges.get(kind, ())
+    ]
+    return _ring(nodes, edges, prefix)
+
+
+def _short(text: str, max_chars: int) -> str:
+    return text if len(text) <= max_chars else text[: max_chars - 1] + "\N{HORIZONTAL ELLIPSIS}"
