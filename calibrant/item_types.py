@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from calibrant.bench.blickets.solve import BlicketScore
 from calibrant.bench.causalab.solve import LabScore
-from calibrant.bench.causim.solve import CausimScore
+from calibrant.bench.causim.api import CausimScore
 from calibrant.bench.logic.solve import LogicScore
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.item import BlicketItem

@@ -339,7 +339,7 @@ def test_a_stray_compiler_is_noticed(file: str, source: str, names: list[str]) -
         ("bench/pages/graphs.py", "from dsl.replayscm.scm import Scm", ["replayscm"]),
         ("bench/lab/limits/sweep.py", "from dsl.replayscm.scm import Scm", []),
         ("bench/lab/limits/sweep.py", "import dsl.replayscm.scm, audits.blickets.printed", ["blickets", "replayscm"]),
-        ("bench/causim/protocols.py", "from dsl.replayscm.scm import Scm", ["replayscm"]),
+        ("bench/causim/rows.py", "from dsl.replayscm.scm import Scm", ["replayscm"]),
         ("calibrant/item_types.py", "import dsl.replayscm.scm, audits.blickets.printed", []),
         ("calibrant/verbs.py", "import dsl.replayscm.scm, audits.blickets.printed", ["blickets", "replayscm"]),
         ("solvers/budget.py", "from elsewhere.replayscm import x", []),

@@ -6,12 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from calibrant.audits.causim.generation import harden_item as least_values
 from calibrant.audits.causim.items import SOUNDNESS
 from calibrant.bench.causim.options import CheckOptions
 from calibrant.bench.core.options import OptionError
+from calibrant.bench.pools.capabilities import HardenedItem
 from calibrant.bench.pools.findings_audit import FindingsAudit
+from calibrant.bench.pools.hardened_items import ItemHardening
 from calibrant.bench.pools.soundness import CheckReport, ItemChecks
 from calibrant.dsl.causim.item import CausimItem
+from calibrant.solvers.outcome import Found, Outcome
 
 if TYPE_CHECKING:
     from calibrant.audits.claims import Finding, Verifier
@@ -50,3 +54,18 @@ class PoolChecks(ItemChecks):
 FINDINGS = CausimFindings()
 AUDIT = FindingsAudit("causim")
 CHECK = PoolChecks("causim", SOUNDNESS)
+
+
+# --- Hardening of CauSim questions: the least further values that leave one answer ------------------------------------
+
+
+def harden_item(item: CausimItem) -> Outcome[HardenedItem]:
+    """Return the question with the least more evidence that leaves one answer; reads what is sealed."""
+    outcome = least_values(item)
+    if not isinstance(outcome, Found):
+        return outcome
+    hardened, certificate = outcome.value
+    return Found(HardenedItem(hardened, tuple(certificate.data["observe"]), certificate))
+
+
+HARDEN = ItemHardening("causim", harden_item)

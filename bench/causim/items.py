@@ -1,20 +1,29 @@
-"""Items of CauSim as pool files, records and prompts."""
+"""Items of CauSim as pool files, records, prompts and pictures, and statistics of a pool."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
+from calibrant.bench.causim.plots.layered import LayeredNode, LayeredPicture, Mark, layered_text
 from calibrant.bench.core.items import ItemFormats
+from calibrant.bench.core.statistics import PoolStatistic, PoolStatistics, share, span, spread
 from calibrant.dsl.causim.item import CausimItem
-from calibrant.dsl.causim.model import ModelError
+from calibrant.dsl.causim.model import ModelError, Node, Symbol, run
+from calibrant.dsl.causim.question import Question
 from calibrant.dsl.causim.records import ItemRecord, item_from_record, read_pool, record_of_item, write_pool
-from calibrant.dsl.errors import PoolError
+from calibrant.dsl.errors import PoolError, in_one_line
 from calibrant.dsl.item import Pool
 from calibrant.dsl.records import Header, convert_object
+from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.causim.exact import AnswerSet
+from calibrant.solvers.outcome import Found
+
+# --- Items of CauSim as pool files, records and prompts ---------------------------------------------------------------
 
 
 class CausimItems(ItemFormats[CausimItem]):
@@ -69,9 +78,121 @@ class CausimItems(ItemFormats[CausimItem]):
         return item.task.prompt
 
     def drawing(self, item: CausimItem, *, reveal_sealed: bool) -> str:
-        from calibrant.bench.causim.plots.picture import drawing  # reads what only pages need
 
         return drawing(item, reveal_sealed=reveal_sealed)
 
 
 ITEMS = CausimItems()
+
+
+# --- Statistics of causal questions: programs, worlds, evidence, questions and labels ---------------------------------
+
+
+def _program(item: CausimItem) -> tuple[bytes]:
+    return (sha256(item.task.source.encode("utf-8", "surrogatepass")).digest(),)
+
+
+COLUMNS: Mapping[str, PoolStatistic[CausimItem]] = {
+    "n": PoolStatistic(lambda item: (True,), len),
+    "programs": PoolStatistic(_program, lambda programs: len(set(programs))),
+    "nodes": PoolStatistic(lambda item: (len(item.task.model),), span),
+    "worlds": PoolStatistic(lambda item: (item.task.model.worlds,), spread),
+    "unknown_noise": PoolStatistic(lambda item: (len(item.task.question.unknown),), span),
+    "intervened": PoolStatistic(lambda item: (len(item.task.question.do),), span),
+    "observed": PoolStatistic(lambda item: (len(item.task.question.observed),), span),
+    "answers": PoolStatistic(lambda item: (item.labels.size,), spread),
+    "trivial": PoolStatistic(lambda item: (item.labels.trivial,), share),
+    "effect": PoolStatistic(lambda item: (item.labels.effect_some,), share),
+    "copyable": PoolStatistic(lambda item: (item.labels.copy,), share),
+}
+STATISTICS = PoolStatistics(COLUMNS, lambda item: item.topology)
+
+
+# --- A question drawn: the program's graph with noise and `do`, what is seen and, if revealed, what changes -----------
+_BUDGET: Final = 20_000
+_MAX_CHARS: Final = 16  # letters of a value in a box
+
+
+def question_picture(item: CausimItem, *, reveal_sealed: bool) -> LayeredPicture:
+    """Return the graph of a question's program.
+
+    reveal_sealed: whether the world that it was drawn from, or one that fits, is shown, and what changes in it
+    """
+    model, question = item.task.model, item.task.question
+    worlds = _worlds(item) if reveal_sealed else None
+    reached = _list_reached(item)
+    nodes = []
+    for node in model.nodes:
+        facts = {"seen": question.observed.get(node.name, "")} if question.observed else {}
+        if question.do:
+            facts["do"] = f":= {question.do[node.name]}" if node.name in question.do else ""
+        marks = {Mark.SET} if node.name in question.do else {Mark.REACHED} if node.name in reached else set()
+        value = _describe_given(question, node.name)
+        if worlds is not None:
+            before, after = worlds[0][node.name], worlds[1][node.name]
+            facts["noise was"] = worlds[2][node.noise]
+            facts["value"] = before
+            if question.do:
+                facts["under do"] = after
+                facts["changed"] = "yes" if before != after else ""
+                marks |= {Mark.CHANGED} if before != after and node.name not in question.do else set()
+            value = _short(before) if before == after else f"{_short(before)} \N{RIGHTWARDS ARROW} {_short(after)}"
+        nodes.append(LayeredNode(node.name, node.parents, _noise(node, question), value, frozenset(marks), facts))
+    return LayeredPicture(in_one_line(item.id), _remark(item, reveal_sealed=reveal_sealed), tuple(nodes))
+
+
+def _worlds(item: CausimItem) -> tuple[Mapping[str, Symbol], Mapping[str, Symbol], Mapping[str, Symbol]] | None:
+    """Return the values before and under `do` in one world that fits, and its noise; None without one in the budget."""
+    model, question, world = item.task.model, item.task.question, item.sealed.world
+    if not world:
+        members = AnswerSet(model, question)
+        try:
+            choices = next(members.fitting_worlds(Budget(_BUDGET)), None)
+        except BudgetSpent:
+            choices = None
+        if choices is None:
+            return None
+        world = {node.noise: node.support[k] for node, k in zip(model.nodes, choices, strict=True)}
+    return run(model, world, {}), run(model, world, question.do), world
+
+
+def _list_reached(item: CausimItem) -> set[str]:
+    """List the nodes outside `do` that descend from a node in it."""
+    moved = set(item.task.question.do)
+    for node in item.task.model.nodes:
+        if node.name not in moved and any(parent in moved for parent in node.parents):
+            moved.add(node.name)
+    return moved - set(item.task.question.do)
+
+
+def _describe_given(question: Question, name: str) -> str:
+    if name in question.do:
+        return f":= {_short(question.do[name])}"
+    return _short(question.observed[name]) if name in question.observed else ""
+
+
+def _noise(node: Node, question: Question) -> str:
+    if node.noise in question.fixed:
+        return f"{node.noise} = {_short(question.fixed[node.noise])}"
+    return f"{node.noise} ? {len(node.support)}"
+
+
+def _short(value: Symbol) -> str:
+    return value if len(value) <= _MAX_CHARS else value[: _MAX_CHARS - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def _remark(item: CausimItem, *, reveal_sealed: bool) -> str:
+    model = item.task.model
+    shape = (item.topology or "program").replace("_", " ")
+    summary = f"{item.setting}; {shape} of {len(model)} nodes; U ? n: unknown noise with n values"
+    if not reveal_sealed:
+        return summary
+    members = AnswerSet(model, item.task.question)
+    size = members.size(Budget(_BUDGET))
+    right = f"{size.value:,} right" if isinstance(size, Found) else "right ones not counted"
+    return f"{summary}; {members.worlds:,} worlds agree with the fixed noise, {members.fitting:,} fit; answers: {right}"
+
+
+def drawing(item: CausimItem, *, reveal_sealed: bool) -> str:
+    """Return the graph of the program in text."""
+    return layered_text(question_picture(item, reveal_sealed=reveal_sealed))

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from calibrant.bench.causim.solve import FUNCTIONS
+from calibrant.bench.causim.api import FUNCTIONS
 from calibrant.bench.causim.verdict import CausimVerdict, is_answered, is_right, score_record
 from calibrant.bench.core.attribution import attribution_record
 from calibrant.bench.core.scoring import Scorable, last_answer

@@ -21,9 +21,8 @@ from typing import Any
 import msgspec
 
 from calibrant.bench.causalab.dialogues.chat import DialogueOptions, LabChat
-from calibrant.bench.causim.programs.checking import CheckedProgram, ProgramReport
-from calibrant.bench.causim.programs.conversion import convert_programs
-from calibrant.bench.causim.programs.unpacking import unpack_pool
+from calibrant.bench.causim.checking import CheckedProgram, ProgramReport
+from calibrant.bench.causim.programs import convert_programs, unpack_pool
 from calibrant.bench.core.scoring import Prediction
 from calibrant.bench.pools.item_options import read_item_options
 from calibrant.bench.scoring.lines import json_line

@@ -7,8 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from calibrant.bench.causim.paper_tables.declared import shown_programs
-from calibrant.bench.causim.paper_tables.tables import paper_tables, questions_asked
+from calibrant.bench.causim.paper import paper_tables, questions_asked, shown_programs
 from calibrant.bench.lab.table_text import text_of
 from calibrant.bench.report.answers.named import named_answers
 from calibrant.bench.report.scored_answers import scored_answers

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from calibrant.bench.causim.paper_tables.tables import Asked, Level, paper_tables
-from calibrant.bench.causim.plots.pass_rates import causim_figures
+from calibrant.bench.causim.paper import Asked, Level, paper_tables
+from calibrant.bench.causim.report import causim_figures
 
 
 def test_causim_draws_a_panel_for_each_kind_with_rows_of_ours() -> None:

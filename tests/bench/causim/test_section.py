@@ -12,9 +12,17 @@ from typing import Any
 import pytest
 
 from calibrant.bench.causim.benchmark import BENCHMARK
-from calibrant.bench.causim.paper_tables.declared import NONSENSE, ShownProgram
-from calibrant.bench.causim.plots.profile import NOTHING, RIGHT, UNTOLD, fates
-from calibrant.bench.causim.section import TABLE_IDS, by_level, by_topology, causim_section
+from calibrant.bench.causim.paper import NONSENSE, ShownProgram
+from calibrant.bench.causim.report import (
+    NOTHING,
+    RIGHT,
+    TABLE_IDS,
+    UNTOLD,
+    by_level,
+    by_topology,
+    causim_section,
+    fates,
+)
 from calibrant.bench.cli import main
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY

@@ -10,22 +10,20 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.causim.paper_tables.declared import (
+from calibrant.bench.causim.paper import (
+    ANSWERS_OF_CELL,
     MEDICAL,
     NONSENSE,
     OTHER,
-    ShownProgram,
-    shown_programs,
-    vocabulary_of,
-)
-from calibrant.bench.causim.paper_tables.printed import paper
-from calibrant.bench.causim.paper_tables.tables import (
-    ANSWERS_OF_CELL,
     Asked,
     Level,
+    ShownProgram,
     check_references,
+    paper,
     paper_tables,
     questions_asked,
+    shown_programs,
+    vocabulary_of,
 )
 from calibrant.bench.cli import main
 from calibrant.bench.lab.causim.__main__ import main as print_tables

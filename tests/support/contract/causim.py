@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 
-from calibrant.bench.causim.solve import FUNCTIONS
+from calibrant.bench.causim.api import FUNCTIONS
 from calibrant.bench.protocols.registry import protocols_of
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import assignment_text, run, symbols

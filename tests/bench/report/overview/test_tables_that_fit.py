@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from calibrant.bench.blickets.views import blicket_tables
 from calibrant.bench.causalab.paper_tables.tables import paper_tables as lab_tables
-from calibrant.bench.causim.paper_tables.declared import ShownProgram
-from calibrant.bench.causim.paper_tables.tables import paper_tables as question_tables
-from calibrant.bench.causim.paper_tables.tables import questions_asked
+from calibrant.bench.causim.paper import ShownProgram, questions_asked
+from calibrant.bench.causim.paper import paper_tables as question_tables
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.replayscm.tables.report import report_tables
 from calibrant.bench.report.answers.named import named_answers

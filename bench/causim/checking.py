@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.bench.causim.options import CheckOptions
-from calibrant.bench.causim.paper_tables.printed import paper
+from calibrant.bench.causim.paper import paper
 from calibrant.bench.core.options import OptionError
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.statistics import wilson

@@ -1,42 +1,98 @@
-"""Pools of state files, folders and modules: questions of query files, or drawn by options."""
+"""Programs in `pool convert` and `pool unpack`: files to a pool, and a pool to the paper's files."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from calibrant.bench.causim.generation import question_plan, versions_of
 from calibrant.bench.causim.options import ConvertedItems
-from calibrant.bench.causim.programs.plans import question_plan, versions_of
 from calibrant.bench.pools.item_options import ItemOptions, refused_plan
-from calibrant.dsl.causim.bundle import load_bundle, module_text
-from calibrant.dsl.causim.external_programs.sources import MODULE, STATE_NAME, ProgramSource, read_programs
+from calibrant.dsl.atomic_write import whole_file
+from calibrant.dsl.causim.bundle import Bundle, load_bundle, module_text
+from calibrant.dsl.causim.external_programs.sources import (
+    MODULE,
+    STATE_NAME,
+    ProgramSource,
+    bundle_of_source,
+    read_programs,
+)
+from calibrant.dsl.causim.generated_functions import Draws
+from calibrant.dsl.causim.generation import draw_world
 from calibrant.dsl.causim.item import CausimItem, Labels, load_model
-from calibrant.dsl.causim.model import ModelError, assignment_text, symbols
+from calibrant.dsl.causim.model import Model, ModelError, assignment_text, plain, run, symbols
 from calibrant.dsl.causim.question import QuestionRecord, question_from_record, scenario_of
 from calibrant.dsl.causim.records import (
+    ExpectedOutput,
     Instance,
     ItemRecord,
     QueryFile,
+    Scm,
+    check_id,
+    check_version,
     item_from_record,
+    read_pool,
     read_queries,
     read_states,
+    record_of_item,
     write_pool,
+    write_queries,
+    write_states,
 )
+from calibrant.dsl.causim.records import QueryMeta as QueryMeta
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line
 from calibrant.dsl.item import Pool
 from calibrant.dsl.parse_limits import TooLargeError, decode_json, read_bounded
 from calibrant.dsl.records import convert_object
+from calibrant.dsl.text import plural
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.causim.exact import AnswerSet
-from calibrant.solvers.causim.generation import Program, items_about
+from calibrant.solvers.causim.generation import Program, items_about, stored_answers
 from calibrant.solvers.outcome import Found
 
+if TYPE_CHECKING:
+    from calibrant.bench.causim.checking import ProgramReport
+
+
+# --- Programs in `pool check`, `pool convert` and `pool unpack` -------------------------------------------------------
+
+
+class CausimPrograms:
+    """Implements ProgramFiles (bench.pools.capabilities)."""
+
+    benchmark = "causim"
+
+    def recognizes(self, path: Path) -> bool:
+        from calibrant.dsl.causim.external_programs.sources import holds_programs
+
+        return holds_programs(path)
+
+    def check(self, paths: Sequence[Path], options: Any) -> ProgramReport:
+        from calibrant.bench.causim.checking import check_programs
+
+        return check_programs(paths, options)
+
+    def convert(self, source: Path, target: Path, options: ItemOptions | None) -> list[str]:
+
+        conversion = convert_programs(source, target, options)
+        return [*conversion.lines, f"{plural(conversion.number, 'instances')} written to {target}"]
+
+    def unpack(self, pool: Path, folder: Path) -> list[str]:
+
+        return unpack_pool(pool, folder)
+
+
+PROGRAMS = CausimPrograms()
+
+
+# --- Pools of state files, folders and modules: questions of query files, or drawn by options -------------------------
 QUERY_GLOB = "scm_*/causal_queries/*/*/causal_queries_v*.json"
 POOL_NAME = "pool.json"
 NO_COMMENTS = "scm_{}_v{}_nocomments.py"
@@ -268,3 +324,144 @@ def _new_id(label: str, ids: dict[str, int]) -> str:
     text = re.sub(r"[^A-Za-z0-9_-]+", "_", label.rpartition(": ")[2].removesuffix(MODULE)).strip("_")[:60] or "program"
     ids[text] = ids.get(text, 0) + 1
     return text if ids[text] == 1 else f"{text}-{ids[text]}"
+
+
+# --- A pool as the folder of files that the paper describes: programs, bundles, instantiations, query files, state ----
+NUM_INSTANTIATIONS = 10
+MAX_TRIES = 10  # seeds for each instantiation that is wanted
+MAX_STORED = 100  # answers of a query file
+_QUESTION = ("type", "scenario", "program", "fixed_exogenous", "unknown_exogenous", "do", "observed_endogenous")
+_SEED = re.compile(r"-([0-9]{3,6})$")
+
+
+class Instantiation(NamedTuple):
+    """One run of a program; values are JSON values."""
+
+    seed: int
+    outputs: dict[str, Any]
+    exogenous: dict[str, Any]
+    structural: dict[str, Any]
+
+
+def unpack_pool(pool_file: Path, folder: Path) -> list[str]:
+    """Write a pool as a folder; return lines that say what was written.
+
+    `CalibrantError` for a folder with files, and for items whose programs have no place in it.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise CalibrantError(f"{folder} has files; give a folder that is empty or new")
+    pool = read_pool(pool_file)
+    by_program = _by_program(pool.items)
+    bundles = {place: _bundle(items[0]) for place, items in by_program.items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    histories: dict[str, list[Bundle]] = {}
+    for scm_id, version in sorted(by_program):
+        histories.setdefault(scm_id, []).append(bundles[scm_id, version])
+    for (scm_id, version), items in by_program.items():
+        is_latest = histories[scm_id][-1].v == version
+        _write_program(folder, items[0], bundles[scm_id, version], is_latest=is_latest)
+        for queries in _query_files(items):
+            write_queries(folder, queries)
+    write_states(folder / STATE_NAME, (Scm(scm_id, history) for scm_id, history in histories.items()))
+    selected = _complete_ids(by_program)
+    _write_json(folder / "selected.json", selected)
+    facts = PoolFacts(pool.name, dict(pool.metadata), [item.id for item in pool.items])
+    _write_json(folder / POOL_NAME, facts)
+    counts = f"{len(histories)} programs in {len(by_program)} versions, {len(selected)} of the programs complete"
+    return [f"{len(pool)} questions about {counts}, written to {folder}"]
+
+
+def _by_program(items: Sequence[CausimItem]) -> Mapping[tuple[str, int], list[CausimItem]]:
+    groups: dict[tuple[str, int], list[CausimItem]] = {}
+    for item in items:
+        check_id(item.scm, item.id)
+        check_version(item.version, item.id)
+        group = groups.setdefault((item.scm, item.version), [])
+        if group and group[0].task.source != item.task.source:
+            raise CalibrantError(f"{item.id}: another program than that of {group[0].id}, with the same scm_id and v")
+        group.append(item)
+    return groups
+
+
+def _bundle(item: CausimItem) -> Bundle:
+    return bundle_of_source(item.task.source, item.task.model, item.topology)
+
+
+def _write_program(folder: Path, item: CausimItem, bundle: Bundle, *, is_latest: bool) -> None:
+    place = folder / f"scm_{item.scm}"
+    place.mkdir(exist_ok=True)
+    texts = {
+        "scm_{}{}.py": module_text(bundle).encode(),
+        NO_COMMENTS.replace("_v{}", "{}"): item.task.source.encode(),
+        "bundle{1}.json": _json(bundle),
+        "instantiations{1}.json": _json([entry._asdict() for entry in instantiations(item.task.model, item.scm)]),
+    }
+    for suffix in (f"_v{item.version}", *([""] if is_latest else [])):
+        for name, text in texts.items():
+            with whole_file(place / name.format(item.scm, suffix)) as file:
+                file.write(text)
+
+
+def instantiations(model: Model, key: str, number: int = NUM_INSTANTIATIONS) -> Iterator[Instantiation]:
+    """Yield runs of a model by ascending seeds; seeds that raise are skipped, up to MAX_TRIES for each run."""
+    num_runs = 0
+    for seed in count():
+        if num_runs == number or seed == number * MAX_TRIES:
+            return
+        world = draw_world(Draws("instantiation", key, len(model), seed), model)
+        try:
+            values = plain(run(model, world, {}))
+        except ModelError:
+            continue
+        num_runs += 1
+        yield Instantiation(seed, values, plain(world), values)
+
+
+def _query_files(items: Sequence[CausimItem]) -> Iterator[QueryFile]:
+    groups: dict[tuple[str, str], list[CausimItem]] = {}
+    for item in items:
+        groups.setdefault((item.task.question.type, item.task.scenario), []).append(item)
+    for group in groups.values():
+        first = group[0]
+        question = first.task.question
+        meta = QueryMeta(first.scm, first.version, question.type, first.task.scenario, first.topology)
+        yield QueryFile(meta, [_instance(item) for item in group])
+
+
+def _instance(item: CausimItem) -> Instance:
+    record = dict(msgspec.to_builtins(record_of_item(item)))
+    question = item.task.question
+    support = [plain(answer) for answer in stored_answers(item.task.model, question, MAX_STORED)]
+    keys = list(question.required_keys(item.task.model))
+    expected = ExpectedOutput(support, keys, item.labels.size, len(support) == item.labels.size)
+    seed = _SEED.search(item.id)
+    return Instance(
+        int(seed.group(1)) if seed else 0,
+        record["fixed_exogenous"],
+        record["unknown_exogenous"],
+        record.get("do", {}),
+        record.get("observed_endogenous", {}),
+        expected,
+        {name: value for name, value in record.items() if name not in (*_QUESTION, "scm_id", "v")},
+    )
+
+
+def _complete_ids(by_program: Mapping[tuple[str, int], Sequence[CausimItem]]) -> list[str]:
+    """Return the ids of programs with every version, and questions of every type about each version."""
+    types = {item.task.question.type for items in by_program.values() for item in items}
+    versions = {version for _, version in by_program}
+    complete = {place for place, items in by_program.items() if {item.task.question.type for item in items} == types}
+    return [
+        scm_id
+        for scm_id in sorted({scm_id for scm_id, _ in by_program})
+        if all((scm_id, version) in complete for version in versions)
+    ]
+
+
+def _json(value: object) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n"
+
+
+def _write_json(path: Path, value: object) -> None:
+    with whole_file(path) as file:
+        file.write(_json(value))

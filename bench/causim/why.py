@@ -1,22 +1,28 @@
-"""The page of a `QuestionWhy`: graph with noise, answers by what the noise may be, and the line that decides."""
+"""Explanations of questions about programs: the page, the drawing and the text of a `QuestionWhy`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from shlex import quote
 from typing import Any
 
 from markupsafe import Markup
 
-from calibrant.audits.causim.why import AnswerGroup, QuestionNode, QuestionWhy
+from calibrant.audits.causim.why import AnswerGroup, QuestionNode, QuestionWhy, explain
 from calibrant.audits.why import listed, number_text
 from calibrant.bench.causim.plots.layered import LayeredNode, LayeredPicture, Mark, layered_svg
+from calibrant.bench.pages.capabilities import Explainable
 from calibrant.bench.pages.design.page import standalone_svg
 from calibrant.bench.pages.html_page import html_page
 from calibrant.bench.pages.why.page import POOL
-from calibrant.bench.pages.why.sections import WhyTable, experiment_table, page_json, shown_table
+from calibrant.bench.pages.why.sections import WhyTable, experiment_table, page_json, shown_table, tables_lines
+from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import shown_value
+from calibrant.dsl.episode import Step
+from calibrant.dsl.errors import CalibrantError, in_one_line
+from calibrant.solvers.budget import BudgetSpent
 
+# --- The page of a `QuestionWhy`: graph with noise, answers by what the noise may be, and the line that decides -------
 _HARDEN = Markup("calibrant harden {} --only {} --out hardened.jsonl")
 MAX_VALUES = 8  # of a noise variable that a row lists
 MAX_CHARS = 16  # letters of a value in a box
@@ -177,3 +183,41 @@ def _world(why: QuestionWhy) -> list[dict[str, Any]]:
         }
         for node in why.nodes
     ]
+
+
+# --- Explanations of questions about programs -------------------------------------------------------------------------
+
+
+class QuestionExplanations:
+    """Implements Explainable (bench.core.capabilities)."""
+
+    def explain(self, item: CausimItem, steps: Sequence[Step[Any]], *, reveal_sealed: bool = False) -> QuestionWhy:
+        try:
+            return explain(item, reveal_sealed=reveal_sealed)
+        except BudgetSpent as spent:
+            raise CalibrantError(f"{in_one_line(item.id)} cannot be explained: {spent}") from None
+
+    def body(self, why: QuestionWhy, prefix: str) -> Markup:
+        return page_body(why, prefix)
+
+    def drawing(self, why: QuestionWhy) -> str:
+        return drawing(why)
+
+    def lines(self, why: QuestionWhy) -> Iterator[str]:
+        values = experiment_table(
+            why.experiments,
+            "What revealing one value would leave",
+            "over the values that it may have",
+            "reveal",
+            "worlds",
+        )
+        yield from tables_lines(why, [group_table(why), values], advice(why))
+        if why.branch is not None:
+            yield ""
+            yield f"Where {why.branch.node} is decided"
+            for line in why.branch.code:
+                mark = "> " if line.branches else "  "
+                yield f"{mark}{line.text}" + (f"  # {', '.join(line.ends[:8])}" if line.ends else "")
+
+
+EXPLANATIONS: Explainable = QuestionExplanations()

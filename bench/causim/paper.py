@@ -1,4 +1,4 @@
-"""The paper's tables of pass@1 that runs can stand beside: by number of nodes, on built-in networks, on NIHSS.
+"""The paper's tables of pass@1: printed figures, the items that they are about, and rows of runs beside them.
 
 The paper's systems answered questions with one right answer about programs that are not public; ours answered those of
 our pools that are labelled so. The figures stand side by side, they are not about the same questions.
@@ -6,22 +6,17 @@ our pools that are labelled so. The figures stand side by side, they are not abo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from math import comb, fsum
+from pathlib import Path
 from statistics import fmean, stdev
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple, TypeVar
 
-from calibrant.bench.causim.paper_tables.declared import (
-    ASKED_KINDS,
-    DECLARED,
-    NONSENSE,
-    OF_NETWORKS,
-    PASS_OF_NIHSS,
-    QuestionFacts,
-    ShownProgram,
-)
-from calibrant.bench.causim.paper_tables.printed import PrintedTable, paper
+import msgspec
+
 from calibrant.bench.causim.verdict import is_right
 from calibrant.bench.core.samples import Item
 from calibrant.bench.report.answers.named import NamedAnswer
@@ -29,9 +24,149 @@ from calibrant.bench.report.intervals import FEWEST_PROBLEMS, Interval
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, cell
 from calibrant.bench.report.rows import natural
 from calibrant.bench.statistics import NORMAL_95, wilson
+from calibrant.dsl.causim.generated_functions import NOISE_WORDS, VALUE_WORDS
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.networks import NETWORKS
 from calibrant.dsl.causim.prompt import View
 from calibrant.dsl.errors import CalibrantError, short_repr
 
+# --- Items that the paper's tables are about: which questions belong beside their printed rows ------------------------
+NIHSS: Final = "nihss"
+MEDICAL: Final = "medical"
+NONSENSE: Final = "nonsense"
+OTHER: Final = "other"
+_TEXTS: Final = re.compile(r"'([^'\\\n]*)'|\"([^\"\\\n]*)\"")
+GENERATED: Final = ("inverted_star", "chain", "layered")  # topologies of the paper's sets
+OF_NIHSS: Final = "33"
+OF_NETWORKS: Final = "25"
+PASS_OF_NIHSS: Final = "34"
+ASKED_KINDS: Final = ("counterfactual", "intervention")  # of tables about all questions: they print the means of both
+
+
+class ShownProgram(NamedTuple):
+    """View and vocabulary of an item, from the item itself.
+
+    vocabulary: as `vocabulary_of`
+    """
+
+    view: View | None
+    vocabulary: str
+
+
+def shown_programs(items: Mapping[Item, CausimItem]) -> dict[Item, ShownProgram]:
+    """Return what each of these items shows; programs that items share are read once."""
+    by_source: dict[str, str] = {}
+    programs = {}
+    for key, item in items.items():
+        source = item.task.source
+        if source not in by_source:
+            by_source[source] = vocabulary_of(source)
+        vocabulary = item.vocabulary if item.vocabulary != NONSENSE else by_source[source]
+        programs[key] = ShownProgram(item.task.view, vocabulary)
+    return programs
+
+
+def vocabulary_of(source: str) -> str:
+    """Return the vocabulary that the texts of a program are from: medical, nonsense, or other.
+
+    A record without a vocabulary is read as nonsense, whatever its program is; the words tell.
+    """
+    texts = {text for pair in _TEXTS.findall(source) for text in pair}
+    kinds = [kind for kind in (NONSENSE, MEDICAL) if not texts.isdisjoint((*VALUE_WORDS[kind], *NOISE_WORDS[kind]))]
+    return kinds[0] if len(kinds) == 1 else OTHER
+
+
+class QuestionFacts(NamedTuple):
+    """Properties of a question on which printed rows depend; None where they are not known.
+
+    view: code, or prose; vocabulary: of the values of its program
+    """
+
+    view: View | None
+    vocabulary: str | None
+    topology: str
+    nodes: int
+    scenario: str
+
+
+class Declared(NamedTuple):
+    """Items of one table.
+
+    nodes: the numbers that it has columns for; empty for any
+    """
+
+    view: View
+    vocabulary: str | None
+    topologies: tuple[str, ...]
+    nodes: range
+    words: str
+
+    def fits(self, facts: QuestionFacts) -> bool:
+        """Return whether a question is one that the table is about."""
+        return (
+            facts.scenario == "deterministic"
+            and facts.view == self.view
+            and (self.vocabulary is None or facts.vocabulary == self.vocabulary)
+            and facts.topology in self.topologies
+            and (not self.nodes or facts.nodes in self.nodes)
+        )
+
+
+_TO_TEN, _TO_NINE = range(1, 11), range(4, 10)
+_PROGRAMS = Declared(
+    "code", NONSENSE, GENERATED, _TO_TEN, "with one right answer; programs of 1 to 10 nodes, shown as code"
+)
+_MEDICAL = Declared("prose", MEDICAL, GENERATED, _TO_TEN, "with one right answer; medical prose, 1 to 10 nodes")
+_STARS = Declared("prose", NONSENSE, GENERATED[:1], _TO_TEN, "nonsense prose, inverted stars of 1 to 10 nodes")
+_SEVERAL = Declared("prose", NONSENSE, GENERATED, _TO_TEN, "nonsense prose of 1 to 10 nodes, topologies together")
+DECLARED: dict[str, Declared] = {
+    **dict.fromkeys(("3", "4", "5", "6"), _PROGRAMS),
+    **dict.fromkeys(("11", "12", "13"), _MEDICAL),
+    **dict.fromkeys(("17", "18", "19"), _STARS),
+    **dict.fromkeys(("20", "21", "22"), _SEVERAL),
+    OF_NETWORKS: Declared("code", None, tuple(NETWORKS), range(0), "programs of asia, cancer and survey"),
+    OF_NIHSS: Declared("code", None, (NIHSS,), _TO_NINE, "programs of the NIH stroke scale, 4 to 9 nodes"),
+    PASS_OF_NIHSS: Declared(
+        "code", None, (NIHSS,), range(1, 10), "programs of the NIH stroke scale, 8 answers to each question"
+    ),
+}
+
+
+# --- The figures that the paper prints, as facts with their places in it. Nothing here is computed --------------------
+_FILE = Path(__file__).resolve().parent / "data" / "paper_rows.json"
+
+
+class PrintedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Table of the paper, as printed.
+
+    rows: as many texts as there are labels, then one for each column, as printed
+    questions: which are behind a table of pass@1 by number of nodes; empty for other tables
+    """
+
+    title: str
+    where: str
+    questions: Literal["counterfactual", "intervention", "all", ""]
+    labels: list[str]
+    columns: list[str]
+    rows: list[list[str]]
+
+
+class Paper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Printed tables of the paper.
+
+    tables: by their number in the paper; those that repeat others with rounded figures are left out
+    """
+
+    source: str
+    tables: dict[str, PrintedTable]
+
+
+@cache
+def paper() -> Paper:
+    return msgspec.json.decode(_FILE.read_bytes(), type=Paper)
+
+
+# --- The paper's tables of pass@1 that runs can stand beside: by number of nodes, on built-in networks, on NIHSS ------
 _CAPTION = "Share of right answers {by}. Ours: other questions with one right answer, Wilson's 95 %."
 ANSWERS_OF_CELL: Final[Mapping[str, int]] = {
     # 3 to 6: every printed figure is a multiple of 1/400 and of 1/600; 12, 13, 25: of 1/100, and 11 is over both types

@@ -1,29 +1,118 @@
-"""Pools of all questions about generated programs: drawn program by program, held-out ones in a file of their own."""
+"""Generation of pools of CauSim: suite by suite, or program by program with all their questions."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from itertools import count, product
+from itertools import count, islice, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from calibrant.bench.causim.options import GeneratedItems
-from calibrant.bench.causim.programs.plans import ALL_VERSIONS, question_plan, versions_of
+from calibrant.bench.causim.options import GeneratedItems, GenerateOptions
+from calibrant.bench.causim.options import QuestionOptions as StatedOptions
+from calibrant.bench.core.options import OptionError
+from calibrant.bench.core.suites import Drawable
 from calibrant.bench.pools.capabilities import GenerateRequest
-from calibrant.bench.pools.item_options import ItemOptions
+from calibrant.bench.pools.generated import SuiteGenerator, chosen_suites
+from calibrant.bench.pools.item_options import ItemOptions, refused_plan
 from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import Failure
 from calibrant.bench.runs.spill_file import SpillBuffer
 from calibrant.dsl.atomic_write import write_atomically
-from calibrant.dsl.causim.generation import Diversity, Tally, grow
+from calibrant.dsl.causim.generation import Diversity, QuestionOptions, Tally, grow
 from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.question import FORMS, TYPES, QuestionType
 from calibrant.dsl.causim.records import write_pool
-from calibrant.dsl.errors import CalibrantError
-from calibrant.solvers.causim.generation import Cell, further_items, heldout_numbers, program_id, version_items
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.solvers.causim.generation import (
+    BUILT_IN,
+    NIHSS,
+    Caps,
+    Cell,
+    QuestionPlan,
+    built_in_items,
+    further_items,
+    heldout_numbers,
+    items_in_turns,
+    program_id,
+    sampled_items,
+    version_items,
+)
 
+# --- Options of questions about programs, read into a plan ------------------------------------------------------------
+MAX_NODES = 20
+ALL_VERSIONS = tuple(range(1, 11))  # of the paper
+
+
+def versions_of(text: str | None) -> tuple[int, ...]:
+    """Read `1-10` or `1,3,5`, ascending; none without a text. `OptionError` for what is no version."""
+    if text is None:
+        return ()
+    numbers: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        numbers |= set(range(int(first), int(last or first) + 1)) or {0}
+    if not min(numbers) >= 1 or max(numbers) > MAX_NODES:
+        raise refused_plan(ValueError(f"versions={text}: ascending numbers from 1 to {MAX_NODES} are expected"))
+    return tuple(sorted(numbers))
+
+
+def question_plan(options: StatedOptions) -> QuestionPlan:
+    """Return the plan of questions; `OptionError` for options that do not go together."""
+    types: list[QuestionType] = []
+    for kind in (options.types or ",".join(TYPES)).split(","):
+        if kind not in TYPES:
+            raise refused_plan(ValueError(f"unknown type {short_repr(kind)}; known: {', '.join(TYPES)}"))
+        if kind not in types:
+            types.append(kind)
+    if options.prose is not None and options.view != "prose":
+        raise refused_plan(ValueError("prose is the style of view=prose; give both"))
+    forms = [FORMS[kind] for kind in types]
+    needs = {
+        "effect": (options.effect, any(form.has_do for form in forms)),
+        "intervened": (options.intervened, any(form.has_do for form in forms)),
+        "missing": (options.missing, not all(form.has_evidence for form in forms)),
+        "evidence": (options.evidence, any(form.evidence == "chosen" for form in forms)),
+        "with_noise": (options.with_noise, any(form.may_ask_noise for form in forms)),
+    }
+    for name, (value, is_used) in needs.items():
+        if value is not None and not is_used:
+            raise refused_plan(ValueError(f"{name} has no effect on questions of type {', '.join(types)}"))
+    default = QuestionOptions()
+    sampling = QuestionOptions(
+        default.missing if options.missing is None else options.missing,
+        default.intervened if options.intervened is None else options.intervened,
+        options.evidence or default.evidence,
+        bool(options.with_noise),
+    )
+    return QuestionPlan(
+        options.per_type or 1,
+        tuple(types),
+        options.scenario,
+        sampling,
+        options.view or "code",
+        options.prose or "sentences",
+        options.effect or "any",
+        _caps(options),
+    )
+
+
+def _caps(options: StatedOptions) -> Caps | None:
+    if options.domain_samples is options.max_combinations is options.max_support is None:
+        return None
+    usual = Caps()
+    return Caps(
+        options.domain_samples,
+        options.max_combinations or usual.max_combinations,
+        options.max_support or usual.max_support,
+    )
+
+
+# --- Pools of all questions about generated programs: drawn program by program, held-out ones in a file of their own
 HELDOUT = "heldout_{}"
 
 
@@ -201,3 +290,69 @@ def _write_report(path: Path, drafts: Mapping[str, Tally], diversity: Mapping[st
     }
     write_atomically(path, json.dumps(report, indent=1, sort_keys=True) + "\n")
     return f"report written to {path}"
+
+
+# --- Generation of pools of CauSim: suite by suite, or program by program with all their questions --------------------
+
+
+class CausimSuites(Drawable[CausimItem]):
+    """Implements Drawable (bench.core.suites)."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        return (*TOPOLOGIES, *BUILT_IN)
+
+    def draw(self, suites: Sequence[str], seed: int, count: int) -> Sequence[CausimItem]:
+        """Return items of suites.
+
+        A suite is a topology: programs of 2, 4, 6, 8 and 10 nodes in turns, with a question of each type about each; or
+        a built-in model, of which there may be fewer items.
+        """
+        sequences = [(built_in_items if name in BUILT_IN else sampled_items)(seed, name) for name in suites]
+        return tuple(item for sequence in sequences for item in islice(sequence, count))
+
+
+def draw_with_options(suite: str, seed: int, places: range, options: GeneratedItems) -> Sequence[CausimItem]:
+    """Draw the items of a suite at these places: programs of several sizes in turns, or a built-in model."""
+    plan, versions = question_plan(options), versions_of(options.versions)
+    if suite in BUILT_IN:
+        if options.vocabulary is not None or options.per_type is not None:
+            raise refused_plan(ValueError(f"suite {suite}: vocabulary and each apply to generated programs"))
+        if versions and (suite != NIHSS or min(versions) < 2):
+            raise refused_plan(ValueError(f"suite {suite}: versions are those of nihss, from 2 on"))
+        items = built_in_items(seed, suite, versions, plan)
+    else:
+        items = items_in_turns(seed, suite, versions, plan, options.vocabulary or "nonsense")
+    return tuple(islice(items, places.start, places.stop))
+
+
+class CausimGenerator(SuiteGenerator):
+    """Generation of CauSim, which can also write all questions about so many programs."""
+
+    def generate(self, request: GenerateRequest, options: GenerateOptions) -> Sequence[str]:
+        has_programs = any(text.partition("=")[0] == "programs" for text in request.item_options)
+        if options.report is not None and not has_programs:
+            raise OptionError("the report is about programs: give -o programs=N", "--report")
+        return super().generate(replace(request, report=options.report), options)
+
+    def generate_with_options(self, request: GenerateRequest, options: ItemOptions) -> Sequence[str]:
+        values: GeneratedItems = options.values
+        question_plan(values)
+        versions_of(values.versions)
+        if values.programs is None:
+            for name, value in (("heldout holds out", values.heldout), ("fill draws further", values.fill)):
+                if value is not None:
+                    raise refused_plan(ValueError(f"{name} programs; give programs too"))
+            return super().generate_with_options(request, options)
+        suites = chosen_suites(self.name, request.suites)
+        if built_in := [suite for suite in suites if suite in BUILT_IN]:
+            raise refused_plan(ValueError(f"programs are generated; leave out {', '.join(built_in)} of --strata"))
+        if (values.heldout or 0) >= values.programs:
+            raise refused_plan(ValueError(f"heldout={values.heldout}: fewer than programs={values.programs} expected"))
+        if request.count is not None:
+            raise refused_plan(ValueError("programs gives their number; leave out --per-stratum"))
+        return ProgramPools(self.name, request, options, suites).write()
+
+
+SUITES = CausimSuites()
+GENERATE = CausimGenerator("causim", draw_with_options)

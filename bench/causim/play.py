@@ -1,17 +1,22 @@
-"""Words for people about a program: Fisi = COD, submit."""
+"""Questions for people: what they type, and the answers that the evidence leaves open, in words."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from calibrant.bench.core.words import Act, Draft, Edit, Position, Reader, Verb, Words, WordsError, match_name
+from calibrant.bench.report.people.remaining import Hypothesis, Remaining, first_entries
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import ModelError, Symbol, plain, shown_value, symbol, value_of
 from calibrant.dsl.causim.score import answer_of, odd_value_message
+from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import short_repr
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.causim.space import WorldSpace
 
+# --- Words for people about a program: Fisi = COD, submit -------------------------------------------------------------
 MAX_CHOICES = 200  # values of a variable that a page lists
 
 
@@ -180,3 +185,24 @@ def _submit(item: CausimItem, position: Position, rest: str) -> Act:
 
 
 WORDS = CausimWords()
+
+
+# --- Answers of the worlds that the evidence of a question left open, in words ----------------------------------------
+BY_ANSWER = "by the answer that they give"
+
+
+def list_remaining(item: CausimItem, steps: Sequence[Step[Any]], limit: int) -> Remaining | None:
+    """List the answers of worlds that fit, each with the number of these worlds."""
+    space = WorldSpace(item.task.model, item.task.question)
+    try:
+        listed = first_entries(_answers(item, space), limit)
+    except BudgetSpent:
+        return None
+    return Remaining(("world", "worlds"), space.count, listed, BY_ANSWER)
+
+
+def _answers(item: CausimItem, space: WorldSpace) -> Iterator[Hypothesis]:
+    fixed = item.task.question.do
+    keys = [key for key in required_keys(item) if key not in fixed] or list(required_keys(item))
+    for answer, number in space.answers():
+        yield Hypothesis(", ".join(f"{key} = {shown_value(answer[key])}" for key in keys), number)

@@ -1,0 +1,224 @@
+"""CauSim behind the public names, and for trainers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from calibrant.audits.causim.generation import (
+    CURRICULA,
+    ORDERS,
+    TrainingHeader,
+    TrainingRecord,
+    select_first_correct,
+    write_curriculum,
+    write_training,
+)
+from calibrant.bench.causim.benchmark import BENCHMARK
+from calibrant.bench.causim.verdict import score_record
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.solutions import ItemScore, Solution
+from calibrant.bench.pools.operations import ItemApi
+from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
+from calibrant.bench.scoring.input.json_lines import json_object, numbered_lines
+from calibrant.bench.scoring.input.raw_answers import invalid_answer_message, parse_answer
+from calibrant.bench.sets.capabilities import Hypotheses, Prior, weighted_hypotheses
+from calibrant.dsl.atomic_write import write_pieces
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.model import plain, symbols
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
+from calibrant.dsl.text import plural
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.causim.exact import AnswerSet, Judge
+from calibrant.solvers.causim.solution import work_solution
+from calibrant.solvers.outcome import Found, Outcome
+
+if TYPE_CHECKING:
+    from calibrant.solvers.causim.exact import Judge, Judgement  # noqa: F401  # in a base that is a text
+    from calibrant.solvers.causim.solution import WorkedSolution
+    from calibrant.solvers.causim.space import WorldSpace
+
+
+# --- CauSim behind the public names -----------------------------------------------------------------------------------
+_WORDS = {
+    "no_object": "no JSON object in the text",
+    "wrong_keys": "the object has not exactly the keys that are asked for",
+    "wrong_answer": "wrong: no world that fits the question gives this",
+}
+
+
+class CausimScore(ItemScore["Judgement"]):
+    """The verdict on an answer to a causal question, with a reason for every node where there is one."""
+
+
+class CausimFunctions(ItemApi[CausimItem]):
+    """Implements ItemFunctions (bench.core.solutions)."""
+
+    def __init__(self, benchmark: Benchmark[CausimItem]) -> None:
+        super().__init__(benchmark, CausimItem)
+        self._judges: EvaluatorCache[Judge] = EvaluatorCache()
+
+    def score(self, item: CausimItem, answer: object) -> CausimScore:
+        """Return the score of an answer; a text counts by its last JSON object, and so does an answer object."""
+        item, parsed = self.check_item(item), parse_answer(answer)
+        judge = self.judge(item)
+        verdict = (
+            judge.judge_reply(parsed or "") if parsed is None or isinstance(parsed, str) else judge.judge_object(parsed)
+        )
+        failure = invalid_answer_message(answer) if parsed is None else None
+        if parsed is not None and verdict.why is not None:
+            remark = "" if verdict.why == "no_object" else self.benchmark.scoring.read_answer(item, parsed)[1]
+            failure = remark or _WORDS[verdict.why]
+        return CausimScore(
+            item.id,
+            verdict.answer is not None,
+            verdict.reward == 1,
+            failure,
+            verdict,
+            score_record(judge, verdict, item.vocabulary),
+        )
+
+    def judge(self, item: CausimItem) -> Judge:
+        """Return the judge of answers to an item, cached."""
+        return self._judges.get_for(item, lambda: Judge(item.task))
+
+    def solve(self, item: CausimItem) -> Outcome[Solution[WorkedSolution]]:
+        """Any member of the complete answer set; the model is the solution worked out in words."""
+        from calibrant.solvers.causim.space import WorldSpace
+
+        item = self.check_item(item)
+        outcome = work_solution(item.task.model, item.task.question)
+        if not isinstance(outcome, Found):
+            return outcome
+        in_words = WorldSpace(item.task.model, item.task.question).in_words
+        return Found(Solution(plain(outcome.value.answer), outcome.value, None, {"class": in_words}))
+
+    def version_space(self, item: CausimItem) -> WorldSpace:
+        from calibrant.solvers.causim.space import WorldSpace
+
+        item = self.check_item(item)
+        return WorldSpace(item.task.model, item.task.question)
+
+
+FUNCTIONS = CausimFunctions(BENCHMARK)
+
+
+# --- CauSim for trainers: labels and rewards, and worked solutions of questions ---------------------------------------
+
+
+class CausimTraining:
+    """Nodes are what a share counts."""
+
+    @property
+    def stages(self) -> Sequence[str]:
+        return tuple(TOPOLOGIES)
+
+    def difficulty(self, item: CausimItem) -> Mapping[str, int]:
+        return {"nodes": len(item.task.model), "answers": item.labels.size}
+
+    def gold(self, item: CausimItem) -> dict[str, Any] | None:
+        """One of the right answers; which of them is the solver's choice."""
+        outcome = work_solution(item.task.model, item.task.question)
+        return plain(outcome.value.answer) if isinstance(outcome, Found) else None
+
+    def share(self, item: CausimItem, verdict: CausimScore) -> float:
+        """Nodes whose value follows from what the answer gives their parents; 0 or 1 where nodes cannot be judged."""
+        if verdict.correct:
+            return 1.0
+        nodes = verdict.details.nodes or {}
+        return sum(reason == "ok" for reason in nodes.values()) / len(nodes) if nodes else 0.0
+
+    def fits(self, verdict: CausimScore) -> bool:
+        return verdict.correct is True
+
+    def agrees(self, verdict: CausimScore) -> bool:
+        return verdict.correct is True
+
+
+TRAINING = CausimTraining()
+
+
+class CausimSolutions:
+    """Implements WorkedSolutions (bench.core.capabilities)."""
+
+    @property
+    def orders(self) -> Sequence[str]:
+        return ORDERS
+
+    @property
+    def curricula(self) -> Sequence[str]:
+        return CURRICULA
+
+    def write(self, path: Path, items: Sequence[CausimItem], order: str) -> tuple[int, int]:
+        return write_training(path, items, ORDERS[ORDERS.index(order)])
+
+    def write_curriculum(self, folder: Path, items: Sequence[CausimItem], curriculum: str) -> Sequence[str]:
+        return write_curriculum(folder, items, CURRICULA[CURRICULA.index(curriculum)])
+
+    def select(self, path: Path, items: Sequence[CausimItem], responses: Path) -> Sequence[str]:
+        by_id = {item.id: item for item in items}
+        completions: dict[str, list[str]] = {}
+        for instance, text in _responses(responses):
+            if instance not in by_id:
+                raise CalibrantError(f"{responses.name}: no instance {short_repr(instance)} in the pool")
+            completions.setdefault(instance, []).append(text)
+        chats, totals = select_first_correct(items, completions, _is_right)
+        write_pieces(path, (f"{json.dumps(chat)}\n" for chat in chats))
+        return [*totals.lines(), f"{plural(len(chats), 'chats')} written to {path}"]
+
+
+def _is_right(item: CausimItem, text: str) -> bool:
+    return Judge(item.task).judge_reply(text).reward == 1
+
+
+def _responses(path: Path) -> list[tuple[str, str]]:
+    """Return instance and text of each line, as `calibrant score` takes responses."""
+    lines = []
+    for number, raw in numbered_lines(path):
+        try:
+            record = json_object(raw) or {}
+        except CalibrantError as error:
+            raise PoolError(str(error), file=path.name, field=f"line {number}") from None
+        instance, text = record.get("instanceId", record.get("id")), record.get("response")
+        if not isinstance(instance, str) or not isinstance(text, str):
+            raise PoolError("instanceId and response, two texts, are expected", file=path.name, field=f"line {number}")
+        lines.append((instance, text))
+    return lines
+
+
+WORKED_SOLUTIONS = CausimSolutions()
+LINE_RECORDS = {"training": (TrainingHeader, TrainingRecord)}
+
+
+# --- Sets of answers to a question about a program --------------------------------------------------------------------
+
+
+def hypotheses(item: CausimItem) -> Hypotheses:
+    """Return the answers of worlds that fit, each with its share of these."""
+    space = FUNCTIONS.version_space(item)
+    try:
+        numbers = space.verdicts()
+    except BudgetSpent as spent:
+        raise CalibrantError(f"the answers to {item.id} are not counted: {spent}") from None
+    return weighted_hypotheses("answers", space.in_words, numbers, _key, _prior(item, numbers))
+
+
+def _prior(item: CausimItem, texts: Iterable[str]) -> Prior | None:
+    """Return the probabilities of answers under the samplers of the noise; None where nothing fits."""
+    members = AnswerSet(item.task.model, item.task.question)
+    if not members.fitting:
+        return None
+    listed = [float(members.probability(symbols(json.loads(text)))) for text in texts]
+    return Prior(
+        "the samplers of the noise",
+        lambda answer: float(members.probability(symbols(answer))),
+        [(probability, probability) for probability in listed],
+    )
+
+
+def _key(score: Mapping[str, Any]) -> str | None:
+    meaning: str | None = score["meaning"]
+    return meaning

@@ -1,1 +1,0 @@
-"""Copies of questions about programs: other names, values, orders, programs and texts."""

@@ -1,1 +1,0 @@
-"""Programs from elsewhere, and the folders of files that the paper describes."""
