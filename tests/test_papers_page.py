@@ -19,7 +19,7 @@ import pytest
 
 from calibrant.audits.blickets.printed import TwoByTwo, fisher_exact
 from calibrant.bench.blickets.paper_tables.printed import paper as blickets_paper
-from calibrant.bench.causalab.paper_tables.printed import paper as causalab_paper
+from calibrant.bench.causalab.paper import paper as causalab_paper
 from calibrant.bench.causim.paper import paper as causim_paper
 from calibrant.bench.lab.blickets.__main__ import main as blickets_main
 from calibrant.bench.replayscm.tables.paper import printed_numbers

@@ -1,20 +1,41 @@
-"""Items of CausaLab as pool files, records and prompts."""
+"""Items of CausaLab as pool files, records, prompts and pictures, and statistics of a pool.
+
+Before anything is done the picture is of the item: what its records alone prove.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from decimal import Decimal
+from math import comb
 from pathlib import Path
+from statistics import fmean, pvariance
 from typing import Any
 
 import msgspec
 
+from calibrant.audits.causalab.attribution import attribute_run
+from calibrant.bench.causalab.scoring import GRAPH, attributions_record
 from calibrant.bench.core.items import ItemFormats
+from calibrant.bench.core.statistics import PoolStatistic, PoolStatistics, share, span, spread, tally
+from calibrant.bench.pages.graphs import EdgeStatus, GraphPicture, graph_text
 from calibrant.dsl.causalab.configs import is_suite, suite_pool
+from calibrant.dsl.causalab.episode import LabEpisode, LabStep
+from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.mechanism import FREQUENCY, winnable
 from calibrant.dsl.causalab.prompt import Phase, messages, phase_messages
 from calibrant.dsl.causalab.records import LabRecord, item_of_record, read_pool, record_of_item, write_pool
+from calibrant.dsl.episode import replay_actions
+from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.item import Message, Pool
 from calibrant.dsl.records import Header, convert_object
+from calibrant.solvers.budget import BudgetSpent
+
+# --- Items of CausaLab as pool files, records and prompts -------------------------------------------------------------
 
 
 class LabItems(ItemFormats[LabItem]):
@@ -62,7 +83,6 @@ class LabItems(ItemFormats[LabItem]):
         return messages(item.task)
 
     def drawing(self, item: LabItem, *, reveal_sealed: bool) -> str:
-        from calibrant.bench.causalab.pages import drawing  # reads what only pages need
 
         return drawing(item, reveal_sealed=reveal_sealed)
 
@@ -73,3 +93,132 @@ ITEMS = LabItems()
 def phase_prompt(item: LabItem, phase: Phase) -> list[Message]:
     """Return the messages of one phase of the paper's protocol."""
     return phase_messages(item.task, phase)
+
+
+# --- Statistics of laboratories: nodes, edges, allowances, visible parts, noise and labels ----------------------------
+
+
+def _label(name: str) -> PoolStatistic[LabItem]:
+    return PoolStatistic(lambda item: (item.sealed.labels[name],) if name in item.sealed.labels else (), spread)
+
+
+def _mean(numbers: Sequence[float]) -> float | None:
+    return fmean(numbers) if numbers else None
+
+
+def _variance(numbers: Sequence[float]) -> float | None:
+    """Return the population variance, as Table 1 has it."""
+    return pvariance(numbers) if numbers else None
+
+
+def _num_edges(item: LabItem) -> tuple[int]:
+    return (len(item.sealed.mechanism.edges),)
+
+
+def _motifs(end: int) -> PoolStatistic[LabItem]:
+    """Mean number of pairs of edges that share an end: 0, of children of one node (forks); 1, of parents (colliders).
+
+    Pairs whose other ends are joined count too.
+    """
+
+    def number(item: LabItem) -> tuple[int]:
+        degrees = Counter(edge[end] for edge in item.sealed.mechanism.edges)
+        return (sum(comb(degree, 2) for degree in degrees.values()),)
+
+    return PoolStatistic(number, _mean)
+
+
+COLUMNS: Mapping[str, PoolStatistic[LabItem]] = {
+    "n": PoolStatistic(lambda item: (True,), len),
+    "nodes": PoolStatistic(lambda item: (len(item.task.nodes),), span),
+    "edges": PoolStatistic(_num_edges, spread),
+    "edge_mean": PoolStatistic(_num_edges, _mean),
+    "edge_variance": PoolStatistic(_num_edges, _variance),
+    "fork_mean": _motifs(0),
+    "collider_mean": _motifs(1),
+    "allowance": PoolStatistic(lambda item: (item.task.allowance,), span),
+    "settable": PoolStatistic(lambda item: (len(item.task.settable),), span),
+    "records": PoolStatistic(lambda item: (len(item.task.records),), span),
+    "traced": PoolStatistic(lambda item: (len(item.task.trace),), span),
+    "family": PoolStatistic(lambda item: (item.task.family,), tally),
+    "noise": PoolStatistic(lambda item: (item.task.noise,), share),
+    "freq_parent": PoolStatistic(lambda item: (item.task.freq_parent,), share),
+    "target": PoolStatistic(lambda item: (item.sealed.target,), spread),
+    "winnable": PoolStatistic(lambda item: (winnable(item.sealed.target, item.task.tries),), share),
+    "members": _label("members"),
+    "fewest_settings": _label("fewest_settings"),
+}
+STATISTICS = PoolStatistics(COLUMNS, lambda item: item.stratum)
+
+
+# --- The graph that a run stated, beside what its evidence proves: a picture made from the run's attribution ----------
+
+
+def run_picture(title: str, item: LabItem, steps: Sequence[LabStep]) -> GraphPicture:
+    """Return what a run stated and did; `BudgetSpent` where the mechanisms left are not counted."""
+    attribution = attributions_record(attribute_run(item, steps), item.task.nodes)
+    picture = lab_picture(title, attribution, item.task.nodes)
+    assert picture is not None
+    return picture
+
+
+def item_picture(item: LabItem, *, reveal_sealed: bool) -> GraphPicture:
+    """Return what is certain before anything is set; `BudgetSpent` as above.
+
+    reveal_sealed: with the true edges as if they were stated
+    """
+    title = f"{item.id}, {'the true edges' if reveal_sealed else 'edges'} beside what the first measurements prove"
+    truth = {"submit": {"hypothesis": state_mechanism(item.sealed.mechanism)}}
+    picture = run_picture(title, item, replay_actions(LabEpisode(item), [truth] if reveal_sealed else []).steps)
+    remainder = picture.remark.split("; ")[1]  # of a run there would be kinds before it
+    return replace(picture, remark=f"{'the truth' if reveal_sealed else 'nothing'} stated; {remainder}")
+
+
+def lab_picture(title: str, attribution: Mapping[str, Any], nodes: Iterable[str] = ()) -> GraphPicture | None:
+    """None if the attribution was recorded without edges.
+
+    said: the attribution as records keep it; nodes: all there are, where they are known, else those of the edges
+    """
+    graph = attribution[GRAPH]
+    if any(str(kind) not in graph for kind in EdgeStatus):
+        return None
+    edges = {kind: tuple((str(parent), str(child)) for parent, child in graph[str(kind)]) for kind in EdgeStatus}
+    settings = tuple((str(name), float(value)) for name, value in attribution["set"])
+    names = {
+        *nodes,
+        *(name for name, _ in settings),
+        *(end for kind in edges.values() for edge in kind for end in edge),
+    }
+    ordered = (*sorted(names - {FREQUENCY}), FREQUENCY)
+    return GraphPicture(title, _remark(attribution, graph), ordered, edges, settings)
+
+
+def _remark(attribution: Mapping[str, Any], graph: Mapping[str, Any]) -> str:
+    members = attribution["members"]
+    count_text = "1 mechanism left" if members == "1" else f"{_shorten_number(members)} mechanisms left"
+    foreign = f"; {graph['foreign']} stated edges name something else" if graph["foreign"] else ""
+    return f"frequency {attribution['kind']}, graph {graph['kind']}; {count_text}{foreign}"
+
+
+def _shorten_number(number: str) -> str:
+    return f"{int(number):,}" if len(number) <= 7 else f"{Decimal(number):.1e}".replace("e+", "e")
+
+
+# --- Laboratories of CausaLab as text: the graph that their records prove, and with gold the true one -----------------
+
+
+def drawing(item: LabItem, *, reveal_sealed: bool) -> str:
+    """Return the graph in text, empty where the mechanisms that fit are not counted."""
+    try:
+        return graph_text(item_picture(item, reveal_sealed=reveal_sealed))
+    except BudgetSpent:
+        return ""
+
+
+@contextmanager
+def refuse_uncounted(item: LabItem) -> Iterator[None]:
+    """Turn a spent budget into a line about the item."""
+    try:
+        yield
+    except BudgetSpent as spent:
+        raise CalibrantError(f"{in_one_line(item.id)}: no picture: {spent}") from None

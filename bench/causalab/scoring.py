@@ -1,23 +1,493 @@
-"""Answers of CausaLab: how they are read, scored and attributed."""
+"""Answers of CausaLab: how they are read, scored and attributed, and the fields and metrics of a verdict.
+
+The terms are those of dsl.causalab.score.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
 
-from calibrant.bench.causalab.fields import LabVerdict
 from calibrant.bench.causalab.play import PLAY
-from calibrant.bench.causalab.verdict import attributions_record
+from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, KEY, KIND_MEANINGS, POSTERIOR, attribution_record
+from calibrant.bench.core.metrics import Metric, MetricSet, View, figure_if_recorded, success_of_field
+from calibrant.bench.core.samples import Sample
 from calibrant.bench.core.scoring import Scorable
+from calibrant.bench.core.verdict import line_struct
 from calibrant.dsl.causalab.episode import HYPOTHESIS, LabEpisode
+from calibrant.dsl.causalab.generation import PLANS
 from calibrant.dsl.causalab.hypothesis import hypothesis
 from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.mechanism import Edge
 from calibrant.dsl.causalab.replies import read_answer
 from calibrant.dsl.causalab.run import run_score
 from calibrant.dsl.episode import Step, replay_actions
 from calibrant.solvers.budget import BudgetSpent
+
+if TYPE_CHECKING:
+    from calibrant.audits.causalab.attribution import RunAttribution
+
+
+# --- Fields of a verdict about the replies of a system, and their metrics ---------------------------------------------
+
+
+class LedgerFields(Struct, forbid_unknown_fields=True):
+    """Entries that the replies copied into `past_data`, beside the readings of the episode."""
+
+    entries: Annotated[int, Meta(description="of `past_data`, over all replies")]
+    right_share: Annotated[float | None, Meta(description="entries that are a reading; null without entries")]
+    altered_share: Annotated[float | None, Meta(description="entries that agree with one in most of their numbers")]
+    invented_share: Annotated[float | None, Meta(description="the other entries")]
+    missing: Annotated[int | None, Meta(description="readings that the last notebook lacks; null without a notebook")]
+    dropped: Annotated[int, Meta(description="entries that a notebook had and the next one lacks")]
+    announced: Annotated[int, Meta(description="replies with an experiment")]
+    unannounced: Annotated[int, Meta(description="of them, those whose action is another one")]
+
+
+class DialogueFields(Struct, forbid_unknown_fields=True):
+    """Totals of the replies that were played."""
+
+    replies: Annotated[int, Meta(description="number of replies")]
+    unread: Annotated[int, Meta(description="replies without an action")]
+    malformed: Annotated[int, Meta(description="replies whose hypothesis broke the paper's schema a third time")]
+    unread_share: Annotated[float | None, Meta(description="share of the replies; null without any")]
+    malformed_share: Annotated[float | None, Meta(description="share of the replies; null without any")]
+    returned: Annotated[int, Meta(description="replies that came back for their schema")]
+    verified: Annotated[bool, Meta(description="whether one came back for readings that its equation misses")]
+    ledger: Annotated[LedgerFields, Meta(description="entries of `past_data` beside the readings")]
+
+
+DIALOGUE = (
+    Annotated[DialogueFields | UnsetType, Meta(description="totals of the replies; absent where the line has none")],
+    UNSET,
+)
+
+
+def _of_replies(*keys: str) -> Callable[[Mapping[str, Any]], float | None]:
+    """Return a reader of a number of the dialogue; None for answers that came without replies."""
+    return figure_if_recorded("dialogue", *keys)
+
+
+REPLIES = (
+    Metric("unread", "Unread", "share of replies without an action", _of_replies("unread_share")),
+    Metric(
+        "malformed",
+        "Malformed",
+        "share of replies whose hypothesis broke the schema a third time",
+        _of_replies("malformed_share"),
+    ),
+    Metric("returned", "Returned", "replies that came back for it", _of_replies("returned"), decimals=2),
+    Metric(
+        "entries_right", "Right", "entries of past_data that are a reading", _of_replies("ledger", "right_share"), True
+    ),
+    Metric(
+        "entries_altered",
+        "Altered",
+        "entries that agree with a reading in most numbers, not in all",
+        _of_replies("ledger", "altered_share"),
+        True,
+    ),
+    Metric("entries_invented", "Invented", "the other entries", _of_replies("ledger", "invented_share"), True),
+    Metric(
+        "readings_missing",
+        "Missing",
+        "readings that the last notebook lacks",
+        _of_replies("ledger", "missing"),
+        True,
+        2,
+    ),
+    Metric(
+        "entries_dropped", "Dropped", "entries that the next notebook lacks", _of_replies("ledger", "dropped"), True, 2
+    ),
+    Metric(
+        "unannounced",
+        "Unannounced",
+        "actions that are not the announced experiment",
+        _of_replies("ledger", "unannounced"),
+        decimals=2,
+    ),
+)
+
+
+# --- The fields of a CausaLab verdict (arXiv:2605.26029, section 4): score of a run, attribution, line ----------------
+Kind: TypeAlias = Literal["earned", "missed", "lucky", "short"]
+EdgeEnds: TypeAlias = tuple[str, str]  # parent, child
+EdgeShare: TypeAlias = Annotated[float, Meta(description="of the edges")]
+FrequencyEdgeShare: TypeAlias = Annotated[float, Meta(description="of the edges into the frequency")]
+RootShare: TypeAlias = Annotated[float, Meta(description="of the parentless ancestors of the frequency")]
+WeightShare: TypeAlias = Annotated[float, Meta(description="of the frequency's linear weights, right within 1e-6")]
+DisplayedWeightShare: TypeAlias = Annotated[float, Meta(description="the same within 0.01")]
+UnnamedWeightShare: TypeAlias = Annotated[
+    float, Meta(description="the same within 0.01, under any key that names the parent")
+]
+AllWeightShare: TypeAlias = Annotated[float, Meta(description="of the weights of every equation")]
+GRAPH = "graph"  # the key of the part about the graph
+
+
+class GraphAttribution(Struct, forbid_unknown_fields=True):
+    """What the readings decided of the graph."""
+
+    kind: Annotated[Kind, Meta(description="as of the frequency; correct is a graph without a wrong or missing edge")]
+    decided: Annotated[
+        bool, Meta(description="all mechanisms left have one graph, or under noise one has a posterior of 0.99")
+    ]
+    fits: Annotated[bool | None, Meta(description="whether one of them has the graph that was stated")]
+    decided_at: Annotated[
+        int | None, Meta(description="settings after which one graph was first left; null if there never was")
+    ]
+    proven: Annotated[list[EdgeEnds], Meta(description="stated edges that all mechanisms left have")]
+    unproven: Annotated[list[EdgeEnds], Meta(description="that some have")]
+    contradicted: Annotated[list[EdgeEnds], Meta(description="that none has")]
+    missed: Annotated[list[EdgeEnds], Meta(description="edges of all mechanisms left that were not stated")]
+    foreign: Annotated[int, Meta(description="how many stated edges name something else")]
+    posterior: Annotated[
+        float | UnsetType, Meta(description="of the most probable graph; absent where no reading is noisy")
+    ] = UNSET
+
+
+class LabAttribution(Struct, forbid_unknown_fields=True, rename={"in_words": "class"}):
+    """What the readings of the episode decided of the frequency, and of the graph."""
+
+    kind: Annotated[
+        Kind,
+        Meta(
+            description="earned (decided, correct), missed (decided, wrong), lucky (undecided, correct) or short "
+            "(undecided, wrong)"
+        ),
+    ]
+    decided: Annotated[
+        bool, Meta(description="all mechanisms left predict one frequency, or under noise one has a posterior of 0.99")
+    ]
+    fits: Annotated[
+        bool | None,
+        Meta(description="whether one of them predicts the dialled one, within 5; null if none was dialled"),
+    ]
+    members: Annotated[str, Meta(description="mechanisms of the class that the readings left, in decimal")]
+    in_words: Annotated[str, Meta(description="the class, in words")]
+    decided_at: Annotated[
+        int | None, Meta(description="settings after which one frequency was first left; null if there never was")
+    ]
+    set: Annotated[
+        list[tuple[str, float]], Meta(description="the settings that were carried out, each as property and value")
+    ]
+    premature: Annotated[bool, Meta(description="the run ended with a question undecided and settings left")]
+    wasted: Annotated[int, Meta(description="settings made after frequency and graph were decided")]
+    graph: Annotated[GraphAttribution, Meta(description="what the readings decided of the graph")]
+    posterior: Annotated[
+        float | UnsetType, Meta(description="of the most probable frequency; absent where no reading is noisy")
+    ] = UNSET
+
+
+class LabScoreFields(Struct, frozen=True, kw_only=True):
+    """The fields of a record's score."""
+
+    correct: Annotated[bool, Meta(description="the frequency dialled last is within 5")]
+    graph_correct: Annotated[bool, Meta(description="no edge is wrong or missing")]
+    frequency: Annotated[float | None, Meta(description="what was dialled last; null if nothing was")]
+    accuracy: Annotated[float, Meta(description="`correct` as a number")]
+    activated: Annotated[
+        float, Meta(description="the last answered try left the reactor activated, as the paper counts")
+    ]
+    opened: Annotated[
+        float | None,
+        Meta(description="any try activated it; null in lines of versions that did not tell the two apart"),
+    ] = None
+    settings: Annotated[int, Meta(description="how many were carried out")]
+    refused: Annotated[int, Meta(description="how many actions were not")]
+    submitted: Annotated[float, Meta(description="whether the run was ended")]
+    all_edge_precision: EdgeShare
+    all_edge_recall: EdgeShare
+    all_edge_f1: EdgeShare
+    freq_edge_precision: FrequencyEdgeShare
+    freq_edge_recall: FrequencyEdgeShare
+    freq_edge_f1: FrequencyEdgeShare
+    root_precision: RootShare
+    root_recall: RootShare
+    root_f1: RootShare
+    freq_weight_precision: WeightShare
+    freq_weight_recall: WeightShare
+    freq_weight_f1: WeightShare
+    freq_weight_display_precision: DisplayedWeightShare
+    freq_weight_display_recall: DisplayedWeightShare
+    freq_weight_display_f1: DisplayedWeightShare
+    freq_weight_unnamed_precision: UnnamedWeightShare
+    freq_weight_unnamed_recall: UnnamedWeightShare
+    freq_weight_unnamed_f1: UnnamedWeightShare
+    all_weight_precision: AllWeightShare
+    all_weight_recall: AllWeightShare
+    all_weight_f1: AllWeightShare
+    shd: Annotated[int, Meta(description="structural Hamming distance, a turned edge counted once")]
+    imec: Annotated[
+        int | None,
+        Meta(
+            description="graphs that no ideal experiment on the set properties tells from the truth; null above 8 nodes"
+        ),
+    ]
+    records: Annotated[int | None, Meta(description="earlier crystals that the item shows; null as `opened`")] = None
+    allowance: Annotated[int | None, Meta(description="settings that the item allows; null as `opened`")] = None
+    own_fit: Annotated[
+        float | None,
+        Meta(
+            description="share of the run's own readings without noise that the last equation gives within 0.01; 0 "
+            "without an equation, null as `opened`"
+        ),
+    ] = None
+    own_error: Annotated[
+        float | None,
+        Meta(description="its mean absolute error on them; null without an equation, beyond floats, and as `opened`"),
+    ] = None
+
+
+LabVerdict = line_struct(
+    "LabVerdict",
+    "causalab",
+    LabScoreFields,
+    "The verdict on one prediction: the score of its run (arXiv:2605.26029, section 4), then where it belongs.",
+    problem=Annotated[
+        str,
+        Meta(
+            description="why nothing was submitted, or what of the answer could not be read; empty if there is "
+            "nothing to say"
+        ),
+    ],
+    dialogue=DIALOGUE,
+    attribution=Annotated[
+        LabAttribution | None,
+        Meta(
+            description="what the readings decided; null where nothing was done and where the mechanisms left are "
+            "not counted"
+        ),
+    ],
+)
+
+
+# --- The verdict on a CausaLab run: the record of an attribution, and the metrics of tables. Fields are in `fields.py`
+Score: TypeAlias = Mapping[str, Any]
+
+
+def attributions_record(run: RunAttribution, nodes: Collection[str]) -> dict[str, Any]:
+    """Return the record of the frequency's attribution with the graph's under a key of its own.
+
+    Claims about edges of other nodes are only counted.
+    """
+    graph = attribution_record(run.graph)
+    contradicted = {edge for edge in run.edges.contradicted if edge[0] in nodes and edge[1] in nodes}
+    edges = {
+        "proven": _sort_edges(run.edges.proven),
+        "unproven": _sort_edges(run.edges.unproven),
+        "contradicted": _sort_edges(contradicted),
+        "missed": _sort_edges(run.edges.missed),
+        "foreign": len(run.edges.contradicted) - len(contradicted),
+    }
+    return attribution_record(run.frequency) | {
+        "decided_at": run.frequency_decided,
+        "set": [list(setting) for setting in run.settings],
+        "premature": run.premature,
+        "wasted": run.wasted,
+        GRAPH: {key: graph[key] for key in ("kind", "decided", "fits", POSTERIOR) if key in graph}
+        | {"decided_at": run.graph_decided}
+        | edges,
+    }
+
+
+def _sort_edges(edges: Collection[Edge]) -> list[list[str]]:
+    return [list(edge) for edge in sorted(edges)]
+
+
+def _figure(key: str) -> Callable[[Score], float]:
+    return lambda score: float(score[key])
+
+
+def _graph_kind(kind: str) -> Callable[[Score], float | None]:
+    def value(score: Score) -> float | None:
+        attribution = score.get(KEY)
+        return float(attribution[GRAPH]["kind"] == kind) if isinstance(attribution, Mapping) else None
+
+    return value
+
+
+def _read_attribution(key: str) -> Callable[[Score], float | None]:
+    """Return a reader of a number of the attribution; None for runs recorded without it."""
+
+    def value(score: Score) -> float | None:
+        attribution = score.get(KEY)
+        figure = attribution.get(key) if isinstance(attribution, Mapping) else None
+        return None if figure is None else float(figure)  # a text is no number that is missing: it is refused
+
+    return value
+
+
+def _edges(key: str) -> Callable[[Score], float | None]:
+    def value(score: Score) -> float | None:
+        attribution = score.get(KEY)
+        graph = attribution[GRAPH] if isinstance(attribution, Mapping) else {}
+        if key not in graph:
+            return None
+        return float(len(graph[key]) + (graph["foreign"] if key == "contradicted" else 0))
+
+    return value
+
+
+SETTINGS_USED = Metric("settings_used", "Settings", "settings that were carried out", _figure("settings"), decimals=2)
+ANSWERS = (
+    Metric("accuracy", "Accuracy", "the frequency dialled last is within 5", _figure("accuracy")),
+    Metric(
+        "activated",
+        "Activated",
+        "the last try left the reactor activated, which a target beyond its dial never lets it",
+        _figure("activated"),
+    ),
+    Metric("opened", "Opened", "any try activated the reactor", figure_if_recorded("opened")),
+    Metric("edge_f1", "F1", "of all edges", _figure("all_edge_f1")),
+    Metric("shd", "SHD", "structural Hamming distance of all edges", _figure("shd"), decimals=2),
+    Metric("frequency_edge_f1", "F1 into F", "of edges into the frequency", _figure("freq_edge_f1")),
+    Metric("root_f1", "Root F1", "of the parentless ancestors of the frequency", _figure("root_f1")),
+    SETTINGS_USED,
+    Metric("graph_correct", "Graph", "no edge is wrong or missing", lambda score: score["graph_correct"] is True),
+)
+WEIGHTS = (
+    Metric("frequency_weight_f1", "Weights 1e-6", "within 1e-6 under the published names", _figure("freq_weight_f1")),
+    Metric(
+        "frequency_weight_display_f1",
+        "Weights .01",
+        "within 0.01 under the published names",
+        _figure("freq_weight_display_f1"),
+    ),
+    Metric(
+        "frequency_weight_unnamed_f1",
+        "Any name",
+        "within 0.01 under any key that names the parent",
+        _figure("freq_weight_unnamed_f1"),
+    ),
+    Metric("all_weight_f1", "All weights", "of every equation", _figure("all_weight_f1")),
+)
+EDGES = (
+    Metric("edge_precision", "Precision", "of all edges", _figure("all_edge_precision")),
+    Metric("edge_recall", "Recall", "of all edges", _figure("all_edge_recall")),
+    Metric(
+        "frequency_edge_precision", "P into F", "precision of edges into the frequency", _figure("freq_edge_precision")
+    ),
+    Metric("frequency_edge_recall", "R into F", "recall of edges into the frequency", _figure("freq_edge_recall")),
+    Metric("refused", "Refused", "actions that were not carried out", _figure("refused"), decimals=2),
+    Metric("submitted", "Submitted", "the run was ended", _figure("submitted")),
+)
+GRAPH_COLUMNS = tuple(
+    Metric(f"graph_{kind}", f"Graph {kind}", f"the graph was {meaning}", _graph_kind(kind))
+    for kind, meaning in KIND_MEANINGS.items()
+)
+
+CLAIM_COLUMNS = (
+    Metric(
+        "edges_contradicted",
+        "Contradicted",
+        "stated edges that no mechanism left has",
+        _edges("contradicted"),
+        decimals=2,
+    ),
+    Metric(
+        "edges_unproven", "Unproven", "stated edges that only some mechanisms left have", _edges("unproven"), decimals=2
+    ),
+    Metric(
+        "edges_missed",
+        "Not claimed",
+        "edges that all mechanisms left have and the run did not state",
+        _edges("missed"),
+        decimals=2,
+    ),
+    Metric("premature", "Premature", "ended undecided with settings left", _read_attribution("premature")),
+    Metric("wasted", "Wasted", "settings after all was decided", _read_attribution("wasted"), decimals=2),
+)
+
+_OUTCOMES = (("", "", None, ""), ("_activated", "|activated", True, "ended"), ("_not", "|not", False, "did not end"))
+
+
+def _unused(score: Score) -> float | None:
+    """Share of the allowance that was not used; None where there is none."""
+    allowance = score.get("allowance")
+    return 1 - float(score["settings"]) / allowance if isinstance(allowance, int) and allowance else None
+
+
+def _consistent(score: Score) -> float | None:
+    """Whether the last equation gives all own readings and no stated edge is contradicted; None where not known."""
+    contradicted, fit = _edges("contradicted")(score), score.get("own_fit")
+    return None if contradicted is None or fit is None else float(fit == 1 and not contradicted)
+
+
+def _by_outcome(key: str, heading: str, meaning: str, value: Callable[[Score], float | None]) -> tuple[Metric, ...]:
+    """Return a metric over all runs, over those that ended activated, and over the others."""
+
+    def among(activated: bool | None) -> Callable[[Score], float | None]:
+        return lambda score: value(score) if activated in (None, score["activated"] == 1) else None
+
+    return tuple(
+        Metric(
+            f"{key}{suffix}",
+            f"{heading}{mark}",
+            f"the same of runs that {ending} activated" if ending else meaning,
+            among(activated),
+            conditional=activated is not None,
+        )
+        for suffix, mark, activated, ending in _OUTCOMES
+    )
+
+
+COMMITMENT = (
+    *_by_outcome("unused", "Unused", "share of the allowance that was left, none where it is 0", _unused),
+    *_by_outcome(
+        "own_fit", "Own fit", "share of own readings that the last equation gives", figure_if_recorded("own_fit")
+    ),
+    *(
+        metric._replace(decimals=2, conditional=True)  # a run without an equation has none
+        for metric in _by_outcome(
+            "own_error",
+            "Own error",
+            "its mean error on them, of runs with an equation",
+            figure_if_recorded("own_error"),
+        )
+    ),
+    *_by_outcome("consistent", "Consistent", "it gives all, and no stated edge is contradicted", _consistent),
+)
+
+
+def _sample(score: Score) -> Sample:
+    correct, graph, frequency = score["correct"] is True, score["graph_correct"] is True, score["frequency"]
+    meaning = None if frequency is None else f"{frequency:.2f}"
+    return Sample(frequency is not None, correct, graph, correct and graph, meaning)
+
+
+METRICS = MetricSet(
+    benchmark="causalab",
+    success=success_of_field("the frequency dialled last is within 5"),
+    views={
+        "answers": View(ANSWERS, "lab", "Laboratories by suite"),
+        "weights": View(WEIGHTS, "lab-weights", "Weights of the frequency's equation"),
+        "edges": View(EDGES, "lab-edges", "Precision and recall of edges"),
+        "attribution": View(
+            (*ATTRIBUTION_METRICS, *GRAPH_COLUMNS, *CLAIM_COLUMNS),
+            "lab-attribution",
+            "What the evidence had decided",
+            "Answers are frequencies; under noise, one is decided by a posterior of a level that the note names.",
+        ),
+        "commitment": View(
+            COMMITMENT,
+            "lab-commitment",
+            "Early commitment",
+            "Beside it, section 5.5 and Figure 14 of the paper: GPT-5-mini on 4 nodes, 48 % as it is and 60 % with one"
+            " verification step; both outcome groups leave about half of the allowance.",
+        ),
+        "replies": View(REPLIES, "lab-replies", "Replies and their notebooks", optional=True),
+    },
+    first=("n", "accuracy", "activated", "edge_f1", "shd", "earned", "graph_earned", "graph_short"),
+    sample=_sample,
+    rights=(("correct", "Accuracy", lambda sample: sample.correct),),
+    settings=tuple(PLANS),
+)
+
+
+# --- Answers of CausaLab: how they are read, scored and attributed ----------------------------------------------------
 
 
 class LabScoring(Scorable[LabItem]):

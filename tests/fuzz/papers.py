@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from calibrant.bench.causalab.dialogues.chat import DialogueOptions, LabChat
+from calibrant.bench.causalab.dialogues import DialogueOptions, LabChat
 from calibrant.bench.causim.checking import CheckedProgram, ProgramReport
 from calibrant.bench.causim.programs import convert_programs, unpack_pool
 from calibrant.bench.core.scoring import Prediction

@@ -15,7 +15,7 @@ from calibrant.audits.causalab.suites import (
     suite_findings,
 )
 from calibrant.audits.claims import Finding
-from calibrant.bench.causalab.paper_tables.printed import paper
+from calibrant.bench.causalab.paper import paper
 from calibrant.dsl.causalab.configs import read_configs
 from calibrant.dsl.causalab.generation import PLANS
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.causalab.dialogues.chat import DialogueOptions, LabChat, text_episode
+from calibrant.bench.causalab.dialogues import DialogueOptions, LabChat, text_episode
 from calibrant.datasets import bundled_pool
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.hypothesis import state_mechanism

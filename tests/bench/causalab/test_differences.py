@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.causalab.paper_tables.printed import paper
-from calibrant.bench.causalab.plots.differences import COLUMNS, difference_table
-from calibrant.bench.causalab.plots.frontiers import lab_figures
+from calibrant.bench.causalab.paper import paper
+from calibrant.bench.causalab.report import COLUMNS, difference_table, lab_figures
 from calibrant.bench.core.metrics import Metric
 from calibrant.bench.core.samples import Sample
 from calibrant.bench.report.layout import Cell, Heading, Source, Table, TableRow

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from calibrant.bench.causalab.benchmark import BENCHMARK
-from calibrant.bench.causalab.plots.picture import lab_picture
+from calibrant.bench.causalab.items import lab_picture
 from calibrant.bench.cli import main
 from calibrant.bench.pages.design.page import standalone_svg
 from calibrant.bench.pages.graphs import EdgeStatus, GraphPicture, graph_text, graphs_svg

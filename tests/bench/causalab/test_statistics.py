@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from calibrant.bench.causalab.paper_tables.printed import paper
+from calibrant.bench.causalab.paper import paper
 from tests.support.commands import called
 from tests.support.shared import shared_file
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrant.bench.causalab.paper_tables.printed import paper
-from calibrant.bench.causalab.paper_tables.tables import NUMBERS, paper_tables, without_printed
+from calibrant.bench.causalab.paper import NUMBERS, paper, paper_tables, without_printed
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.report.answers.named import NamedAnswer
 from calibrant.bench.report.layout import NOTHING, Source, Table

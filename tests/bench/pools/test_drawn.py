@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.bench.causalab.generate import LEAST_PART, MOST_PARTS
+from calibrant.bench.causalab.generation import LEAST_PART, MOST_PARTS
 from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.pools.generated import write_drawn
 

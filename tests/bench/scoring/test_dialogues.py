@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from calibrant.bench.blickets.verdict import BlicketVerdict
-from calibrant.bench.causalab.fields import LabVerdict
+from calibrant.bench.causalab.scoring import LabVerdict
 from calibrant.bench.cli import main
 from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.records import write_pool as write_detectors

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from calibrant.bench.causalab.fields import LabVerdict
+from calibrant.bench.causalab.scoring import LabVerdict
 from calibrant.bench.cli import main
 from calibrant.bench.runs.records import folder_records, step_records
 from calibrant.bench.schemas import line_schema

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.bench.blickets.views import blicket_tables
-from calibrant.bench.causalab.paper_tables.tables import paper_tables as lab_tables
+from calibrant.bench.causalab.paper import paper_tables as lab_tables
 from calibrant.bench.causim.paper import ShownProgram, questions_asked
 from calibrant.bench.causim.paper import paper_tables as question_tables
 from calibrant.bench.core.answer_context import AnswerContext

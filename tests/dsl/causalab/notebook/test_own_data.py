@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.causalab.verdict import COMMITMENT
+from calibrant.bench.causalab.scoring import COMMITMENT
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.hypothesis import hypothesis, state_mechanism

@@ -1,26 +1,88 @@
-"""CausaLab items as text environments, in the paper's format or by verbs, with the paper's options."""
+"""CausaLab items as text environments: in the paper's format or by verbs, with aids, live or from recorded replies."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
 
-from calibrant.bench.causalab.dialogues.aids import Aid, aid_text
+import msgspec
+
+from calibrant.audits.causalab.attribution import run_space
 from calibrant.bench.causalab.items import ITEMS
 from calibrant.bench.causalab.play import PLAY
+from calibrant.bench.core.play import PlayedReplies
 from calibrant.bench.episodes import TextEpisode
-from calibrant.dsl.causalab.episode import HYPOTHESIS, LabEpisode
+from calibrant.dsl.causalab.configs import Config, Transition, candidates, read_configs
+from calibrant.dsl.causalab.episode import HYPOTHESIS, LabEpisode, LabStep
 from calibrant.dsl.causalab.hypothesis import hypothesis
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.prompt import reading_text
 from calibrant.dsl.causalab.replies import MAX_RETURNS, PAST, Ledger, schema_fault
 from calibrant.dsl.causalab.run import missed_readings, own_readings, run_score, stated_raw
 from calibrant.dsl.episode import Action, ActionError, Step, sole_action
-from calibrant.dsl.errors import short_repr
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Message
+from calibrant.solvers.budget import BudgetSpent
 
+# --- Aids of a text episode: the released configs that fit (as the paper's helper lists them), or the members left ----
+Aid: TypeAlias = Literal["none", "members"] | Path
+"""members, or a released file whose configs are the candidates."""
+
+MEMBERS: Final = "members"
+MAX_LISTED = 50
+
+
+def shown_aid(item: LabItem, steps: Sequence[LabStep], aid: Path) -> str:
+    """Return what an aid shows after these steps; `CalibrantError` for a path that is neither an aid nor a suite."""
+    return aid_text(MEMBERS if aid == Path(MEMBERS) else aid, item, steps)
+
+
+def aid_text(aid: Aid, item: LabItem, steps: Sequence[LabStep]) -> str:
+    """Return what an aid shows after these steps; empty for none."""
+    if aid == "none":
+        return ""
+    return _members_text(item, steps) if aid == "members" else _candidates_text(Path(aid), item, steps)
+
+
+def _members_text(item: LabItem, steps: Sequence[LabStep]) -> str:
+    try:
+        space = run_space(item, steps)
+    except BudgetSpent:
+        return "Mechanisms that fit all readings: too many to count."
+    certain = ", ".join(f"{parent} -> {child}" for parent, child in sorted(space.certain_edges)) or "none"
+    return f"Mechanisms that fit all readings: {space.count}. Edges that all of them have: {certain}."
+
+
+def _candidates_text(path: Path, item: LabItem, steps: Sequence[LabStep]) -> str:
+    fitting = candidates(_configs(path), item.task.properties, _transitions(item, steps))
+    names = ", ".join(config.id for config in fitting[:MAX_LISTED]) or "none"
+    return f"Candidates of {path.name} that fit all settings: {len(fitting)}: {names}."
+
+
+@lru_cache(maxsize=8)
+def _configs(path: Path) -> tuple[Config, ...]:
+    configs = tuple(read_configs(path))
+    if not configs:
+        raise CalibrantError(f"{path.name}: no configs")
+    return configs
+
+
+def _transitions(item: LabItem, steps: Sequence[LabStep]) -> list[Transition]:
+    """Return the settings of a run in their order, each from the values before it."""
+    transitions, before = [], item.task.baseline
+    for step in steps:
+        if step.cost and step.reading is not None:
+            name, value = str(step.action["set"]), float(step.action["value"])
+            transitions.append(Transition(before, step.reading, name, value))
+            before = step.reading
+    return transitions
+
+
+# --- CausaLab items as text environments, in the paper's format or by verbs, with the paper's options -----------------
 Schema: TypeAlias = Literal["free", "paper"]
 Verify: TypeAlias = Literal["never", "once"]
 TURNS_PER_ACTION, TURNS_BESIDE = 2, 8
@@ -191,3 +253,28 @@ def text_episode(item: LabItem, options: DialogueOptions | None = None) -> TextE
 
 def _reward(record: Mapping[str, Any]) -> float:
     return float(record["accuracy"])
+
+
+# --- Recorded replies of a system, played again: in the paper's format, or by verbs -----------------------------------
+
+
+class ReplyOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Options of a dialogue that decide what a reply does; what is shown beside the answers decides nothing."""
+
+    schema: Schema = "free"
+    verify: Verify = "never"
+
+
+def play_replies(item: LabItem, replies: Sequence[Any], stated: Mapping[str, Any]) -> PlayedReplies:
+    """Play replies, texts or objects, one a turn; `CalibrantError` for one after the end and for unknown options."""
+    try:
+        options = msgspec.convert(stated, ReplyOptions)
+    except msgspec.ValidationError as error:
+        choices = "known: schema free or paper, verify never or once"
+        raise CalibrantError(f"dialogue: {in_one_line(str(error))}; {choices}") from None
+    chat = LabChat(item, DialogueOptions(options.schema, options.verify))
+    for number, reply in enumerate(replies):
+        if chat.closed:
+            raise CalibrantError(f"reply {number} of {len(replies)} comes after the end of the episode")
+        chat.hear(json.dumps(reply) if isinstance(reply, Mapping) else reply)
+    return PlayedReplies(chat.episode.steps, chat.totals.as_json())

@@ -1,8 +1,9 @@
-"""CausaLab behind the public names."""
+"""CausaLab behind the public names, and for trainers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -11,6 +12,7 @@ from calibrant.bench.core.solutions import ItemScore, Solution
 from calibrant.bench.pools.operations import ItemApi
 from calibrant.bench.scoring.input.raw_answers import invalid_answer_message, parse_answer
 from calibrant.bench.scoring.transcript_replay import replay_answer
+from calibrant.bench.sets.capabilities import Hypotheses, weighted_hypotheses
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import LabItem
@@ -23,8 +25,11 @@ from calibrant.solvers.outcome import Found, Outcome
 
 if TYPE_CHECKING:
     from calibrant.audits.causalab.attribution import LabSpace
-    from calibrant.bench.causalab.dialogues.aids import Aid
+    from calibrant.bench.causalab.dialogues import Aid
     from calibrant.bench.episodes import TextEpisode
+
+
+# --- CausaLab behind the public names ---------------------------------------------------------------------------------
 
 
 class LabScore(ItemScore[RunScore]):
@@ -89,7 +94,7 @@ class LabFunctions(ItemApi[LabItem]):
 
         schema, verify: what comes back to the agent; aid: what is shown after readings; carry: repeats the notebook
         """
-        from calibrant.bench.causalab.dialogues.chat import DialogueOptions, text_episode
+        from calibrant.bench.causalab.dialogues import DialogueOptions, text_episode
 
         source = cast("Aid", aid) if aid in ("none", "members") else Path(aid)
         return text_episode(self.check_item(item), DialogueOptions(schema, verify, source, carry))
@@ -100,3 +105,53 @@ def _wrong(score: RunScore) -> str | None:
 
 
 FUNCTIONS = LabFunctions(BENCHMARK, LabItem)
+
+
+# --- CausaLab for trainers --------------------------------------------------------------------------------------------
+
+
+class LabTraining:
+    """The frequency, and the edges of the graph, are what a share counts."""
+
+    @property
+    def stages(self) -> Sequence[str]:
+        return ("3nodes", "4nodes", "5nodes", "6nodes", "7nodes", "4nodes_quad_hard")
+
+    def difficulty(self, item: LabItem) -> Mapping[str, int]:
+        edges = item.sealed.mechanism.edges
+        return {"nodes": len(item.task.nodes), "settings": item.task.allowance, "edges": len(edges)}
+
+    def gold(self, item: LabItem) -> dict[str, Any] | None:
+        return {"frequency": item.sealed.target, "hypothesis": state_mechanism(item.sealed.mechanism)}
+
+    def share(self, item: LabItem, verdict: LabScore) -> float:
+        """Half for a frequency within 5, half for the F1 of the edges."""
+        return (verdict.details.accurate + verdict.details.hypothesis.all_edge.f1) / 2
+
+    def fits(self, verdict: LabScore) -> bool:
+        return verdict.correct is True
+
+    def agrees(self, verdict: LabScore) -> bool:
+        return verdict.correct is True
+
+
+TRAINING = LabTraining()
+
+
+# --- Sets of frequencies of the reactor crystal, before the first setting ---------------------------------------------
+
+
+def hypotheses(item: LabItem) -> Hypotheses:
+    """Return the frequencies that mechanisms of the class predict, to two decimals, each with its share of them."""
+    space = FUNCTIONS.version_space(item)
+    numbers: dict[str, int] = {}
+    for frequency, number in space.verdicts().items():
+        if not isfinite(frequency):
+            continue  # mechanisms that predict no frequency are not answers
+        text = f"{frequency:.2f}"
+        numbers[text] = numbers.get(text, 0) + number
+    return weighted_hypotheses("frequencies", space.in_words, numbers, _key)
+
+
+def _key(score: Mapping[str, Any]) -> str | None:
+    return None if score["frequency"] is None else f"{score['frequency']:.2f}"

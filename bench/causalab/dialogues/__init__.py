@@ -1,1 +1,0 @@
-"""Items as conversations in the format of the paper."""

@@ -1,1 +1,0 @@
-"""Runs step by step: what was stated after each, beside what the readings prove; and means over runs."""
