@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from calibrant.bench.blickets.solve import BlicketScore
+from calibrant.bench.blickets.api import BlicketScore
 from calibrant.bench.causalab.api import LabScore
 from calibrant.bench.causim.api import CausimScore
 from calibrant.bench.logic.solve import LogicScore

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from calibrant.audits.blickets.printed import TwoByTwo, fisher_exact
-from calibrant.bench.blickets.paper_tables.printed import paper as blickets_paper
+from calibrant.bench.blickets.paper import paper as blickets_paper
 from calibrant.bench.causalab.paper import paper as causalab_paper
 from calibrant.bench.causim.paper import paper as causim_paper
 from calibrant.bench.lab.blickets.__main__ import main as blickets_main

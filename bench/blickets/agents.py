@@ -12,7 +12,7 @@ from typing import Protocol
 from calibrant.baselines.blickets.context import first_firings
 from calibrant.baselines.blickets.grid import GRID, PRESETS, ExplorationStrategy, GridAgent, Revise, Stop
 from calibrant.baselines.blickets.rows import SIMPLE
-from calibrant.bench.blickets.paper_tables.tables import PlayedEpisode
+from calibrant.bench.blickets.paper import PlayedEpisode
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.item import Condition, SwitchBy, Task

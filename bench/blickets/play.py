@@ -1,18 +1,28 @@
-"""Episodes of extended blickets: how they are opened, acted in and submitted."""
+"""Episodes of extended blickets for programs and people, and the rules that one left open, in words."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from calibrant.bench.blickets.report import rule_text
 from calibrant.bench.core.play import Playable
-from calibrant.dsl.blickets.episode import BlicketEpisode
-from calibrant.dsl.blickets.item import BlicketItem
-from calibrant.dsl.blickets.prompt import observation
-from calibrant.dsl.blickets.replies import stated_action
+from calibrant.bench.core.words import Act, Draft, Edit, Position, Reader, Verb, Words, WordsError, match_name
+from calibrant.bench.report.people.remaining import Hypothesis, Remaining, first_entries
+from calibrant.dsl.blickets.episode import BlicketEpisode, placed_after
+from calibrant.dsl.blickets.item import BlicketItem, condition_of
+from calibrant.dsl.blickets.prompt import facts, observation
+from calibrant.dsl.blickets.replies import names_in_words, stated_action
+from calibrant.dsl.blickets.rule import Form, rule_from_json
 from calibrant.dsl.blickets.trace import checked_steps, trace_from_object
-from calibrant.dsl.episode import Action, Episode, Step, sole_action
+from calibrant.dsl.episode import Action, ActionError, Episode, Step, sole_action
+from calibrant.dsl.errors import short_repr
+from calibrant.solvers.blickets.conditions import OrderSpace
+from calibrant.solvers.blickets.exact import DetectorSpace, class_of, space_after
+from calibrant.solvers.blickets.space import OneRule
+
+# --- Episodes of extended blickets: how they are opened, acted in and submitted ---------------------------------------
 
 
 class BlicketPlay(Playable[BlicketItem]):
@@ -42,3 +52,180 @@ def parse_trace(item: BlicketItem, line: Mapping[str, Any]) -> Sequence[Step[Any
 
 
 PLAY = BlicketPlay()
+
+
+# --- Words for people at the detector: place A, remove A, check conjunctive A E ---------------------------------------
+FORMS = {
+    **dict.fromkeys(("conjunctive", "all", "and"), Form.CONJUNCTIVE),
+    **dict.fromkeys(("disjunctive", "any", "one", "or"), Form.DISJUNCTIVE),
+}
+SIGNS = {"+": "place", "-": "remove", "\N{MINUS SIGN}": "remove"}
+
+
+class BlicketWords(Words[BlicketItem]):
+    """Implements Words (bench.core.words). A draft has `rule` and `blickets`, each as far as it is chosen."""
+
+    kind = ("detector", "detectors")
+
+    def opening(self, item: BlicketItem) -> str:
+        return facts(item.task)
+
+    def verbs(self, item: BlicketItem) -> Sequence[Verb]:
+        first, second = item.task.objects[:2]
+        return (
+            Verb(f"place {first}", f"put {first} on the detector; +{first} is short for it"),
+            Verb(f"remove {first}", f"take {first} off; -{first} is short for it"),
+            Verb(f"check conjunctive {first} {second}", "submit: all of these are needed; it ends the item"),
+            Verb(f"check disjunctive {first} {second}", "submit: one of these is enough; it ends the item"),
+            Verb(f"answer conjunctive {first} {second}", "write an answer down; `submit` sends it"),
+        )
+
+    def readers(self, item: BlicketItem) -> Mapping[str, Reader]:
+        return {"place": _place, "remove": _remove, "check": _check, "submit": _submit, "answer": _answer}
+
+    def read_form(self, item: BlicketItem, position: Position, line: str) -> Act | Edit | None:
+        if line[:1] in SIGNS and line[1:].strip():
+            return _move(item, position, SIGNS[line[0]], line[1:].strip())
+        if line.partition(" ")[0].lower() in FORMS:
+            return _check(item, position, line)
+        if line.partition(" ")[0].lower() in self.readers(item):
+            return None  # a verb, whose own reader says what is wrong
+        return _decorated(item, position, line)
+
+    def read_json(self, item: BlicketItem, line: str) -> Act:
+
+        try:
+            return Act(PLAY.parse_action(item, line))
+        except ActionError as error:
+            raise WordsError(str(error)) from None
+
+    def answer(self, item: BlicketItem, draft: Draft) -> dict[str, Any]:
+        answer = {"rule": draft.get("rule"), "blickets": list(draft.get("blickets", ()))}
+        if answer["rule"] is None or not answer["blickets"]:
+            missing = "the rule" if answer["rule"] is None else "the blickets"
+            example = f"check conjunctive {' '.join(item.task.objects[:2])}"
+            raise WordsError(f"the answer lacks {missing}; type for example {example}")
+        return answer
+
+    def draft_lines(self, item: BlicketItem, draft: Draft) -> Sequence[str]:
+        return [f"answer {draft['rule']} {' '.join(draft.get('blickets', ()))}"] if draft.get("rule") else []
+
+    def check_draft(self, item: BlicketItem, draft: object) -> Draft:
+        if not isinstance(draft, Mapping) or not draft.keys() <= {"rule", "blickets"}:
+            raise WordsError('a draft has the keys "rule" and "blickets"')
+        rule, names = draft.get("rule"), draft.get("blickets", [])
+        if rule not in (None, *map(str, Form)) or not isinstance(names, list):
+            raise WordsError("a draft states conjunctive or disjunctive, and a list of objects")
+        if not all(isinstance(name, str) and name in item.task.objects for name in names):
+            raise WordsError(f"a draft names objects among {', '.join(item.task.objects)}")
+        return {"rule": rule, "blickets": [name for name in item.task.objects if name in names]}
+
+    def view(self, item: BlicketItem) -> dict[str, Any]:
+        task = item.task
+        return {"view": "detector", "objects": list(task.objects), "allowance": task.budget, "graded": task.graded}
+
+
+def _place(item: BlicketItem, position: Position, rest: str) -> Act:
+    return _move(item, position, "place", rest)
+
+
+def _remove(item: BlicketItem, position: Position, rest: str) -> Act:
+    return _move(item, position, "remove", rest)
+
+
+def _move(item: BlicketItem, position: Position, verb: str, rest: str) -> Act:
+    if not rest:
+        raise WordsError(f"`{verb}` needs an object; type for example {verb} {item.task.objects[0]}")
+    name = match_name(rest, item.task.objects, "object")
+    if position.num_left <= 0:
+        raise WordsError("no moves are left; submit with `check conjunctive ...` or `check disjunctive ...`")
+    is_present = item.task.objects.index(name) in placed_after(item.task, position.steps)
+    if is_present and verb == "place":
+        raise WordsError(f"{name} is already on the detector; `remove {name}` takes it off")
+    if not is_present and verb == "remove":
+        raise WordsError(f"{name} is not on the detector; `place {name}` puts it there")
+    return Act({verb: name})
+
+
+def _decorated(item: BlicketItem, position: Position, line: str) -> Act | None:
+    """Return the action that a line states as replies may, such as `**ACTION:** place A`; None if it states none."""
+    try:
+        action = stated_action(line, item.task.objects)
+    except ActionError:
+        return None
+    match dict(action or {}):
+        case {"place": str(name)}:
+            return _move(item, position, "place", name)
+        case {"remove": str(name)}:
+            return _move(item, position, "remove", name)
+        case {"check": {"rule": str(rule), "blickets": [*names]}} if all(isinstance(name, str) for name in names):
+            return _check(item, position, f"{rule} {', '.join(names)}")
+    return None
+
+
+def _check(item: BlicketItem, position: Position, rest: str) -> Act:
+    return Act({"check": _stated_rule(item, rest)})
+
+
+def _answer(item: BlicketItem, position: Position, rest: str) -> Edit:
+    return Edit(_stated_rule(item, rest))
+
+
+def _submit(item: BlicketItem, position: Position, rest: str) -> Act:
+    return Act({"check": _stated_rule(item, rest) if rest else WORDS.answer(item, position.draft)})
+
+
+def _stated_rule(item: BlicketItem, text: str) -> dict[str, Any]:
+    word, _, names = text.partition(" ")
+    objects = item.task.objects
+    example = f"check conjunctive {' '.join(objects[:2])}"
+    form = FORMS.get(word.strip(":,").lower())
+    if form is None:
+        raise WordsError(
+            f"expected conjunctive (all are needed) or disjunctive (one is enough), found {short_repr(word)}; "
+            f"type for example {example}"
+        )
+    if not names.strip():
+        raise WordsError(f"no blickets are named; type for example {example}")
+    chosen = [match_name(name, objects, "object") for name in names_in_words(names, objects)]
+    rule = {"rule": str(form), "blickets": chosen}
+    try:
+        rule_from_json(rule, objects)
+    except ActionError as error:
+        raise WordsError(f"{error}; type for example {example}") from None
+    return rule
+
+
+WORDS = BlicketWords()
+
+
+# --- Rules that the readings of an episode left open, in words --------------------------------------------------------
+BY_RULE = "by the rule in force at the end"
+
+
+def list_remaining(item: BlicketItem, steps: Sequence[Step[Any]], limit: int) -> Remaining | None:
+    """List rules, or orders; of detectors that switch or are noisy the hypotheses by the rule in force at the end."""
+    if condition_of(item.sealed) is None:
+        return None
+    space = space_after(class_of(item), item.task, steps)
+    is_single = isinstance(space, OneRule | OrderSpace)
+    noun = ("rule", "rules") if isinstance(space, OneRule) else ("hypothesis", "hypotheses")
+    listed = first_entries(_entries(item, space), limit)
+    return Remaining(noun, space.count, listed, "" if is_single else BY_RULE)
+
+
+def _entries(item: BlicketItem, space: DetectorSpace) -> Iterator[Hypothesis]:
+    """Yield rules in a fixed order; of noisy detectors the most probable first."""
+    objects = item.task.objects
+    if isinstance(space, OrderSpace):
+        for order in space.members():
+            yield Hypothesis(f"conjunctive, placed in the order {' '.join(objects[k] for k in order)}")
+        return
+    verdicts = space.verdicts()
+    if item.sealed.p == 1:
+        for rule, number in verdicts.items():
+            yield Hypothesis(rule_text(rule.as_json(objects)), number)
+        return
+    posterior = space.posterior()
+    for rule in sorted(verdicts, key=lambda rule: -posterior.get(rule, 0.0)):
+        yield Hypothesis(rule_text(rule.as_json(objects)), verdicts[rule], posterior.get(rule, 0.0))

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 from calibrant.baselines.blickets.grid import GRID
 from calibrant.bench.blickets.agents import agent
-from calibrant.bench.blickets.paper_tables.setup import setup_tables
-from calibrant.bench.blickets.paper_tables.tables import paper_tables
+from calibrant.bench.blickets.paper import paper_tables, setup_tables
 from calibrant.bench.lab.blickets.findings import paper_findings
 from calibrant.bench.lab.blickets.learners import learner_table
 from calibrant.bench.lab.blickets.results import (

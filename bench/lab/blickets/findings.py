@@ -17,9 +17,8 @@ from calibrant.audits.blickets.printed import (
     wrong_before_the_switch,
 )
 from calibrant.audits.claims import ClaimStatus, Finding
-from calibrant.bench.blickets.paper_tables.printed import paper
-from calibrant.bench.blickets.paper_tables.rates import Counts
-from calibrant.bench.blickets.paper_tables.tables import printed_counts, printed_detections
+from calibrant.bench.blickets.paper import paper, printed_counts, printed_detections
+from calibrant.bench.blickets.rates import Counts
 
 
 def paper_findings() -> Iterator[Finding]:

@@ -12,8 +12,8 @@ from statistics import stdev
 from typing import NamedTuple
 
 from calibrant.bench.blickets.agents import AT_RANDOM
-from calibrant.bench.blickets.paper_tables.rates import Share, count_classes
-from calibrant.bench.blickets.paper_tables.tables import PlayedEpisode, share_cell
+from calibrant.bench.blickets.paper import PlayedEpisode, share_cell
+from calibrant.bench.blickets.rates import Share, count_classes
 from calibrant.bench.lab.blickets.results import SEED, mean_cell, played_pairs
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow
 from calibrant.bench.statistics import NORMAL_95

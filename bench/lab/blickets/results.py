@@ -10,15 +10,15 @@ from multiprocessing import get_context
 from statistics import mean, stdev
 
 from calibrant.bench.blickets.agents import play_agent
-from calibrant.bench.blickets.paper_tables.printed import paper
-from calibrant.bench.blickets.paper_tables.rates import count_classes
-from calibrant.bench.blickets.paper_tables.tables import (
+from calibrant.bench.blickets.paper import (
     NOT_PRINTED,
     PRINTED_AGENTS,
     PlayedEpisode,
+    paper,
     printed_counts,
     share_cell,
 )
+from calibrant.bench.blickets.rates import count_classes
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow
 from calibrant.bench.statistics import NORMAL_95
 

@@ -19,7 +19,7 @@ from calibrant.audits.blickets.printed import (
     rounds_to,
 )
 from calibrant.audits.claims import ClaimStatus
-from calibrant.bench.blickets.paper_tables.printed import paper
+from calibrant.bench.blickets.paper import paper
 from calibrant.bench.lab.blickets.__main__ import main
 from calibrant.bench.lab.blickets.findings import paper_findings
 from tests.support.packages import needs

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from calibrant.audits.attribution import Kind
-from calibrant.bench.blickets.section import KINDS
-from calibrant.bench.blickets.verdict import METRICS
+from calibrant.bench.blickets.report import KINDS
+from calibrant.bench.blickets.scoring import METRICS
 from calibrant.bench.cli import main
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.report.kind_plot import attribution_plot, kind_shares

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.audits.blickets.attribution import attribute_episode
-from calibrant.bench.blickets.episodes.timeline import blicket_timeline
+from calibrant.bench.blickets.timeline import blicket_timeline
 from calibrant.bench.cli import main
 from calibrant.bench.pages.filmstrip import timeline_page
 from calibrant.bench.pages.timeline import Light, News, Timeline

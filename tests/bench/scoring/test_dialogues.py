@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from calibrant.bench.blickets.verdict import BlicketVerdict
+from calibrant.bench.blickets.scoring import BlicketVerdict
 from calibrant.bench.causalab.scoring import LabVerdict
 from calibrant.bench.cli import main
 from calibrant.dsl.blickets.generation import SUITES, sample_items

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from calibrant.bench.blickets.verdict import BlicketVerdict
+from calibrant.bench.blickets.scoring import BlicketVerdict
 from calibrant.bench.cli import main
 from calibrant.bench.runs.records import folder_records, step_records
 from calibrant.dsl.blickets.records import write_pool

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from calibrant.bench.blickets.verdict import BlicketVerdict
+from calibrant.bench.blickets.scoring import BlicketVerdict
 from calibrant.bench.cli import main
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.runs.records import step_records

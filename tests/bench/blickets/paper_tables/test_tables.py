@@ -7,8 +7,15 @@ from typing import Any
 import pytest
 
 from calibrant.audits.claims import ClaimStatus
-from calibrant.bench.blickets.paper_tables.printed import paper
-from calibrant.bench.blickets.paper_tables.rates import (
+from calibrant.bench.blickets.paper import (
+    PlayedEpisode,
+    paper,
+    paper_tables,
+    printed_counts,
+    printed_detections,
+    setup_tables,
+)
+from calibrant.bench.blickets.rates import (
     Counts,
     Graded,
     Share,
@@ -16,9 +23,7 @@ from calibrant.bench.blickets.paper_tables.rates import (
     count_detections,
     errors_of,
 )
-from calibrant.bench.blickets.paper_tables.setup import setup_tables
-from calibrant.bench.blickets.paper_tables.tables import PlayedEpisode, paper_tables, printed_counts, printed_detections
-from calibrant.bench.blickets.section import class_plot
+from calibrant.bench.blickets.report import class_plot
 from calibrant.bench.lab.blickets.findings import class_sums, paper_findings
 from calibrant.bench.report.formats import as_markdown
 from calibrant.bench.report.layout import NOTHING, Source, Table

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from calibrant.bench.blickets.agents import agent, play_agent
-from calibrant.bench.blickets.paper_tables.rates import Share, count_classes
+from calibrant.bench.blickets.rates import Share, count_classes
 from calibrant.bench.lab.blickets.__main__ import main
 from calibrant.bench.lab.blickets.learners import (
     STATED,

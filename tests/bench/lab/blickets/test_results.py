@@ -11,8 +11,8 @@ from itertools import islice
 import pytest
 
 from calibrant.bench.blickets.agents import AGENTS, agent, play_agent
-from calibrant.bench.blickets.paper_tables.conditions import is_easy, is_hard, is_order, is_stochastic
-from calibrant.bench.blickets.paper_tables.rates import Counts, count_classes
+from calibrant.bench.blickets.paper import is_easy, is_hard, is_order, is_stochastic
+from calibrant.bench.blickets.rates import Counts, count_classes
 from calibrant.bench.lab.blickets.__main__ import main
 from calibrant.bench.lab.blickets.results import SEED, agent_table, all_played
 from calibrant.bench.report.layout import NOTHING, Source

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.bench.blickets.guide import GUIDE
-from calibrant.bench.blickets.verdict import METRICS
+from calibrant.bench.blickets.report import GUIDE
+from calibrant.bench.blickets.scoring import METRICS
 from calibrant.bench.cli import main
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY, KINDS

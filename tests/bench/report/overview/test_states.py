@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from calibrant.bench.blickets.guide import GUIDE
-from calibrant.bench.blickets.verdict import METRICS
+from calibrant.bench.blickets.report import GUIDE
+from calibrant.bench.blickets.scoring import METRICS
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.report.answers.named import named_answers
 from calibrant.bench.report.overview import page as report_module

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.bench.blickets.views import blicket_tables
+from calibrant.bench.blickets.report import blicket_tables
 from calibrant.bench.causalab.paper import paper_tables as lab_tables
 from calibrant.bench.causim.paper import ShownProgram, questions_asked
 from calibrant.bench.causim.paper import paper_tables as question_tables

@@ -1,15 +1,19 @@
-"""Tables 5 to 11 of the blicket paper: rates recomputed from the printed counts, with our rows beside them."""
+"""The tables of the blicket paper: printed figures, what they are about, and rows of ours beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
-from calibrant.bench.blickets.paper_tables.conditions import is_easy, is_hard, is_order, is_stochastic
-from calibrant.bench.blickets.paper_tables.declared import PRINTED_BUDGETS, WORDS
-from calibrant.bench.blickets.paper_tables.printed import PrintedTable, paper
-from calibrant.bench.blickets.paper_tables.rates import (
+import msgspec
+
+from calibrant.audits.blickets.printed import PrintedTest, Sides, TwoByTwo
+from calibrant.baselines.blickets.context import BEHAVIOURS, GRAPH, THRESHOLD, Behaviour
+from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Prompting
+from calibrant.bench.blickets.rates import (
     Counts,
     Detections,
     Errors,
@@ -20,8 +24,140 @@ from calibrant.bench.blickets.paper_tables.rates import (
     errors_of,
 )
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, percent_cell
-from calibrant.dsl.blickets.item import BlicketItem
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Exposure, SwitchBy
+from calibrant.dsl.blickets.rule import Form
+from calibrant.dsl.blickets.score import Exposed
 
+# --- Conditions for which the paper prints statistics, and the items under them ---------------------------------------
+
+
+def _is_switched(item: BlicketItem, form: Form, size: int, switch: int) -> bool:
+    """Return whether a conjunctive pair becomes another rule of that form and size, with no object in both, after N."""
+    if item.condition is not Condition.MODERATOR or len(item.sealed.mechanisms) != 2 or item.task.n != 5:
+        return False
+    sealed = item.sealed
+    if sealed.switch_by is not SwitchBy.ACTIVATIONS or sealed.exposure != Exposure() or item.task.graded:
+        return False
+    first, second = (mechanism.rule.canonical for mechanism in sealed.mechanisms)
+    return (
+        sealed.switches == (switch,)
+        and first.form is Form.CONJUNCTIVE
+        and (first.blickets.bit_count(), second.form, second.blickets.bit_count()) == (2, form, size)
+        and not first.blickets & second.blickets
+    )
+
+
+def is_easy(item: BlicketItem, switch: int) -> bool:
+    """Return whether a single object is enough after N = `switch` activations; 75 steps."""
+    return _is_switched(item, Form.DISJUNCTIVE, 1, switch) and item.task.budget == 75
+
+
+def is_hard(item: BlicketItem) -> bool:
+    """Return whether the other three objects are needed after three activations; any budget."""
+    return _is_switched(item, Form.CONJUNCTIVE, 3, 3)
+
+
+def is_stochastic(item: BlicketItem) -> bool:
+    """Return whether it is an unreliable detector of five objects, p = .7."""
+    return item.condition is Condition.STOCHASTIC and item.sealed.p == 0.7 and item.task.n == 5
+
+
+def is_order(item: BlicketItem) -> bool:
+    """Return whether an order matters among four objects."""
+    return item.condition is Condition.ORDER and item.task.n == 4
+
+
+# --- Items that the paper's tables are about, in words; `conditions` has the predicates -------------------------------
+_FIVE = "five objects, all of a pair needed at first"
+_EASY = f"{_FIVE}; after N activations any single one is enough; 75 moves"
+_HARD = f"{_FIVE}; after N = 3 activations the three others are needed"
+PRINTED_BUDGETS = (75, 50)  # of Table 8
+
+WORDS = {
+    "5a": f"{_EASY}; N = 3",
+    "5b": f"{_EASY}; N = 3",
+    "6": f"{_HARD}; 75 moves",
+    "F2": f"{_HARD}; 75 moves",
+    "7": "the easy and the hard switch (N = 3, 75 moves), unreliable detectors of five objects with p = 0.7, and orders"
+    " of four objects",
+    "8": f"{_HARD}; 75 or 50 moves",
+    "9": f"{_EASY}; N = 3 or 5; agents whose behaviours are recorded",
+    "10": f"{_HARD}; 75 moves",
+    "11": f"{_EASY}; N = 5",
+}
+
+
+# --- The figures that the paper prints, as facts with their places in it. Nothing here is computed --------------------
+_FILE = Path(__file__).resolve().parent / "data" / "paper_rows.json"
+
+
+class PrintedTable(msgspec.Struct, frozen=True):
+    """Table of the paper, as printed.
+
+    rows: as many texts as there are labels, then one for each column; `-` is not printed or not run
+    """
+
+    title: str
+    where: str
+    labels: list[str]
+    columns: list[str]
+    rows: list[list[str]]
+
+
+class PrintedComparison(msgspec.Struct, frozen=True):
+    """Comparison of the paper, as printed.
+
+    counts: successes and failures of the one and of the other; p, h, odds_ratio (with its interval): as printed
+    """
+
+    name: str
+    counts: tuple[int, int, int, int]
+    p: str
+    sides: Sides
+    h: str | None = None
+    odds_ratio: tuple[str, str, str] | None = None
+
+    @property
+    def test(self) -> PrintedTest:
+        return PrintedTest(self.name, TwoByTwo(*self.counts), self.p, self.sides)
+
+
+class PrintedStrata(msgspec.Struct, frozen=True):
+    """A comparison over several tables of counts."""
+
+    name: str
+    strata: list[tuple[int, int, int, int]]
+    p: str
+    odds_ratio: tuple[str, str, str]
+
+
+class PrintedOdds(msgspec.Struct, frozen=True):
+    """Posterior odds that the first rate is the greater one."""
+
+    name: str
+    counts: tuple[int, int, int, int]
+    odds: str
+
+
+class Paper(msgspec.Struct, frozen=True):
+    """Printed tables of the paper.
+
+    tables: by their number in the paper
+    """
+
+    source: str
+    tables: dict[str, PrintedTable]
+    tests: list[PrintedComparison]
+    stratified: PrintedStrata
+    posterior_odds: PrintedOdds
+
+
+@cache
+def paper() -> Paper:
+    return msgspec.json.decode(_FILE.read_bytes(), type=Paper)
+
+
+# --- Tables 5 to 11 of the blicket paper: rates recomputed from the printed counts, with our rows beside them ---------
 NOT_PRINTED = "-"
 OURS = "ours"  # in place of the paper's number of a run
 
@@ -305,3 +441,87 @@ def _group_by_labels(
         labels = {"agent": episode.agent, "steps": str(episode.item.task.budget), "run": OURS}
         groups.setdefault(tuple(labels[key] for key in printed.labels), []).append(episode)
     return list(groups.items())
+
+
+# --- Tables 1 to 4 of the blicket paper: what agents have, behaviours and classes, from the code; and its runs --------
+AGENTS = (BASE, CG, CG_DB)
+_ACTIVATIONS = {Exposed.PRE: "< N", Exposed.EXACTLY_N: "= N", Exposed.RE: "> N"}
+
+
+def setup_tables() -> tuple[Table, ...]:
+    """Return Tables 1, 2 and 3 as the code has them, and 4 with the headlines that the paper draws from its runs."""
+    return _agents(), _behaviours(), _classes(), _runs()
+
+
+def _agents() -> Table:
+    def yes(values: list[bool]) -> list[str]:
+        return ["yes" if value else "no" for value in values]
+
+    graphs = [agent.start is not None for agent in AGENTS]
+    extended = [bool(agent.behaviours) for agent in AGENTS]
+    properties = {
+        "task description in the system prompt": yes([True] * len(AGENTS)),
+        "context graph": [_graph_text(agent) for agent in AGENTS],
+        "state transitions declared by the agent": yes(graphs),
+        "dynamic behaviours": [str(len(agent.behaviours)) if agent.behaviours else "no" for agent in AGENTS],
+        "notices during the episode": yes(extended),
+    }
+    rows = tuple(TableRow((name,), tuple(map(Cell, cells))) for name, cells in properties.items())
+    headings = tuple(Heading(agent.name, agent.name) for agent in AGENTS)
+    return Table("1", "What the agents have", "", (Heading("property", "Property"),), headings, rows)
+
+
+def _graph_text(agent: Prompting) -> str:
+    if agent.start is None:
+        return "no"
+    states = f"{len(GRAPH.states)} states"
+    return f"{states}, up to {len(agent.behaviours)} more" if agent.behaviours else states
+
+
+def _behaviours() -> Table:
+    headings = (
+        Heading("state", "State (type)"),
+        Heading("from", "From"),
+        Heading("to", "To"),
+        Heading("condition", "Condition"),
+        Heading("min_steps", "Steps, at least"),
+        Heading("fire_threshold", "Fires from"),
+    )
+    rows = tuple(TableRow((f"{b.key} {b.name}",), _behaviour_cells(b)) for b in BEHAVIOURS)
+    return Table("2", "Dynamic behaviours", "", (Heading("behaviour", "Behaviour"),), headings, rows)
+
+
+def _behaviour_cells(behaviour: Behaviour) -> tuple[Cell, ...]:
+    texts = (
+        f"{behaviour.state.name} ({behaviour.state.type})",
+        ", ".join(behaviour.sources),
+        ", ".join(behaviour.targets),
+        behaviour.condition,
+        str(behaviour.minimum),
+        f"{THRESHOLD} of 10",
+    )
+    return tuple(map(Cell, texts))
+
+
+def _classes() -> Table:
+    rows = tuple(TableRow((str(name),), (Cell(text),)) for name, text in _ACTIVATIONS.items())
+    return Table(
+        "3",
+        "Classes of episodes",
+        "By the paper, all answers before the switch are right, and none at exactly N.",
+        (Heading("class", "Class"),),
+        (Heading("activations", "Activations"),),
+        rows,
+    )
+
+
+def _runs() -> Table:
+    table, headlines = paper().tables["4"], {row[0]: row[1] for row in paper().tables["4h"].rows}
+    names = {"episodes": "Episodes", "condition": "Condition", "objects": "Objects", "agents": "Agents"}
+    names |= {"manipulation": "Manipulation"}
+    headings = (*(Heading(key, names[key]) for key in table.columns), Heading("headline", "Credited with"))
+    rows = tuple(
+        TableRow((row[0],), (*map(Cell, row[1:]), Cell(headlines[row[0]]) if row[0] in headlines else NOTHING))
+        for row in table.rows
+    )
+    return Table("4", "Runs, and what they are credited with", "", (Heading("run", "Run"),), headings, rows)

@@ -1,19 +1,99 @@
-"""The page of a `DetectorWhy`: strip of moves, the toggle that decides, every next move, and the rules as chips."""
+"""Explanations of detectors: the page, its strip and the text of a `DetectorWhy`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from html import escape
 from typing import Any
 
 from markupsafe import Markup
 
-from calibrant.audits.blickets.why import DetectorWhy
+from calibrant.audits.blickets.why import DetectorWhy, explain
 from calibrant.audits.why import Experiment, listed, number_text
-from calibrant.bench.blickets.why.strip import strip
+from calibrant.bench.pages.capabilities import Explainable
+from calibrant.bench.pages.charts import Scale, figure, text_width, widest
 from calibrant.bench.pages.design.page import standalone_svg
 from calibrant.bench.pages.html_page import html_page
-from calibrant.bench.pages.why.sections import WhyTable, best_advice, page_json, shown_table
+from calibrant.bench.pages.why.sections import WhyTable, best_advice, page_json, shown_table, tables_lines
+from calibrant.dsl.blickets.item import BlicketItem
+from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError
 
+# --- The strip of a detector's moves: when each object is on it, its light, and bars of the hypotheses that are left
+STEP, WIDE = 46, 66  # width of a move; of the first so many moves
+FEW_MOVES = 10
+ROW, TOP, BARS = 23, 8, 64  # height of an object's row, border, height of the tallest bar
+LIT = "ACTIVE"
+
+
+def strip(why: DetectorWhy) -> str:
+    """Return the strip as an SVG; empty without a move."""
+    if not why.moves:
+        return ""
+    counts = [int(why.count.total or why.count.lower), *(int(move.remaining) for move in why.moves)]
+    texts = [number_text(count) for count in counts]
+    labels = [_short(move.in_words) for move in why.moves]
+    step = max(WIDE if len(why.moves) <= FEW_MOVES else STEP, widest([*texts, *labels], 13, "bold") + 8)
+    margin = max(64.0, widest(why.objects) + 20)
+    light_y = TOP + ROW * len(why.objects) + 14
+    base = light_y + 34 + BARS
+    scale = Scale(1, max(10, *counts), base, base - BARS + 14, logarithmic=True)
+    marks = [_row(why, k, margin, step) for k in range(len(why.objects))]
+    marks.append(f'<text class="soft" x="{margin - 10:.0f}" y="{light_y + 4}" text-anchor="end">light</text>')
+    marks.append(f'<text class="soft" x="{margin - 10:.0f}" y="{base - 8}" text-anchor="end">fit</text>')
+    for k, (count, text) in enumerate(zip(counts, texts, strict=True)):
+        x, top = margin + step * (k + 0.5), scale.at(max(1, count)) - (3 if count else 0)
+        kind = "bar-2" if count else "unlit"
+        marks.append(
+            f'<rect class="{kind}" x="{x - step * 0.34:.1f}" y="{top:.1f}" width="{step * 0.68:.1f}"'
+            f' height="{max(1, base - top):.1f}"/>'
+            f'<text class="name" x="{x:.1f}" y="{top - 4:.1f}" text-anchor="middle">{escape(text)}</text>'
+        )
+        word = "start" if k == 0 else labels[k - 1]
+        marks.append(f'<text x="{x:.1f}" y="{base + 16}" text-anchor="middle">{escape(word)}</text>')
+    for k, move in enumerate(why.moves, 1):
+        marks.append(_light(move.reading, margin + step * (k + 0.5), light_y, step))
+    words = ", ".join(texts)
+    return figure(margin + step * len(counts) + 8, base + 24, f"Moves and hypotheses left: {words}", marks)
+
+
+def _short(move: str) -> str:
+    verb, _, name = move.partition(" ")
+    return {"place": f"+{name}", "remove": f"\N{MINUS SIGN}{name}"}.get(verb, verb)
+
+
+def _row(why: DetectorWhy, number: int, margin: float, step: float) -> str:
+    """Return the row of an object: a bar over the moves during which it is on the detector."""
+    name, y = why.objects[number], TOP + ROW * (number + 0.5)
+    end = margin + step * (len(why.moves) + 1)
+    parts = [
+        f'<text x="{margin - 10:.0f}" y="{y + 4:.1f}" text-anchor="end">{escape(name)}</text>',
+        f'<line class="rule" x1="{margin:.1f}" x2="{end:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>',
+    ]
+    start: int | None = None
+    for k in range(len(why.moves) + 1):
+        is_on = k < len(why.moves) and name in why.moves[k].placed
+        if is_on and start is None:
+            start = k
+        if not is_on and start is not None:
+            x, width = margin + step * (start + 1.08), step * (k - start - 0.16)
+            parts.append(f'<rect class="bar-3" x="{x:.1f}" y="{y - 6:.1f}" width="{width:.1f}" height="12" rx="6"/>')
+            start = None
+    return "".join(parts)
+
+
+def _light(reading: str, x: float, y: float, step: float) -> str:
+    if not reading:
+        return ""
+    word = reading if text_width(reading) <= step else reading[:3]
+    kind = "lit" if reading == LIT else "unlit"
+    return (
+        f'<circle class="{kind}" cx="{x:.1f}" cy="{y}" r="8"><title>{escape(reading)}</title></circle>'
+        f'<text class="soft" x="{x:.1f}" y="{y + 22}" text-anchor="middle">{escape(word)}</text>'
+    )
+
+
+# --- The page of a `DetectorWhy`: strip of moves, the toggle that decides, every next move, and the rules as chips ----
 MAX_CHIPS = 200  # rules that are shown one by one; in larger classes answers with their shares are
 MAX_ANSWERS = 60  # answers that a page lists
 NOT_POSSIBLE = "\N{EN DASH}"
@@ -152,3 +232,26 @@ def history_table(why: DetectorWhy) -> WhyTable:
     headings = ("move", "did", "on the detector", "light", "hypotheses", "answers")
     caption = "Moves in order: what is on the detector, what it read, hypotheses and answers left"
     return WhyTable("What was tried", caption, headings, rows, numeric=frozenset({0, 4, 5}))
+
+
+# --- Explanations of detectors ----------------------------------------------------------------------------------------
+
+
+class DetectorExplanations:
+    """Implements Explainable (bench.core.capabilities)."""
+
+    def explain(self, item: BlicketItem, steps: Sequence[Step[str]], *, reveal_sealed: bool = False) -> DetectorWhy:
+        return explain(item, steps, reveal_sealed=reveal_sealed)
+
+    def body(self, why: DetectorWhy, prefix: str) -> Markup:
+        return page_body(why, prefix)
+
+    def drawing(self, why: DetectorWhy) -> str:
+        return drawing(why)
+
+    def lines(self, why: DetectorWhy) -> Iterator[str]:
+        tables = [move_table(why), history_table(why), *([answer_table(why)] if len(why.answers) > 1 else [])]
+        return tables_lines(why, tables, advice(why))
+
+
+EXPLANATIONS: Explainable = DetectorExplanations()

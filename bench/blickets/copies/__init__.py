@@ -1,1 +1,0 @@
-"""Copies of detectors under other names and orders."""

@@ -1,0 +1,317 @@
+"""Section of a report about blickets, its tables, and the guide through answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any, TypeAlias
+
+import msgspec
+
+from calibrant.audits.blickets.attribution import trace_narrowing
+from calibrant.audits.why import number_text
+from calibrant.bench.blickets.benchmark import BENCHMARK
+from calibrant.bench.blickets.paper import CLASSES, PlayedEpisode, paper_tables
+from calibrant.bench.blickets.scoring import METRICS, PrintedScore
+from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.core.attribution import KEY, POSTERIOR, decision_notes
+from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.pages.charts import Part, stacked_svg
+from calibrant.bench.report.answers.named import NamedAnswer, coverage_notes, named_answers
+from calibrant.bench.report.episodes import chosen_episodes
+from calibrant.bench.report.kind_plot import KIND_METRICS, KindPlot, attribution_plot
+from calibrant.bench.report.layout import NOTHING, Heading, Source, Table, TableRow
+from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Move, Score, Words
+from calibrant.bench.report.overview.sentences import class_sentence, fit_text
+from calibrant.bench.report.rows import Answer, Grouping, Row, section_rows
+from calibrant.bench.report.sections import NoAnswersError, Plot, ReportContents, Section
+from calibrant.bench.report.views import view_tables
+from calibrant.bench.runs.jobs import Progress
+from calibrant.dsl.blickets.generation import SUITES, sample_items
+from calibrant.dsl.blickets.item import BlicketItem
+from calibrant.dsl.blickets.reference import is_active
+from calibrant.dsl.blickets.rule import all_rules, rule_from_json
+from calibrant.dsl.episode import Step
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.dsl.records import file_digest
+from calibrant.dsl.text import plural
+from calibrant.solvers.blickets.exact import class_of
+
+# --- Guide of a report through answers about detectors: classes, levels of chance, an episode in words ----------------
+MAX_GUESS_OBJECTS = 12  # rules are listed
+LAST_MOVES = 6
+_HEADINGS = ("Move", "Action", "On the detector", "Light", "News")
+
+
+class DetectorGuide:
+    """Answers are rules; a draw takes the rule in force of one hypothesis that fits, all of them alike."""
+
+    words = Words(
+        items="detectors",
+        hypotheses="hypotheses",
+        decided="decided by its own moves",
+        levels=LevelWords("a guess before any move", "a draw from the hypotheses left", "the largest share of them"),
+        cost=Cost("moves", "steps"),
+    )
+
+    def is_answered(self, score: Score) -> bool:
+        return bool(score["closed"] == "answered")
+
+    def levels(self, item: BlicketItem, steps: Sequence[Step[Any]], score: Score) -> Levels:
+        """Return shares of the hypotheses that fit all readings; no draw without a transcript."""
+        num_objects = item.task.n
+        guess = 1 / len(all_rules(num_objects)) if num_objects <= MAX_GUESS_OBJECTS else None
+        if not steps:
+            return Levels(guess)
+        recorded = score.get(KEY) or {}
+        if recorded.get("decided") is True and POSTERIOR not in recorded:
+            return Levels(guess, 1.0, 1.0)  # one rule is left, and the class has the true one
+        space = class_of(item)
+        for narrowing in trace_narrowing(item.task, steps, space):
+            space = narrowing.after
+        verdicts = space.verdicts()
+        total = sum(verdicts.values())
+        if not total:
+            return Levels(guess)
+        truth = rule_from_json(score["rule_in_force"], item.task.objects).canonical
+        return Levels(guess, verdicts.get(truth, 0) / total, max(verdicts.values()) / total)
+
+    def explain(
+        self,
+        item: BlicketItem | None,
+        context: AnswerContext,
+        answer: Mapping[str, Any] | str,
+        steps: Sequence[Step[Any]],
+        score: Score,
+    ) -> Explanation:
+        recorded = score.get(KEY) or {}
+        members = recorded.get("members")
+        remaining = f" {fit_text(members, 'hypothesis', 'hypotheses')} its {score['steps']} moves." if members else ""
+        budget = "" if item is None else f" of {item.task.budget}"
+        is_right = METRICS.success.is_right(score, "")
+        return Explanation(
+            sentences=(class_sentence(recorded, is_right=is_right) + remaining, _reason(score)),
+            response=rule_text(score["answer"]) if score["answer"] else "nothing was submitted",
+            gold=rule_text(score["rule_in_force"]),
+            response_note=f"after move {score['steps']}{budget}",
+            gold_note="the rule in force at the end",
+            chips=tuple(_chips(score)),
+            verdict_note=_verdict_note(score),
+            headings=_HEADINGS if item is not None and steps else (),
+            moves=tuple(_last_moves(item, steps)) if item is not None and steps else (),
+        )
+
+
+def rule_text(rule: Mapping[str, Any]) -> str:
+    """Return a rule as people type it: conjunctive A E; one that cannot be read as it is."""
+    form, names = rule.get("rule"), rule.get("blickets")
+    if isinstance(form, str) and isinstance(names, Sequence) and all(isinstance(name, str) for name in names):
+        return in_one_line(f"{form} {' '.join(names)}")
+    return json.dumps(dict(rule), ensure_ascii=False)
+
+
+def _chips(score: Score) -> Iterator[tuple[str, str]]:
+    yield from (("bad", in_one_line(str(fault))) for fault in score["errors"])
+    if score["class"]:
+        yield "", f"class: {score['class']}"
+
+
+def _verdict_note(score: Score) -> str:
+    parts = [plural(score["activations"], "activations")]
+    if score["post_evidence"] is not None:
+        parts.append(f"{score['post_evidence']} readings under the later rule")
+    fits = (score.get(KEY) or {}).get("fits")
+    if fits is not None:
+        parts.append("the answer fits the readings" if fits else "the answer contradicts the readings")
+    return "; ".join(parts)
+
+
+def _reason(score: Score) -> str:
+    """Return why an undecided answer was right or wrong, where the class of the episode explains it."""
+    if score["class"] == "pre" and (score.get(KEY) or {}).get("decided") is False:
+        return "It stopped before the switch, so the rule may still change."
+    return ""
+
+
+def _last_moves(item: BlicketItem, steps: Sequence[Step[Any]]) -> Iterator[Move]:
+    """Yield the last steps; News compares the hypotheses before and after each."""
+    first = max(0, len(steps) - LAST_MOVES)
+    space, moves, seen_active = class_of(item), 0, False
+    lines = []
+    for narrowing in trace_narrowing(item.task, steps, space):
+        step, moves = narrowing.step, narrowing.moves
+        before, after = narrowing.before.count, narrowing.after.count
+        lit = step.reading is not None and is_active(step.reading)
+        news = (
+            ""
+            if step.reading is None
+            else "nothing new"
+            if before == after
+            else f"rules out {number_text(before - after)}"
+        )
+        is_first = lit and not seen_active
+        seen_active |= lit
+        light = "" if step.reading is None else "ACTIVE" if lit else "inactive"
+        placed = " ".join(in_one_line(item.task.objects[k]) for k in narrowing.placed) or "\N{EN DASH}"
+        lines.append(
+            Move(
+                (
+                    str(moves) if step.cost else "\N{EN DASH}",
+                    _action(step),
+                    placed,
+                    light or ("refused" if step.refused else ""),
+                    f"the first activation; {news}" if is_first else news,
+                ),
+                is_first,
+            )
+        )
+    yield from lines[first:]
+
+
+def _action(step: Step[Any]) -> str:
+    ((verb, about),) = list(step.action.items())[:1] or [("nothing", "")]
+    if verb == "check":
+        stated = rule_text(about) if isinstance(about, Mapping) else json.dumps(about, default=str)
+        return f"check {in_one_line(stated)[:120]}"
+    return in_one_line(f"{verb} {about if isinstance(about, str) else short_repr(about)}")[:80]
+
+
+GUIDE = DetectorGuide()
+
+
+# --- The tables of a report on blickets: every view of its measures by condition, and the paper's Tables 5 to 11 ------
+PAPER_IDS = ("5a", "5b", "6", "F2", "7", "8", "9", "10", "11")
+TABLE_IDS = (*(view.id for view in METRICS.views.values()), *PAPER_IDS)
+Items: TypeAlias = Mapping[tuple[str, str], BlicketItem]  # by digest of the pool, and id
+
+
+def blicket_tables(answers: Sequence[Answer], contents: ReportContents, items: Items) -> tuple[Table, ...]:
+    """Return the tables of these answers; `CalibrantError` if there is none.
+
+    items: those of the pools that are at hand; of others a condition of the paper is known by the suite alone
+    """
+    entries = named_answers(answers)
+    rows = section_rows(answers, METRICS, contents.by)
+    notes = coverage_notes(entries)
+    notes_by_view = {"attribution": (*notes, *decision_notes(entry.score for entry in entries))}
+    tables = view_tables(METRICS.views, rows, lambda name: notes_by_view.get(name, notes))
+    tables += _paper_tables(entries, items, with_paper=contents.with_paper)
+    selection = [table for table in tables if table.headings and (not contents.tables or table.id in contents.tables)]
+    if not selection:
+        raise NoAnswersError(f"no answers that belong into table {', '.join(sorted(contents.tables))}")
+    return tuple(selection)
+
+
+# --- the paper's ------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _item_of_suite(name: str) -> BlicketItem | None:
+    """Return an item for all of a suite: the paper's conditions hold for every item of a plan or for none."""
+    return next(sample_items(SUITES[name], 0)) if name in SUITES else None
+
+
+def _episodes(answers: Sequence[NamedAnswer], items: Items) -> Iterator[PlayedEpisode]:
+    for answer in answers:
+        item = items.get((answer.context.pool_digest, answer.context.instance)) or _item_of_suite(
+            answer.context.stratum
+        )
+        if item is None or item.setting != answer.context.setting:
+            continue
+        try:
+            score = msgspec.convert(dict(answer.score), PrintedScore)
+        except msgspec.ValidationError as error:
+            where = f"{answer.context.system} on {short_repr(answer.context.instance)} of {answer.context.pool}"
+            raise CalibrantError(f"{where}: not a score of blickets: {error}") from None
+        fired = score.provenance.fired
+        yield PlayedEpisode(
+            answer.system, item, score, None if fired is None else "DB4" in fired, answer.context.stratum
+        )
+
+
+def _paper_tables(answers: Sequence[NamedAnswer], items: Items, *, with_paper: bool) -> list[Table]:
+    """Return the paper's tables: those that fit some of the answers, with its rows also the others.
+
+    The last label of a row states its source.
+    """
+    has_items = all((answer.context.pool_digest, answer.context.instance) in items for answer in answers)
+    note = (
+        ()
+        if has_items
+        else ("Which of our items are under a condition is read off their stratum; --pool reads items.",)
+    )
+    tables = []
+    for table in paper_tables(_episodes(answers, items)):
+        if table.fits or with_paper:
+            lines = tuple(_mark_source(row) for row in table.rows if with_paper or row.source is Source.OURS)
+            labels = (*table.labels, Heading("source", "Rows"))
+            tables.append(replace(table, labels=labels, rows=lines, notes=(*table.notes[not with_paper :], *note)))
+    return tables
+
+
+def _mark_source(row: TableRow) -> TableRow:
+    return replace(row, labels=(*row.labels, row.source.value))
+
+
+# --- Section of a report about blickets -------------------------------------------------------------------------------
+ABOUT = (
+    "In brackets: 95 % score (Wilson) intervals of shares and normal intervals of means, over episodes."
+    " * stands for a conditional rate over 1 to 5 answers, \N{EN DASH} for one over none."
+)
+CAPTION = (
+    "Shares of answers by what the readings had decided: earned and missed where they left one answer, right and"
+    " wrong; lucky and short where they left several, right and wrong. A panel for each condition and suite."
+)
+
+
+def _panel(row: Row) -> str:
+    return row.setting if row.stratum in ("", row.setting) else f"{row.setting}, {row.stratum}"
+
+
+KINDS = KindPlot("attribution", "Earned, missed, lucky, short", CAPTION, KIND_METRICS, _panel)
+
+
+def blicket_section(title: str, answers: Sequence[Answer], contents: ReportContents, items: Items) -> Section:
+    """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables."""
+    tables = blicket_tables(answers, contents, items)
+    rows = section_rows(answers, METRICS, Grouping.SETTING) if contents.with_plots else []
+    plots = [
+        attribution_plot(rows, KINDS) if contents.with_plots else None,
+        class_plot(tables) if contents.with_pictures else None,
+    ]
+    return Section.of(title, ABOUT, answers, tables, tuple(plot for plot in plots if plot is not None))
+
+
+CLASS_PARTS = tuple(map(Part, ("good", "warn", "scale-1", "scale-4", "bad")))
+
+
+def class_plot(tables: Sequence[Table]) -> Plot | None:
+    """Return the paper's Figure 2 with our systems below the printed ones; None without its table."""
+    table = next((table for table in tables if table.id == "F2"), None)
+    if table is None:
+        return None
+    bars = {}
+    for row in table.rows:
+        if row.cells[0] != NOTHING:
+            name = f"{row.labels[0]} (paper)" if row.source is Source.PAPER else row.labels[0]
+            bars[name] = [float(cell.text) for cell in row.cells]
+    parts = dict(zip(CLASSES.values(), CLASS_PARTS, strict=True))
+    caption = "Shares of episodes by class: 75 steps, three blickets after a switch at N = 3. RE: over N activations."
+    return Plot("blicket-classes", table.title, caption, stacked_svg({"": bars}, parts, table.title))
+
+
+class BlicketReport:
+    """Implements Reportable (bench.report.capabilities)."""
+
+    table_ids = TABLE_IDS
+
+    def section(self, answers: Sequence[Answer], contents: ReportContents, progress: Progress) -> Section:
+        pools = [path for path in contents.pools if benchmark_of(path) is BENCHMARK]
+        items = {(file_digest(path), item.id): item for path in pools for item in BENCHMARK.items.read_pool(path).items}
+        section = blicket_section(BENCHMARK.title, answers, contents, items)
+        return replace(section, episodes=tuple(chosen_episodes(BENCHMARK, answers, contents, items)))
+
+
+REPORT = BlicketReport()

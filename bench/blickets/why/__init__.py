@@ -1,1 +1,0 @@
-"""The reason why an item is open, as page and text."""
