@@ -95,6 +95,6 @@ def difficulty(item: Item[Any, Any]) -> Mapping[str, int]:
 
 def exported_items(path: str | PathLike[str]) -> Iterator[Item[Any, Any]]:
     """Yield the items of the part with gold of an export (extra `hub`); `PoolError` names row and field."""
-    from calibrant.bench.hub.table import exported_items as read_items
+    from calibrant.bench.hub.export import exported_items as read_items
 
     return read_items(path_argument(path, "path"))

@@ -1,27 +1,276 @@
-"""Pools as data sets: a folder with what may be published, and one with gold, each complete in itself."""
+"""Export of a pool for a hub: items, results of audits, and the files around them."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import file_digest, sha256
+from importlib import import_module
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
+import msgspec
+
+from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.options import OptionError
-from calibrant.bench.core.registry import benchmark
-from calibrant.bench.hub.audit_results import audit_lines
-from calibrant.bench.hub.card import card
-from calibrant.bench.hub.columns import columns_of, record_text
-from calibrant.bench.hub.croissant import croissant
-from calibrant.bench.hub.describe import SPLIT, Described
-from calibrant.bench.hub.rows import ExportRows
-from calibrant.bench.hub.table import exported_items, write_table
+from calibrant.bench.core.registry import benchmark, benchmark_of
+from calibrant.bench.hub.card import (
+    DIFFICULTY,
+    SPLIT,
+    Column,
+    Described,
+    Row,
+    canary_of,
+    card,
+    columns_of,
+    croissant,
+    prompt_digest,
+    record_text,
+    text_digest,
+)
+from calibrant.bench.scoring.ids import PublicIds
+from calibrant.bench.scoring.input.json_lines import json_object, numbered_lines
 from calibrant.bench.terminal import printable
 from calibrant.bench.terminal.folders import making_folder
-from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
+from calibrant.dsl.item import Item
+from calibrant.dsl.parse_limits import TooLargeError, load_json
+from calibrant.dsl.records import pool_digest
 
+# --- The rows of an export, in a file while it is made: none is kept, however many there are --------------------------
+
+
+class ExportRows:
+    """The rows of pools, in the order of their files, with all columns; they can be gone through again and again.
+
+    by_id: in the order of their public ids, which tells nothing of what items are drawn together
+    pool_digests: of the pools' files; drawn_from_seeds: every pool states a seed in its metadata
+    """
+
+    def __init__(self, pools: Sequence[Path], file: Path) -> None:
+        """file: to keep them in. `PoolError` as the readers of pools have it."""
+        digests: list[str] = []
+        self.pool_digests: list[str] = []
+        self.drawn_from_seeds = True
+        places: list[tuple[str, int]] = []
+        encode = msgspec.json.Encoder().encode
+        with file.open("xb") as lines:
+            for path in pools:
+                of = benchmark_of(path)
+                pool: Any = of.items.read_pool(path)
+                digest = pool_digest(path)
+                self.pool_digests.append(digest)
+                self.drawn_from_seeds &= "seed" in pool.metadata
+                for row in _rows(of, path, pool, digest):
+                    places.append((row["id"], lines.tell()))
+                    lines.write(encode(row) + b"\n")
+                    digests.append(row["digest"])
+        self._file, self._places = file, [place for _, place in places]
+        self._sorted = [place for _, place in sorted(places)]
+        self._canary = canary_of(sorted(digests))
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __iter__(self) -> Iterator[Row]:
+        return self._rows(self._places)
+
+    def by_id(self) -> Iterator[Row]:
+        return self._rows(self._sorted)
+
+    def _rows(self, places: Sequence[int]) -> Iterator[Row]:
+        decode = msgspec.json.Decoder(dict[str, Any]).decode
+        with self._file.open("rb") as lines:
+            for place in places:
+                lines.seek(place)
+                yield {**decode(lines.readline()), "canary": self._canary}
+
+
+def _rows(of: Benchmark[Any], path: Path, pool: Any, digest: str) -> Iterator[Row]:
+    public = PublicIds.of_pool(path, pool.items)
+    for item in pool.items:
+        *system, user = of.items.messages(item)
+        system_text = "\n\n".join(message["content"] for message in system)
+        record = record_text(of.items.record(item))
+        gold = of.training.gold(item)
+        labels = of.training.difficulty(item)
+        yield {
+            "id": public.public(item.id),
+            "benchmark": of.name,
+            "item": item.id,
+            "salt": public.salt,
+            "pool": pool.name,
+            "setting": item.setting,
+            "stratum": item.stratum,
+            "system": system_text,
+            "prompt": user["content"],
+            "digest": prompt_digest(system_text, user["content"]),
+            "record": record,
+            "answer": "" if gold is None else json.dumps(gold, sort_keys=True),
+            "record_digest": text_digest(record),
+            "pool_digest": digest,
+            **{f"{DIFFICULTY}{name}": value for name, value in labels.items()},
+        }
+
+
+# --- Rows as Parquet, and back to items. Needs pyarrow, which the extra `hub` installs --------------------------------
+GROUP = 1000  # rows that are held at once, and of a row group of the file
+
+
+def write_table(
+    path: Path, rows: Iterable[Row], columns: Sequence[Column], metadata: Mapping[str, str] | None = None
+) -> None:
+    """Write a file of these columns; what a row does not have is null.
+
+    metadata: of the file, beside its columns
+    """
+    arrow, parquet = _pyarrow("pyarrow"), _pyarrow("pyarrow.parquet")
+    kinds = {"text": arrow.string(), "number": arrow.int64()}
+    schema = arrow.schema([arrow.field(column.name, kinds[column.kind]) for column in columns])
+    if metadata is not None:
+        schema = schema.with_metadata(dict(metadata))
+    remaining = iter(rows)
+    with parquet.ParquetWriter(path, schema, compression="zstd") as file:
+        while group := list(islice(remaining, GROUP)):
+            values = [arrow.array([row.get(field.name) for row in group], field.type) for field in schema]
+            file.write_table(arrow.table(values, schema=schema))
+
+
+def read_table(path: Path) -> Iterator[Row]:
+    """Yield the rows of a file; `CalibrantError` if it is no Parquet file."""
+    try:
+        with _pyarrow("pyarrow.parquet").ParquetFile(path) as file:
+            for group in file.iter_batches(batch_size=GROUP):
+                yield from group.to_pylist()
+    except OSError as error:
+        raise CalibrantError(f"{path.name}: cannot be read: {error}") from None
+    except ValueError as error:  # what pyarrow raises for other bytes
+        raise CalibrantError(f"{path.name}: not a Parquet file: {error}") from None
+
+
+def exported_items(path: Path) -> Iterator[Item[Any, Any]]:
+    """Yield the items of a part with gold, in its order; `PoolError` names row and field of what cannot be meant."""
+    for number, row in enumerate(read_table(path), 1):
+        try:
+            yield _item(row)
+        except PoolError as error:
+            raise error.with_location(file=path.name, instance=f"row {number}") from None
+
+
+def _item(row: Row) -> Item[Any, Any]:
+    record = row.get("record")
+    if not isinstance(record, str) or not isinstance(row.get("benchmark"), str):
+        raise PoolError("none; only the part with gold has it", field="record")
+    try:
+        value = load_json(record)
+    except TooLargeError as error:
+        raise PoolError(str(error), field="record") from None
+    except (ValueError, RecursionError):
+        raise PoolError(f"{short_repr(record)} is not JSON", field="record") from None
+    if not isinstance(value, dict):
+        raise PoolError(f"{short_repr(value)} is not an object", field="record")
+    item: Item[Any, Any] = benchmark(row["benchmark"]).items.item_of_record(value)
+    return item
+
+
+def _pyarrow(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError:
+        raise CalibrantError("an export needs pyarrow; install it with pip install 'calibrant[hub]'") from None
+
+
+# --- Audit results of exported pools as lines of a card: counts of items, nothing about one ---------------------------
+AUDITS_FILE = "audits.jsonl"  # that `calibrant audit --out` writes into its folder
+VERDICTS = ("proved", "refuted", "open")
+
+
+class _Claim(msgspec.Struct):
+    """Kind and verdict of a finding; its other fields are of no use here."""
+
+    kind: str
+    verdict: str
+
+
+class _ClassCount(msgspec.Struct):
+    max_parents: int
+    members: str  # in decimal
+
+
+class _ClassCounts(msgspec.Struct):
+    """Models that fit an item, by class; headline: the bound of the class that the verdict is about."""
+
+    headline: int
+    classes: tuple[_ClassCount, ...]
+
+
+class _AuditLine(msgspec.Struct):
+    """Fields of a line of audits.jsonl that a card needs; findings: None of an item that was not audited."""
+
+    pool: str
+    pool_digest: str
+    pool_size: int
+    findings: _ClassCounts | tuple[_Claim, ...] | None
+
+
+def audit_lines(folder: Path, digests: Collection[str]) -> list[str]:
+    """Return lines on the audited items of these pools; `CalibrantError` if the folder has none of them.
+
+    digests: of the pools' files
+    """
+    path = folder / AUDITS_FILE
+    if not path.is_file():
+        raise CalibrantError(f"{folder}: no {AUDITS_FILE} in it; `calibrant audit POOL --out DIR` writes one")
+    records = [record for record in _read_audits(path) if record.pool_digest in digests]
+    if not records:
+        raise CalibrantError(f"{folder}: its audits are of other pools than those that are exported")
+    by_pool: dict[str, list[_AuditLine]] = {}
+    for record in records:
+        by_pool.setdefault(record.pool, []).append(record)
+    return [line for name, listed in by_pool.items() for line in _pool_lines(name, listed)]
+
+
+def _read_audits(path: Path) -> Iterator[_AuditLine]:
+    """Yield the lines of an audit's file; `CalibrantError` names a line that is no record of an audit."""
+    for number, line in numbered_lines(path):
+        try:
+            yield msgspec.convert(json_object(line), _AuditLine)
+        except (msgspec.ValidationError, CalibrantError) as error:
+            raise CalibrantError(f"{path}: line {number}: not a record of an audit: {error}") from None
+
+
+def _pool_lines(name: str, records: Sequence[_AuditLine]) -> Iterator[str]:
+    audited = [record.findings for record in records if record.findings is not None]
+    yield f"{name}: {len(audited)} of {records[0].pool_size} items audited"
+    counts = [result for result in audited if isinstance(result, _ClassCounts)]
+    if counts:
+        yield from _class_lines(counts)
+    kinds = Counter((f.kind, f.verdict) for result in audited if not isinstance(result, _ClassCounts) for f in result)
+    for kind in dict.fromkeys(kind for kind, _ in kinds):
+        states = ", ".join(f"{verdict} for {kinds[kind, verdict]}" for verdict in VERDICTS if kinds[kind, verdict])
+        yield f"{kind}: {states}"
+
+
+def _class_lines(results: Sequence[_ClassCounts]) -> Iterator[str]:
+    """Yield how many items have one, several or no model in the class of their verdict."""
+    tally: Counter[tuple[int, str]] = Counter()
+    for result in results:
+        members = next((c.members for c in result.classes if c.max_parents == result.headline), None)
+        word = "an uncounted number of models" if members is None else _number_word(int(members))
+        tally[result.headline, word] += 1
+    for (bound, word), number in sorted(tally.items()):
+        yield f"{word} of at most {bound} functional parents fits: {number}"
+
+
+def _number_word(members: int) -> str:
+    return "no model" if members == 0 else "exactly one model" if members == 1 else "more than one model"
+
+
+# --- Pools as data sets: a folder with what may be published, and one with gold, each complete in itself --------------
 QUESTIONS, GOLD = "questions", "gold"
 
 

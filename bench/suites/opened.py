@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.bench.core.registry import benchmark, benchmark_of
-from calibrant.bench.hub.columns import record_text
+from calibrant.bench.hub.card import record_text
 from calibrant.bench.runs.jobs import Progress
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.suites.certificates import certificate_problem

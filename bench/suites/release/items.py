@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from calibrant.bench.hub.columns import Column, Row, columns_of
-from calibrant.bench.hub.rows import ExportRows
-from calibrant.bench.hub.table import write_table
+from calibrant.bench.hub.card import Column, Row, columns_of
+from calibrant.bench.hub.export import ExportRows, write_table
 from calibrant.bench.suites.release.pools import BuiltPool
 from calibrant.bench.suites.specification import SuiteSpec
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from calibrant.bench.hub.croissant import CONFORMS_TO, CONTEXT
+from calibrant.bench.hub.card import CONFORMS_TO, CONTEXT
 from calibrant.bench.suites.digests import sha256_of
 from calibrant.bench.suites.release.items import ITEMS, public_columns
 from calibrant.bench.suites.specification import SuiteSpec

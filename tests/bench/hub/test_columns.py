@@ -12,12 +12,8 @@ from typing import Any
 import pytest
 
 from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of
-from calibrant.bench.hub.audit_results import audit_lines
-from calibrant.bench.hub.card import card
-from calibrant.bench.hub.columns import COLUMNS, columns_of
-from calibrant.bench.hub.croissant import croissant
-from calibrant.bench.hub.describe import SPLIT, Described
-from calibrant.bench.hub.rows import ExportRows
+from calibrant.bench.hub.card import COLUMNS, SPLIT, Described, card, columns_of, croissant
+from calibrant.bench.hub.export import ExportRows, audit_lines
 from calibrant.bench.pools.bundled import bundled_pool, bundled_sample
 from calibrant.bench.pools.generated import write_drawn
 from calibrant.dsl.blickets.generation import SUITES, sample_items

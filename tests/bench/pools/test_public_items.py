@@ -16,8 +16,8 @@ import pytest
 
 from calibrant import load_pool, score_many
 from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of
-from calibrant.bench.hub.columns import COLUMNS, columns_of
-from calibrant.bench.hub.rows import ExportRows
+from calibrant.bench.hub.card import COLUMNS, columns_of
+from calibrant.bench.hub.export import ExportRows
 from calibrant.bench.pools.generated import write_drawn
 from calibrant.bench.pools.public_items import PublicPool, public_record
 from calibrant.bench.scoring.ids import PublicIds

@@ -19,8 +19,8 @@ import pyarrow.parquet
 
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of
-from calibrant.bench.hub.columns import COLUMNS
-from calibrant.bench.hub.table import exported_items
+from calibrant.bench.hub.card import COLUMNS
+from calibrant.bench.hub.export import exported_items
 from calibrant.bench.pools.bundled import bundled_pools, bundled_sample
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.dsl.errors import CalibrantError

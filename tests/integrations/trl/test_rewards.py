@@ -19,7 +19,7 @@ import datasets
 from trl import GRPOConfig, GRPOTrainer
 
 from calibrant.bench.core.registry import NAMES, benchmark
-from calibrant.bench.hub.rows import ExportRows
+from calibrant.bench.hub.export import ExportRows
 from calibrant.bench.training.curricula import in_turns
 from calibrant.rewards import attributed, shaped, verdict
 
