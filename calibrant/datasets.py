@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.arguments import path_argument
 from calibrant.bench.core.registry import benchmark, benchmark_of, benchmark_of_item
-from calibrant.bench.training.difficulty import LABELS
+from calibrant.bench.training import LABELS
 
 if TYPE_CHECKING:
     from calibrant.bench.replayscm.tables.paper import PaperTable
-    from calibrant.bench.training.curricula import Drawn
+    from calibrant.bench.training import Drawn
     from calibrant.dsl.item import Item
 
 __all__ = [
@@ -63,7 +63,7 @@ def curriculum(of: str, suites: Sequence[str] = (), *, seed: int, per_stage: int
     Each has `item`, `suite`, `stage` and `place`. Item i of a suite and seed does not depend on how many are drawn. The
     suites are by default `stages(of)`.
     """
-    from calibrant.bench.training.curricula import in_stages
+    from calibrant.bench.training import in_stages
 
     return in_stages(benchmark(of), suites, seed, per_stage)
 

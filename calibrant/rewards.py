@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from calibrant.bench.training import rewards
-from calibrant.bench.training.replies import Completion
+from calibrant.bench import training
+from calibrant.bench.training import Completion
 from calibrant.dsl.errors import CalibrantError
 
 __all__ = ["attributed", "shaped", "verdict"]
@@ -37,7 +37,7 @@ def verdict(
     **columns: Any,
 ) -> list[float | None]:
     """1 for a correct answer, 0 for any other, as the benchmark counts; None where nothing is held out."""
-    return _reward_each(rewards.verdict, completions, record, benchmark, log_metric)
+    return _reward_each(training.verdict, completions, record, benchmark, log_metric)
 
 
 def shaped(
@@ -48,7 +48,7 @@ def shaped(
     **columns: Any,
 ) -> list[float | None]:
     """Return the share of an answer that is right: of replayed cells, sets of objects, frequency and edges, nodes."""
-    return _reward_each(rewards.shaped, completions, record, benchmark, log_metric)
+    return _reward_each(training.shaped, completions, record, benchmark, log_metric)
 
 
 def attributed(
@@ -62,11 +62,11 @@ def attributed(
 
     So luck is not paid, and an agent that experiments until the question is decided gets more than one that guesses.
     """
-    return _reward_each(rewards.attributed, completions, record, benchmark, log_metric)
+    return _reward_each(training.attributed, completions, record, benchmark, log_metric)
 
 
 def _reward_each(
-    worth: rewards.Worth,
+    worth: training.Worth,
     completions: Sequence[Completion | None],
     record: Sequence[str | None],
     benchmark: Sequence[str | None],
@@ -83,7 +83,7 @@ def _reward_each(
             continue
         _require_texts(number, {"record": text, "benchmark": name})
         try:
-            task = rewards.lesson(name, text)
+            task = training.lesson(name, text)
         except CalibrantError as error:
             raise CalibrantError(f"entry {number}: {error}") from None
         conversation = task.score_completion(completion)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import verifiers.v1 as vf
 from verifiers.v1.harnesses.null import NullHarness
 
-from calibrant.bench.training.conversation import conversation
+from calibrant.bench.training import conversation
 from calibrant_tasks.taskset import ItemTask
 
 

@@ -12,9 +12,19 @@ import verifiers.v1 as vf
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.scoring.ids import PublicIds
-from calibrant.bench.training.conversation import ConversationResult, score_replies
-from calibrant.bench.training.curricula import Drawn, in_stages, in_turns
-from calibrant.bench.training.rewards import Lesson, Worth, attributed, lesson, shaped, verdict
+from calibrant.bench.training import (
+    ConversationResult,
+    Drawn,
+    Lesson,
+    Worth,
+    attributed,
+    in_stages,
+    in_turns,
+    lesson,
+    score_replies,
+    shaped,
+    verdict,
+)
 
 WORTH: dict[str, Worth] = {"verdict": verdict, "shaped": shaped, "attributed": attributed}
 

@@ -13,7 +13,7 @@ import calibrant.rewards
 from calibrant.bench.core.registry import benchmarks
 from calibrant.bench.exit_codes import FAILED_CHECKS, exit_codes
 from calibrant.bench.pools.bundled import bundled_sample
-from calibrant.bench.training.difficulty import LABELS
+from calibrant.bench.training import LABELS
 from tests.support.commands import CHECKOUT
 from tests.support.pages.pictures import SHOWN, gallery_page
 from tests.support.pages.reference import (

@@ -10,7 +10,7 @@ from calibrant.audits.why import Why
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import FUNCTIONS, TRAINING
 from calibrant.bench.runs.reasons import explain_item
-from calibrant.bench.training.difficulty import LABELS
+from calibrant.bench.training import LABELS
 from calibrant.dsl.errors import CalibrantError
 from calibrant.solvers.outcome import Found
 

@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import yaml
 
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.training.difficulty import LABELS
+from calibrant.bench.training import LABELS
 from calibrant.dsl.text import plural
 
 # --- The columns of an export, and the rows of a pool under them ------------------------------------------------------

@@ -17,8 +17,7 @@ import datasets
 from calibrant.bench.core.registry import benchmark as named
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.scoring.ids import PublicIds
-from calibrant.bench.training.curricula import in_turns
-from calibrant.bench.training.rewards import lesson, shaped, verdict
+from calibrant.bench.training import in_turns, lesson, shaped, verdict
 from calibrant.dsl.errors import CalibrantError, short_repr
 
 

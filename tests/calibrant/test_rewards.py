@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from calibrant.bench.core.registry import NAMES, benchmark
-from calibrant.bench.training.curricula import in_turns
+from calibrant.bench.training import in_turns
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
 from calibrant.dsl.blickets.rule import Form, Rule
 from calibrant.dsl.errors import CalibrantError

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from calibrant.bench.causim.benchmark import BENCHMARK
-from calibrant.bench.training.rewards import attributed, lesson, shaped, verdict
+from calibrant.bench.training import attributed, lesson, shaped, verdict
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.topology import TOPOLOGIES

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measure
 from calibrant.bench.lab.speed.options import Options
-from calibrant.bench.training.curricula import in_turns
-from calibrant.bench.training.rewards import Worth, attributed, lesson, shaped, verdict
+from calibrant.bench.training import Worth, attributed, in_turns, lesson, shaped, verdict
 
 TOPIC = "rewards"
 SEED, ITEMS, REPEATS = 1, 32, 160

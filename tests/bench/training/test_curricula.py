@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 
 from calibrant.bench.core.registry import NAMES, benchmark
-from calibrant.bench.training.curricula import FIRST_DRAWN, endless, in_stages, in_turns
+from calibrant.bench.training import FIRST_DRAWN, endless, in_stages, in_turns
 from calibrant.dsl.errors import CalibrantError
 
 EASY = {name: benchmark(name).training.stages[0] for name in NAMES}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from calibrant.bench.training.replies import replies
+from calibrant.bench.training import replies
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import calibrant
 from calibrant.bench.blickets.api import text_episode
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.training.conversation import conversation, score_replies
+from calibrant.bench.training import conversation, score_replies
 from calibrant.dsl.blickets.records import write_pool
 from calibrant.dsl.blickets.replies import answer_of, stated_action
 from calibrant.dsl.blickets.rule import Form, Rule

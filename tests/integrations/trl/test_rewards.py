@@ -20,7 +20,7 @@ from trl import GRPOConfig, GRPOTrainer
 
 from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.hub.export import ExportRows
-from calibrant.bench.training.curricula import in_turns
+from calibrant.bench.training import in_turns
 from calibrant.rewards import attributed, shaped, verdict
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of torch, transformers and trl

@@ -31,7 +31,7 @@ from verifiers.v1.utils.loaders import default_harness_id, environment_class, lo
 
 from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.scoring.ids import PublicIds
-from calibrant.bench.training.curricula import in_turns
+from calibrant.bench.training import in_turns
 from tests.support.commands import CHECKOUT
 from tests.support.model_server import served
 

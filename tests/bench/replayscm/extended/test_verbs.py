@@ -11,8 +11,7 @@ import pytest
 import calibrant
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.replayscm.extended.text_episode import text_episode
-from calibrant.bench.training.conversation import conversation, score_replies
-from calibrant.bench.training.rewards import attributed, lesson, verdict
+from calibrant.bench.training import attributed, conversation, lesson, score_replies, verdict
 from calibrant.dsl.episode import ActionError
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.files import write_pool

@@ -1,0 +1,255 @@
+"""Training: rewards of completions, conversations with an item, and the order of a curriculum.
+
+Items and their attribution are cached by record, because a trainer asks for the same ones again.
+
+The same arguments give the same items in the same order, however many are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count, cycle, islice
+from typing import Any, NamedTuple, TypeAlias
+
+from calibrant.bench.core.attribution import POSTERIOR
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.registry import benchmark
+from calibrant.bench.episodes import Chat
+from calibrant.dsl.episode import ActionError, Step
+from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
+from calibrant.dsl.parse_limits import load_json
+
+# --- Items as conversations with a model, and verdicts on its replies -------------------------------------------------
+
+
+class ConversationResult(NamedTuple):
+    """Result of a conversation.
+
+    verdict: that of the benchmark; steps: of an interactive item, all that the replies caused
+    answered: whether an answer was read and accepted
+    """
+
+    verdict: Any
+    steps: Sequence[Step[Any]]
+    answered: bool
+
+
+def conversation(of: Benchmark[Any], item: Any, instructions: str = "") -> Chat:
+    """Open a conversation about an interactive item, with one action a reply."""
+    return of.play.chat(item, instructions)
+
+
+def score_replies(of: Benchmark[Any], item: Any, replies: Sequence[str]) -> ConversationResult:
+    """Score the replies to an item, in their order; the result depends on nothing else.
+
+    An item that is answered at once has its answer in the last reply. The replies to an interactive one are its
+    conversation again; if that is still open at the end, an answer that the last reply states is handed in.
+    """
+    if not of.is_interactive(item):
+        verdict = of.functions.score(item, replies[-1] if replies else None)
+        return ConversationResult(verdict, (), verdict.valid)
+    chat = conversation(of, item)
+    for reply in replies[:-1]:
+        if not chat.closed:
+            chat.hear(reply)
+    if replies and not chat.closed:
+        _close(of, item, chat, replies[-1])
+    steps = tuple(chat.episode.steps)
+    verdict = of.functions.score(item, None, steps=steps)
+    return ConversationResult(verdict, steps, of.play.submitted(steps) is not None)
+
+
+def _close(of: Benchmark[Any], item: Any, chat: Chat, reply: str) -> None:
+    """Submit the answer that the last reply states, with or without a submission; else treat it as an action."""
+    try:
+        answer = of.scoring.extract(item, reply)
+    except ActionError:
+        chat.hear(reply)
+        return
+    for action in of.play.submission(answer, tuple(chat.episode.steps)):
+        chat.episode.act(action)
+
+
+# --- Completions as trainers hand them over: a text, or the messages that a conversation went on with -----------------
+Completion: TypeAlias = str | Sequence[Mapping[str, Any]]
+
+
+def replies(completion: object) -> list[str] | None:
+    """Return what the model said, one text a message; None for what is no completion.
+
+    completion: a text, or messages with `role` and `content` as chat interfaces have them; roles other than
+        `assistant` are what it was told, and are left out. Of content in parts only texts count.
+    """
+    if isinstance(completion, str):
+        return [completion]
+    if not isinstance(completion, Sequence) or not all(isinstance(message, Mapping) for message in completion):
+        return None
+    return [_text(message.get("content")) for message in completion if message.get("role") == "assistant"]
+
+
+def _text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, Sequence):
+        return ""
+    parts = (part.get("text") for part in content if isinstance(part, Mapping))
+    return "".join(part for part in parts if isinstance(part, str))
+
+
+# --- Rewards: pure functions of an item's record and of a model's completion. No clock, no visible state --------------
+UNDECIDED = 0.5  # reward of an answer that fits, where others fit too
+MAX_KEPT = 4096
+
+Worth = Callable[["Lesson", ConversationResult], float | None]
+
+
+class Lesson:
+    """An item that answers are rewarded for.
+
+    record: its native record, as JSON
+    """
+
+    def __init__(self, name: str, record: str) -> None:
+        self.of: Benchmark[Any] = benchmark(name)
+        try:
+            value = load_json(record)
+        except (ValueError, RecursionError):
+            raise CalibrantError(f"record is {short_repr(record)}, not JSON") from None
+        if not isinstance(value, dict):
+            raise CalibrantError(f"record is {short_repr(value)}, not an object")
+        try:
+            self.item = self.of.items.item_of_record(value)
+        except PoolError as error:
+            where = f"record of {short_repr(value['id'])}" if "id" in value else "a record without an id"
+            raise CalibrantError(f"{where}: {error}") from None
+        self._decided: tuple[bool | None] | None = None
+
+    def score_completion(self, completion: object) -> ConversationResult | None:
+        """Score a completion; None if it is no completion."""
+        texts = replies(completion)
+        return None if texts is None else score_replies(self.of, self.item, texts)
+
+    @property
+    def decided(self) -> bool | None:
+        """Return whether the item's evidence decides the question; None where that is not computed. Cached."""
+        if self._decided is None:
+            nothing = self.of.scoring.no_answer(self.item)
+            attribution = self.of.attribution(self.item, nothing, (), self.of.scoring.score(self.item, nothing, ()))
+            self._decided = (None if attribution is None else bool(attribution["decided"]),)
+        return self._decided[0]
+
+
+@lru_cache(maxsize=MAX_KEPT)
+def lesson(name: str, record: str) -> Lesson:
+    """Return the item of a record; `CalibrantError` for an invalid record."""
+    return Lesson(name, record)
+
+
+def verdict(task: Lesson, answer: ConversationResult) -> float | None:
+    """Return 1 if the benchmark counts the answer as correct, else 0; None of an item with nothing held out."""
+    is_defined = task.of.metrics.success.is_defined(answer.verdict.to_dict(), task.item.setting)
+    return float(answer.verdict.correct) if is_defined else None
+
+
+def shaped(task: Lesson, answer: ConversationResult) -> float:
+    """Return how much of the answer is right (`Training.share` of its benchmark), 0 to 1."""
+    return task.of.training.share(task.item, answer.verdict)
+
+
+def attributed(task: Lesson, answer: ConversationResult) -> float | None:
+    """Return 1 for an earned answer, 0 for one that the evidence excludes, UNDECIDED for one that fits among others.
+
+    A lucky answer and a short one that fit get the same: the evidence cannot distinguish them. None where it is not
+    computed what the evidence decides.
+    """
+    if not answer.answered:
+        return 0.0
+    if task.of.is_interactive(task.item):
+        attribution = task.of.attribution(task.item, {}, answer.steps, answer.verdict.to_dict())
+        if attribution is None:
+            return None
+        decided, fits, right = (
+            attribution["decided"],
+            # noisy readings exclude no answer of the class
+            attribution["fits"] is True or (attribution["fits"] is None and POSTERIOR in attribution),
+            attribution["kind"] in ("earned", "lucky"),
+        )
+    else:
+        if task.decided is None:
+            return None
+        decided, training = task.decided, task.of.training
+        fits, right = training.fits(answer.verdict), training.agrees(answer.verdict)
+    if decided:
+        return float(right)
+    return UNDECIDED if fits else 0.0
+
+
+# --- Items without end, by seed, with labels of their difficulty, in an order to learn them in ------------------------
+FIRST_DRAWN = 4
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """An item of a curriculum.
+
+    stage: number of its suite in the curriculum, from 0; place: of the item in that suite
+    """
+
+    item: Any
+    suite: str
+    stage: int
+    place: int
+
+
+def endless(of: Benchmark[Any], suite: str, seed: int) -> Iterator[Any]:
+    """Yield the items of a suite without end; item i does not depend on how many are drawn."""
+    num_items = 0
+    for doubling in count():
+        items = of.suites.draw_part(of.suites.check_name(suite), seed, range(num_items, FIRST_DRAWN << doubling))
+        yield from items
+        num_items += len(items)
+
+
+def in_turns(of: Benchmark[Any], suites: Sequence[str], seed: int) -> Iterator[Drawn]:
+    """Yield one item of each suite, then the next of each, without end."""
+    streams = [_place_items(of, suite, stage, seed) for stage, suite in enumerate(_suites(of, suites))]
+    for stream in cycle(streams):
+        yield next(stream)
+
+
+def in_stages(of: Benchmark[Any], suites: Sequence[str], seed: int, per_stage: int) -> Iterator[Drawn]:
+    """Yield so many items of the first suite, then as many of the next; the last suite goes on without end."""
+    if per_stage < 1:
+        raise CalibrantError(f"{per_stage} items a stage; at least 1 is meant")
+    *earlier, last = enumerate(_suites(of, suites))
+    for stage, suite in earlier:
+        yield from islice(_place_items(of, suite, stage, seed), per_stage)
+    yield from _place_items(of, last[1], last[0], seed)
+
+
+def _place_items(of: Benchmark[Any], suite: str, stage: int, seed: int) -> Iterator[Drawn]:
+    return (Drawn(item, suite, stage, place) for place, item in enumerate(endless(of, suite, seed)))
+
+
+def _suites(of: Benchmark[Any], suites: Sequence[str]) -> list[str]:
+    """Return the suites of a curriculum, by default those that the benchmark orders by difficulty."""
+    return [of.suites.check_name(suite) for suite in suites or of.training.stages]
+
+
+# --- Meaning of the difficulty labels of items, which `training.difficulty` of a benchmark gives ----------------------
+LABELS: Mapping[str, str] = dict(  # noqa: C408  # names of labels, one of which a benchmark has too
+    answers="right answers to the question (CauSim)",
+    blickets="objects that the first rule mentions (blickets)",
+    edges="edges of the graph",
+    experiments="experiments whose values are shown (logic models)",
+    moves="moves that the episode allows (blickets)",
+    nodes="nodes of the graph",
+    objects="objects beside the detector (blickets)",
+    parents="parents of the variable that has most of them (ReplaySCM)",
+    rules="rules that are in force one after another (blickets)",
+    settings="settings that the episode allows (CausaLab)",
+    variables="variables, roots too (ReplaySCM)",
+    worlds="training worlds (ReplaySCM)",
+)
