@@ -36,7 +36,7 @@ def _run(arguments: list[str]) -> int:
     import typer
 
     from calibrant.bench.commands.guard import StoppedError
-    from calibrant.bench.terminal.next_commands import invocation
+    from calibrant.bench.terminal import invocation
     from calibrant.dsl.errors import CalibrantError
 
     usage_error: Any = typer.BadParameter.__mro__[1]  # of typer's own click, or of the installed one, by version
@@ -81,7 +81,7 @@ def _chosen(arguments: Sequence[str]) -> str | None:
 
 def _hint(error: Exception, arguments: list[str], *, or_help: bool = False) -> str:
     """Return a command that would work instead; else, where requested, the one that prints the help."""
-    from calibrant.bench.terminal.hints import help_command, hint_for
+    from calibrant.bench.terminal import help_command, hint_for
 
     hint = hint_for(error, arguments, _command())
     return hint or (help_command(arguments, _command()) if or_help else "")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from calibrant.bench.runs.audits import AuditedPool, AuditWork
     from calibrant.bench.runs.jobs import Execution
     from calibrant.bench.runs.runner import Selection
-    from calibrant.bench.terminal.next_commands import NextCommand
+    from calibrant.bench.terminal import NextCommand
 
 FailOn: TypeAlias = Annotated[
     str | None,
@@ -92,7 +92,7 @@ def audit(
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pools.capabilities import AUDIT
     from calibrant.bench.runs.runner import Selection
-    from calibrant.bench.terminal.next_commands import print_next
+    from calibrant.bench.terminal import print_next
 
     of = benchmark_of(pool)
     auditor = of.require(AUDIT)
@@ -121,7 +121,7 @@ def _next_commands(
     """Yield what can be done after an audit of these instances."""
     from calibrant.bench.pages.capabilities import EXPLANATIONS
     from calibrant.bench.pools.capabilities import VERIFY
-    from calibrant.bench.terminal.next_commands import NextCommand, unused_path
+    from calibrant.bench.terminal import NextCommand, unused_path
 
     if instances and EXPLANATIONS in of.provides:
         why = unused_path("why.html")
@@ -152,7 +152,7 @@ def _write_page(
 ) -> None:
     from calibrant.bench.pages.why.bodies import page_bodies
     from calibrant.bench.pages.why.page import with_pool
-    from calibrant.bench.terminal.written import print_written
+    from calibrant.bench.terminal import print_written
     from calibrant.dsl.atomic_write import write_atomically
 
     bodies = page_bodies(of.name, audited.items, (record.index for record in audited.records), by)

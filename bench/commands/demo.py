@@ -20,7 +20,7 @@ from calibrant.bench.help_groups import EXECUTION, OUTPUT
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
-    from calibrant.bench.terminal.next_commands import NextCommand
+    from calibrant.bench.terminal import NextCommand
 
 FOLDER = Path("calibrant-demo")
 REPORT_FILES = ("report.html", "ladder.svg")
@@ -67,8 +67,7 @@ def demo(
     from calibrant.bench.core.registry import benchmark, benchmarks
     from calibrant.bench.pools.bundled import bundled_files
     from calibrant.bench.protocols.registry import make_protocol, protocols_of
-    from calibrant.bench.terminal.next_commands import print_next
-    from calibrant.bench.terminal.written import print_written
+    from calibrant.bench.terminal import print_next, print_written
 
     _require_own_report(out or FOLDER, force=force)
     pools = bundled_files()
@@ -93,7 +92,7 @@ def demo(
 
 def _next_commands(pool: Path, names: Sequence[str], out: Path | None) -> Iterator[NextCommand]:
     """Yield what can be tried after the demo; pool: one that is bundled; names: of benchmarks to make items of."""
-    from calibrant.bench.terminal.next_commands import NextCommand, unused_path
+    from calibrant.bench.terminal import NextCommand, unused_path
 
     yield NextCommand(("list", pool, "--why"), "why items are open")
     if out is not None:

@@ -62,8 +62,7 @@ def difficulty(
     --model a difficulty of each item, with its standard error; refused where there are too few systems to say anything.
     """
     from calibrant.bench.difficulty.explained import explain_difficulty
-    from calibrant.bench.terminal.next_commands import NextCommand, invocation, print_next
-    from calibrant.bench.terminal.written import print_written
+    from calibrant.bench.terminal import NextCommand, invocation, print_next, print_written
 
     explained = explain_difficulty(runs, pools, model)
     if html is not None:
@@ -106,7 +105,7 @@ def subset(
     families of systems that were left out of choice and fit, beside random subsets of equal size.
     """
     from calibrant.bench.difficulty.explained import write_subset
-    from calibrant.bench.terminal.next_commands import pool_commands, print_next
+    from calibrant.bench.terminal import pool_commands, print_next
 
     chosen = write_subset(source, target, runs, items, families, seed)
     if as_json:

@@ -92,7 +92,7 @@ def sample(
     """
     from calibrant.bench.core.registry import sole_provider
     from calibrant.bench.pools.capabilities import SAMPLE
-    from calibrant.bench.terminal.written import print_written
+    from calibrant.bench.terminal import print_written
     from calibrant.dsl.text import plural
 
     number = sole_provider(SAMPLE)(out, strata, per_stratum, seed, setting)
@@ -101,7 +101,7 @@ def sample(
 
 
 def _print_next(pool: Path, *, has_repeats: bool = False) -> None:
-    from calibrant.bench.terminal.next_commands import NextCommand, print_next, unused_path
+    from calibrant.bench.terminal import NextCommand, print_next, unused_path
 
     distinct = NextCommand(("pool", "distinct", pool, unused_path("distinct.jsonl")), "leave out repeats")
     print_next(

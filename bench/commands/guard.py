@@ -97,8 +97,7 @@ class _Target:
 
     def require_kind(self) -> None:
         """Raise `HintedError`, with what would work, for a file where a folder is written, and for `-`."""
-        from calibrant.bench.terminal.existing import elsewhere_error
-        from calibrant.bench.terminal.next_commands import unused_path
+        from calibrant.bench.terminal import elsewhere_error, unused_path
 
         if self.path == STANDARD_INPUT:
             message = f"{self.option}: - is not a path; "
@@ -195,7 +194,7 @@ def guard_paths(command: Callable[P, R]) -> Callable[P, R]:
 
 def _require_all_new(command: Callable[..., Any], values: Mapping[str, Any], roles: Mapping[str, Writes]) -> None:
     """Refuse every output that is there already, before the work."""
-    from calibrant.bench.terminal.existing import refuse_existing
+    from calibrant.bench.terminal import refuse_existing
 
     listed = [
         (role, target)

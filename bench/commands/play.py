@@ -18,7 +18,7 @@ from calibrant.dsl.text import plural
 if TYPE_CHECKING:
     from calibrant.bench.play.game import Game
     from calibrant.bench.play.study.config import Study
-    from calibrant.bench.terminal.next_commands import NextCommand
+    from calibrant.bench.terminal import NextCommand
 
 RECORDS_FILE = "records.jsonl"
 PLAY_FOLDER = Writes(
@@ -223,8 +223,7 @@ def _play_one(
     from calibrant.bench.play.player import Player
     from calibrant.bench.play.pool import PlayPool
     from calibrant.bench.play.terminal import TerminalGame, input_lines
-    from calibrant.bench.terminal.next_commands import print_next
-    from calibrant.bench.terminal.written import print_written
+    from calibrant.bench.terminal import print_next, print_written
 
     check_participant(name)
     source = PlayPool(pool)
@@ -254,7 +253,7 @@ def _play_one(
 
 def _next_commands(pool: Path, out: Path, participant: str) -> list[NextCommand]:
     """Return what can be done with the records of one who played."""
-    from calibrant.bench.terminal.next_commands import NextCommand, unused_path
+    from calibrant.bench.terminal import NextCommand, unused_path
 
     who = () if participant == DEFAULT_PARTICIPANT else ("--participant", participant)
     review = ("play", pool, "--out", out, *who, "--review", unused_path("review.html"))

@@ -18,9 +18,7 @@ from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.examples import epilog
 from calibrant.bench.help_groups import ITEMS, METHOD, OUTPUT, GroupedOptions
 from calibrant.bench.option_help import ConvertCommand
-from calibrant.bench.terminal.existing import refuse_existing
-from calibrant.bench.terminal.next_commands import NextCommand, pool_commands, print_next, unused_path
-from calibrant.bench.terminal.written import print_written
+from calibrant.bench.terminal import NextCommand, pool_commands, print_next, print_written, refuse_existing, unused_path
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.text import plural
 

@@ -18,7 +18,7 @@ from calibrant.dsl.text import known_names, plural
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
-    from calibrant.bench.terminal.next_commands import NextCommand
+    from calibrant.bench.terminal import NextCommand
 
 FIRST_CORRECT = "first-correct"
 THINK = (
@@ -68,7 +68,7 @@ def prompts(
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pools.public_items import PublicPool
     from calibrant.bench.runs.runner import Selection
-    from calibrant.bench.terminal.next_commands import NextCommand, print_next, unused_path
+    from calibrant.bench.terminal import NextCommand, print_next, unused_path
 
     of = benchmark_of(pool)
     phases = None if phase is None else of.require(PHASES)
@@ -127,7 +127,7 @@ def _write(prompts: Iterable[_Prompt], out: Path | None, *, text: bool) -> None:
         for piece in pieces:
             typer.echo(piece, nl=False)
     else:
-        from calibrant.bench.terminal.written import print_written
+        from calibrant.bench.terminal import print_written
 
         number = write_pieces(out, pieces)
         print_written(out, plural(number, "prompts"))
@@ -177,8 +177,7 @@ def export(
     of difficulty too, as trainers need them. Items are read back before DIR appears. Needs the extra `hub`.
     """
     from calibrant.bench.hub.export import export as write_export
-    from calibrant.bench.terminal.next_commands import NextCommand, print_next, unused_path
-    from calibrant.bench.terminal.written import print_written
+    from calibrant.bench.terminal import NextCommand, print_next, print_written, unused_path
 
     number = write_export(pools, out, name=name, license_=license_, split=split, audits=audits)
     print_written(out, plural(number, "items"))
@@ -244,8 +243,7 @@ def training(
     """
     from calibrant.bench.core.capabilities import WORKED_SOLUTIONS
     from calibrant.bench.core.registry import benchmark_of
-    from calibrant.bench.terminal.next_commands import print_next
-    from calibrant.bench.terminal.written import print_written
+    from calibrant.bench.terminal import print_next, print_written
 
     of = benchmark_of(pool)
     solutions = of.require(WORKED_SOLUTIONS)
@@ -295,7 +293,7 @@ def _selected_items(of: Benchmark[Any], pool: Path, only: Collection[str], limit
 
 def _after_training(pool: Path, curriculum: str = "") -> Iterator[NextCommand]:
     """Yield what can be done after examples are written; curriculum: of the same items, if any."""
-    from calibrant.bench.terminal.next_commands import NextCommand, unused_path
+    from calibrant.bench.terminal import NextCommand, unused_path
 
     if curriculum:
         yield NextCommand(("schema", "training"), "the fields")

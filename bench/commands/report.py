@@ -29,7 +29,7 @@ from calibrant.bench.help_groups import INPUT, OUTPUT, VIEW
 if TYPE_CHECKING:
     from calibrant.bench.report.rows import Answer
     from calibrant.bench.report.sections import ReportContents
-    from calibrant.bench.terminal.next_commands import NextCommand
+    from calibrant.bench.terminal import NextCommand
 
 ATTRIBUTION = "attribution"  # the table's id
 EMBEDDED, MAX_EMBEDDED = 200, 5_000  # responses of a class
@@ -176,8 +176,7 @@ def report(
 
 def _print_after(out: Path | None, plots: Path | None, commands: Iterator[NextCommand]) -> None:
     """Print where plots are, and after a report in a file what can be run next."""
-    from calibrant.bench.terminal.next_commands import print_next
-    from calibrant.bench.terminal.written import print_written
+    from calibrant.bench.terminal import print_next, print_written
 
     if plots is not None:
         print_written(plots, "plots")
@@ -189,7 +188,7 @@ def _next_commands(
     sources: Sequence[Path], predictions: Sequence[Path], official: Sequence[Path], pools: Sequence[Path]
 ) -> Iterator[NextCommand]:
     """Yield what can be done after a report of these files."""
-    from calibrant.bench.terminal.next_commands import NextCommand, unused_path
+    from calibrant.bench.terminal import NextCommand, unused_path
 
     if sources and pools:
         pool_options = [word for pool in pools for word in ("--pool", pool)]
@@ -215,8 +214,7 @@ def _report_sets(contents: ReportContents, form: Format, out: Path | None) -> in
     """Write the tables of sets alone."""
     from calibrant.bench.report.formats import TEXTS, as_terminal
     from calibrant.bench.report.sets import set_tables
-    from calibrant.bench.terminal import printable, stated_width
-    from calibrant.bench.terminal.next_commands import NextCommand, print_next
+    from calibrant.bench.terminal import NextCommand, print_next, printable, stated_width
 
     if form == "html":
         raise typer.BadParameter("a page of sets needs answers beside them: give runs or predictions", param_hint="DIR")
@@ -245,7 +243,7 @@ def _add_options(contents: ReportContents, options: Mapping[str, Any]) -> Report
 
 def _write_report(text: str, out: Path | None) -> None:
     """Write the report where it is wanted."""
-    from calibrant.bench.terminal.written import print_written
+    from calibrant.bench.terminal import print_written
     from calibrant.dsl.atomic_write import write_atomically
 
     if out is None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from calibrant.bench.protocols.base import Protocol
     from calibrant.bench.runs.jobs import Execution
     from calibrant.bench.runs.runner import Selection
-    from calibrant.bench.terminal.next_commands import NextCommand
+    from calibrant.bench.terminal import NextCommand
     from calibrant.dsl.errors import CalibrantError, UnknownNameError
 
 PROTOCOL_HELP = (
@@ -77,7 +77,7 @@ def run(
         with_installed,
     )
     from calibrant.bench.runs.runner import Selection
-    from calibrant.bench.terminal.next_commands import print_next
+    from calibrant.bench.terminal import print_next
     from calibrant.dsl.errors import UnknownNameError
 
     _refuse_protocol_as_pool(protocol, pools)
@@ -116,7 +116,7 @@ def _refuse_protocol_as_pool(protocol: str, pools: Sequence[Path]) -> None:
 
 def _next_commands(pools: Sequence[Path], out: Path) -> Iterator[NextCommand]:
     """Yield what can be done with the records."""
-    from calibrant.bench.terminal.next_commands import NextCommand, unused_path
+    from calibrant.bench.terminal import NextCommand, unused_path
 
     yield NextCommand(("report", out, "--out", unused_path("report.html")), "tables and plots")
     pool_options = [word for pool in pools for word in ("--pool", pool)]
@@ -128,7 +128,7 @@ def _explained(error: UnknownNameError, of: Benchmark[Any]) -> CalibrantError:
     """Return the error, naming the benchmarks that have a protocol of that name."""
     from calibrant.bench.core.registry import benchmarks
     from calibrant.bench.protocols.registry import protocols_of
-    from calibrant.bench.terminal.hints import HintedError
+    from calibrant.bench.terminal import HintedError
 
     owners = [owner.title for owner in benchmarks() if error.name in protocols_of(owner)]
     if not owners:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from calibrant.bench.scoring.pool_items import PoolItems
     from calibrant.bench.scoring.predictions import Predictions
     from calibrant.bench.scoring.scorer import PoolScorer
-    from calibrant.bench.terminal.next_commands import NextCommand
+    from calibrant.bench.terminal import NextCommand
 
 HINT = "; --skip-unknown passes over such lines"
 
@@ -128,7 +128,7 @@ def score(
 def _print(collected: ResultTable, pools: Sequence[Path], out: Path | None, *, as_json: bool) -> None:
     """Print the table, the sentence on luck, and the commands to run next."""
     from calibrant.bench.commands.table import print_rows
-    from calibrant.bench.terminal.next_commands import print_next
+    from calibrant.bench.terminal import print_next
 
     print_rows(collected, err=as_json, again=_again(out))
     _print_luck(collected, err=as_json)
@@ -202,7 +202,7 @@ def _print_luck(collected: ResultTable, *, err: bool) -> None:
 
 def _next_commands(pools: Sequence[Path], out: Path | None) -> Iterator[NextCommand]:
     """Yield what can be done with the verdicts, or how to write them."""
-    from calibrant.bench.terminal.next_commands import NextCommand, invocation, unused_path
+    from calibrant.bench.terminal import NextCommand, invocation, unused_path
 
     if out is None:
         if "-" not in (arguments := invocation.get()):  # standard input has been read

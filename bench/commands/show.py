@@ -202,8 +202,7 @@ def _explain(
     """
     from calibrant.bench.pages.capabilities import EXPLANATIONS
     from calibrant.bench.pages.why.page import why_page, with_pool
-    from calibrant.bench.terminal.next_commands import NextCommand, print_next
-    from calibrant.bench.terminal.written import print_written
+    from calibrant.bench.terminal import NextCommand, print_next, print_written
     from calibrant.dsl.atomic_write import write_atomically
     from calibrant.dsl.errors import in_one_line
 
@@ -265,8 +264,7 @@ def _explain_answers(
     from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS
     from calibrant.bench.pages.why.page import why_page
     from calibrant.bench.report.answers.submitted import submitted_answers
-    from calibrant.bench.terminal.next_commands import NextCommand, print_next
-    from calibrant.bench.terminal.written import print_written
+    from calibrant.bench.terminal import NextCommand, print_next, print_written
     from calibrant.dsl.atomic_write import write_atomically
     from calibrant.dsl.errors import in_one_line
 
@@ -325,8 +323,7 @@ def _show_episodes(
 ) -> None:
     """Print episodes, or write their page; gold: also what is sealed."""
     from calibrant.bench.pages.capabilities import EPISODE_VIEWS, REVEALED_VIEWS
-    from calibrant.bench.terminal.next_commands import NextCommand, print_next
-    from calibrant.bench.terminal.written import print_written
+    from calibrant.bench.terminal import NextCommand, print_next, print_written
     from calibrant.dsl.atomic_write import write_atomically
 
     item, episodes = _episodes(of, pool, instance, runs, system, fields)

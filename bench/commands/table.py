@@ -292,7 +292,7 @@ def print_table(
 
 def _add_answer(table: ResultTable, context: AnswerContext, score: Mapping[str, Any]) -> None:
     """Add an answer; of several equally good ones the chosen one again, in a row of its own."""
-    from calibrant.bench.terminal.legend import CHOSEN
+    from calibrant.bench.terminal import CHOSEN
 
     table.add(context, score)
     if context.is_tied:
@@ -330,8 +330,7 @@ def print_rows(collected: ResultTable, *, columns: str | None = None, err: bool 
     from calibrant.bench.core.rates import UNDEFINED
     from calibrant.bench.pages.aligned import fit_columns, table_text
     from calibrant.bench.report.samples import sample_headings, sample_rows
-    from calibrant.bench.terminal import stated_width, width_of
-    from calibrant.bench.terminal.legend import attribution_legend, tie_legend
+    from calibrant.bench.terminal import attribution_legend, stated_width, tie_legend, width_of
 
     _print_incomplete(collected)
     stream = sys.stderr if err else sys.stdout

@@ -34,8 +34,7 @@ from calibrant.bench.hub.card import (
 )
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.scoring.input.json_lines import json_object, numbered_lines
-from calibrant.bench.terminal import printable
-from calibrant.bench.terminal.folders import making_folder
+from calibrant.bench.terminal import making_folder, printable
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.item import Item
 from calibrant.dsl.parse_limits import TooLargeError, load_json

@@ -20,7 +20,7 @@ from calibrant.bench.pools.capabilities import CHECK
 from calibrant.bench.pools.parts import write_indices
 from calibrant.bench.pools.soundness import FirstItems
 from calibrant.bench.runs.jobs import Progress
-from calibrant.bench.terminal.folders import making_folder, require_free
+from calibrant.bench.terminal import making_folder, require_free
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import plural
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from calibrant.bench.core.rates import UNDEFINED
 from calibrant.bench.pages.aligned import GAP, aligned, paragraphs
 from calibrant.bench.report.layout import Cell, Source, Table, TableRow
-from calibrant.bench.terminal.width import RECORDS_BELOW
+from calibrant.bench.terminal import RECORDS_BELOW
 from calibrant.dsl.errors import in_one_line
 
 TEXT_WIDTH = 110

@@ -20,8 +20,7 @@ from calibrant.bench.report.capabilities import EXPECTATIONS
 from calibrant.bench.report.overview.contract import GUIDE, Levels
 from calibrant.bench.report.rows import SHORT_DIGEST
 from calibrant.bench.report.scored_answers import STEPS
-from calibrant.bench.terminal.hints import HintedError, pool_beside
-from calibrant.bench.terminal.next_commands import invocation
+from calibrant.bench.terminal import HintedError, invocation, pool_beside
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.records import file_digest, items_by_id
 from calibrant.dsl.text import plural

@@ -92,8 +92,7 @@ def _read_verdicts(file: Path) -> Iterator[tuple[_Answer, bytes, AnswerContext, 
 
 def _refuse_pool(file: Path) -> None:
     """Raise `HintedError`, with the command that solves it, for a pool of items in the place of answers."""
-    from calibrant.bench.terminal.hints import HintedError, is_pool
-    from calibrant.bench.terminal.next_commands import unused_path
+    from calibrant.bench.terminal import HintedError, is_pool, unused_path
 
     if is_pool(file):
         message = f"{file}: a pool of items, without answers; a run or `calibrant score` gives what is read here"

@@ -15,8 +15,7 @@ from calibrant.bench.core.rates import OUTCOMES, SUPPRESSED, UNDEFINED
 from calibrant.bench.core.samples import Sample, Sampled
 from calibrant.bench.report.people.group import PEOPLE_SYSTEM, participant_of
 from calibrant.bench.report.rows import Grouping, Row, RowGroups, natural
-from calibrant.bench.terminal.legend import CHOSEN
-from calibrant.bench.terminal.luck import luck_sentence
+from calibrant.bench.terminal import CHOSEN, luck_sentence
 
 NAMELESS_BENCHMARK = next(iter(TITLES))  # its rows are older than the name in JSON
 STRUCTURE_METRIC = "parent_f1"  # defined for answers with structure metrics; they are counted

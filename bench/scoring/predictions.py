@@ -33,7 +33,7 @@ from calibrant.bench.scoring.input.traces import AGENT_FIELD, ITEM_FIELD, REPLIE
 from calibrant.bench.scoring.input.unread import UnreadAnswers
 from calibrant.bench.scoring.pool_items import PoolItems
 from calibrant.bench.scoring.samples import SampleNumbers
-from calibrant.bench.terminal.hints import HintedError
+from calibrant.bench.terminal import HintedError
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import plural
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.bench.terminal.existing import refuse_existing
+from calibrant.bench.terminal import refuse_existing
 from calibrant.dsl.atomic_write import whole_file, write_atomically
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files have no names here")

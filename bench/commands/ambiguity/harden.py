@@ -58,7 +58,7 @@ def harden(
     from calibrant.bench.pools.capabilities import HARDEN, HardenRequest
     from calibrant.bench.pools.public_items import PublicPool
     from calibrant.bench.runs.runner import Selection
-    from calibrant.bench.terminal.next_commands import NextCommand, print_next, unused_path
+    from calibrant.bench.terminal import NextCommand, print_next, unused_path
 
     of = benchmark_of(pool)
     options = given.convert(of.name, pool.name)  # names the option that the benchmark lacks, before the command

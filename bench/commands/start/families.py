@@ -15,7 +15,7 @@ from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help_groups import METHOD, OUTPUT, VIEW
 
 if TYPE_CHECKING:
-    from calibrant.bench.terminal.next_commands import NextCommand
+    from calibrant.bench.terminal import NextCommand
 
 
 @with_options("family")
@@ -70,7 +70,7 @@ def family(
     """
     from calibrant.bench.core.registry import sole_provider
     from calibrant.bench.families.capabilities import FAILURES, FAMILIES
-    from calibrant.bench.terminal.next_commands import print_next
+    from calibrant.bench.terminal import print_next
 
     strange = [kind for kind in fail_on or () if kind not in FAILURES]
     if strange:
@@ -92,7 +92,7 @@ def family(
 
 def _next_commands(out: Path | None, html: Path | None, certificates: Path | None) -> Iterator[NextCommand]:
     """Yield what can be done after a count."""
-    from calibrant.bench.terminal.next_commands import NextCommand, command_without, unused_path
+    from calibrant.bench.terminal import NextCommand, command_without, unused_path
 
     if certificates is not None:
         yield NextCommand(("verify", certificates, certificates / "item.jsonl"), "check the certificates")

@@ -15,7 +15,7 @@ from calibrant.bench.help_groups import INPUT, METHOD, OUTPUT
 
 if TYPE_CHECKING:
     from calibrant.bench.core.capabilities import FittedTable
-    from calibrant.bench.terminal.next_commands import NextCommand
+    from calibrant.bench.terminal import NextCommand
 
 DEFAULT_PARENTS, MAX_PARENTS = 4, 6
 FEW_NETWORKS = 5  # shown where one was
@@ -114,7 +114,7 @@ def fit(
     from calibrant.bench.commands import progress
     from calibrant.bench.core.capabilities import FITTING
     from calibrant.bench.core.registry import sole_provider
-    from calibrant.bench.terminal.next_commands import print_next
+    from calibrant.bench.terminal import print_next
 
     if score is None and best is not None:
         raise typer.BadParameter("it is about networks: give --score", param_hint="--best")
@@ -141,7 +141,7 @@ def fit(
 
 def _wider(fitted: FittedTable, max_parents: int | None) -> Iterator[NextCommand]:
     """Yield the same fit in a wider class, where nothing fits and no rows contradict each other."""
-    from calibrant.bench.terminal.next_commands import NextCommand, command_without_option
+    from calibrant.bench.terminal import NextCommand, command_without_option
 
     number = (max_parents or DEFAULT_PARENTS) + 1
     if number <= MAX_PARENTS and fitted.may_fit_wider:
@@ -150,7 +150,7 @@ def _wider(fitted: FittedTable, max_parents: int | None) -> Iterator[NextCommand
 
 def _next_commands(html: Path | None, out: Path | None, certificates: Path | None) -> Iterator[NextCommand]:
     """Yield what can be done after a fit."""
-    from calibrant.bench.terminal.next_commands import NextCommand, command_without, unused_path
+    from calibrant.bench.terminal import NextCommand, command_without, unused_path
 
     again = command_without(out, certificates)
     if html is None:
@@ -169,7 +169,7 @@ def _print_networks(
     from calibrant.bench.commands import progress
     from calibrant.bench.core.capabilities import FITTING
     from calibrant.bench.core.registry import sole_provider
-    from calibrant.bench.terminal.next_commands import NextCommand, invocation, print_next
+    from calibrant.bench.terminal import NextCommand, invocation, print_next
 
     fitting = sole_provider(FITTING)
     with progress.progress_bar("fitting: ", first=progress.PROMPT) as listen:

@@ -102,7 +102,7 @@ def list_items(
     from calibrant.bench.commands.start.large_pools import first_items, large_pool_ids
     from calibrant.bench.core.items import refuse_empty
     from calibrant.bench.core.registry import benchmark_of, is_native_pool
-    from calibrant.bench.terminal.next_commands import NextCommand, print_next
+    from calibrant.bench.terminal import NextCommand, print_next
 
     if scores:
         refuse_options({"--why": why, "--html": html}, "it is about items, and --scores lists answers")
@@ -172,7 +172,7 @@ def _write_index(of: Benchmark[Any], pool: Path, items: Iterable[Any], html: Pat
     from calibrant.bench.pages.why.index import MAX_EMBEDDED, IndexItem, index_page
     from calibrant.bench.pages.why.page import with_pool
     from calibrant.bench.runs.reasons import explain_item, reason_record
-    from calibrant.bench.terminal.written import print_written
+    from calibrant.bench.terminal import print_written
     from calibrant.dsl.atomic_write import write_atomically
 
     explanations = of.require(EXPLANATIONS)
@@ -230,8 +230,7 @@ def _counted_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _print_left_out(headings: Sequence[str]) -> None:
-    from calibrant.bench.terminal.next_commands import NextCommand, invocation
-    from calibrant.bench.terminal.width import width_of
+    from calibrant.bench.terminal import NextCommand, invocation, width_of
 
     words = invocation.get()
     hint = f"; `{NextCommand((*words, '--json'), '').line}` shows them" if words else ""
@@ -258,7 +257,7 @@ def _cell(key: str, value: object) -> str:
 def _table(rows: Sequence[Mapping[str, str]]) -> Fitted:
     """Return the rows as a table that fits the width; the last column is wrapped if it is the reason."""
     from calibrant.bench.pages.aligned import GAP, Fitted, aligned, fit_columns, wrapped_row
-    from calibrant.bench.terminal.width import RECORDS_BELOW, width_of
+    from calibrant.bench.terminal import RECORDS_BELOW, width_of
 
     width = width_of(sys.stdout)
     columns = {key: heading for key, heading in COLUMNS.items() if key == "id" or any(row[key] for row in rows)}

@@ -47,8 +47,7 @@ def board(
     from calibrant.bench.suites.board.build import build_board
     from calibrant.bench.suites.board.pages import unranked_text
     from calibrant.bench.suites.manifest import read_manifest
-    from calibrant.bench.terminal.next_commands import print_next
-    from calibrant.bench.terminal.written import print_written
+    from calibrant.bench.terminal import print_next, print_written
     from calibrant.dsl.errors import in_one_line
 
     with progress_bar() as progress:

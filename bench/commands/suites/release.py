@@ -15,7 +15,7 @@ from calibrant.dsl.text import plural
 
 if TYPE_CHECKING:
     from calibrant.bench.suites.manifest import Manifest
-    from calibrant.bench.terminal.next_commands import NextCommand
+    from calibrant.bench.terminal import NextCommand
 
 SUBMISSIONS = Path("submissions")  # folder of them in the command that is named next
 MAX_POOLS = 3  # whose certificates a line at the end verifies
@@ -48,8 +48,7 @@ def release(
     from calibrant.bench.suites.digests import sha256_of
     from calibrant.bench.suites.release.build import build_release
     from calibrant.bench.suites.release.lock import read_lock
-    from calibrant.bench.terminal.next_commands import print_next
-    from calibrant.bench.terminal.written import print_written
+    from calibrant.bench.terminal import print_next, print_written
 
     stated = None if lock is None else read_lock(lock)
     name = "" if lock is None else lock.name
@@ -68,7 +67,7 @@ def release(
 def list_next_commands(out: Path, manifest: Manifest, submissions: Path = SUBMISSIONS) -> list[NextCommand]:
     """Return how to verify each pool's certificates, and how to submit: a row's answers, by way of example."""
     from calibrant.bench.suites.manifest import GOLD, ROWS
-    from calibrant.bench.terminal.next_commands import NextCommand, unused_path
+    from calibrant.bench.terminal import NextCommand, unused_path
 
     pools = [out / GOLD / pool.name for pool in manifest.pools]
     pools = [pool for pool in pools if any((pool / "certificates").glob("*.json"))]

@@ -57,8 +57,7 @@ def submission(
     """
     from calibrant.bench.suites.board.new_submission import write_submission
     from calibrant.bench.suites.manifest import GOLD, read_manifest
-    from calibrant.bench.terminal.next_commands import NextCommand, print_next, unused_path
-    from calibrant.bench.terminal.written import print_written
+    from calibrant.bench.terminal import NextCommand, print_next, print_written, unused_path
 
     if (cost is None) is not (currency is None):
         raise typer.BadParameter("--cost and --currency are given together")

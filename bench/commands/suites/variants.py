@@ -47,7 +47,7 @@ def variants(
     FILE` compare answers. What a kind changes depends on the benchmark: docs/variants.md.
     """
     from calibrant.bench.core.registry import benchmark_of
-    from calibrant.bench.terminal.written import print_written
+    from calibrant.bench.terminal import print_written
     from calibrant.bench.variants.contract import VARIANTS
     from calibrant.bench.variants.pool import check_variants, read_maps, write_variants
     from calibrant.dsl.errors import in_one_line
@@ -72,7 +72,7 @@ def variants(
 
 
 def _print_next(pool: Path, copies: Path) -> None:
-    from calibrant.bench.terminal.next_commands import NextCommand, print_next, unused_path
+    from calibrant.bench.terminal import NextCommand, print_next, unused_path
 
     runs = unused_path("runs")
     print_next(

@@ -21,8 +21,7 @@ from calibrant.bench.logic.family.presented import PresentedFamily, UncountedFam
 from calibrant.bench.logic.family.series import count_series, flag_of, is_series
 from calibrant.bench.logic.family.words import data_lines
 from calibrant.bench.logic.options import DataOptions, FamilyOptions
-from calibrant.bench.terminal.hints import HintedError
-from calibrant.bench.terminal.next_commands import invocation
+from calibrant.bench.terminal import HintedError, invocation
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, short_repr
 from calibrant.dsl.logic.clause import parse_clause
 from calibrant.dsl.logic.files.midas import Dataset

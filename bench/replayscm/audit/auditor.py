@@ -41,7 +41,7 @@ from calibrant.bench.report.rows import SHORT_DIGEST
 from calibrant.bench.runs.audits import AuditedPool
 from calibrant.bench.runs.reasons import reason_lines
 from calibrant.bench.runs.records import folder_records
-from calibrant.bench.terminal.width import DEFAULT_WIDTH
+from calibrant.bench.terminal import DEFAULT_WIDTH
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.text import plural

@@ -19,7 +19,7 @@ from calibrant.bench.suites.digests import write_sums
 from calibrant.bench.suites.manifest import GOLD, ROWS
 from calibrant.bench.suites.opened import OpenSuite, open_suite
 from calibrant.bench.suites.rescoring import CellResult, judge_of
-from calibrant.bench.terminal.folders import making_folder, require_free, write_json
+from calibrant.bench.terminal import making_folder, require_free, write_json
 from calibrant.dsl.errors import CalibrantError
 
 BOARD_FILE = "board.json"

@@ -11,7 +11,7 @@ import msgspec
 
 from calibrant.bench.suites.board.submissions import CARD, Card, copy_file, read_card
 from calibrant.bench.suites.manifest import Manifest
-from calibrant.bench.terminal.folders import making_folder, require_free
+from calibrant.bench.terminal import making_folder, require_free
 from calibrant.dsl.errors import CalibrantError
 
 

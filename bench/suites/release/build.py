@@ -40,7 +40,7 @@ from calibrant.bench.suites.release.metadata import describe_release
 from calibrant.bench.suites.release.pools import BuiltPool, build_pool
 from calibrant.bench.suites.release.questions import KEYS
 from calibrant.bench.suites.specification import SuiteSpec, read_specification, resolve_beside
-from calibrant.bench.terminal.folders import making_folder, require_free, write_json
+from calibrant.bench.terminal import making_folder, require_free, write_json
 from calibrant.bench.version import program_version
 from calibrant.dsl.errors import CalibrantError, short_repr
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from calibrant.bench.terminal.folders import making_folder
+from calibrant.bench.terminal import making_folder
 
 MAKER = """
 import sys, time
 from pathlib import Path
-from calibrant.bench.terminal.folders import making_folder
+from calibrant.bench.terminal import making_folder
 with making_folder(Path(sys.argv[1])) as (made, scratch):
     made.mkdir()
     scratch.mkdir()

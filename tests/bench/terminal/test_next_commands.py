@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from calibrant.bench.cli import main
-from calibrant.bench.terminal.next_commands import NextCommand, print_next, unused_path
+from calibrant.bench.terminal import NextCommand, print_next, unused_path
 from tests.bench.commands.lines import BENCHMARKS, SUITES, Files
 from tests.support.commands import NEXT, jsonl, refusal
 
