@@ -1,26 +1,221 @@
-"""Difficulty in words, as JSON and as a page; and the subset of a pool with its error."""
+"""Difficulty in words, as JSON and as a page; and the subset of a pool that says most about systems.
+
+Items are taken by information, p (1 - p) averaged over fitted abilities. Its error is measured on families of systems
+that were left out of choice and fit (as in tinyBenchmarks, Polo et al. 2024): the mean of the pool is estimated from
+the answers to the chosen items, and for the others from the ability that these give.
+"""
 
 from __future__ import annotations
 
 import csv
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from markupsafe import Markup
+
 from calibrant.bench.core.registry import benchmark_of
-from calibrant.bench.difficulty.features import MEANINGS, item_features
-from calibrant.bench.difficulty.logistic import DifficultyFit, HeldOut, fit_difficulty
-from calibrant.bench.difficulty.outcomes import OutcomeTable, read_outcomes
-from calibrant.bench.difficulty.response_theory import ModelName, ResponseModel, fit_responses
-from calibrant.bench.difficulty.subsets import Subset, choose_subset
+from calibrant.bench.difficulty.models import (
+    MEANINGS,
+    DifficultyFit,
+    HeldOut,
+    OutcomeTable,
+    fit_difficulty,
+    item_features,
+    read_outcomes,
+)
+from calibrant.bench.difficulty.response_theory import (
+    IntArray,
+    ModelName,
+    ResponseModel,
+    estimate_ability,
+    fit_responses,
+)
 from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.pages.charts import Axis, BarRow, Line, Mark, Panel, bar_rows, panels_svg
+from calibrant.bench.pages.design.page import design_page
 from calibrant.bench.pools.parts import write_part
 from calibrant.dsl.atomic_write import write_atomically
-from calibrant.dsl.errors import PoolError
+from calibrant.dsl.errors import CalibrantError, PoolError
 from calibrant.dsl.parse_limits import TooLargeError, read_bounded
 from calibrant.dsl.text import plural
 
+# --- The page of difficulty: bars of the coefficients, success against the strongest feature, and tables --------------
+GUESS_AUC = 0.5  # of a model that ranks answers by chance
+
+
+def difficulty_page(
+    table: OutcomeTable,
+    features: Sequence[Mapping[str, float]],
+    fit: DifficultyFit,
+    responses: ResponseModel | None,
+) -> str:
+    """Return one HTML file; features: of each item of the table."""
+    content = {
+        "title": "Which items are hard?",
+        "crumbs": ["Difficulty", table.benchmark.title],
+        "fit": fit,
+        "meanings": MEANINGS,
+        "reason": difficulty_reason(fit),
+        "bars": Markup(coefficient_bars(fit)),
+        "scatter": Markup(success_plot(table, features, fit)),
+        "responses": [] if responses is None else _response_rows(table, responses),
+        "model": "" if responses is None else responses.name,
+    }
+    return design_page("difficulty.html", content)
+
+
+def difficulty_reason(fit: DifficultyFit) -> str:
+    """Return what makes items hard, in a sentence or two; nothing does where a guess predicts as well."""
+    if not fit.coefficients:
+        return "No feature varies between these items."
+    auc = fit.by_features.auc
+    if auc is None or auc <= GUESS_AUC:
+        measured = "cannot be measured" if auc is None else f"is {auc:.3f}, and a guess has {GUESS_AUC}"
+        return f"No feature tells which items are hard: the AUC for systems that were left out {measured}."
+    best = fit.coefficients[0]
+    more = "harder" if best.log_odds < 0 else "easier"
+    gain = fit.by_stratum.log_loss - fit.by_features.log_loss
+    words = "better" if gain > 0 else "no better"
+    return (
+        f"Items with a larger {best.feature} are {more}. Features predict a system that was left out {words} than the"
+        f" stratum alone: log loss {fit.by_features.log_loss:.3f} against {fit.by_stratum.log_loss:.3f}."
+    )
+
+
+def coefficient_bars(fit: DifficultyFit) -> str:
+    """Return bars of log odds, to the right where a feature makes items easier."""
+    if not fit.coefficients:
+        return ""
+    label = "Log odds of a right answer for one standard deviation more: " + ", ".join(
+        f"{c.feature} {c.log_odds:+.2f}" for c in fit.coefficients
+    )
+    rows = [
+        BarRow(c.feature, c.log_odds, f"{c.log_odds:+.2f}", "bar-3" if c.log_odds < 0 else "bar-2")
+        for c in fit.coefficients
+    ]
+    return bar_rows(rows, label)
+
+
+def success_plot(table: OutcomeTable, features: Sequence[Mapping[str, float]], fit: DifficultyFit) -> str:
+    """Return a point for each item: share of systems that are right against the strongest feature."""
+    if not fit.coefficients:
+        return ""
+    name = fit.coefficients[0].feature
+    values = [of.get(name) for of in features]
+    rates = np.nanmean(table.rates, axis=1)
+    marks = tuple(Mark(v, float(r)) for v, r in zip(values, rates, strict=True) if v is not None)
+    label = f"Share of systems that are right by {name}, a point an item: {len(marks)} items"
+    panel = Panel("", (Line("", marks, kind="points"),))
+    return panels_svg([panel], Axis(name), Axis("share of systems", 0, 1), label)
+
+
+def _response_rows(table: OutcomeTable, model: ResponseModel) -> list[tuple[str, str, str, str]]:
+    order = sorted(range(len(model.items)), key=lambda k: -model.difficulty[k])
+    return [
+        (
+            table.keys[model.items[k]][1],
+            f"{model.difficulty[k]:+.2f}",
+            f"{model.standard_error[k]:.2f}",
+            f"{model.discrimination[k]:.2f}",
+        )
+        for k in order
+    ]
+
+
+# --- A part of a pool that says most about systems, and by how much its estimate of the whole pool's mean is off ------
+RANDOM_SUBSETS = 20
+
+
+@dataclass(frozen=True)
+class SubsetError:
+    """Absolute error of the estimated mean of a pool over systems that were left out: its mean, and the worst."""
+
+    mean: float
+    worst: float
+
+
+@dataclass(frozen=True)
+class Subset:
+    """Chosen items, in the pool's order.
+
+    rows: of the table of outcomes; error: of this way of choosing; random_error: of random subsets of equal size
+    families: that were left out one at a time
+    """
+
+    rows: tuple[int, ...]
+    error: SubsetError
+    random_error: SubsetError
+    families: int
+
+
+def choose_subset(table: OutcomeTable, number: int, families: Mapping[str, str], seed: int = 0) -> Subset:
+    """Return the most informative items; `CalibrantError` where nothing can be fitted.
+
+    families: of systems; one that is not named is a family of its own
+    """
+    rows, answers = table.binary()
+    if not 1 <= number < len(rows):
+        raise CalibrantError(
+            f"{number} items of the {len(rows)} that all systems answered; 1 to {len(rows) - 1} can be taken"
+        )
+    model = fit_responses(answers, "rasch", rows)
+    family_of = [families.get(system, system) for system in table.systems]
+    names = sorted(set(family_of))
+    if len(names) < 2:
+        raise CalibrantError(
+            "one family of systems: the error is measured on families that are left out, two are needed"
+        )
+    errors: list[float] = []
+    random_errors: list[float] = []
+    rng = random.Random(seed)
+    for name in names:
+        tested = [k for k, family in enumerate(family_of) if family == name]
+        fitted_systems = [k for k in range(len(family_of)) if k not in tested]
+        inner = fit_responses(answers[:, fitted_systems], "rasch", range(len(rows)))
+        chosen = _most_informative(inner, number)
+        random_subsets = [sorted(rng.sample(range(len(rows)), number)) for _ in range(RANDOM_SUBSETS)]
+        for system in tested:
+            truth = float(answers[:, system].mean())
+            errors.append(abs(_estimate(inner, chosen, answers[:, system], answers[:, fitted_systems]) - truth))
+            random_errors += [abs(float(answers[subset, system].mean()) - truth) for subset in random_subsets]
+    return Subset(
+        tuple(sorted(_most_informative(model, number))), _summary(errors), _summary(random_errors), len(names)
+    )
+
+
+def _most_informative(model: ResponseModel, number: int) -> list[int]:
+    """Return the most informative fitted items, the first of equals."""
+    information = model.information
+    order = sorted(range(len(model.items)), key=lambda k: (-information[k], k))
+    return [model.items[k] for k in order[:number]]
+
+
+def _estimate(model: ResponseModel, chosen: Sequence[int], answers: IntArray, fitted_answers: IntArray) -> float:
+    """Return the estimated mean over all items of a system that answered the chosen ones.
+
+    fitted_answers: [item, system] of the fitted systems, for items that all of these answered alike
+    """
+    place = {row: k for k, row in enumerate(model.items)}
+    ability = estimate_ability(model, [place[row] for row in chosen], answers[list(chosen)])
+    predicted = model.probabilities(np.array([ability]))[:, 0]
+    answered, total = set(chosen), 0.0
+    for row in range(len(answers)):
+        if row in answered:
+            total += float(answers[row])
+        else:
+            total += float(predicted[place[row]]) if row in place else float(fitted_answers[row].mean())
+    return total / len(answers)
+
+
+def _summary(errors: Sequence[float]) -> SubsetError:
+    return SubsetError(float(np.mean(errors)), float(np.max(errors)))
+
+
+# --- Difficulty in words, as JSON and as a page; and the subset of a pool with its error ------------------------------
 MAX_PRINTED = 20  # items of an item response model
 
 
@@ -103,8 +298,6 @@ class Explained:
 
     def write_page(self, path: Path) -> None:
         """Write the page."""
-        from calibrant.bench.difficulty.page import difficulty_page
-
         write_atomically(path, difficulty_page(self.table, self.features, self.fit, self.responses))
 
 

@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 
 from calibrant.bench.core.registry import benchmark, benchmark_of
-from calibrant.bench.difficulty.logistic import Coefficient, DifficultyFit, HeldOut, fit_difficulty
-from calibrant.bench.difficulty.outcomes import OutcomeTable
-from calibrant.bench.difficulty.page import difficulty_reason
+from calibrant.bench.difficulty.explained import choose_subset, difficulty_reason
+from calibrant.bench.difficulty.models import Coefficient, DifficultyFit, HeldOut, OutcomeTable, fit_difficulty
 from calibrant.bench.difficulty.response_theory import IntArray, fit_responses
-from calibrant.bench.difficulty.subsets import choose_subset
 from calibrant.dsl.errors import CalibrantError
 from tests.support.accessibility import measure, needs_axe
 from tests.support.commands import called

@@ -14,7 +14,7 @@ from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.verdict import MeanScore
-from calibrant.bench.difficulty.outcomes import read_outcomes
+from calibrant.bench.difficulty.models import read_outcomes
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS
 from calibrant.bench.play.game import Game
 from calibrant.bench.play.pool import PlayPool

@@ -1,21 +1,123 @@
-"""Success explained by exact features: a logistic model, and how well it predicts systems that it has not seen."""
+"""Success of systems on items: outcomes, exact features, and the models that relate them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from math import fsum, log2
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant.audits.why import Why
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.capabilities import FUNCTIONS, TRAINING
+from calibrant.bench.core.registry import one_benchmark
+from calibrant.bench.report.scored_answers import scored_answers
+from calibrant.bench.report.sources import items_of_pools
+from calibrant.bench.runs.reasons import explain_item
+from calibrant.bench.training import LABELS
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
+from calibrant.solvers.outcome import Found
 
+# --- Outcomes of systems on the items of a pool, as a table of right and wrong ----------------------------------------
 if TYPE_CHECKING:
-    from calibrant.bench.difficulty.outcomes import OutcomeTable
+    from calibrant.bench.core.samples import Item
 
     FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
+
+@dataclass(frozen=True)
+class OutcomeTable:
+    """Outcomes by item and system.
+
+    rates: [item, system], share of right answers, NaN where a system did not answer; strata: of each item
+    """
+
+    benchmark: Benchmark[Any]
+    keys: tuple[Item, ...]
+    items: tuple[Any, ...]
+    strata: tuple[str, ...]
+    systems: tuple[str, ...]
+    rates: FloatArray
+
+    def binary(self) -> tuple[tuple[int, ...], np.ndarray[Any, np.dtype[np.int64]]]:
+        """Return the items that all systems answered, and 0 or 1 for each: right in at least half of the answers."""
+        complete = tuple(int(k) for k in np.flatnonzero(~np.isnan(self.rates).any(axis=1)))
+        return complete, (self.rates[list(complete)] >= 0.5).astype(np.int64)
+
+
+def read_outcomes(runs: Sequence[Path], pools: Sequence[Path]) -> OutcomeTable:
+    """Return the outcomes of runs and scored files on the items of pools; `CalibrantError` without any.
+
+    A system that occurs with several options is one system for each. Items without a right answer are left out.
+    """
+    of = one_benchmark(pools)
+    items = items_of_pools(of.name, pools)
+    judge = of.metrics.success.judge
+    sums: dict[tuple[Item, str], list[float]] = {}
+    strata: dict[Item, str] = {}
+    for context, score in scored_answers(runs):
+        key = (context.pool_digest, context.instance)
+        if key in items and (right := judge(score, context.setting)) is not None:
+            strata[key] = context.stratum or context.setting
+            sums.setdefault((key, _system(context.system, context.config)), []).append(right)
+    if not sums:
+        names = ", ".join(path.name for path in pools)
+        raise CalibrantError(f"no scored answer to an item of {names}; give runs, or files of calibrant score, of it")
+    keys = tuple(key for key in items if key in strata)
+    systems = tuple(sorted({system for _, system in sums}))
+    rates = np.full((len(keys), len(systems)), np.nan)
+    for row, key in enumerate(keys):
+        for column, system in enumerate(systems):
+            answers = sums.get((key, system))
+            if answers:
+                rates[row, column] = fsum(answers) / len(answers)
+    return OutcomeTable(of, keys, tuple(items[key] for key in keys), tuple(strata[key] for key in keys), systems, rates)
+
+
+def _system(name: str, config: Mapping[str, Any]) -> str:
+    options = ",".join(f"{key}={value}" for key, value in sorted(config.items()) if value is not None)
+    return f"{name}({options})" if options else name
+
+
+# --- Exact features of items: how many hypotheses fit, what they decide, how large the least one is, and labels -------
+MEMBERS, DECIDED, SIZE = "log2_members", "decided_share", "least_size"
+MEANINGS: Mapping[str, str] = {
+    MEMBERS: "binary logarithm of the hypotheses that fit, or of their certified lower bound",
+    DECIDED: "share of what is asked on which all of them agree",
+    SIZE: "size of the exact solver's answer",
+    **LABELS,
+}
+
+
+def item_features(of: Benchmark[Any], item: Any) -> Mapping[str, float]:
+    """Return the features that an item has, by name; those that cannot be had within the usual budgets are left out."""
+    features: dict[str, float] = {}
+    why = explain_item(of, item)
+    if isinstance(why, Why):
+        if int(why.count.lower) > 0:
+            features[MEMBERS] = log2(int(why.count.lower))
+        number = len(why.open) + len(why.decided)
+        if number:
+            features[DECIDED] = len(why.decided) / number
+    size = _least_size(of, item)
+    if size is not None:
+        features[SIZE] = size
+    return features | {name: float(value) for name, value in of.require(TRAINING).difficulty(item).items()}
+
+
+def _least_size(of: Benchmark[Any], item: Any) -> int | None:
+    try:
+        outcome = of.require(FUNCTIONS).solve(item)
+    except CalibrantError:
+        return None
+    return outcome.value.size if isinstance(outcome, Found) else None
+
+
+# --- Success explained by exact features: a logistic model, and how well it predicts systems that it has not seen -----
 RIDGE = 0.01  # penalty per answer on standardised coefficients: finite where a feature separates right from wrong
 MIN_SYSTEMS = 2
 EPSILON = 1e-6  # of probabilities in the log loss
