@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from calibrant.bench.commands.demo import SUITE_FILE
-from calibrant.bench.lab.boards.__main__ import write_systems
+from calibrant.bench.lab.boards import write_systems
 from calibrant.bench.suites.board.build import build_board
 from calibrant.bench.suites.release.build import build_release
 from tests.support.effort import SOAKING

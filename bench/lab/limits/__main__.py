@@ -10,8 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from calibrant.bench.lab.limits.pages import plot, table
-from calibrant.bench.lab.limits.sweep import Point, Sweep, points
+from calibrant.bench.lab.limits.sweep import Point, Sweep, plot, points, table
 from calibrant.dsl.errors import CalibrantError
 
 TOPICS = ("replayscm", "rows", "commands", "networks", "blickets", "causalab", "causim")

@@ -10,9 +10,7 @@ from typing import Any
 
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark, benchmark_of
-from calibrant.bench.lab.renamings.kinds import Change, changer
-from calibrant.bench.lab.renamings.measure import measure
-from calibrant.bench.lab.renamings.renamed import RENAMED
+from calibrant.bench.lab.renamings.measure import RENAMED, Change, changer, measure
 from calibrant.bench.pools.bundled import bundled_files, bundled_sample
 from calibrant.bench.protocols.registry import applicable_protocols, chosen_protocols, left_out
 from calibrant.bench.runs.pool_cache import read_pool_once

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from calibrant.bench.lab.renamings.renamed import Alike, RenamedItem, permuted_names, shuffled
+from calibrant.bench.lab.renamings.measure import Alike, RenamedItem, permuted_names, shuffled
 from calibrant.dsl.blickets.item import BlicketItem, object_role, reorder_objects
 
 

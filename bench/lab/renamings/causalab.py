@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from calibrant.bench.lab.renamings.renamed import RenamedItem, permuted_names, shuffled
+from calibrant.bench.lab.renamings.measure import RenamedItem, permuted_names, shuffled
 from calibrant.dsl.causalab.item import LabItem, rename_item
 
 

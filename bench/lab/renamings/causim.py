@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from calibrant.bench.lab.renamings.renamed import Alike, RenamedItem, permuted_names
+from calibrant.bench.lab.renamings.measure import Alike, RenamedItem, permuted_names
 from calibrant.dsl.causim.item import CausimItem, Sealed
 from calibrant.dsl.causim.model import Model, value_of
 from calibrant.solvers.causim.canonical import ModelNames, rename_task, value_roles

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from calibrant.bench.lab.renamings.renamed import RenamedItem, permuted_names, shuffled
+from calibrant.bench.lab.renamings.measure import RenamedItem, permuted_names, shuffled
 from calibrant.dsl.logic.clause import clause
 from calibrant.dsl.logic.item import LogicItem, Sealed
 from calibrant.dsl.logic.task import kept_names

@@ -1,4 +1,4 @@
-"""Answers of a row to a pool and to its renamings: rates of the table in every digit, and answers up to the names."""
+"""Answers of a row to a pool and to its copies under other names: renamed items, kinds of copies, and rates."""
 
 from __future__ import annotations
 
@@ -6,17 +6,75 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+import msgspec
 
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.lab.renamings.renamed import RenamedItem, renamer
 from calibrant.bench.protocols.base import Protocol
 from calibrant.bench.protocols.presentation import replace_words
 from calibrant.bench.report.table import ResultTable
 from calibrant.bench.runs.workers import timed_answer
+from calibrant.bench.variants.contract import VARIANTS, CopyMap
 
+# --- Renamed items, with the map of names -----------------------------------------------------------------------------
+T = TypeVar("T")
+
+RENAMED = ("replayscm", "blickets", "causalab", "causim", "logic")  # benchmarks whose items can be renamed here
+
+
+class Alike(NamedTuple):
+    """Names and values that nothing in an item tells apart.
+
+    roles: name -> text that is equal for objects that are alike; value_roles: of names, value -> number
+    """
+
+    roles: Mapping[str, str] = {}
+    value_roles: Mapping[str, Mapping[Any, int]] = {}
+
+
+class RenamedItem(NamedTuple):
+    """An item with other names and orders.
+
+    names: old name -> new name; answers over the old names become answers over the new ones
+    columns: of tables of probabilities, the old place of each new column; empty where they stay
+    value_roles: of new names, value -> number that is equal for values that nothing in the item tells apart
+    values: of answers that assign values to old names, old value -> new value
+    roles: new name -> text that is equal for objects that nothing in the item tells apart; empty where there are none
+    exchanges: maps of new names to new names that leave the item as it is
+    map_answer: in place of names and values, from answers to the original to those to the item
+    """
+
+    item: Any
+    names: Mapping[str, str]
+    columns: tuple[int, ...] = ()
+    roles: Mapping[str, str] = {}
+    values: Mapping[str, Mapping[Any, Any]] = {}
+    value_roles: Mapping[str, Mapping[Any, int]] = {}
+    exchanges: tuple[Mapping[str, str], ...] = ()
+    map_answer: Callable[[Any], Any] | None = None
+
+
+def shuffled(sequence: Sequence[T], random: Random) -> list[T]:
+    """Return the elements in a random order."""
+    return random.sample(sequence, len(sequence))
+
+
+def permuted_names(names: Sequence[str], random: Random) -> dict[str, str]:
+    """Return a random permutation of names: the pool's names stay, what they stand for changes."""
+    return dict(zip(names, shuffled(names, random), strict=True))
+
+
+def renamer(benchmark: str) -> Callable[[Any, Random], RenamedItem]:
+    """Return the function that renames and reorders an item of a benchmark; its id stays."""
+    rename: Callable[[Any, Random], RenamedItem] = import_module(f"calibrant.bench.lab.renamings.{benchmark}").rename
+    return rename
+
+
+# --- Answers of a row to a pool and to its renamings: rates of the table in every digit, and answers up to the names
 _TOKEN = re.compile(r"\w+")
 _TIMES = ("seconds_median", "seconds_max")
 
@@ -141,3 +199,31 @@ def normal(content: Any) -> Any:
         parts = [normal(part) for part in content]
         return sorted(parts) if all(isinstance(part, str) for part in parts) else parts
     return content
+
+
+# --- Copies of items by the kinds of `calibrant variants`, as the measurement of renamings takes them -----------------
+Change: TypeAlias = Callable[[Any, Random], RenamedItem | None]
+
+
+def changer(of: Benchmark[Any], kind: str) -> Change:
+    """Return the function that changes an item by a kind; it returns None where the item has no such copy."""
+    variable = of.require(VARIANTS)
+    alike = getattr(import_module(f"calibrant.bench.lab.renamings.{of.name}"), "alike", lambda _: Alike())
+
+    def change(item: Any, random: Random) -> RenamedItem | None:
+        variant = variable.vary(msgspec.to_builtins(of.items.record(item)), kind, random)
+        if variant is None:
+            return None
+        values = {key: dict(moved) for key, moved in variant.values.items()}
+        stated = CopyMap(item.id, kind, dict(variant.names), values)
+        copy = of.items.item_of_record(variant.record | {"id": item.id})
+        roles, value_roles = alike(copy)
+        return RenamedItem(
+            copy,
+            {},
+            roles=roles,
+            value_roles=value_roles,
+            map_answer=lambda answer: variable.map_answer(answer, stated),
+        )
+
+    return change

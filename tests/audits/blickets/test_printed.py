@@ -20,8 +20,7 @@ from calibrant.audits.blickets.printed import (
 )
 from calibrant.audits.claims import ClaimStatus
 from calibrant.bench.blickets.paper import paper
-from calibrant.bench.lab.blickets.__main__ import main
-from calibrant.bench.lab.blickets.findings import paper_findings
+from calibrant.bench.lab.blickets import main, paper_findings
 from tests.support.packages import needs
 from tests.support.shared import shared_json
 

@@ -26,7 +26,7 @@ from calibrant.bench.causim.paper import (
     vocabulary_of,
 )
 from calibrant.bench.cli import main
-from calibrant.bench.lab.causim.__main__ import main as print_tables
+from calibrant.bench.lab.causim import main as print_tables
 from calibrant.bench.report.answers.named import named_answers
 from calibrant.bench.report.layout import NOTHING, Source, Table
 from calibrant.bench.report.scored_answers import context_of

@@ -11,8 +11,7 @@ import pytest
 
 from calibrant.bench.lab.limits import sweep as sweeping
 from calibrant.bench.lab.limits.__main__ import TOPICS, _sweeps, main
-from calibrant.bench.lab.limits.pages import plot, table
-from calibrant.bench.lab.limits.sweep import Ask, Curve, Point, Sweep, points
+from calibrant.bench.lab.limits.sweep import Ask, Curve, Point, Sweep, plot, points, table
 from calibrant.dsl.errors import CalibrantError
 
 FAR = float("inf")

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from calibrant.bench.lab.logic.boolnet import compare_series
+from calibrant.bench.lab.logic import compare_series
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.logic.prior import Edge
 from calibrant.dsl.logic.series import Series, SeriesTask, count_errors, parse_series, readings, series_text

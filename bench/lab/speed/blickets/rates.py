@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from calibrant.audits.blickets.attribution import attribute_runs
 from calibrant.baselines.blickets.grid import GRID
 from calibrant.bench.blickets.agents import agent
-from calibrant.bench.lab.blickets.results import SEED, all_played
+from calibrant.bench.lab.blickets import SEED, all_played
 from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measure
 from calibrant.bench.lab.speed.options import Options
 from calibrant.dsl.blickets.episode import BlicketEpisode

@@ -24,7 +24,7 @@ from calibrant.bench.blickets.rates import (
     errors_of,
 )
 from calibrant.bench.blickets.report import class_plot
-from calibrant.bench.lab.blickets.findings import class_sums, paper_findings
+from calibrant.bench.lab.blickets import class_sums, paper_findings
 from calibrant.bench.report.formats import as_markdown
 from calibrant.bench.report.layout import NOTHING, Source, Table
 from calibrant.dsl.blickets.episode import BlicketEpisode

@@ -8,15 +8,15 @@ import pytest
 
 from calibrant.bench.blickets.agents import agent, play_agent
 from calibrant.bench.blickets.rates import Share, count_classes
-from calibrant.bench.lab.blickets.__main__ import main
-from calibrant.bench.lab.blickets.learners import (
+from calibrant.bench.lab.blickets import (
+    SEED,
     STATED,
     Stated,
     difference_of_means,
     difference_of_shares,
     learner_table,
+    main,
 )
-from calibrant.bench.lab.blickets.results import SEED
 from calibrant.bench.report.layout import NOTHING, Source
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
@@ -125,6 +125,6 @@ def test_the_command_prints_every_stated_row(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert len(STATED) == 31
-    monkeypatch.setattr("calibrant.bench.lab.blickets.learners.STATED", STATED[:1])
+    monkeypatch.setattr("calibrant.bench.lab.blickets.STATED", STATED[:1])
     assert main(["learners", "--episodes", "2"]) == 0
     assert any(line.startswith("prototype") for line in capsys.readouterr().out.splitlines())

@@ -13,8 +13,7 @@ import pytest
 from calibrant.bench.blickets.agents import AGENTS, agent, play_agent
 from calibrant.bench.blickets.paper import is_easy, is_hard, is_order, is_stochastic
 from calibrant.bench.blickets.rates import Counts, count_classes
-from calibrant.bench.lab.blickets.__main__ import main
-from calibrant.bench.lab.blickets.results import SEED, agent_table, all_played
+from calibrant.bench.lab.blickets import SEED, agent_table, all_played, main
 from calibrant.bench.report.layout import NOTHING, Source
 from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.errors import CalibrantError

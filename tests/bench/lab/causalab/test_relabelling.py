@@ -8,9 +8,8 @@ import pytest
 
 from calibrant.audits.causalab.items import generate_labelled
 from calibrant.bench.causalab.benchmark import BENCHMARK
-from calibrant.bench.lab.causalab import relabelling
-from calibrant.bench.lab.causalab.__main__ import main
-from calibrant.bench.lab.causalab.relabelling import recompute_labels, relabelled_suite, weighted_graphs
+from calibrant.bench.lab import causalab
+from calibrant.bench.lab.causalab import main, recompute_labels, relabelled_suite, weighted_graphs
 from calibrant.bench.pools.generated import write_drawn
 from calibrant.dsl.causalab.generation import Plan, with_labels
 from calibrant.dsl.causalab.item import LabItem
@@ -50,14 +49,14 @@ def test_a_false_label_is_noticed(label: str, monkeypatch: pytest.MonkeyPatch) -
             labels = item.sealed.labels
             yield with_labels(item, {**labels, label: labels[label] + 1})
 
-    monkeypatch.setattr(relabelling, "generate_labelled", falsified)
+    monkeypatch.setattr(causalab, "generate_labelled", falsified)
     found = relabelled_suite("3nodes", seed=1, count=2)
     assert [f": {label} is " in text for text in found.wrong] == [True, True]
 
 
 def test_an_item_that_depends_on_how_many_are_drawn_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        relabelling, "generate_labelled", lambda plan, seed, count: generate_labelled(plan, seed + count, count)
+        causalab, "generate_labelled", lambda plan, seed, count: generate_labelled(plan, seed + count, count)
     )
     found = relabelled_suite("3nodes", seed=1, count=4)
     assert sum("drawn again it is another one" in text for text in found.wrong) == 2

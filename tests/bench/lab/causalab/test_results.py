@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant.bench.lab.causalab.results import method_results
+from calibrant.bench.lab.causalab import method_results
 from tests.support.causalab.laboratories import released_suite
 from tests.support.shared import shared_file
 

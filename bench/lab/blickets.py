@@ -1,0 +1,425 @@
+"""The command `python -m calibrant.bench.lab.blickets`: agents under the paper's conditions, its tables, findings.
+
+`learners` is the table of the exact learners beside the figures that a prototype gave.
+
+The prototype's figures came with the benchmark's description; its code did not. Rows of a learner `at random` show the
+effect of ties: among equally good configurations the first is taken elsewhere, there one is drawn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import combinations, product
+from math import sqrt
+from multiprocessing import get_context
+from statistics import mean, stdev
+from typing import NamedTuple
+
+from calibrant.audits.blickets.printed import (
+    Switched,
+    TwoByTwo,
+    accuracy_of_silence,
+    credited_to_one_run,
+    firings_outside_eligible,
+    misprinted_tests,
+    posterior_odds_finding,
+    self_selection,
+    wrong_before_the_switch,
+)
+from calibrant.audits.claims import ClaimStatus, Finding
+from calibrant.baselines.blickets.grid import GRID
+from calibrant.bench.blickets.agents import AT_RANDOM, agent, play_agent
+from calibrant.bench.blickets.paper import (
+    NOT_PRINTED,
+    PRINTED_AGENTS,
+    PlayedEpisode,
+    paper,
+    paper_tables,
+    printed_counts,
+    printed_detections,
+    setup_tables,
+    share_cell,
+)
+from calibrant.bench.blickets.rates import Counts, Share, count_classes
+from calibrant.bench.lab.table_text import text_of
+from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow
+from calibrant.bench.statistics import NORMAL_95
+from calibrant.dsl.blickets.generation import SUITES
+from calibrant.dsl.errors import CalibrantError, short_repr
+
+# --- Results of agents under the paper's conditions: accuracy, steps and outcome of the switch, with intervals --------
+SEED = 2026
+DEFAULT_SUITES = (
+    "conjunctive",
+    "easy-3",
+    "easy-5",
+    "hard-3",
+    "stochastic",
+    "order",
+    "order-2-of-4",
+    "order-3-of-4",
+    "order-4-of-4",
+)
+DEFAULT_AGENTS = ("static", "switch-aware", "seek", "noise-aware", "order-aware", "base", "cg", "cg+db", "quiet")
+_PRINTED_COUNTS = {"easy-3": "5a", "easy-5": "11", "hard-3": "6"}
+_PRINTED_PERCENT = {"stochastic": 2, "order-2-of-4": 3}  # rows of Table 7
+
+
+def all_played(
+    agents: Sequence[str], suites: Sequence[str], episodes: int, *, seed: int = SEED, jobs: int = 1
+) -> list[PlayedEpisode]:
+    """Every agent on the same items of every suite: suite after suite, agent after agent, item after item."""
+    pairs = [(agent, suite) for suite, agent in product(suites, agents)]
+    return [episode for part in played_pairs(pairs, episodes, seed=seed, jobs=jobs) for episode in part]
+
+
+def played_pairs(
+    pairs: Sequence[tuple[str, str]], episodes: int, *, seed: int = SEED, jobs: int = 1
+) -> list[list[PlayedEpisode]]:
+    """Play the episodes of each pair of an agent and a suite."""
+    work = [(agent, suite, episodes, seed) for agent, suite in pairs]
+    if jobs == 1:
+        return list(map(_part, work))
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        return list(pool.map(_part, work))
+
+
+def _part(work: tuple[str, str, int, int]) -> list[PlayedEpisode]:
+    return list(play_agent(*work))
+
+
+HEADINGS = (
+    Heading("accuracy", "Accuracy"),
+    Heading("steps", "Steps"),
+    Heading("exactly_n_rate", "Exactly-N rate"),
+    Heading("eligible_rate", "RE rate"),
+    Heading("eligible_accuracy", "RE accuracy"),
+    Heading("switched_accuracy", "All switched"),
+)
+
+
+def agent_table(episodes: Iterable[PlayedEpisode]) -> Table:
+    """Rows by suite and agent, in the order in which they first occur; after each suite what the paper prints of it."""
+    groups: dict[str, dict[str, list[PlayedEpisode]]] = {}
+    for episode in episodes:
+        groups.setdefault(episode.suite, {}).setdefault(episode.agent, []).append(episode)
+    rows: list[TableRow] = []
+    for suite, by_agent in groups.items():
+        rows += [TableRow((suite, agent), _cells(played_by)) for agent, played_by in by_agent.items()]
+        rows += _list_printed(suite)
+    return Table(
+        "standing",
+        "Agents under the paper's conditions",
+        "Percent with 95 % score intervals, means with normal ones. RE: more than N activations. All switched: accuracy"
+        " over episodes with N activations or more.",
+        (Heading("condition", "Condition"), Heading("agent", "Agent")),
+        HEADINGS,
+        tuple(rows),
+        (f"Rows of source paper are those of {paper().source}.",),
+    )
+
+
+def _cells(episodes: Sequence[PlayedEpisode]) -> tuple[Cell, ...]:
+    grades = [episode.grade for episode in episodes]
+    counts = count_classes(grades)
+    shares = (counts.exactly_n_rate, counts.eligible_rate, counts.eligible_accuracy, counts.switched_accuracy)
+    return (
+        share_cell(counts.accuracy, with_interval=True),
+        mean_cell([grade.steps for grade in grades]),
+        *(share_cell(share, with_interval=True) for share in shares),
+    )
+
+
+def mean_cell(values: Sequence[int]) -> Cell:
+    middle = mean(values)
+    if len(values) < 2:
+        return Cell(f"{middle:.1f}")
+    half_width = NORMAL_95 * stdev(values) / sqrt(len(values))
+    return Cell(f"{middle:.1f}", f"{middle - half_width:.1f}", f"{middle + half_width:.1f}")
+
+
+def _list_printed(suite: str) -> Iterator[TableRow]:
+    if suite in _PRINTED_COUNTS:
+        for (agent,), counts in printed_counts(_PRINTED_COUNTS[suite]):
+            shares = (counts.exactly_n_rate, counts.eligible_rate, counts.eligible_accuracy, counts.switched_accuracy)
+            cells = (share_cell(counts.accuracy), NOTHING, *map(share_cell, shares))
+            yield TableRow((suite, agent), cells, Source.PAPER)
+    if suite in _PRINTED_PERCENT:
+        texts = paper().tables["7"].rows[_PRINTED_PERCENT[suite]][1:]
+        for agent, text in zip(PRINTED_AGENTS, texts, strict=True):
+            accuracy = NOTHING if text == NOT_PRINTED else Cell(text)
+            yield TableRow((suite, agent), (accuracy, *[NOTHING] * 5), Source.PAPER)
+
+
+# --- Exact learners beside the figures of a prototype, over 500 episodes a condition, with their differences ----------
+STATED_EPISODES = 500
+ALLOWED_SHARE, ALLOWED_STEPS = 0.03, 1.0
+
+
+class Stated(NamedTuple):
+    """Results of the prototype; None where no figure is stated."""
+
+    suite: str
+    agent: str
+    accuracy: float | None = None
+    steps: float | None = None
+    exactly_n: float | None = None
+    eligible: float | None = None
+
+    @property
+    def figures(self) -> tuple[float | None, ...]:
+        return self.accuracy, self.steps, self.exactly_n, self.eligible
+
+
+STATED = (
+    Stated("conjunctive", "static", 1.0, 7.5),
+    Stated("conjunctive", "switch-aware", 1.0, 15.6),
+    Stated("conjunctive", "seek", None, 39.3),
+    Stated("easy-3", "static", 0.25, 7.5),
+    Stated("easy-3", "switch-aware", 1.0, 15.5, 0.0, 0.95),
+    Stated("easy-3", "seek", None, 15.9, None, 1.0),
+    Stated("easy-5", "static", 0.94, 7.5),
+    Stated("easy-5", "switch-aware", 1.0, 17.0, 0.0, 0.44),
+    Stated("easy-5", "seek", None, 23.0, None, 1.0),
+    Stated("hard-3", "static", 0.25, 7.5, 0.75),
+    Stated("hard-3", "switch-aware", 1.0, 16.1, 0.0, 0.95),
+    Stated("hard-3", "seek", None, 16.6, None, 1.0),
+    Stated("hard-3-edge", "static", 1.0),
+    Stated("stochastic", "static", 0.36, 7.7),
+    Stated("stochastic", "noise-aware", 0.994, 19.4),
+    Stated("stochastic", "noise-aware@0.2", 0.718, 11.4),
+    Stated("stochastic", "noise-aware@0.1", 0.846, 13.1),
+    Stated("stochastic", "noise-aware@0.05", 0.93, 14.8),
+    Stated("stochastic", "noise-aware@0.001", 1.0, 27.5),
+    Stated("order", "static", 0.25, 6.5),
+    Stated("order", "order-aware", 1.0, 11.7),
+    Stated("order-2-of-4", "static", 0.32),
+    Stated("order-2-of-4", "order-aware", 1.0, 8.7),
+    Stated("order-3-of-4", "static", 0.15),
+    Stated("order-3-of-4", "order-aware", 1.0, 16.1),
+    Stated("order-4-of-4", "static", 0.1),
+    Stated("order-4-of-4", "order-aware", 1.0, 21.3),
+    Stated("hard-3", "script/db/confirm-1", None, None, 0.0),
+    Stated("hard-3", "script/db/confirm-2", None, None, 1.0),
+    Stated("hard-3", "script/db/confirm-3", None, None, 0.45),
+    Stated("hard-3", "script/db/silent", None, None, 0.0),
+)
+LEARNER_HEADINGS = (
+    Heading("accuracy", "Accuracy"),
+    Heading("steps", "Steps"),
+    Heading("exactly_n_rate", "Exactly-N rate"),
+    Heading("eligible_rate", "RE rate"),
+    Heading("differs", "Differs"),
+)
+_MEASURES = ("accuracy", "steps", "exactly-N", "RE rate")
+
+
+def learner_table(episodes: int, *, seed: int = SEED, jobs: int = 1, stated: Sequence[Stated] | None = None) -> Table:
+    """Return each row of the prototype, then ours, then the same learner with other ties or another class."""
+    pairs = [(line, agent) for line in (STATED if stated is None else stated) for agent in _list_agents(line.agent)]
+    parts = played_pairs([(agent, line.suite) for line, agent in pairs], episodes, seed=seed, jobs=jobs)
+    rows: list[TableRow] = []
+    for (line, system), played in zip(pairs, parts, strict=True):
+        if system == line.agent:
+            rows.append(TableRow((line.suite, system), (*_stated_cells(line), NOTHING), Source.PROTOTYPE))
+        rows.append(TableRow((line.suite, system), _learner_cells(line, played)))
+    return Table(
+        "learners",
+        "Exact learners beside a prototype's",
+        "Percent with 95 % score intervals, means with normal ones. Differs: beyond chance (95 %, both being samples);"
+        f" ! beyond {100 * ALLOWED_SHARE:.0f} points or {ALLOWED_STEPS:.0f} step.",
+        (Heading("condition", "Condition"), Heading("agent", "Agent")),
+        LEARNER_HEADINGS,
+        tuple(rows),
+    )
+
+
+def _list_agents(agent: str) -> Iterator[str]:
+    yield agent
+    if f"{agent}-at-random" in {variant.name for variant in AT_RANDOM}:
+        yield f"{agent}-at-random"
+    if agent.startswith("noise-aware"):
+        yield agent.replace("noise-aware", "maybe-noise")
+
+
+def _stated_cells(line: Stated) -> Iterator[Cell]:
+    for measure, figure in zip(_MEASURES, line.figures, strict=True):
+        percent = "" if figure is None else f"{figure:.1f}" if measure == "steps" else f"{100 * figure:.1f}"
+        yield Cell(percent) if percent else NOTHING
+
+
+def _learner_cells(line: Stated, played: Sequence[PlayedEpisode]) -> tuple[Cell, ...]:
+    counts = count_classes(episode.grade for episode in played)
+    steps = [episode.grade.steps for episode in played]
+    shares = (counts.exactly_n_rate, counts.eligible_rate)
+    return (
+        share_cell(counts.accuracy, with_interval=True),
+        mean_cell(steps),
+        *(share_cell(share, with_interval=True) for share in shares),
+        Cell(", ".join(_differences(line, counts.accuracy, steps, *shares)) or "no"),
+    )
+
+
+def _differences(
+    line: Stated, accuracy: Share, steps: Sequence[int], exactly_n: Share | None, eligible: Share | None
+) -> Iterator[str]:
+    shares = (accuracy, None, exactly_n, eligible)
+    for measure, figure, share in zip(_MEASURES, line.figures, shares, strict=True):
+        if figure is None:
+            continue
+        if measure == "steps":
+            yield from difference_of_means(steps, figure)
+        elif share is not None:
+            yield from (f"{measure} {text}" for text in difference_of_shares(share, figure))
+
+
+def difference_of_shares(share: Share, stated: float) -> Iterator[str]:
+    """Yield the difference in points if chance between two samples does not explain it.
+
+    stated: the printed share, rounded to 1/200
+    """
+    pooled = (share.hits + stated * STATED_EPISODES) / (share.number + STATED_EPISODES)
+    error = sqrt(pooled * (1 - pooled) * (1 / share.number + 1 / STATED_EPISODES))
+    difference = share.rate - stated
+    # 0.005: rounding of the stated share
+    if abs(difference) > NORMAL_95 * error + 0.005:
+        yield f"{100 * difference:+.1f}" + "!" * (abs(difference) > ALLOWED_SHARE)
+
+
+def difference_of_means(steps: Sequence[int], stated: float) -> Iterator[str]:
+    """Yield the difference in mean steps if chance does not explain it.
+
+    The prototype's standard deviation is not stated; ours stands for it.
+
+    stated: mean, rounded to one decimal
+    """
+    spread = stdev(steps) if len(steps) > 1 else 0.0
+    error = spread * sqrt(1 / len(steps) + 1 / STATED_EPISODES)
+    difference = sum(steps) / len(steps) - stated
+    # 0.05: rounding of the stated mean
+    if abs(difference) > NORMAL_95 * error + 0.05:
+        yield f"steps {difference:+.1f}" + "!" * (abs(difference) > ALLOWED_STEPS)
+
+
+# --- Findings about the paper's printed statistics, computed again ----------------------------------------------------
+
+
+def paper_findings() -> Iterator[Finding]:
+    """Misprints, comparisons that selection decides, firings outside their class, and accuracy without a switch."""
+    source, odds = paper().source, paper().posterior_odds
+    yield from misprinted_tests((test.test for test in paper().tests), source)
+    yield posterior_odds_finding(odds.name, TwoByTwo(*odds.counts), odds.odds, source)
+    by_agent, by_run = dict(_labelled("5a")), dict(_labelled("5b"))
+    together = _accuracies(by_agent["CG+DB",], by_agent["CG",])
+    alone = _accuracies(by_run["06", "CG+DB"], by_run["06", "CG"])
+    yield credited_to_one_run("Table 4, Run 06, CG+DB against CG", alone, together, RUN_06_P, source)
+    yield from (finding for finding in class_sums() if finding.verdict is ClaimStatus.PROVED)
+    hard = _by_agent("6")
+    for first, second in combinations(hard, 2):
+        yield self_selection(f"Table 6, {second} against {first}", hard[second], hard[first], source)
+    late = _by_agent("11")
+    false = {tuple(labels): detections.false for labels, detections in printed_detections()}
+    yield firings_outside_eligible("Tables 9 and 11, CG+DB at N = 5", false["06", "5", "5"], late["CG+DB"], source)
+    for system, counts in late.items():
+        yield accuracy_of_silence(f"Table 11, {system}", counts, source)
+
+
+def class_sums() -> Iterator[Finding]:
+    """Yield for each printed row with all classes whether its counts leave a wrong answer before the switch."""
+    for number in ("5a", "5b", "6", "8", "11"):
+        for labels, counts in _labelled(number):
+            if counts.exactly_n is not None:
+                name = f"Table {number}, {', '.join(labels)}{' steps' * (number == '8')}"
+                yield wrong_before_the_switch(name, _count_switched(counts), paper().source)
+
+
+RUN_06_P = ".015"  # Table 4
+
+
+def _labelled(number: str) -> list[tuple[tuple[str, ...], Counts]]:
+    return [(tuple(labels), counts) for labels, counts in printed_counts(number)]
+
+
+def _accuracies(first: Counts, second: Counts) -> TwoByTwo:
+    """Return right and wrong answers of two agents."""
+    return TwoByTwo(first.correct, first.episodes - first.correct, second.correct, second.episodes - second.correct)
+
+
+def _by_agent(number: str) -> dict[str, Switched]:
+    return {labels[0]: _count_switched(counts) for labels, counts in printed_counts(number)}
+
+
+def _count_switched(counts: Counts) -> Switched:
+    classes = counts.eligible, counts.eligible_correct, counts.exactly_n
+    eligible, correct, exactly_n = (count for count in classes if count is not None)
+    return Switched(counts.episodes, counts.correct, eligible, correct, exactly_n)
+
+
+TABLES = ("standing", "learners", "paper", "findings", "setup")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play, count, print; 0, or 2 if a library is missing."""
+    options = _arguments().parse_args(arguments)
+    try:
+        sys.stdout.write(_findings() if options.table == "findings" else _tables(options))
+    except CalibrantError as error:
+        print(f"bench.lab.blickets: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _findings() -> str:
+    return "".join(
+        f"{finding.kind}, {finding.verdict}: {finding.where}: {finding.claim}\n" for finding in paper_findings()
+    )
+
+
+def _tables(options: argparse.Namespace) -> str:
+    if options.table == "setup":
+        return "\n\n".join(map(text_of, setup_tables())) + "\n"
+    if options.table == "learners":
+        return text_of(learner_table(options.episodes, seed=options.seed, jobs=options.jobs)) + "\n"
+    agents = [member.name for member in GRID] if options.grid else options.agents
+    episodes = all_played(agents, options.suites, options.episodes, seed=options.seed, jobs=options.jobs)
+    tables = (agent_table(episodes),) if options.table == "standing" else paper_tables(episodes)
+    return "\n\n".join(text_of(table) for table in tables) + "\n"
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m calibrant.bench.lab.blickets", description="Agents beside printed rows."
+    )
+    parser.add_argument(
+        "table",
+        choices=TABLES,
+        help="where agents stand; learners beside a prototype's figures; Tables 5 to 11; what the paper's figures show",
+    )
+    parser.add_argument("--agents", nargs="+", type=_agent, default=DEFAULT_AGENTS, metavar="NAME")
+    parser.add_argument("--grid", action="store_true", help="the 27 agents of the grid instead")
+    parser.add_argument("--suites", nargs="+", choices=list(SUITES), default=DEFAULT_SUITES, metavar="NAME")
+    parser.add_argument("--episodes", type=_positive, default=500, help="of each agent in each suite")
+    parser.add_argument("--seed", type=int, default=SEED, help="of items and agents")
+    parser.add_argument("--jobs", type=_positive, default=1)
+    return parser
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a whole number of 1 or more was expected, found {short_repr(text)}")
+    return int(text)
+
+
+def _agent(name: str) -> str:
+    try:
+        agent(name)
+    except CalibrantError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return name
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,1 +1,0 @@
-"""Agents under the conditions of the paper on extended blickets, learners, and its printed figures, measured."""

@@ -1,1 +1,0 @@
-"""Measures the time of a board with many systems; see `__main__`."""

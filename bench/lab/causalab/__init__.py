@@ -1,1 +1,0 @@
-"""Methods on the released suites of CausaLab, labels of generated items, and printed figures, measured."""

@@ -1,1 +1,0 @@
-"""Printed tables of the CauSim paper."""

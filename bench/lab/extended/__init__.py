@@ -1,1 +1,0 @@
-"""Measurements of episodes, noise and hidden variables: `python -m calibrant.bench.lab.extended NAME`."""
