@@ -16,7 +16,7 @@ from calibrant.baselines.structure_learning.frame import Frame
 from calibrant.baselines.structure_learning.scores import bde
 from calibrant.bench.lab.speed.__main__ import main
 from calibrant.bench.lab.speed.replayscm import structures
-from calibrant.bench.lab.speed.replayscm.structure_rivals import (
+from calibrant.bench.lab.speed.replayscm.structures import (
     agrum_climbed,
     exact_searchers,
     hill_climbers,

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Dialogue, read_reply
-from calibrant.bench.lab.speed.blickets.rates import text_log, toggles
+from calibrant.bench.lab.speed.blickets import text_log, toggles
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.item import BlicketItem

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from calibrant.bench.lab.speed.comparison import QUICK, THOROUGH, Row
+from calibrant.bench.lab.speed.comparison import QUICK, THOROUGH, Options, Row, usable
 from calibrant.bench.lab.speed.history import append_release, read_history
-from calibrant.bench.lab.speed.options import Options, usable
 from calibrant.bench.lab.speed.report import json_report, print_report
 from calibrant.bench.pools.bundled import bundled_pools
 from calibrant.dsl.errors import CalibrantError
@@ -30,16 +29,16 @@ BENCHMARKS = {
     "load": "replayscm.loading",
     "structures": "replayscm.structures",
     "engines": "replayscm.engines",
-    "noise": "replayscm.extended.masses",
+    "noise": "replayscm.noise",
     "audits": "replayscm.audits",
     "episodes": "replayscm.episodes",
-    "large": "replayscm.large.proofs",
+    "large": "replayscm.large",
     "sat": "replayscm.formulas_by_sat",
-    "blickets": "blickets.rates",
-    "causalab": "causalab.rates",
-    "causim": "causim.rates",
+    "blickets": "blickets",
+    "causalab": "causalab",
+    "causim": "causim",
     "rewards": "rewards",
-    "inspect": "inspect.rates",
+    "inspect": "inspect",
     "memory": "memory",
     "startup": "startup",
 }

@@ -8,14 +8,17 @@ reported, so that a slow minute of the machine slows all rivals alike.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
+from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
+
+from calibrant.dsl.replayscm.problem import Problem, TaskKind
 
 
 class Discipline(NamedTuple):
@@ -135,3 +138,42 @@ def seconds(call: Callable[[], object], repeat: int) -> float:
 
 def _positive(measured_seconds: float) -> float:
     return max(measured_seconds, 1e-9)  # a coarse clock may not have moved
+
+
+# --- Options of every benchmark, and the choice of problems from pools ------------------------------------------------
+
+
+class Options(NamedTuple):
+    """Inputs and scale of a measurement.
+
+    problems: of all pools, those that ask for an SCM and tell the latent one
+    official: a pool file in the official format, if one was given
+    scale: what sizes of batches and files are multiplied with; 1 unless the run is only to show that it works
+    rival: the Python of an environment in which another state of the project is installed, to compare with
+    """
+
+    problems: tuple[Problem, ...]
+    official: Path | None
+    discipline: Discipline
+    scale: float
+    rival: Path | None = None
+
+
+def usable(problem: Problem) -> bool:
+    return problem.task.kind is not TaskKind.ALTERNATIVE and problem.sealed.gold is not None
+
+
+def by_setting(problems: Iterable[Problem]) -> Mapping[str, list[Problem]]:
+    return _group(problems, lambda problem: problem.setting)
+
+
+def by_stratum(problems: Iterable[Problem]) -> Mapping[str, list[Problem]]:
+    return _group(problems, lambda problem: problem.stratum)
+
+
+def _group(problems: Iterable[Problem], key: Callable[[Problem], str]) -> Mapping[str, list[Problem]]:
+    """In the order in which the keys occur."""
+    groups: dict[str, list[Problem]] = {}
+    for problem in problems:
+        groups.setdefault(key(problem), []).append(problem)
+    return groups

@@ -10,8 +10,7 @@ from itertools import islice
 from msgspec.structs import replace
 
 from calibrant.bench.core.registry import NAMES, benchmark
-from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measure
-from calibrant.bench.lab.speed.options import Options
+from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
 from calibrant.bench.training import Worth, attributed, in_turns, lesson, shaped, verdict
 
 TOPIC = "rewards"

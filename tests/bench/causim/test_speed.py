@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant.bench.lab.speed.causim.rates import SPARSE, _observe_half, _questions, _right
+from calibrant.bench.lab.speed.causim import SPARSE, _observe_half, _questions, _right
 from calibrant.dsl.causim.model import run
 from calibrant.dsl.causim.question import project
 from calibrant.dsl.causim.topology import TOPOLOGIES

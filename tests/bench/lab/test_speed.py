@@ -20,13 +20,12 @@ from rich.console import Console
 
 from calibrant.bench.cli import main as command
 from calibrant.bench.lab.speed.__main__ import BENCHMARKS, main
-from calibrant.bench.lab.speed.comparison import Comparison, Discipline, Rival, Row, measure
-from calibrant.bench.lab.speed.options import by_stratum
-from calibrant.bench.lab.speed.processes import OURS, Cost, command_cost
-from calibrant.bench.lab.speed.replayscm import episodes, published, scoring, synthesis, tables
+from calibrant.bench.lab.speed.comparison import Comparison, Discipline, Rival, Row, by_stratum, measure
+from calibrant.bench.lab.speed.memory import OURS, Cost, command_cost
+from calibrant.bench.lab.speed.replayscm import candidates, episodes, scoring, synthesis, tables
 from calibrant.bench.lab.speed.replayscm.c_loop import CLoop, NoCompilerError, compiled_loop
 from calibrant.bench.lab.speed.replayscm.candidates import gold_of, random_candidates, typical
-from calibrant.bench.lab.speed.replayscm.official_file import write_official_file
+from calibrant.bench.lab.speed.replayscm.loading import write_official_file
 from calibrant.bench.lab.speed.replayscm.parsing import parse_nested
 from calibrant.bench.lab.speed.replayscm.rowwise import RowwisePanels
 from calibrant.bench.lab.speed.report import print_report
@@ -258,14 +257,14 @@ def test_a_turn_is_filled_with_calls(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_published_rates_are_those_of_the_reference_document() -> None:
     text = shared_file("REFERENCE_SPEED.md").read_text(encoding="utf-8")
     lines = re.findall(r"^\| (\S+) \|" + r" (\d+) \|" * 4 + "$", text, re.MULTILINE)
-    assert {name: tuple(map(int, rates)) for name, *rates in lines} == published.SUBMISSIONS_PER_STRATUM
-    assert f"**{published.EXPRESSIONS:,} expressions/s**" in text
+    assert {name: tuple(map(int, rates)) for name, *rates in lines} == candidates.SUBMISSIONS_PER_STRATUM
+    assert f"**{candidates.EXPRESSIONS:,} expressions/s**" in text
     medians = re.search(r"median of the 8\*\* \|" + r" \*\*(\d+)\*\* \|" * 4, text)
     assert medians is not None
-    for setting, rounded in zip(published.SETTINGS, medians.groups(), strict=True):
-        assert published.submissions(setting) == pytest.approx(int(rounded), abs=0.5)
-    assert published.submissions("Alt-Ordered") is None
-    assert published.submissions("Ordered", "no such stratum") is None
+    for setting, rounded in zip(candidates.SETTINGS, medians.groups(), strict=True):
+        assert candidates.submissions(setting) == pytest.approx(int(rounded), abs=0.5)
+    assert candidates.submissions("Alt-Ordered") is None
+    assert candidates.submissions("Ordered", "no such stratum") is None
 
 
 # --- the command --------------------------------------------------------------------------------------------------

@@ -15,9 +15,8 @@ from statistics import mean, median
 from typing import NamedTuple
 
 from calibrant.audits.replayscm.instance import AuditOptions
-from calibrant.bench.lab.speed.comparison import Row
-from calibrant.bench.lab.speed.options import Options
-from calibrant.bench.lab.speed.processes import OURS, command_cost
+from calibrant.bench.lab.speed.comparison import Options, Row
+from calibrant.bench.lab.speed.memory import OURS, command_cost
 from calibrant.bench.replayscm.audit.run import ScmAudit
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.problem import Pool, Problem

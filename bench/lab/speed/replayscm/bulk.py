@@ -13,11 +13,10 @@ from itertools import islice
 from pathlib import Path
 
 from calibrant.bench.commands.progress import usable_cores
-from calibrant.bench.lab.speed.comparison import Row
-from calibrant.bench.lab.speed.options import Options
-from calibrant.bench.lab.speed.processes import OURS, Cost, command_cost
-from calibrant.bench.lab.speed.replayscm import published
-from calibrant.bench.lab.speed.replayscm.responses import write_large_pool, write_responses
+from calibrant.bench.lab.speed.comparison import Options, Row
+from calibrant.bench.lab.speed.memory import OURS, Cost, command_cost
+from calibrant.bench.lab.speed.replayscm import candidates
+from calibrant.bench.lab.speed.replayscm.scoring import write_large_pool, write_responses
 
 TOPIC = "bulk"
 INSTANCES = 320
@@ -72,7 +71,7 @@ def _row(case: str, name: str, count: int, cost: Cost, counts: dict[str, float],
     figures += f"peaks of its processes together {_peak(cost) / MEGABYTE:.0f} MB"
     goal_text = f"; at most {MAX_SECONDS} s and {MAX_BYTES // MEGABYTE} MB" if goal else ""
     counts_text = "".join(f"; {value:,} {name}" for name, value in counts.items())
-    usual = published.submissions("Ordered")
+    usual = candidates.submissions("Ordered")
     return Row(
         TOPIC,
         f"{count:,} responses, {case}",

@@ -17,8 +17,7 @@ from statistics import median
 
 from msgspec.structs import replace
 
-from calibrant.bench.lab.speed.comparison import Row, seconds
-from calibrant.bench.lab.speed.options import Options
+from calibrant.bench.lab.speed.comparison import Options, Row, seconds
 from calibrant.dsl.replayscm.problem import Problem, Task
 from calibrant.dsl.replayscm.sampling.evidence import sample_evidence
 from calibrant.dsl.replayscm.sampling.problems import problem_of

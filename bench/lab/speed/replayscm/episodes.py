@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from calibrant.audits.replayscm.extended.generate import sample_extended
 from calibrant.audits.replayscm.extended.strata import extended_strata
-from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measure
-from calibrant.bench.lab.speed.options import Options
+from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
 from calibrant.bench.replayscm.extended.labels import clairvoyant_minimum
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds

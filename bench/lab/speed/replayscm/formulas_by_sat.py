@@ -10,8 +10,7 @@ from functools import partial
 from random import Random
 from statistics import median
 
-from calibrant.bench.lab.speed.comparison import Comparison, Discipline, Rival, Row, measure
-from calibrant.bench.lab.speed.options import Options
+from calibrant.bench.lab.speed.comparison import Comparison, Discipline, Options, Rival, Row, measure
 from calibrant.dsl.formulas.table import PartialTable, num_rows
 from calibrant.solvers.formulas.sat_search import least_formula_by_sat
 from calibrant.solvers.formulas.synthesis import least_formula

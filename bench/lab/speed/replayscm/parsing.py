@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measure
-from calibrant.bench.lab.speed.options import Options, by_setting
-from calibrant.bench.lab.speed.replayscm import published
+from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, by_setting, measure
+from calibrant.bench.lab.speed.replayscm import candidates
 from calibrant.bench.lab.speed.replayscm.candidates import gold_of
 from calibrant.dsl.formulas.text import parse, render
 from calibrant.dsl.replayscm.problem import Problem
@@ -37,7 +36,7 @@ def _comparison(setting: str, problems: list[Problem]) -> Comparison:
         Rival("recursive descent, unchecked", lambda: [parse_nested(text) for text in texts], len(work)),
     ]
     counts = {"mechanisms": len(work), "mean characters": sum(map(len, texts)) / len(work)}
-    return Comparison(TOPIC, setting, "mechanism", rivals, published.EXPRESSIONS, counts)
+    return Comparison(TOPIC, setting, "mechanism", rivals, candidates.EXPRESSIONS, counts)
 
 
 def parse_nested(text: str) -> Tree:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measure
-from calibrant.bench.lab.speed.options import Options, by_setting
-from calibrant.bench.lab.speed.replayscm import published
+from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, by_setting, measure
+from calibrant.bench.lab.speed.replayscm import candidates
 from calibrant.bench.lab.speed.replayscm.c_loop import CLoop, NoCompilerError, compiled_loop
 from calibrant.bench.lab.speed.replayscm.candidates import random_candidates, typical
 from calibrant.bench.lab.speed.replayscm.rowwise import RowwisePanels
@@ -102,7 +101,7 @@ class Case:
             "instructions": len(self.programs.code),
         }
         case = f"{self.setting}, {batch:,} candidates"
-        return Comparison(TOPIC, case, "candidate", rivals, published.submissions(self.setting), counts)
+        return Comparison(TOPIC, case, "candidate", rivals, candidates.submissions(self.setting), counts)
 
     def from_formulas(self) -> Comparison:
         """From the formulas of the batch to its counts."""

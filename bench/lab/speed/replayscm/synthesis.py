@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement, product
 from random import Random
 
-from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measure
-from calibrant.bench.lab.speed.options import Options
+from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
 from calibrant.dsl.formulas.formula import OPERATORS, STANDARD_OPERATORS, Formula, apply, var
 from calibrant.dsl.formulas.table import PartialTable, from_formula, full_mask, num_rows, projection
 from calibrant.solvers.budget import Budget

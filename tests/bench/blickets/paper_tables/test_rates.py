@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.audits.blickets.attribution import attribute_runs
-from calibrant.bench.lab.speed.blickets.rates import text_log, toggles
+from calibrant.bench.lab.speed.blickets import text_log, toggles
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.rule import Form, Rule, all_rules
 from calibrant.dsl.blickets.text_game import text_runs

@@ -15,8 +15,7 @@ from random import Random
 
 from msgspec.structs import replace
 
-from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measure
-from calibrant.bench.lab.speed.options import Options
+from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
 from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
 from calibrant.dsl.replayscm.episodes.episode import task_class
 from calibrant.dsl.replayscm.extensions.extension import Allowance, Contexts, Extension

@@ -16,8 +16,7 @@ from calibrant.audits.blickets.attribution import attribute_runs
 from calibrant.baselines.blickets.grid import GRID
 from calibrant.bench.blickets.agents import agent
 from calibrant.bench.lab.blickets import SEED, all_played
-from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measure
-from calibrant.bench.lab.speed.options import Options
+from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task

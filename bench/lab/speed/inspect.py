@@ -17,8 +17,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from calibrant.bench.lab.speed.comparison import Row
-from calibrant.bench.lab.speed.options import Options
+from calibrant.bench.lab.speed.comparison import Options, Row
 from calibrant.bench.lab.speed.replayscm.candidates import gold_of
 from calibrant.bench.replayscm.protocols.answers import scm_answer
 from calibrant.bench.scoring.predictions import Predictions

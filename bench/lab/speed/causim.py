@@ -11,8 +11,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measure
-from calibrant.bench.lab.speed.options import Options
+from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
 from calibrant.dsl.causim.bundle import load_source
 from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.item import CausimItem

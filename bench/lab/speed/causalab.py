@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measure
-from calibrant.bench.lab.speed.options import Options
+from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.hypothesis import hypothesis, state_mechanism

@@ -1,1 +1,0 @@
-"""Rates of the blicket environment, of its learners and agents, and of audits of traces."""

@@ -1,1 +1,0 @@
-"""Cost of the adapter to Inspect beside that of Inspect itself."""

@@ -1,1 +1,0 @@
-"""Speed of extended items: episodes, noise."""
