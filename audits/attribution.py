@@ -40,6 +40,7 @@ class Attribution:
     members: how many members the evidence left
     in_words: the class that the members are of
     posterior: of the most probable answer, where readings are noisy; else None
+    posterior_upper: certified bound, where a more probable answer than that is not excluded; else None
     """
 
     decided: bool
@@ -48,6 +49,7 @@ class Attribution:
     members: int
     in_words: str
     posterior: float | None = None
+    posterior_upper: float | None = None
 
     @property
     def kind(self) -> Kind:

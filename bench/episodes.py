@@ -37,13 +37,13 @@ class Reaction(NamedTuple):
     """Result of a reply.
 
     text: message to the agent
-    reward: 0 until the episode is over, then that of its score
+    reward: 0 until the episode is over, then that of its score; None where nothing is held out to judge it
     done: whether it is over
     info: `left` of the allowance; `steps` that the reply caused (action, reading, refused, cost); `score` once done
     """
 
     text: str
-    reward: float
+    reward: float | None
     done: bool
     info: dict[str, Any]
 
@@ -60,7 +60,7 @@ class TextEpisode:
         self,
         opened: Callable[[], Chat],
         score: Callable[[Sequence[Step[Any]]], dict[str, Any]],
-        reward: Callable[[Mapping[str, Any]], float],
+        reward: Callable[[Mapping[str, Any]], float | None],
     ) -> None:
         self._opened = opened
         self._score = score

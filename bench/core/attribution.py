@@ -19,6 +19,7 @@ KIND_MEANINGS = {
 }
 KINDS = tuple(KIND_MEANINGS)  # of audits.attribution, which what only scores does not import
 POSTERIOR = "posterior"
+POSTERIOR_UPPER = "posterior_upper"  # where a more probable answer is not excluded
 UNDEFINED_VERDICT = "neither right nor wrong: nothing is held out"
 LEVELS = (0.95, 0.99, 0.999)  # posteriors from which noisy readings may be taken to decide
 DEFAULT_LEVEL = 0.99  # that of audits.attribution, with which records are written
@@ -35,7 +36,8 @@ def attribution_record(attribution: Attribution) -> dict[str, Any]:
         "members": str(attribution.members),
         "class": attribution.in_words,
     }
-    return record if attribution.posterior is None else record | {POSTERIOR: attribution.posterior}
+    bounds = {POSTERIOR: attribution.posterior, POSTERIOR_UPPER: attribution.posterior_upper}
+    return record | {key: bound for key, bound in bounds.items() if bound is not None}
 
 
 def attribution_of_tie(recorded: Mapping[str, Any], *, correct: bool) -> dict[str, Any]:

@@ -97,9 +97,15 @@ class AttributionFields(Struct, forbid_unknown_fields=True):
     fits: Annotated[bool | None, Meta(description="the answer agrees with all evidence; null under noise")]
     members: Annotated[str, Meta(description="SCMs of positive posterior")]
     class_: Annotated[str, Meta(description="the class")] = field(name="class")
-    posterior: Annotated[float | UnsetType, Meta(description="of the top behaviour, under noise")] = UNSET
+    posterior: Annotated[
+        float | UnsetType, Meta(description="of the top behaviour, under noise: exact, or the lower end of an interval")
+    ] = UNSET
+    posterior_upper: Annotated[
+        float | UnsetType, Meta(description="its upper end, where a more probable behaviour is not excluded")
+    ] = UNSET
     top_true: Annotated[
-        bool | UnsetType | None, Meta(description="whether that behaviour is gold's, under noise; null without gold")
+        bool | UnsetType | None,
+        Meta(description="whether that behaviour is gold's, under noise; null without gold, and beside an interval"),
     ] = UNSET
 
 
@@ -148,6 +154,9 @@ class VerdictLine(Struct, rename="camel", forbid_unknown_fields=True, kw_only=Tr
         UNSET
     )
     heldout_worlds: Annotated[int | UnsetType, Meta(description="worlds with scored cells")] = UNSET
+    nothing_held_out: Annotated[
+        bool | UnsetType, Meta(description="no cell of the item is held out: no answer to it is right or wrong")
+    ] = UNSET
     heldout_world_exact_count: Annotated[int | UnsetType, Meta(description="how many of them are exact")] = UNSET
     first_train_mismatch: Annotated[
         Mismatch | UnsetType | None, Meta(description="the first wrong cell; null where none is")

@@ -25,6 +25,7 @@ from calibrant.bench.replayscm.appendix_metrics import APPENDIX_METRICS
 from calibrant.bench.replayscm.reference_overlap import reference_overlap
 from calibrant.dsl.replayscm.pools.published_files import latent_of, table_setting
 from calibrant.dsl.replayscm.problem import TaskKind
+from calibrant.dsl.replayscm.published_score import NOTHING_HELD_OUT
 from calibrant.dsl.replayscm.score import Score
 
 MEANING = "meaning"  # the key of that digest beside a verdict
@@ -68,7 +69,8 @@ def bulk_key(score: Score) -> Hashable | None:
     rejection, roots = score.rejection, score.roots
     stage = None if rejection is None else (rejection.stage, *rejection.fields)
     kind = score.problem.task.kind.value
-    return kind, stage, score.strict_json, None if roots is None else (roots.exact, roots.precision), *replayed
+    is_bare = not score.problem.has_heldout_cells
+    return kind, stage, is_bare, score.strict_json, None if roots is None else (roots.exact, roots.precision), *replayed
 
 
 # --- metrics ----------------------------------------------------------------------------------------------------------
@@ -353,9 +355,11 @@ def is_right(score: Mapping[str, Any], setting: str) -> bool:
 def has_heldout(score: Mapping[str, Any], setting: str) -> bool:
     """Return whether an item has held-out cells that are scored: without them no answer to it is right or wrong.
 
-    Of a plain item with open roots a score does not tell: which cells are scored depends on the answer's roots.
+    The joint success of Alternative-SCM needs none. Where roots are open a count of 0 is that of the answer's roots.
     """
     if score.get("heldoutExact", False) is None:
+        return False
+    if score.get(NOTHING_HELD_OUT) is True and not setting.startswith(_ALTERNATIVES):
         return False
     return setting.startswith((*HIDDEN_ROOTS, _ALTERNATIVES)) or score.get("heldoutWorlds") != 0
 

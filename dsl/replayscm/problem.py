@@ -156,6 +156,15 @@ class Problem:
         """Training worlds, then held-out worlds."""
         return (*self.task.training.worlds, *self.sealed.heldout.worlds)
 
+    @property
+    def has_heldout_cells(self) -> bool:
+        """Whether some answer has held-out cells that are scored: where roots are open they depend on the answer."""
+        endogenous = self.task.disclosure.endogenous
+        return any(
+            world.num_rows and not world.intervention.targets.issuperset(endogenous)
+            for world in self.sealed.heldout.worlds
+        )
+
 
 @dataclass(frozen=True)
 class Pool:

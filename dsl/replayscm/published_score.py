@@ -18,6 +18,7 @@ from calibrant.dsl.replayscm.world import MAX_CACHED_ORDERS
 ScoreCache: TypeAlias = dict[tuple[str, ...], dict[str, Any]]
 """Of one problem: what answers that are right in every row have in common, by evaluation order."""
 
+NOTHING_HELD_OUT = "nothingHeldOut"  # ours: the published scorer calls every answer to such an item wrong
 BLOAT_SLACK = 25  # a train-exact map larger than gold by more than this is called bloated
 
 
@@ -59,6 +60,8 @@ def score_dict(score: Scored) -> dict[str, Any]:
         fields.update(_roots(score, score.roots))
     if score.alternative is not None:
         fields.update(_alternative(score))
+    if not score.problem.has_heldout_cells:
+        fields[NOTHING_HELD_OUT] = True
     return fields
 
 

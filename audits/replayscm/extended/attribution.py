@@ -1,7 +1,7 @@
 """Attribution of answers to extended items: whether the evidence decided the clean held-out behaviour.
 
-Noise-free it is decided if all members agree. Under noise, if one behaviour has a posterior of at least 99/100; tried
-are the behaviours of the most probable map and of eight drawn members, each settled by one exact ratio.
+Noise-free it is decided if all members agree. Under noise, if one behaviour has a posterior of at least 99/100. Exact
+ratios settle the behaviour of the most probable map and those of drawn members, until none left can be more probable.
 """
 
 from __future__ import annotations
@@ -21,7 +21,12 @@ from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanis
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import local_function
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.replayscm.experiments.attribution import AskedWorlds, BehaviourVerdict, decide_behaviour
+from calibrant.solvers.replayscm.experiments.attribution import (
+    AskedWorlds,
+    BehaviourVerdict,
+    decide_behaviour,
+    rank_behaviours,
+)
 from calibrant.solvers.replayscm.hidden.exact_mass import count_members
 from calibrant.solvers.replayscm.noise.best_map import best_map
 from calibrant.solvers.replayscm.noise.posterior import Posterior
@@ -31,7 +36,8 @@ from calibrant.solvers.replayscm.noise.posterior import Posterior
 class ExtendedDecision:
     """Decision of the held-out behaviour by the evidence.
 
-    verdict: the top behaviour; is_true: whether it is gold's, None without gold
+    verdict: the top behaviour
+    is_true: whether it is gold's; None without gold, and under noise where a more probable one is not excluded
     members: SCMs of positive posterior; in_words: the class
     """
 
@@ -43,9 +49,10 @@ class ExtendedDecision:
 
     def attribution(self, *, fits: bool | None, correct: bool) -> Attribution:
         """Attribute an answer; fits: whether it agrees with all evidence, not asked under noise."""
-        posterior = float(self.verdict.share) if self.is_noisy else None
-        fits = None if self.is_noisy else fits
-        return Attribution(self.verdict.is_decided, correct, fits, self.members, self.in_words, posterior)
+        verdict, fits = self.verdict, None if self.is_noisy else fits
+        posterior = float(verdict.share) if self.is_noisy else None
+        upper = float(verdict.upper) if self.is_noisy and not verdict.is_proved else None
+        return Attribution(verdict.is_decided, correct, fits, self.members, self.in_words, posterior, upper)
 
 
 def item_evidence(problem: Problem, steps: Sequence[Step[Any]]) -> list[EvidenceWorld]:
@@ -78,13 +85,16 @@ def decide_extended(problem: Problem, steps: Sequence[Step[Any]]) -> ExtendedDec
         members = count_members(posterior)
         if not members:
             return None
-        maps = [_most_probable(posterior, problem)] if is_noisy else []
-        verdict = decide_behaviour(posterior, requests, Random(f"{problem.id}|attribution"), maps)
+        rng = Random(f"{problem.id}|attribution")
+        if is_noisy:
+            verdict = rank_behaviours(posterior, requests, rng, [_most_probable(posterior, problem)])
+        else:
+            verdict = decide_behaviour(posterior, requests, rng)
     except BudgetSpent:
         return None
     gold = problem.sealed.gold
     is_true = None
-    if gold is not None:
+    if gold is not None and (verdict.is_proved or not is_noisy):
         functions = gold.local_functions
         is_true = verdict.rows == tuple(clean_rows(scm_class, functions, do, contexts) for do, contexts in requests)
     return ExtendedDecision(verdict, is_true, members, scm_class.describe(), is_noisy)

@@ -6,10 +6,8 @@ evidence with these rows as clean ones, over the mass of the evidence.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 from random import Random
 from typing import Any
 
@@ -19,21 +17,20 @@ from calibrant.dsl.episode import Step
 from calibrant.dsl.replayscm.episodes.episode import task_class
 from calibrant.dsl.replayscm.episodes.evidence import evidence_panel_world, worlds_evidence
 from calibrant.dsl.replayscm.extensions.extension import Question
-from calibrant.dsl.replayscm.extensions.local_functions import clean_rows
 from calibrant.dsl.replayscm.extensions.prior import Prior
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.canonical import canonical_task
-from calibrant.solvers.replayscm.experiments.attribution import AskedWorlds, Behaviour, behaviour_share
+from calibrant.solvers.replayscm.experiments.attribution import (
+    AskedWorlds,
+    Behaviour,
+    behaviour_share,
+    rank_behaviours,
+)
 from calibrant.solvers.replayscm.hidden.exact_mass import exact_mass
-from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.renaming import rename_problem, unchanged_order
-
-# a behaviour of share 0.05 is missed by all with probability 1e-9
-NUM_DRAWS = 400
-MAX_WEIGHED = 16  # of the behaviours drawn, most frequent first: 5 ms each at 10 variables
 
 UNKNOWN: dict[str, float | None] = {"uniform": None, "draw": None, "best": None}
 
@@ -53,7 +50,7 @@ def expect_extended(item: Problem, steps: Sequence[Step[Any]]) -> dict[str, floa
         if not exact_mass(posterior):
             return UNKNOWN
         draw = behaviour_share(posterior, worlds, gold)
-        best = max(draw, best_share(posterior, worlds))
+        best = max(draw, rank_behaviours(posterior, worlds, Random(0)).share)
         return {
             "uniform": float(draw if uniform == posterior else behaviour_share(uniform, worlds, gold)),
             "draw": float(draw),
@@ -61,25 +58,6 @@ def expect_extended(item: Problem, steps: Sequence[Step[Any]]) -> dict[str, floa
         }
     except BudgetSpent:
         return UNKNOWN
-
-
-def best_share(posterior: Posterior, worlds: AskedWorlds) -> Fraction:
-    """Return the probability of the most probable clean behaviour among those of sampled SCMs.
-
-    Behaviours are weighed exactly, most frequent first, until no other can be more probable, at most MAX_WEIGHED.
-    """
-    scm_class, sampler, rng = posterior.scm_class, posterior_sampler(posterior), Random(0)
-    members = (sampler.draw(rng) for _ in range(NUM_DRAWS))
-    counts: Counter[Behaviour] = Counter(
-        tuple(clean_rows(scm_class, member, do, contexts) for do, contexts in worlds) for member in members
-    )
-    best = weighed = Fraction(0)
-    for behaviour in sorted(counts, key=lambda rows: (-counts[rows], rows))[:MAX_WEIGHED]:
-        share = behaviour_share(posterior, worlds, behaviour)
-        best, weighed = max(best, share), weighed + share
-        if best >= 1 - weighed:
-            break
-    return best
 
 
 def _canonical(item: Problem, steps: Sequence[Step[Any]]) -> tuple[Posterior, AskedWorlds, Behaviour]:

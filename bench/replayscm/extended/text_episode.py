@@ -37,7 +37,7 @@ class ScmChat:
 
 
 def text_episode(item: Problem) -> TextEpisode:
-    """Return an item as an environment: reward 1 for a correct answer, else 0.
+    """Return an item as an environment: reward 1 for a correct answer, else 0; None where nothing is held out.
 
     An episode may also end without an answer, when its replies are spent: its score is not valid there.
     """
@@ -52,9 +52,9 @@ def text_episode(item: Problem) -> TextEpisode:
     return TextEpisode(open_chat, score, reward_of_answer)
 
 
-def reward_of_answer(score: Mapping[str, Any]) -> float:
-    """Return 1 for a correct answer, 0 for a wrong one and none."""
-    return float(score.get("correct") is True)
+def reward_of_answer(score: Mapping[str, Any]) -> float | None:
+    """Return 1 for a correct answer, 0 for a wrong one and none; None where nothing is held out."""
+    return None if score["correct"] is None else float(score["correct"])
 
 
 def opening_prompt(item: Problem) -> str:

@@ -111,7 +111,8 @@ def _decision(problem: Problem, episode: ScmEpisode) -> Decision:
         effect = "decided the held-out behaviour" if attribution["decided"] else "left several held-out behaviours"
         why = f"The worlds {effect}"
     if posterior is not None:
-        why += f"; the most probable one has a posterior of {posterior:.3g}"
+        upper = attribution.get("posterior_upper") if attribution else None
+        why += f"; the most probable one has a posterior of {posterior:.3g}" + (f" to {upper:.3g}" if upper else "")
     reason = f" {score.failure}." if score.failure else ""
     return Decision(answer[:MAX_ANSWER_CHARS], truth[:MAX_ANSWER_CHARS], score.correct, kind, f"{why}.{reason}")
 

@@ -21,6 +21,7 @@ from calibrant.bench.play.pool import PlayPool
 from calibrant.bench.play.record import game_record, game_verdict
 from calibrant.bench.play.results import PersonRow, csv_text, summary_lines
 from calibrant.bench.replayscm.extended.scoring import submitted_steps
+from calibrant.bench.replayscm.extended.text_episode import text_episode
 from calibrant.bench.report.drawn_ties import DrawnTies
 from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.report.scored_answers import scored_answers
@@ -28,6 +29,7 @@ from calibrant.datasets import bundled_pool
 from calibrant.dsl.replayscm.episodes.episode import ScmEpisode
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.problem import Pool, Problem
+from calibrant.dsl.replayscm.world import Intervention
 from calibrant.rewards import verdict
 from tests.support.replayscm.extensions.problems import gold_submission, small_problem
 
@@ -102,16 +104,43 @@ def test_a_trainer_gets_no_verdict_where_there_is_none() -> None:
     assert verdict(completions, records, ["replayscm"] * 2) == [1.0, None]
 
 
-def test_plain_items_without_held_out_cells_have_no_verdict_either() -> None:
-    """Answers that are valid; whether an invalid one is right is not asked."""
+@pytest.mark.parametrize("pool", ["hidden-order", "hidden-roots", "ordered"])
+def test_plain_items_without_held_out_cells_have_no_verdict_either(pool: str, tmp_path: Path) -> None:
+    """Neither a valid nor an invalid answer, as an object or a text; targets may also leave no cell to score."""
     of = benchmark("replayscm")
     success = of.metrics.success
-    for item in of.items.read_pool(bundled_pool("hidden-order")).items[:3]:
-        bare = replace(item, sealed=replace(item.sealed, heldout=replace(item.sealed.heldout, worlds=())))
-        gold = of.training.gold(item)
-        assert gold is not None
-        assert success.judge(of.scoring.score(item, gold, ()), item.setting) is True
-        assert success.judge(of.scoring.score(bare, gold, ()), bare.setting) is None
+    item = next(iter(of.items.read_pool(bundled_pool(pool)).items))
+    gold = of.training.gold(item)
+    assert gold is not None
+    everything = Intervention(assigned=item.task.variables)
+    world = replace(item.sealed.heldout.worlds[0], intervention=everything)
+    heldouts = (replace(item.sealed.heldout, worlds=worlds) for worlds in ((), (world,)))
+    bares = [replace(item, id="bare", sealed=replace(item.sealed, heldout=heldout)) for heldout in heldouts]
+    for bare in bares:
+        for answer in (gold, {}, {"mechanisms": {"X1": "(((("}}):
+            assert success.judge(of.scoring.score(item, answer, ()), item.setting) is (answer is gold)
+            score = of.scoring.score(bare, answer, ())
+            assert success.judge(score, bare.setting) is None
+            assert of.attribution(bare, answer, (), score) is None
+    path, file = tmp_path / "pool.jsonl", tmp_path / "answers.jsonl"
+    write_pool(Pool("pool", [item, *bares[:1]]), path)
+    file.write_text("".join(json.dumps({"id": name, "response": "none"}) + "\n" for name in (item.id, "bare")))
+    out = tmp_path / "scores.jsonl"
+    assert main(["score", str(path), str(file), "--out", str(out)]) == 0
+    judged, unjudged = scored_answers([out])
+    assert [success.judge(score, context.setting) for context, score in (judged, unjudged)] == [False, None]
+
+
+def test_an_environment_rewards_no_answer_where_nothing_is_held_out() -> None:
+    item = small_problem(4, rate="1/20")
+    bare = replace(item, sealed=replace(item.sealed, heldout=replace(item.sealed.heldout, worlds=())))
+    for answer, reward in ((gold_submission(item), 1.0), ({"mechanisms": {}}, 0.0)):
+        for problem, expected in ((item, reward), (bare, None)):
+            episode = text_episode(problem)
+            episode.reset()
+            reaction = episode.reply(f"ACTION: {json.dumps({'submit': answer})}")
+            assert reaction.done
+            assert reaction.reward == expected
 
 
 @pytest.mark.parametrize("is_episode", [False, True])
