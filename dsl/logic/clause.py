@@ -13,7 +13,8 @@ from calibrant.dsl.logic.prior import Edge
 MAX_NAME_CHARS = 200
 MAX_MERGED_CLAUSES = 1_000  # of a formula; a counted class has fewer a node
 _Literals: TypeAlias = frozenset[tuple[str, int]]
-_NAME = re.compile(r"[^\s,:;!+&|()<>\"']+")  # characters that separate fields or literals in one of the formats
+# no character that separates fields or literals in one of the formats; # begins a comment in SIF and bnet
+_NAME = re.compile(rf"[^\s,:;!+&|()<>\"'=#][^\s,:;!+&|()<>\"'=]{{0,{MAX_NAME_CHARS - 1}}}")
 
 
 class ClauseError(CalibrantError):
@@ -48,14 +49,7 @@ Model: TypeAlias = frozenset[Clause]
 
 def is_node_name(name: object) -> bool:
     """Return whether a value can name a node in every format that is read or written."""
-    return (
-        isinstance(name, str)
-        and 0 < len(name) <= MAX_NAME_CHARS
-        and name.isprintable()
-        and _NAME.fullmatch(name) is not None
-        and "=" not in name
-        and not name.startswith("#")  # begins a comment in SIF and bnet
-    )
+    return isinstance(name, str) and name.isprintable() and _NAME.fullmatch(name) is not None
 
 
 def clause(target: str, literals: Iterable[tuple[str, int]]) -> Clause:

@@ -134,6 +134,12 @@ class Task:
             tuple(None if value is None else discretise(value, self.options) for value in row) for row in self.values
         )
 
+    def without_data(self) -> Task:
+        """Return the task of all models of the class, within any limits."""
+        bare = replace(self, experiments=(), values=(), tolerance=Tolerance(ANY_FIT, None))
+        vars(bare)["edges"] = self.edges  # the same: compressing 100,000 edges takes a second
+        return bare
+
     def with_tolerance(self, fit: str, size: int | None) -> Task:
         """Return the task with other tolerances."""
         return replace(self, tolerance=Tolerance(fit, size))

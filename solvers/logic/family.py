@@ -15,7 +15,7 @@ from calibrant.dsl.logic.clause import Clause, Model, model_size, parse_clause
 from calibrant.dsl.logic.files.networks import ListedModel
 from calibrant.dsl.logic.files.setup import candidate_experiments
 from calibrant.dsl.logic.prior import Edge
-from calibrant.dsl.logic.task import ANY_FIT, Experiment, LogicError, Task, Tolerance, fit_limit
+from calibrant.dsl.logic.task import Experiment, LogicError, Task, fit_limit
 from calibrant.solvers.logic.comparison import Comparison, compare_models
 from calibrant.solvers.logic.elimination.lattice import SIZE_BASE, Lattice, LatticeLimitError
 from calibrant.solvers.logic.marginals import NO_RESTRICTION, Marginals, Restriction
@@ -49,7 +49,7 @@ def solve_family(task: Task, limits: Limits = USUAL_LIMITS) -> Found[LogicFamily
 
 def solve_class(task: Task, limits: Limits = USUAL_LIMITS) -> Found[LogicFamily] | OutOfBudget:
     """Return all models of the class as a family, whatever the data."""
-    bare = replace(task, experiments=(), values=(), tolerance=Tolerance(ANY_FIT, None))
+    bare = task.without_data()
     try:
         lattice = class_lattice(bare, limits)
     except LatticeLimitError as error:

@@ -10,6 +10,7 @@ from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.logic.files.text_input import check_name, read_text, split_lines
 from calibrant.dsl.logic.prior import Edge
 
+MAX_EDGES = 50_000  # `family` answers in 3 s; no class of more than 500 nodes between stimuli and readouts is counted
 _GATE = re.compile(r"and[0-9]+", re.IGNORECASE | re.ASCII)
 _SIGNS = {"1": 1, "-1": -1, "+1": 1}
 
@@ -44,6 +45,9 @@ def parse_sif(text: str, file: str = "") -> tuple[Edge, ...]:
                     raise PoolError(problem, file=file, instance=where)
                 checked.add(name)
             edges[Edge(source, _SIGNS[sign], target)] = None
+        if len(edges) > MAX_EDGES:
+            problem = f"over {MAX_EDGES:,} edges; keep those on paths from stimuli to readouts"
+            raise PoolError(problem, file=file, instance=where)
     if not edges:
         raise PoolError("no edge; a line is: source sign target", file=file)
     return tuple(edges)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,8 @@ from calibrant.dsl.logic.files.bnet import bnet_text, parse_bnet
 from calibrant.dsl.logic.files.midas import Normalisation, parse_clamps, parse_midas
 from calibrant.dsl.logic.files.networks import networks_pieces, parse_networks, read_networks
 from calibrant.dsl.logic.files.setup import candidate_experiments, parse_setup, read_candidates
-from calibrant.dsl.logic.files.sif import parse_sif, read_sif, sif_text
-from calibrant.dsl.logic.prior import Edge
+from calibrant.dsl.logic.files.sif import MAX_EDGES, parse_sif, read_sif, sif_text
+from calibrant.dsl.logic.prior import Edge, class_edges
 from calibrant.dsl.logic.task import Experiment, Setup
 from tests.support.effort import examples
 from tests.support.shared import shared_file
@@ -56,6 +57,21 @@ def test_line_ends_and_byte_order_marks(tmp_path: Path, end: str, mark: bytes) -
 def test_a_sif_that_is_refused(text: str, problem: str) -> None:
     with pytest.raises(PoolError, match=problem):
         parse_sif(text, "p.sif")
+
+
+@pytest.mark.parametrize("line", ["a{0} 1 b{0}\n", "a{0} 1 a{1}\n"])
+def test_a_large_sif_is_read_and_merged_at_once_or_refused(line: str) -> None:
+    """As many edges as are allowed, apart or in a chain: all but those of two names go, in either order of names."""
+    text = "".join(line.format(i, i + 1) for i in range(MAX_EDGES))
+    kept_names = line.format(0, MAX_EDGES).split()[::2]
+    started = time.process_time()
+    prior = parse_sif(text, "p.sif")
+    merged = [class_edges(prior, ["a0"], kept_names, compress=True, reverse=reverse) for reverse in (False, True)]
+    assert time.process_time() - started < 3
+    assert len(prior) == MAX_EDGES
+    assert [len(edges) for edges in merged] == [1, 1]
+    with pytest.raises(PoolError, match=r"line 50001: over 50,000 edges; keep those on paths from stimuli to readouts"):
+        parse_sif(text + "x 1 y\nno line", "p.sif")
 
 
 def test_comments_of_a_sif() -> None:

@@ -34,13 +34,15 @@ LISTED = 15  # models of a class at most that this file lists; solvers are compa
 def test_merged_nodes_change_no_prediction() -> None:
     """Models over the uncompressed prior, of random problems: with their merged nodes put in they answer as before."""
     num_merged = num_compared = 0
-    for task in random_tasks(11, effort(60, 600)):
+    for task in random_tasks(11, effort(150, 2_000)):
         compressed = replace(task, options=replace(task.options, compress=True, max_clause=0))
         whole = replace(compressed, options=replace(compressed.options, compress=False))
-        for model in islice(all_models(whole), 0, 140, 7):
+        if not compressed.merged_nodes or len(whole.edges) > 7:  # listing models over more takes seconds
+            continue
+        for model in islice(all_models(whole), 0, 200, 10):
             merged = merge_nodes(model, compressed.merged_nodes)
             num_merged += merged != model
-            for experiment in candidate_experiments(task.setup)[:8]:
+            for experiment in candidate_experiments(task.setup):
                 answers = predict(model, task.setup, experiment)
                 if merged is None:
                     continue
@@ -48,7 +50,7 @@ def test_merged_nodes_change_no_prediction() -> None:
                 num_compared += 1
             if merged is not None:
                 assert not compressed.merged_nodes & {n for c in merged for n in (c.target, *c.sources)}
-    assert num_merged > 10
+    assert num_merged > 20
     assert num_compared > 500
 
 
