@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from calibrant.dsl.episode import Step
     from calibrant.dsl.errors import CalibrantError, PoolError
     from calibrant.dsl.item import Pool
+    from calibrant.dsl.replayscm.evaluator import Evaluation, evaluate
     from calibrant.dsl.replayscm.problem import Problem, Task
     from calibrant.dsl.replayscm.scm import Scm
     from calibrant.dsl.replayscm.score import Score
@@ -68,6 +69,7 @@ __all__ = [
     "CalibrantError",
     "CausimItem",
     "CausimScore",
+    "Evaluation",
     "Finding",
     "Findings",
     "Fit",
@@ -100,6 +102,7 @@ __all__ = [
     "VersionSpace",
     "__version__",
     "audit",
+    "evaluate",
     "fit",
     "generate",
     "harden",
@@ -124,6 +127,7 @@ _HOME = {
     "CalibrantError": "calibrant.dsl.errors",
     "CausimItem": "calibrant.item_types",
     "CausimScore": "calibrant.item_types",
+    "Evaluation": "calibrant.dsl.replayscm.evaluator",
     "Finding": "calibrant.audits.claims",
     "Findings": "calibrant.audits.replayscm.findings",
     "Fit": "calibrant.bench.replayscm.fitting.fit",
@@ -156,6 +160,7 @@ _HOME = {
     "VersionSpace": "calibrant.solvers.replayscm.version_space",
     "__version__": "calibrant.bench.version",
     "audit": "calibrant.verbs",
+    "evaluate": "calibrant.dsl.replayscm.evaluator",
     "fit": "calibrant.bench.replayscm.fitting.fit",
     "generate": "calibrant.verbs",
     "harden": "calibrant.verbs",

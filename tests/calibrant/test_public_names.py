@@ -140,6 +140,12 @@ COLUMNS = {"A": [0, 0, 1, 1], "B": [0, 1, 0, 1], "Y": [0, 0, 0, 1]}
         (lambda: calibrant.Step({"do": LONG}, [LONG], LONG), "<Step {'do': 'a reason"),
         (lambda: calibrant.TextEpisode(cast(Any, None), cast(Any, None), cast(Any, None)), "<TextEpisode: not begun>"),
         (lambda: calibrant.learn_networks(COLUMNS), "<NetworkFit: 3 columns, score bde, best "),
+        (
+            lambda: calibrant.evaluate(
+                [], calibrant.load_pool(bundled_pool("ordered"), of="replayscm")[0].task.training
+            ),
+            "<Evaluation: 0 of 0 SCMs exact>",
+        ),
         (lambda: calibrant.fit(COLUMNS, target="Y"), "<Fit of Y: size 3, proven least, 1 fit>"),
         (lambda: calibrant.fit(COLUMNS, target="Y", max_parents=1), "<Fit of Y: Impossible>"),
     ],
@@ -172,7 +178,18 @@ def test_a_generated_item_and_a_record_fit_a_line(tmp_path: Path) -> None:
 
 
 ELSEWHERE = {  # classes of which tests above have a value
-    *("Findings", "Fit", "Found", "Generated", "Hardening", "Impossible", "NetworkFit", "OutOfBudget", "Problem"),
+    *(
+        "Evaluation",
+        "Findings",
+        "Fit",
+        "Found",
+        "Generated",
+        "Hardening",
+        "Impossible",
+        "NetworkFit",
+        "OutOfBudget",
+        "Problem",
+    ),
     *("ProtocolResult", "Record", "Scm", "Score", "SeparatedPair", "Solution", "Step", "Task", "TextEpisode"),
     *("VersionSpace",),
 }

@@ -8,7 +8,7 @@ from random import Random
 from typing import NamedTuple, TypeAlias
 
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.evaluator import compute
+from calibrant.dsl.replayscm.evaluator import simulate
 from calibrant.dsl.replayscm.sampling.strata import ASSIGNMENT_BIASES, BASELINE_LEVEL, ENVIRONMENT_LEVELS, Stratum
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column, Intervention, World
@@ -51,10 +51,7 @@ class Population:
             level = environment[root]
             below = sum((threshold < level) << row for row, threshold in enumerate(self.thresholds[root]))
             columns[root] = clamped.get(root, below)
-        for variable in self.model.order:
-            clamp = clamped.get(variable)
-            mechanism = self.model.mechanisms[variable]
-            columns[variable] = compute(mechanism, columns, rows) if clamp is None else clamp
+        columns = simulate(self.model, columns | clamped, dict.fromkeys(clamped, rows), rows)
         variables = self.model.variables
         return World(world_id, intervention, variables, self.units, tuple(columns[v] for v in variables))
 

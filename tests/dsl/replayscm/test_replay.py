@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.formula import OPERATORS, Formula, apply, var
-from calibrant.dsl.replayscm.evaluator import Candidate, compile_formulas, compile_tables, lay_out
+from calibrant.dsl.replayscm.evaluator import Candidate, compile_formulas, compile_tables, evaluate, lay_out
 from calibrant.dsl.replayscm.packing import pack_panels, pack_rows
 from calibrant.dsl.replayscm.reference import first_mismatch, replay_row, replay_world
 from calibrant.dsl.replayscm.replay import SplitReplay, replay, replay_splits
@@ -134,7 +135,7 @@ def test_kernel_packed_reference_and_oracle_agree(num_rows: list[list[int]], dat
             kernel = batch.num_cells, batch.num_wrong, batch.num_worlds, batch.num_exact_worlds
             oracle = expected.cells, len(expected.wrong), expected.worlds, expected.exact_worlds
             assert tuple(int(array[c, p]) for array in kernel) == oracle
-            assert bool(batch.all_exact[c, p]) == (expected.cells > 0 and not expected.wrong)
+            assert bool(batch.num_wrong[c, p] == 0) == (not expected.wrong)
             cells = [cell for world in panel.worlds for cell in replay_world(model, world)]
             assert [cell for cell in cells if cell.predicted != cell.expected] == list(expected.wrong)
             assert len(cells) == expected.cells
@@ -195,7 +196,7 @@ def test_nothing_to_replay_is_not_exact() -> None:
         check_split(replay(candidate, panel), Counts(0, 0, 0, ()), model.order)
         batch = compile_formulas([candidate], panel.variables).compare(pack_panels([panel]))
         assert (batch.num_cells.tolist(), batch.num_worlds.tolist()) == ([[0]], [[0]])
-        assert batch.all_exact.tolist() == [[False]]
+        assert evaluate([model], panel).all_exact.tolist() == [False]
 
 
 def test_nobody_replayed_is_no_row_of_counts() -> None:
@@ -274,3 +275,53 @@ def test_interventions_side_by_side_are_what_the_reference_computes_of_each(
                 assert layout.block(values[v], number) >> row & 1 == expected[v]
                 ones[v] += expected[v]
         assert [layout.counts(values[v])[number] for v in VARIABLES] == [ones[v] for v in VARIABLES]
+
+
+# --- the public entry --------------------------------------------------------------------------------------------
+
+
+@given(st.lists(wide_scms(), min_size=1, max_size=4), st.data())
+@settings(deadline=None, max_examples=examples(20))
+def test_evaluate_counts_what_the_oracle_counts_of_scms_and_of_their_texts(
+    models: list[Scm], data: st.DataObject
+) -> None:
+    (panel,) = data.draw(panels([[data.draw(st.integers(0, 70)), 3]]))
+    texts = [{v: str(formula) for v, formula in model.mechanisms.items()} for model in models]
+    expected = [counts(model, panel.worlds, model.order) for model in models]
+    spellings: list[Sequence[Scm | dict[str, str]]] = [models, texts, [*texts[:1], *models[1:]]]
+    for scms_or_texts in spellings:
+        found = evaluate(scms_or_texts, list(panel.worlds))
+        assert found.num_cells.tolist() == [entry.cells for entry in expected]
+        assert found.num_wrong.tolist() == [len(entry.wrong) for entry in expected]
+        assert found.num_worlds.tolist() == [entry.worlds for entry in expected]
+        assert found.num_exact_worlds.tolist() == [entry.exact_worlds for entry in expected]
+    same = evaluate([texts[0]] * 3, panel)  # one evaluation order: read by compiled code
+    assert same.num_wrong.tolist() == [len(expected[0].wrong)] * 3
+
+
+WORLD = World("w", Intervention(), ("X1", "X2", "X3"), ("u",), (1, 1, 0))
+
+
+@pytest.mark.parametrize(
+    ("scms", "message"),
+    [
+        ([{"X2": "X1", "X3": "X2"}, {"X2": "X9"}], r"scms\[1\] has 'X9'; the worlds have X1, X2, X3"),
+        ([{"X2": "(and X1"}], r"scms\[0\]: mechanism of 'X2': "),
+        ([{"X2": 1}], r"scms\[0\]: mechanism of 'X2' is 1, not a text"),
+        ([{"X2": "X3", "X3": "X2"}], r"scms\[0\]: "),
+        (["X1"], r"scms\[0\] is 'X1'; an SCM is a calibrant.Scm or texts by variable"),
+        ([{"X2": "X1"}, {"X2": "(nor X1 X3)"}], r"scms\[1\]: mechanism of 'X2': "),
+    ],
+)
+def test_evaluate_names_an_scm_that_cannot_be_replayed(scms: list[dict[str, str]], message: str) -> None:
+    with pytest.raises(CalibrantError, match=message):
+        evaluate(scms, [WORLD])
+
+
+def test_evaluate_refuses_what_are_no_worlds() -> None:
+    with pytest.raises(CalibrantError, match="worlds are a Panel"):
+        evaluate([], [{"id": "w"}])  # type: ignore[list-item]
+    with pytest.raises(CalibrantError, match="no world"):
+        evaluate([], [])
+    with pytest.raises(CalibrantError, match="the same variables"):
+        evaluate([], [WORLD, replace(WORLD, variables=("X1", "X2", "X4"))])
