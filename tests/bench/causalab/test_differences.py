@@ -65,6 +65,6 @@ def test_each_table_has_its_figures_with_a_mark_for_every_printed_row() -> None:
         *("lab-frontier-6", "lab-frontier-9", "lab-nodes"),
     ]
     regimes = len({row[0] for row in paper().tables["9"].rows})
-    assert plots["lab-frontier-9"].count("<circle") == len(paper().tables["9"].rows) + regimes  # and in the legend
+    assert plots["lab-frontier-9"].count('class="mark"') == len(paper().tables["9"].rows) + regimes  # and in the legend
     assert plots["lab-frontier-4"].count("<polyline") == len(paper().tables["4"].rows) - 1  # an arrow to each variant
-    assert plots["lab-nodes"].count("<circle") == 4 * 20 + 4
+    assert plots["lab-nodes"].count('class="mark"') == 4 * 20 + 4
