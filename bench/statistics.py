@@ -74,7 +74,7 @@ def reliability(forecasts: Iterable[Forecast], *, num_bins: int = 10) -> Reliabi
     return Reliability(sum(numbers), float(sum(predicted)), sum(realised), sqrt(spread), tuple(bins))
 
 
-def wilson(successes: float, number: int) -> tuple[float, float]:
+def wilson(successes: float, number: float) -> tuple[float, float]:
     """95 % score interval of a binomial proportion (Wilson 1927)."""
     z = NORMAL_95
     share, z2 = successes / number, z * z

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TextIO
 import typer
 from filelock import FileLock, Timeout
 
-from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
+from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, BASE
 from calibrant.bench.report.rows import Row
 from calibrant.dsl.atomic_write import is_open_file
 from calibrant.dsl.errors import CalibrantError, UnknownItemError, UnknownNameError, in_one_line
@@ -394,8 +394,6 @@ PRIORS = {
     " they may be 1.000 where nothing is decided; Uniform weighs all that fit alike.",
 }  # headings that are printed together -> how they differ
 
-CHOSEN = " (chosen)"  # ends the name of a row of the answers that a tie rule chose
-
 
 def legend_lines(headings: Collection[str], meanings: Mapping[str, str], width: int) -> list[str]:
     """Return a sentence with the meaning of each heading that is printed, wrapped to the width; none for no heading."""
@@ -407,19 +405,19 @@ def attribution_legend(headings: Collection[str], width: int) -> list[str]:
     """Return what the columns on attributions and chance levels mean, as far as they are among these headings."""
     meanings = {metric.heading: metric.meaning for metric in ATTRIBUTION_METRICS}
     lines = legend_lines(headings, {heading: meanings[heading] for heading in headings if heading in meanings}, width)
+    if "NoAnswer" in headings:
+        lines += textwrap.wrap(BASE, width)
     for together, sentence in PRIORS.items():
         if set(together) <= set(headings):
             lines += textwrap.wrap(sentence, width)
     return lines
 
 
-def tie_legend(systems: Collection[str], width: int) -> list[str]:
-    """Return how the rows of the chosen ones of equally good answers differ from the others; none without such rows."""
-    chosen = next((name for name in systems if name.endswith(CHOSEN)), None)
-    if chosen is None:
+def tie_legend(names: tuple[str, str] | None, width: int) -> list[str]:
+    """Return how the row of a mean over equally good answers differs from that of the chosen one; none without rows."""
+    if names is None:
         return []
-    name = in_one_line(chosen.removesuffix(CHOSEN))
-    text = f"{name}: mean over all equally good answers; {name}{CHOSEN}: the answer that the tie rule takes of them."
+    text = f"{names[0]}: mean over all equally good answers; {names[1]}: the answer that the tie rule takes of them."
     return textwrap.wrap(text, width, break_on_hyphens=False)
 
 

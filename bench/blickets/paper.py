@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -13,6 +13,7 @@ import msgspec
 from calibrant.audits.blickets.printed import PrintedTest, Sides, TwoByTwo
 from calibrant.baselines.blickets.context import BEHAVIOURS, GRAPH, THRESHOLD, Behaviour
 from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Prompting
+from calibrant.bench.answers.frame import estimate
 from calibrant.bench.blickets.rates import (
     Counts,
     Detections,
@@ -167,6 +168,7 @@ class PlayedEpisode(NamedTuple):
 
     fired: whether DB4 did; None for agents without behaviours
     suite: the name of the plan that the item was drawn from, if it was
+    pool: digest of the item's
     """
 
     agent: str
@@ -174,6 +176,7 @@ class PlayedEpisode(NamedTuple):
     grade: Graded
     fired: bool | None = None
     suite: str = ""
+    pool: str = ""
 
 
 def paper_tables(our_episodes: Iterable[PlayedEpisode] = ()) -> tuple[Table, ...]:
@@ -212,7 +215,8 @@ _COUNTED = (
     Heading("switched_accuracy", "All switched"),
 )
 _COUNTED_CAPTION = (
-    "Rates in percent, recomputed from counts; an episode without an answer is not correct."
+    "Rates in percent: of the paper from its counts, of ours over items, of which several episodes count by their mean."
+    " An episode without an answer is not correct."
     " RE: episodes with more than N activations; exactly N: with N of them; switch rate: with N or more."
     " All switched: accuracy over both together, whose denominator the agent does not choose after the switch."
 )
@@ -222,7 +226,7 @@ def _count_table(number: str, our_episodes: Sequence[PlayedEpisode], belongs: Ca
     printed = paper().tables[number]
     rows = [TableRow(tuple(labels), _count_cells(counts), Source.PAPER) for labels, counts in printed_counts(number)]
     for labels, episodes in _group_by_labels(printed, (e for e in our_episodes if belongs(e.item))):
-        rows.append(TableRow(labels, _count_cells(count_classes(e.grade for e in episodes), with_intervals=True)))
+        rows.append(TableRow(labels, _count_cells(count_classes(e.grade for e in episodes), episodes)))
     notes = [_where(printed)]
     if number == "8":
         notes.append("The exactly-N count of Base at 50 steps is not printed; appendix B.3 implies 5.")
@@ -248,23 +252,55 @@ def _count(text: str) -> int | None:
     return None if text == NOT_PRINTED else int(text)
 
 
-def _count_cells(counts: Counts, *, with_intervals: bool = False) -> tuple[Cell, ...]:
-    def percent(share: Share | None) -> Cell:
-        return share_cell(share, with_interval=with_intervals)
+def _count_cells(counts: Counts, episodes: Sequence[PlayedEpisode] = ()) -> tuple[Cell, ...]:
+    """Return counts and rates; episodes: of rows of ours, whose rates are means over items."""
+
+    def percent(name: str) -> Cell:
+        return _rate_cell(episodes, RATES[name]) if episodes else share_cell(getattr(counts, name))
 
     return (
         Cell(str(counts.episodes)),
         Cell(str(counts.correct)),
-        percent(counts.accuracy),
+        percent("accuracy"),
         _number(counts.eligible),
-        percent(counts.eligible_rate),
+        percent("eligible_rate"),
         _number(counts.eligible_correct),
-        percent(counts.eligible_accuracy),
+        percent("eligible_accuracy"),
         _number(counts.exactly_n),
-        percent(counts.exactly_n_rate),
-        percent(counts.switch_rate),
-        percent(counts.switched_accuracy),
+        percent("exactly_n_rate"),
+        percent("switch_rate"),
+        percent("switched_accuracy"),
     )
+
+
+def _rate_cell(episodes: Iterable[PlayedEpisode], read: Callable[[PlayedEpisode], bool | None]) -> Cell:
+    """Return a rate over items in percent: of several episodes to an item the mean counts."""
+    rate = estimate(
+        ((e.pool, e.item.id), e.item.id, None if (value := read(e)) is None else float(value)) for e in episodes
+    )
+    return NOTHING if rate is None else percent_cell(rate.mean, rate.interval)
+
+
+def _is_exposed(*classes: Exposed) -> Callable[[PlayedEpisode], bool | None]:
+    return lambda episode: None if episode.grade.exposed is None else episode.grade.exposed in classes
+
+
+def _right_if_exposed(*classes: Exposed) -> Callable[[PlayedEpisode], bool | None]:
+    return lambda episode: _is_right(episode) if episode.grade.exposed in classes else None
+
+
+def _is_right(episode: PlayedEpisode) -> bool:
+    return episode.grade.correct is True
+
+
+RATES: Mapping[str, Callable[[PlayedEpisode], bool | None]] = {
+    "accuracy": _is_right,
+    "eligible_rate": _is_exposed(Exposed.RE),
+    "eligible_accuracy": _right_if_exposed(Exposed.RE),
+    "exactly_n_rate": _is_exposed(Exposed.EXACTLY_N),
+    "switch_rate": _is_exposed(Exposed.EXACTLY_N, Exposed.RE),
+    "switched_accuracy": _right_if_exposed(Exposed.EXACTLY_N, Exposed.RE),
+}
 
 
 def _number(count: int | None) -> Cell:
@@ -310,15 +346,15 @@ def _class_cells(counts: Counts) -> tuple[Cell, ...]:
 
 # --- 7: agents by condition -------------------------------------------------------------------------------------------
 
-_CONDITIONS: tuple[tuple[str, Callable[[BlicketItem], bool], Callable[[Counts], Share | None]], ...] = (
-    ("hidden moderator, easy, raw accuracy", lambda item: is_easy(item, 3), lambda c: c.accuracy),
+_CONDITIONS: tuple[tuple[str, Callable[[BlicketItem], bool], str], ...] = (
+    ("hidden moderator, easy, raw accuracy", lambda item: is_easy(item, 3), "accuracy"),
     (
         "hidden moderator, hard, RE accuracy",
         lambda item: is_hard(item) and item.task.budget == 75,
-        lambda c: c.eligible_accuracy,
+        "eligible_accuracy",
     ),
-    ("stochastic p=0.70, raw accuracy (30 each)", is_stochastic, lambda c: c.accuracy),
-    ("order, 4 objects, raw accuracy (30 each)", is_order, lambda c: c.accuracy),
+    ("stochastic p=0.70, raw accuracy (30 each)", is_stochastic, "accuracy"),
+    ("order, 4 objects, raw accuracy (30 each)", is_order, "accuracy"),
 )
 PRINTED_AGENTS = ("Base", "CG", "CG+DB")
 
@@ -334,9 +370,8 @@ def _condition_table(our_episodes: Sequence[PlayedEpisode]) -> Table:
             for agent, text in zip(PRINTED_AGENTS, line[1:], strict=True)
         ]
         for agent, episodes in _by_agent(e for e in our_episodes if belongs(e.item)):
-            share = rate(count_classes(e.grade for e in episodes))
             named = condition.partition(" (")[0]  # without the number of printed episodes
-            our_rows.append(TableRow((named, agent), (share_cell(share, with_interval=True),)))
+            our_rows.append(TableRow((named, agent), (_rate_cell(episodes, RATES[rate]),)))
     caption = (
         "Percent correct, of all episodes or of those that the condition's name says; an episode without an answer is"
         " not correct."
@@ -370,7 +405,7 @@ def _detection_table(our_episodes: Sequence[PlayedEpisode]) -> Table:
     for switch in (3, 5):
         for agent, episodes in _by_agent(e for e in our_episodes if e.fired is not None and is_easy(e.item, switch)):
             detections = count_detections((e.grade, bool(e.fired)) for e in episodes)
-            rows.append(TableRow((agent, "5", str(switch)), _detection_cells(detections, with_intervals=True)))
+            rows.append(TableRow((agent, "5", str(switch)), _detection_cells(detections, episodes)))
     caption = (
         "True: DB4 fired in an RE episode with a correct answer; false: any other firing; missed: RE, correct, no"
         " firing. Sensitivity: true of true and missed; PPV: true of all firings. Percent."
@@ -378,13 +413,21 @@ def _detection_table(our_episodes: Sequence[PlayedEpisode]) -> Table:
     return Table("9", printed.title, caption, _labels(printed), _DETECTED, tuple(rows), (_where(printed),))
 
 
-def _detection_cells(detections: Detections, *, with_intervals: bool = False) -> tuple[Cell, ...]:
+def _detection_cells(detections: Detections, episodes: Sequence[PlayedEpisode] = ()) -> tuple[Cell, ...]:
     counts = (detections.switched, detections.firings, detections.true, detections.false, detections.missed)
-    shares = (detections.sensitivity, detections.precision)
-    return (
-        *(Cell(str(count)) for count in counts),
-        *(share_cell(share, with_interval=with_intervals) for share in shares),
-    )
+    if episodes:
+        shares = [_rate_cell(episodes, read) for read in (_detected_if_right, _right_if_fired)]
+    else:
+        shares = [share_cell(detections.sensitivity), share_cell(detections.precision)]
+    return (*(Cell(str(count)) for count in counts), *shares)
+
+
+def _detected_if_right(episode: PlayedEpisode) -> bool | None:
+    return bool(episode.fired) if _right_if_exposed(Exposed.RE)(episode) else None
+
+
+def _right_if_fired(episode: PlayedEpisode) -> bool | None:
+    return bool(_right_if_exposed(Exposed.RE)(episode)) if episode.fired else None
 
 
 _ERRORS = (

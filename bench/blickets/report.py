@@ -226,9 +226,9 @@ def _episodes(answers: Sequence[NamedAnswer], items: Items) -> Iterator[PlayedEp
             where = f"{answer.context.system} on {short_repr(answer.context.instance)} of {answer.context.pool}"
             raise CalibrantError(f"{where}: not a score of blickets: {error}") from None
         fired = score.provenance.fired
-        yield PlayedEpisode(
-            answer.system, item, score, None if fired is None else "DB4" in fired, answer.context.stratum
-        )
+        key = replace(item, id=answer.context.instance) if item.id != answer.context.instance else item
+        db4 = None if fired is None else "DB4" in fired
+        yield PlayedEpisode(answer.system, key, score, db4, answer.context.stratum, answer.context.pool_digest)
 
 
 def _paper_tables(answers: Sequence[NamedAnswer], items: Items, *, with_paper: bool) -> list[Table]:

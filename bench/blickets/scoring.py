@@ -17,7 +17,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from calibrant.audits.blickets.attribution import attribute_run
-from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, KEY, attribution_record
+from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, BASE, KEY, attribution_record
 from calibrant.bench.core.metrics import Metric, MetricSet, View, success_of_field
 from calibrant.bench.core.samples import Sample
 from calibrant.bench.core.scoring import Scorable
@@ -182,7 +182,7 @@ def _error(name: str) -> Callable[[Score], float]:
 
 ANSWERS = (
     Metric("accuracy", "Accuracy", "type and blickets are those of the rule in force at the end", is_right),
-    Metric("steps", "Steps", "moves, refused ones too", lambda score: score["steps"], decimals=1),
+    Metric("steps", "Steps", "moves, refused ones too", lambda score: score["steps"], decimals=1, is_share=False),
     Metric("exactly_n_rate", "Exactly-N", "episodes that ended with N activations", _class("exactly-N")),
     Metric("eligible_rate", "RE rate", "episodes that ended with more than N activations", _class("RE")),
     Metric("eligible_accuracy", "RE acc", "accuracy over episodes with more than N activations", _eligible, True),
@@ -194,7 +194,12 @@ ANSWERS = (
 )
 EVIDENCE = (
     Metric(
-        "activations", "Activations", "activations that were counted", lambda score: score["activations"], decimals=1
+        "activations",
+        "Activations",
+        "activations that were counted",
+        lambda score: score["activations"],
+        decimals=1,
+        is_share=False,
     ),
     Metric(
         "first_activation", "First", "the move that first read active", lambda score: score["first_activation"], True, 1
@@ -205,6 +210,7 @@ EVIDENCE = (
         "different sets read",
         lambda score: score["distinct_configurations"],
         decimals=1,
+        is_share=False,
     ),
     Metric(
         "post_evidence",
@@ -213,8 +219,9 @@ EVIDENCE = (
         lambda score: score["post_evidence"],
         True,
         1,
+        is_share=False,
     ),
-    Metric("refused", "Refused", "moves that were refused", lambda score: score["refused"], decimals=1),
+    Metric("refused", "Refused", "moves that were refused", lambda score: score["refused"], decimals=1, is_share=False),
     Metric("strict", "Strict", "correct, in the order of placement too", lambda score: score["strict"] is True),
 )
 FAULTS = {
@@ -256,7 +263,7 @@ METRICS = MetricSet(
             "attribution",
             "What the evidence had decided",
             "Answers are those of the class that knows the condition; with an unreliable detector, one is decided by a"
-            " posterior of a level that the note names.",
+            f" posterior of a level that the note names. {BASE}",
         ),
         "replies": View(REPLIES, "replies", "Replies without an action", optional=True),
     },

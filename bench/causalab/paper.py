@@ -10,21 +10,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from statistics import mean
 from typing import Any, NamedTuple
 
 import msgspec
 
+from calibrant.bench.answers.frame import estimate
+from calibrant.bench.answers.names import natural
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.metrics import Metric, figure_if_recorded
 from calibrant.bench.core.rates import UNDEFINED
 from calibrant.bench.core.samples import Item
 from calibrant.bench.report.answers.named import NamedAnswer
-from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, percent_cell
-from calibrant.bench.report.rows import natural
-from calibrant.bench.report.views import mean_cell
-from calibrant.bench.statistics import wilson
+from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, cell, percent_cell
 from calibrant.dsl.causalab.configs import NUM_RECORDS
 from calibrant.dsl.causalab.generation import PLANS
 from calibrant.dsl.causalab.item import LabItem
@@ -183,7 +181,7 @@ _COLUMNS = {
         Metric("all_edge_precision", "P", "of all edges", figure_if_recorded("all_edge_precision")),
         Metric("all_edge_recall", "R", "of all edges", figure_if_recorded("all_edge_recall")),
         Metric("all_edge_f1", "F1", "of all edges", figure_if_recorded("all_edge_f1")),
-        Metric("shd", "SHD", "structural Hamming distance", figure_if_recorded("shd"), decimals=2),
+        Metric("shd", "SHD", "structural Hamming distance", figure_if_recorded("shd"), decimals=2, is_share=False),
         Metric("freq_edge_f1", "F1 into F", "of edges into the frequency", figure_if_recorded("freq_edge_f1")),
         Metric("freq_weight_f1", "Weights 1e-6", "within 1e-6", figure_if_recorded("freq_weight_f1")),
         Metric("freq_weight_display_f1", "Weights .01", "within 0.01", figure_if_recorded("freq_weight_display_f1")),
@@ -193,6 +191,7 @@ _COLUMNS = {
             "graphs that no ideal experiment tells from the truth",
             figure_if_recorded("imec"),
             decimals=2,
+            is_share=False,
         ),
         Metric(
             "imec_4_nodes",
@@ -200,6 +199,7 @@ _COLUMNS = {
             "graphs that no ideal experiment tells from the truth",
             figure_if_recorded("imec"),
             decimals=2,
+            is_share=False,
         ),
     )
 }
@@ -363,14 +363,27 @@ def _printed_row(printed: PrintedTable, place: int, keys: Sequence[str]) -> Tabl
 
 
 def _our_row(group: _Group, keys: Sequence[str]) -> TableRow:
-    labels = (*group.labels, str(len(group.answers)), Source.OURS.value)
+    labels = (*group.labels, str(len(set(map(_item_of, group.answers)))), Source.OURS.value)
     return TableRow(labels, tuple(_cell(group.answers, key) for key in keys))
 
 
+def _item_of(answer: NamedAnswer) -> tuple[str, str, str]:
+    """Return an item as one of a system: rows of all systems count each system's answers to it."""
+    return answer.system, answer.context.pool_digest, answer.context.instance
+
+
 def _cell(answers: Sequence[NamedAnswer], key: str) -> Cell:
-    suite = f"{key[5]}nodes" if key.startswith("imec") else ""
-    values = [_COLUMNS[key].value(answer.score) for answer in answers if suite in ("", answer.context.setting)]
-    if key not in _PERCENT:
-        return mean_cell(values, _COLUMNS[key])
-    numbers = [value for value in values if value is not None]
-    return percent_cell(mean(numbers), wilson(sum(numbers), len(numbers)))
+    suite, column = f"{key[5]}nodes" if key.startswith("imec") else "", _COLUMNS[key]
+    rate = estimate(
+        (
+            (_item_of(answer), answer.context.instance, column.value(answer.score))
+            for answer in answers
+            if suite in ("", answer.context.setting)
+        ),
+        is_share=column.is_share,
+    )
+    if rate is None:
+        return NOTHING
+    if key in _PERCENT:
+        return percent_cell(rate.mean, rate.interval)
+    return cell(f"{rate.mean:.{column.decimals}f}", rate.interval, decimals=column.decimals)

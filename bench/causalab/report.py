@@ -13,6 +13,8 @@ from statistics import fmean, stdev
 from typing import Any
 
 from calibrant.audits.causalab.attribution import run_space
+from calibrant.bench.answers.intervals import FEWEST_PROBLEMS, Interval
+from calibrant.bench.answers.names import natural
 from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.causalab.items import lab_picture
 from calibrant.bench.causalab.paper import NUMBERS, paper_tables, without_printed
@@ -23,12 +25,11 @@ from calibrant.bench.core.samples import Item
 from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, panels_svg
 from calibrant.bench.pages.graphs import GraphPicture, graphs_svg
 from calibrant.bench.report.answers.named import NamedAnswer, coverage_notes, named_answers
-from calibrant.bench.report.intervals import FEWEST_PROBLEMS, Interval
 from calibrant.bench.report.kind_plot import KIND_METRICS, KindPlot, attribution_plot
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, anchor_of, cell
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Move, Score, Words
 from calibrant.bench.report.overview.sentences import class_sentence, fit_text
-from calibrant.bench.report.rows import Answer, Grouping, Row, natural, section_rows
+from calibrant.bench.report.rows import Answer, Grouping, Row, section_rows
 from calibrant.bench.report.sections import NoAnswersError, Plot, ReportContents, Section
 from calibrant.bench.report.sources import items_of_pools
 from calibrant.bench.report.views import view_tables

@@ -12,7 +12,15 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from calibrant.bench.causalab.play import PLAY
-from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, KEY, KIND_MEANINGS, POSTERIOR, attribution_record
+from calibrant.bench.core.attribution import (
+    ATTRIBUTION_METRICS,
+    BASE,
+    KEY,
+    KIND_MEANINGS,
+    POSTERIOR,
+    answer_status,
+    attribution_record,
+)
 from calibrant.bench.core.metrics import Metric, MetricSet, View, figure_if_recorded, success_of_field
 from calibrant.bench.core.samples import Sample
 from calibrant.bench.core.scoring import Scorable
@@ -79,7 +87,9 @@ REPLIES = (
         "share of replies whose hypothesis broke the schema a third time",
         _of_replies("malformed_share"),
     ),
-    Metric("returned", "Returned", "replies that came back for it", _of_replies("returned"), decimals=2),
+    Metric(
+        "returned", "Returned", "replies that came back for it", _of_replies("returned"), decimals=2, is_share=False
+    ),
     Metric(
         "entries_right", "Right", "entries of past_data that are a reading", _of_replies("ledger", "right_share"), True
     ),
@@ -98,9 +108,16 @@ REPLIES = (
         _of_replies("ledger", "missing"),
         True,
         2,
+        is_share=False,
     ),
     Metric(
-        "entries_dropped", "Dropped", "entries that the next notebook lacks", _of_replies("ledger", "dropped"), True, 2
+        "entries_dropped",
+        "Dropped",
+        "entries that the next notebook lacks",
+        _of_replies("ledger", "dropped"),
+        True,
+        2,
+        is_share=False,
     ),
     Metric(
         "unannounced",
@@ -108,6 +125,7 @@ REPLIES = (
         "actions that are not the announced experiment",
         _of_replies("ledger", "unannounced"),
         decimals=2,
+        is_share=False,
     ),
 )
 
@@ -331,7 +349,9 @@ def _edges(key: str) -> Callable[[Score], float | None]:
     return value
 
 
-SETTINGS_USED = Metric("settings_used", "Settings", "settings that were carried out", _figure("settings"), decimals=2)
+SETTINGS_USED = Metric(
+    "settings_used", "Settings", "settings that were carried out", _figure("settings"), decimals=2, is_share=False
+)
 ANSWERS = (
     Metric("accuracy", "Accuracy", "the frequency dialled last is within 5", _figure("accuracy")),
     Metric(
@@ -342,7 +362,7 @@ ANSWERS = (
     ),
     Metric("opened", "Opened", "any try activated the reactor", figure_if_recorded("opened")),
     Metric("edge_f1", "F1", "of all edges", _figure("all_edge_f1")),
-    Metric("shd", "SHD", "structural Hamming distance of all edges", _figure("shd"), decimals=2),
+    Metric("shd", "SHD", "structural Hamming distance of all edges", _figure("shd"), decimals=2, is_share=False),
     Metric("frequency_edge_f1", "F1 into F", "of edges into the frequency", _figure("freq_edge_f1")),
     Metric("root_f1", "Root F1", "of the parentless ancestors of the frequency", _figure("root_f1")),
     SETTINGS_USED,
@@ -371,7 +391,7 @@ EDGES = (
         "frequency_edge_precision", "P into F", "precision of edges into the frequency", _figure("freq_edge_precision")
     ),
     Metric("frequency_edge_recall", "R into F", "recall of edges into the frequency", _figure("freq_edge_recall")),
-    Metric("refused", "Refused", "actions that were not carried out", _figure("refused"), decimals=2),
+    Metric("refused", "Refused", "actions that were not carried out", _figure("refused"), decimals=2, is_share=False),
     Metric("submitted", "Submitted", "the run was ended", _figure("submitted")),
 )
 GRAPH_COLUMNS = tuple(
@@ -386,9 +406,15 @@ CLAIM_COLUMNS = (
         "stated edges that no mechanism left has",
         _edges("contradicted"),
         decimals=2,
+        is_share=False,
     ),
     Metric(
-        "edges_unproven", "Unproven", "stated edges that only some mechanisms left have", _edges("unproven"), decimals=2
+        "edges_unproven",
+        "Unproven",
+        "stated edges that only some mechanisms left have",
+        _edges("unproven"),
+        decimals=2,
+        is_share=False,
     ),
     Metric(
         "edges_missed",
@@ -396,9 +422,12 @@ CLAIM_COLUMNS = (
         "edges that all mechanisms left have and the run did not state",
         _edges("missed"),
         decimals=2,
+        is_share=False,
     ),
     Metric("premature", "Premature", "ended undecided with settings left", _read_attribution("premature")),
-    Metric("wasted", "Wasted", "settings after all was decided", _read_attribution("wasted"), decimals=2),
+    Metric(
+        "wasted", "Wasted", "settings after all was decided", _read_attribution("wasted"), decimals=2, is_share=False
+    ),
 )
 
 _OUTCOMES = (("", "", None, ""), ("_activated", "|activated", True, "ended"), ("_not", "|not", False, "did not end"))
@@ -440,7 +469,7 @@ COMMITMENT = (
         "own_fit", "Own fit", "share of own readings that the last equation gives", figure_if_recorded("own_fit")
     ),
     *(
-        metric._replace(decimals=2, conditional=True)  # a run without an equation has none
+        metric._replace(decimals=2, is_share=False, conditional=True)  # a run without an equation has none
         for metric in _by_outcome(
             "own_error",
             "Own error",
@@ -469,7 +498,8 @@ METRICS = MetricSet(
             (*ATTRIBUTION_METRICS, *GRAPH_COLUMNS, *CLAIM_COLUMNS),
             "lab-attribution",
             "What the evidence had decided",
-            "Answers are frequencies; under noise, one is decided by a posterior of a level that the note names.",
+            "Answers are frequencies; under noise, one is decided by a posterior of a level that the note names. "
+            + BASE,
         ),
         "commitment": View(
             COMMITMENT,
@@ -524,10 +554,13 @@ SCORING = LabScoring()
 def attribute(
     item: LabItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Attribute frequency and graph; None without a submission, and where the members are not enumerated."""
+    """Attribute frequency and graph; None where the steps are not at hand, and where members are not enumerated.
+
+    A refusal without any step leaves what the item showed at the start.
+    """
     from calibrant.audits.causalab.attribution import attribute_run
 
-    if not steps and not answer:
+    if not steps and not answer and (score.get("settings") or answer_status(score) != "none"):
         return None
     try:
         attributions = attribute_run(item, steps or _replay_submission(item, answer))

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from calibrant.audits.causalab.attribution import Moment, run_space, trajectory
+from calibrant.bench.answers.names import differing_names, option_suffix
 from calibrant.bench.causalab.items import refuse_uncounted, run_picture
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.charts import Scale, figure, foot_axis, side_axis, text_at
 from calibrant.bench.pages.design.page import design_page
 from calibrant.bench.pages.graphs import GraphPicture, graph_text, graphs_svg
 from calibrant.bench.report.answers.transcripts import Transcript
-from calibrant.bench.report.rows import differing_names, option_suffix
 from calibrant.dsl.causalab.episode import HYPOTHESIS, LabEpisode, LabStep
 from calibrant.dsl.causalab.hypothesis import EMPTY, state_mechanism
 from calibrant.dsl.causalab.item import LabItem

@@ -10,19 +10,20 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from math import comb, fsum
+from math import comb
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Final, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from calibrant.bench.causim.verdict import is_right
+from calibrant.bench.answers.frame import estimate
+from calibrant.bench.answers.intervals import FEWEST_PROBLEMS, Interval
+from calibrant.bench.answers.names import natural
+from calibrant.bench.causim.verdict import METRICS
 from calibrant.bench.core.samples import Item
 from calibrant.bench.report.answers.named import NamedAnswer
-from calibrant.bench.report.intervals import FEWEST_PROBLEMS, Interval
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, cell
-from calibrant.bench.report.rows import natural
 from calibrant.bench.statistics import NORMAL_95, wilson
 from calibrant.dsl.causim.generated_functions import NOISE_WORDS, VALUE_WORDS
 from calibrant.dsl.causim.item import CausimItem
@@ -235,7 +236,7 @@ def questions_asked(answers: Iterable[NamedAnswer], programs: Mapping[Item, Show
     questions = []
     for (system, *item), group in groups.items():
         kind, _, scenario = group[0].context.setting.partition("-")
-        right = fmean(is_right(answer.score) for answer in group)
+        right = fmean(METRICS.success.rate(answer.score, "") or 0.0 for answer in group)
         score, level = group[0].score, level_of(group[0].context.stratum)
         key = (item[0], item[1])
         usual = ShownProgram(score.get("view"), str(score.get("vocabulary", NONSENSE)))
@@ -358,7 +359,7 @@ def _table(
         notes.append(f"{INTERVALS}: {ANSWERS_OF_CELL[number]} answers a cell, as their digits allow")
     rows = [
         *printed_rows,
-        *(TableRow(row.labels, tuple(_share(list(c.values())) for c in row.columns)) for row in counted),
+        *(TableRow(row.labels, tuple(map(_share, row.columns))) for row in counted),
     ]
     if against:
         rows += [*_printed_increments(printed_rows, against), *_increments_of_ours(counted, against)]
@@ -429,7 +430,6 @@ def _systems(questions: Iterable[Asked]) -> list[str]:
     return sorted({question.system for question in questions}, key=natural)
 
 
-def _share(rights: Sequence[float]) -> Cell:
-    if not rights:
-        return NOTHING
-    return cell(f"{fmean(rights):.3f}", Interval(*wilson(fsum(rights), len(rights))))
+def _share(rights: Mapping[Item, float]) -> Cell:
+    rate = estimate((item, METRICS.unit(item[1]), right) for item, right in rights.items())
+    return NOTHING if rate is None else cell(f"{rate.mean:.3f}", rate.interval)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
-from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
+from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, BASE
 from calibrant.bench.core.metrics import Metric, MetricSet, View, success_of_field
 from calibrant.bench.core.samples import Sample
 from calibrant.bench.core.verdict import line_struct
@@ -260,7 +260,7 @@ METRICS = MetricSet(
             ATTRIBUTION_METRICS,
             "causim-attribution",
             "What the question had decided",
-            "Of questions that are said to have one answer.",
+            f"Of questions that are said to have one answer. {BASE}",
         ),
     },
     first=("n", "accuracy", "right_not_copyable", "nodes_do_ignored", "nodes_impossible", "nodes_wrong_noise"),

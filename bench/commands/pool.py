@@ -224,11 +224,11 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
     """Describe pools by stratum or suite: sizes, what items show and hide, the labels that they have."""
     from itertools import groupby
 
+    from calibrant.bench.answers.names import pool_labels
     from calibrant.bench.core.items import refuse_empty
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pages.aligned import blocks_text
     from calibrant.bench.pools.stats import pool_stats
-    from calibrant.bench.report.rows import pool_labels
     from calibrant.bench.terminal import width_of
     from calibrant.dsl.records import pool_digest
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
@@ -27,7 +27,6 @@ from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help_groups import INPUT, VIEW
 
 if TYPE_CHECKING:
-    from calibrant.bench.core.answer_context import AnswerContext
     from calibrant.bench.core.metrics import MetricSet
     from calibrant.bench.pools.capabilities import StoredResults
     from calibrant.bench.report.table import ResultTable
@@ -247,7 +246,7 @@ def print_table(
     from calibrant.bench.pools.capabilities import STORED_RESULTS
     from calibrant.bench.report.drawn_ties import DrawnTies
     from calibrant.bench.report.pool_attribution import AttributionCoverage, add_attributions, decided_at
-    from calibrant.bench.report.rows import Grouping
+    from calibrant.bench.report.rows import Grouping, with_chosen
     from calibrant.bench.report.scored_answers import scored_answers
     from calibrant.bench.report.table import ResultTable
     from calibrant.bench.report.unanswered import UnansweredCounts
@@ -264,7 +263,8 @@ def print_table(
         if context.benchmark not in tables:
             measures = _with_columns(benchmark(context.benchmark).metrics, columns)
             tables[context.benchmark] = ResultTable(measures, by=Grouping(by), handling=means)
-        _add_answer(tables[context.benchmark], context, score)
+        for part in with_chosen((context, score)):
+            tables[context.benchmark].add(*part)
         unanswered.add(context)
         ties.add(context, score)
     notes |= dict.fromkeys(ties.lines())
@@ -288,15 +288,6 @@ def print_table(
     for line in chain(coverage.lines() if needs_attribution else (), unanswered.lines()):
         typer.echo(line, err=True)
     return stored
-
-
-def _add_answer(table: ResultTable, context: AnswerContext, score: Mapping[str, Any]) -> None:
-    """Add an answer; of several equally good ones the chosen one again, in a row of its own."""
-    from calibrant.bench.terminal import CHOSEN
-
-    table.add(context, score)
-    if context.is_tied:
-        table.add(context._replace(system=context.system + CHOSEN), dict(score))
 
 
 def _print_json(tables: Collection[ResultTable], stored: Sequence[StoredResults], notes: list[str]) -> None:
@@ -344,7 +335,7 @@ def print_rows(collected: ResultTable, *, columns: str | None = None, err: bool 
         for heading in table.included
         if any(row.get(key_by_heading.get(heading, ""), UNDEFINED) != UNDEFINED for row in cells)
     ]
-    for line in (*attribution_legend(with_values, width), *tie_legend(collected.systems, width)):
+    for line in (*attribution_legend(with_values, width), *tie_legend(collected.chosen, width)):
         typer.echo(line, err=True)
     if table.left_out:
         _print_left_out(table.left_out, width, f"{again} --columns all" if again else "")
@@ -352,7 +343,7 @@ def print_rows(collected: ResultTable, *, columns: str | None = None, err: bool 
     if sampled:
         headings = sample_headings(sampled[0].of)
         several = fit_columns(headings, [row.cells_by_name() for row in sampled], width=width)
-        typer.echo(f"\nSeveral samples, with 95% bootstrap intervals over latent SCMs\n{several.text}", err=err)
+        typer.echo(f"\nSeveral samples, with 95% intervals over items\n{several.text}", err=err)
         if several.left_out:
             _print_left_out(several.left_out, width, f"{again} --json" if again else "")
 

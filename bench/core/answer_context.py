@@ -8,6 +8,12 @@ from typing import Any, NamedTuple
 ID_FIELDS = ("instanceId", "custom_id", "id", "item_id", "task_id", "sample_id", "instance")  # of lines about an item
 NO_MODEL = "(no model)"  # the system of predictions that name none
 PEOPLE = "human:"  # before a participant's id, as the system of an answer
+PEOPLE_SYSTEM = "people"  # the name of a group, before the number of its participants
+
+
+def participant_of(system: str) -> str:
+    """Return the participant whose answers a system's are; empty for a system that is none."""
+    return system.removeprefix(PEOPLE) if system.startswith(PEOPLE) else ""
 
 
 class AnswerContext(NamedTuple):
@@ -18,6 +24,7 @@ class AnswerContext(NamedTuple):
     benchmark: of the pool
     reason: of a protocol without a result: what it exhausted, or how far it came
     is_tied: whether the score is a mean over answers that are as good as the chosen one (bench.core.verdict.MeanScore)
+    is_chosen: whether the score is that of the chosen one of them, which has a row of its own
     """
 
     system: str
@@ -34,6 +41,7 @@ class AnswerContext(NamedTuple):
     benchmark: str = ""
     reason: str = ""
     is_tied: bool = False
+    is_chosen: bool = False
 
     @property
     def options(self) -> str:

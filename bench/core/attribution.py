@@ -129,27 +129,32 @@ def answer_status(score: Any) -> str:
     return "invalid" if problem or "funnel" in verdict or verdict.get("why") else "none"
 
 
-def _status(status: str) -> Callable[[Any], float | None]:
-    """Return the share of answers of a status, among those for which attributions were asked for."""
+def _outcome(score: Any) -> str | None:
+    """Return which of six things an answer is; None where attributions were not asked for, or its evidence not counted.
 
-    def value(score: Any) -> float | None:
-        verdict = score.score if hasattr(score, "score") else score
-        return float(answer_status(verdict) == status) if KEY in verdict else None
-
-    return value
-
-
-def _misfit(score: Any) -> float | None:
-    attribution = _recorded_attribution(score)
+    earned | lucky | no_answer | invalid | misfit | open_error. A refusal is one whatever its evidence had left.
+    """
+    verdict = score.score if hasattr(score, "score") else score
+    if KEY not in verdict:
+        return None
+    attribution = _recorded_attribution(verdict)
+    if attribution and attribution["kind"] in ("earned", "lucky"):
+        return str(attribution["kind"])
+    status = answer_status(verdict)
+    if status != "valid":
+        return "no_answer" if status == "none" else status
     if not attribution:
         return None
-    is_wrong = attribution["kind"] in ("missed", "short")
-    return float(is_wrong and attribution["fits"] is False and answer_status(score) == "valid")
+    return "misfit" if attribution["fits"] is False else "open_error"
+
+
+def _is_outcome(name: str) -> Callable[[Any], float | None]:
+    return lambda score: None if (outcome := _outcome(score)) is None else float(outcome == name)
 
 
 def is_misfit(score: Any) -> bool:
     """Return whether an answer is valid and wrong, and contradicts the evidence."""
-    return _misfit(score) == 1
+    return _outcome(score) == "misfit"
 
 
 def verdict_text(score: Mapping[str, Any], *, is_right: bool) -> str:
@@ -166,15 +171,6 @@ def verdict_text(score: Mapping[str, Any], *, is_right: bool) -> str:
     if recorded["kind"] == "short" and is_misfit(score):
         return f"{right}: your answer contradicts what you saw; {remaining}"
     return f"{_END_TEXTS[recorded['kind']]}: {remaining}"
-
-
-def _open_error(score: Any) -> float | None:
-    attribution = _recorded_attribution(score)
-    if not attribution:
-        return None
-    return float(
-        attribution["kind"] == "short" and attribution["fits"] is not False and answer_status(score) == "valid"
-    )
 
 
 CHANCE = "chance"  # of a score that a table reads: expectations of guessers, by the keys uniform, draw and best
@@ -195,24 +191,32 @@ CHANCE_METRICS = (
         "best", "Best", "expected rate of the best answer under the distribution of that draw", _expectation("best")
     ),
     Metric(
-        "skill", "Skill", "rate less chance, over best less chance", lambda score: None, skill_of=("earned", "lucky")
+        "skill",
+        "Skill",
+        "rate less chance, over best less chance",
+        lambda score: None,
+        decimals=2,
+        skill_of=("earned", "lucky"),
+        is_share=False,
     ),
     Metric("uniform", "Uniform", "chance where all hypotheses that fit are alike", _expectation("uniform")),
 )
 
-_KIND_METRICS = {kind: Metric(kind, kind.capitalize(), mean, _kind(kind)) for kind, mean in KIND_MEANINGS.items()}
+BASE = (
+    "Earned, Lucky, NoAnswer, Invalid, Misfit and OpenError add up to 1: they are over refusals and the answers whose"
+    " evidence was counted, the others over the latter."
+)
 
-# in the order in which narrow tables fill up: where answers stand, then what that is worth, then the other sums
+# in the order in which narrow tables fill up: where answers stand, then what that is worth, then the other sums; the
+# first six are shares of refusals and of answers whose evidence was counted, and add up to 1
 ATTRIBUTION_METRICS = (
-    _KIND_METRICS["earned"],
-    _KIND_METRICS["lucky"],
-    Metric("no_answer", "NoAnswer", "no answer was given, or none could be read", _status("none")),
-    Metric("invalid", "Invalid", "an answer that was refused", _status("invalid")),
-    Metric("misfit", "Misfit", "valid and wrong, and it does not fit the evidence", _misfit),
-    Metric("open_error", "OpenError", "valid and wrong, though it fits, where the evidence left several", _open_error),
+    *(Metric(kind, kind.capitalize(), KIND_MEANINGS[kind], _is_outcome(kind)) for kind in ("earned", "lucky")),
+    Metric("no_answer", "NoAnswer", "no answer was given, or none could be read", _is_outcome("no_answer")),
+    Metric("invalid", "Invalid", "an answer that was refused", _is_outcome("invalid")),
+    Metric("misfit", "Misfit", "valid and wrong, and it does not fit the evidence", _is_outcome("misfit")),
+    Metric("open_error", "OpenError", "valid and wrong, though it fits the evidence", _is_outcome("open_error")),
     *CHANCE_METRICS,
-    _KIND_METRICS["missed"],
-    _KIND_METRICS["short"],
+    *(Metric(kind, kind.capitalize(), KIND_MEANINGS[kind], _kind(kind)) for kind in ("missed", "short")),
     Metric("decided", "Decided", "the evidence left one answer", _flag("decided")),
     Metric("right_given_decided", "Right|decided", "right answers where it was decided", _right_given(True), True),
     Metric("right_given_undecided", "Right|undecided", "right answers where it was not", _right_given(False), True),

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from calibrant.bench.core.samples import Right, Sample
+from calibrant.bench.core.verdict import MeanScore
 
 
 class InvalidHandling(Enum):
@@ -28,6 +29,7 @@ class Metric(NamedTuple):
     value: read off the benchmark's verdict; None where an answer is not in the denominator
     conditional: over some of the answers only, so that a rate over few is not shown
     skill_of: metrics that add up to a rate: it is what that rate gains over `chance`, as a share of what `best` gains
+    is_share: whether no value is outside 0 to 1: of shares the interval is Wilson's (bench.answers.intervals)
     """
 
     key: str
@@ -37,6 +39,7 @@ class Metric(NamedTuple):
     conditional: bool = False
     decimals: int = 3
     skill_of: tuple[str, ...] = ()
+    is_share: bool = True
 
 
 class View(NamedTuple):
@@ -76,6 +79,14 @@ class Success(NamedTuple):
     def judge(self, score: Mapping[str, Any], setting: str) -> bool | None:
         """Return whether the answer is right; None where that is not defined."""
         return self.is_right(score, setting) if self.is_defined(score, setting) else None
+
+    def rate(self, score: Mapping[str, Any], setting: str) -> float | None:
+        """Return the share of right ones among equally good answers, 0 or 1 of one alone; None where undefined."""
+        if not self.is_defined(score, setting):
+            return None
+        parts = score.parts if isinstance(score, MeanScore) else ((1, score),)
+        right = sum(times for times, part in parts if self.is_right(part, setting))
+        return right / sum(times for times, _ in parts)
 
 
 def success_of_field(meaning: str) -> Success:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.audits.why import Why
+from calibrant.bench.answers.names import SystemKey, system_names
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import FUNCTIONS, TRAINING
 from calibrant.bench.core.registry import one_benchmark
@@ -56,31 +57,36 @@ def read_outcomes(runs: Sequence[Path], pools: Sequence[Path]) -> OutcomeTable:
     """
     of = one_benchmark(pools)
     items = items_of_pools(of.name, pools)
-    judge = of.metrics.success.judge
-    sums: dict[tuple[Item, str], list[float]] = {}
+    judge = of.metrics.success.rate
+    sums: dict[tuple[Item, SystemKey], list[float]] = {}
+    configs: dict[SystemKey, Mapping[str, Any]] = {}
     strata: dict[Item, str] = {}
     for context, score in scored_answers(runs):
         key = (context.pool_digest, context.instance)
         if key in items and (right := judge(score, context.setting)) is not None:
             strata[key] = context.stratum or context.setting
-            sums.setdefault((key, _system(context.system, context.config)), []).append(right)
+            configs[SystemKey.of(context)] = context.config
+            sums.setdefault((key, SystemKey.of(context)), []).append(right)
     if not sums:
         names = ", ".join(path.name for path in pools)
         raise CalibrantError(f"no scored answer to an item of {names}; give runs, or files of calibrant score, of it")
     keys = tuple(key for key in items if key in strata)
-    systems = tuple(sorted({system for _, system in sums}))
+    systems = tuple(sorted(configs))
+    texts = system_names(configs)
     rates = np.full((len(keys), len(systems)), np.nan)
     for row, key in enumerate(keys):
         for column, system in enumerate(systems):
             answers = sums.get((key, system))
             if answers:
                 rates[row, column] = fsum(answers) / len(answers)
-    return OutcomeTable(of, keys, tuple(items[key] for key in keys), tuple(strata[key] for key in keys), systems, rates)
-
-
-def _system(name: str, config: Mapping[str, Any]) -> str:
-    options = ",".join(f"{key}={value}" for key, value in sorted(config.items()) if value is not None)
-    return f"{name}({options})" if options else name
+    return OutcomeTable(
+        of,
+        keys,
+        tuple(items[key] for key in keys),
+        tuple(strata[key] for key in keys),
+        tuple(texts[key] for key in systems),
+        rates,
+    )
 
 
 # --- Exact features of items: how many hypotheses fit, what they decide, how large the least one is, and labels -------

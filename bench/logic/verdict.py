@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct, to_builtins
 
-from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
+from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, BASE
 from calibrant.bench.core.metrics import Metric, MetricSet, Success, View
 from calibrant.bench.core.samples import Sample
 from calibrant.bench.core.verdict import line_struct
@@ -116,7 +116,7 @@ METRICS = MetricSet(
     views={
         "answers": View(ANSWERS, "logic", "Systems by suite"),
         "models": View(MODELS, "logic-models", "Models that are submitted", "Over answers that are models."),
-        "attribution": View(ATTRIBUTION_METRICS, "logic-attribution", "What the data had decided"),
+        "attribution": View(ATTRIBUTION_METRICS, "logic-attribution", "What the data had decided", BASE),
     },
     first=("n", "accuracy", "cells", "brier", "optimal", "member"),
     sample=_sample,

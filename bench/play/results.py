@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from calibrant.bench.answers.participants import Value, clustered_mean
 from calibrant.bench.core.answer_context import PEOPLE
 from calibrant.bench.core.benchmark import load_benchmark
 from calibrant.bench.core.registry import stated_name
@@ -20,7 +21,6 @@ from calibrant.bench.play.journal import EVENTS
 from calibrant.bench.play.plan import QUESTIONS
 from calibrant.bench.play.pool import PlayPool
 from calibrant.bench.play.record import evidence_attribution
-from calibrant.bench.report.people.clusters import Value, clustered_mean
 from calibrant.bench.report.people.remaining import MAX_EXPORTED, Remaining, RemainingLists
 from calibrant.bench.report.people.timings import seconds_a_move
 from calibrant.bench.runs.records import Record, folder_records

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from calibrant.bench.answers.intervals import LEVEL, RESAMPLES
 from calibrant.bench.replayscm.benchmark import BENCHMARK
 from calibrant.bench.replayscm.tables.ambiguity import ambiguities
 from calibrant.bench.replayscm.tables.appendix.facts import pool_facts
 from calibrant.bench.replayscm.tables.report import TABLE_IDS, report_tables
 from calibrant.bench.replayscm.tables.rows import report_rows
-from calibrant.bench.report.intervals import LEVEL, RESAMPLES
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import ReportContents, Section
 from calibrant.bench.runs.jobs import Progress

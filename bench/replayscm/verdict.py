@@ -274,20 +274,47 @@ def _mean_regret(verdict: MetricReader) -> float | None:
 
 
 EPISODE_METRICS = (
-    Metric("worlds", "Worlds", "worlds that were asked for", _number("worlds"), decimals=1),
-    Metric("refusals", "Refusals", "refused actions", _number("refusals"), decimals=2),
-    Metric("bits_left", "BitsLeft", "logarithm of the SCMs left, without noise", _number("bitsLeft"), decimals=1),
+    Metric("worlds", "Worlds", "worlds that were asked for", _number("worlds"), decimals=1, is_share=False),
+    Metric("refusals", "Refusals", "refused actions", _number("refusals"), decimals=2, is_share=False),
+    Metric(
+        "bits_left",
+        "BitsLeft",
+        "logarithm of the SCMs left, without noise",
+        _number("bitsLeft"),
+        decimals=1,
+        is_share=False,
+    ),
     Metric("premature", "Premature", "submitted while a world was worth asking for", _number("premature"), True),
-    Metric("excess", "Excess", "worlds above the clairvoyant minimum at the floor", _number("excess"), True, 1),
-    Metric("regret", "Regret", "mean loss of a world against the best candidate", _mean_regret, True),
+    Metric(
+        "excess",
+        "Excess",
+        "worlds above the clairvoyant minimum at the floor",
+        _number("excess"),
+        True,
+        1,
+        is_share=False,
+    ),
+    Metric("regret", "Regret", "mean loss of a world against the best candidate", _mean_regret, True, is_share=False),
 )
 FORECAST_METRICS = (
     Metric("train_match", "TrainMatch", "share of free training cells that agree", _number("trainMatch")),
     Metric("favoured", "Favoured", "forecasts that favour the right value of every cell", _number("favoured")),
     Metric("brier", "Brier", "Brier score against gold's exact law", _number("brier")),
-    Metric("log_loss", "LogLoss", "logarithmic score against gold's exact law, bits a cell", _number("logLoss")),
-    Metric("excess_brier", "Brier+", "Brier score above that of the law", _number("excessBrier")),
-    Metric("excess_log_loss", "LogLoss+", "logarithmic score above that of the law", _number("excessLogLoss")),
+    Metric(
+        "log_loss",
+        "LogLoss",
+        "logarithmic score against gold's exact law, bits a cell",
+        _number("logLoss"),
+        is_share=False,
+    ),
+    Metric("excess_brier", "Brier+", "Brier score above that of the law", _number("excessBrier"), is_share=False),
+    Metric(
+        "excess_log_loss",
+        "LogLoss+",
+        "logarithmic score above that of the law",
+        _number("excessLogLoss"),
+        is_share=False,
+    ),
 )
 
 
@@ -327,9 +354,9 @@ HIDDEN_METRICS = (
         lambda v: is_alternative(v) if v.train_exact else None,
         True,
     ),
-    Metric("gold_size", "Gold size", "nodes of gold's formulas", _gold_size, decimals=0),
+    Metric("gold_size", "Gold size", "nodes of gold's formulas", _gold_size, decimals=0, is_share=False),
     *APPENDIX_METRICS,
-    Metric("candidate_size", "Size", "nodes of the answer's formulas", _size, decimals=0),
+    Metric("candidate_size", "Size", "nodes of the answer's formulas", _size, decimals=0, is_share=False),
 )
 RIGHTS: tuple[tuple[str, str, Right], ...] = (
     ("task_correct", "TaskCorrect", lambda sample: sample.correct),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from calibrant.bench.answers.names import differing_names, natural, option_suffix
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY, KINDS
 from calibrant.bench.pages.capabilities import TIMELINES
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.report.answers.transcripts import Transcript, transcripts
-from calibrant.bench.report.rows import Answer, differing_names, natural, option_suffix
+from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import ReportContents
 from calibrant.dsl.episode import TranscriptError
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr

@@ -5,21 +5,18 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
+from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.capabilities import PLAY
-from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.registry import benchmark, benchmark_of
-from calibrant.bench.core.samples import Item
 from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS
 from calibrant.bench.report.answers.named import named_answers
-from calibrant.bench.report.intervals import FEWEST_PROBLEMS, Interval, bootstrap_intervals, wilson_if_constant
 from calibrant.bench.report.overview.page import PageSection, report_page
 from calibrant.bench.report.overview.responses import Responses, ResponseSources, guide_of, read_responses
-from calibrant.bench.report.overview.results import Results, SystemResult, read_results
+from calibrant.bench.report.overview.results import read_results
 from calibrant.bench.report.people.group import group_people
-from calibrant.bench.report.people.measures import right_mean
+from calibrant.bench.report.people.measures import right_interval
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import ReportContents, Section
-from calibrant.bench.statistics import wilson
 from calibrant.dsl.memory import gc_paused
 
 
@@ -41,7 +38,7 @@ def _page_section(name: str, section: Section, answers: Sequence[Answer], conten
         return PageSection(name, section, None, Responses(), {})
     sources = ResponseSources(contents.runs, contents.predictions, contents.pools, contents.fields, contents.embed)
     responses = read_responses(results, sources)
-    results.intervals = {system.name: _interval(system, results, of.metrics) for system in results.systems}
+    results.intervals = {system.name: right_interval(system, of.metrics) for system in results.systems}
     pools = [path for path in contents.pools if benchmark_of(path).name == name]
     commands = {}
     if len(pools) == 1:
@@ -56,36 +53,11 @@ def _page_section(name: str, section: Section, answers: Sequence[Answer], conten
                 commands["episode"] = f"{command} --html episode.html"
             elif ANSWER_EXPLANATIONS in of.provides:
                 commands["gold"] = f"{command} --gold --html answer.html"
-    return PageSection(name, section, results, responses, commands, _count_options(contents))
+    is_attributed = any(KEY in score for _, score in answers)  # nothing more to count, if nothing is counted
+    options = "" if is_attributed else _count_options(contents)
+    return PageSection(name, section, results, responses, commands, options)
 
 
 def _count_options(contents: ReportContents) -> str:
     """Return the options with which the same command counts what the evidence decided."""
     return "--attribution" if contents.pools else "--pool POOL --attribution"
-
-
-def _interval(system: SystemResult, results: Results, metrics: MetricSet) -> Interval | None:
-    """Return the 95 % interval of right answers: Wilson's, or a bootstrap over units; None for one item."""
-    import numpy as np
-
-    if system.is_group:
-        return right_mean(system).interval
-    if system.num_items < 2:
-        return None
-    if not results.guide.words.is_resampled:
-        return Interval(*wilson(float(system.right), system.num_items))
-    if system.num_items < FEWEST_PROBLEMS:
-        return None
-    shares: dict[Item, tuple[str, float]] = {}
-    for outcome in system.outcomes:
-        item = results.items[outcome.item]
-        key = item.digest, item.id
-        value = float(outcome.weight) if outcome.is_right else 0.0
-        shares[key] = metrics.unit(item.id), shares.get(key, ("", 0.0))[1] + value
-    units = {unit: place for place, unit in enumerate(sorted({unit for unit, _ in shares.values()}))}
-    sums, counts = np.zeros((len(units), 1)), np.zeros((len(units), 1))
-    for _, (unit, share) in sorted(shares.items()):
-        sums[units[unit], 0] += share
-        counts[units[unit], 0] += 1
-    (interval,) = bootstrap_intervals(sums, counts)
-    return wilson_if_constant(interval, counts[:, 0])

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, field
 from enum import Enum
 
+from calibrant.bench.answers.intervals import Interval
 from calibrant.bench.core.rates import UNDEFINED
-from calibrant.bench.report.intervals import Interval
 
 
 class Source(Enum):
@@ -46,9 +46,9 @@ def cell(text: str, interval: Interval | None = None, *, decimals: int = 3, sign
     return Cell(text, low, high)
 
 
-def percent_cell(share: float, interval: tuple[float, float]) -> Cell:
+def percent_cell(share: float, interval: tuple[float, float] | None) -> Cell:
     """Return a share with its interval, in percent with one decimal."""
-    return Cell(*(f"{100 * figure:.1f}" for figure in (share, *interval)))
+    return Cell(*(f"{100 * figure:.1f}" for figure in (share, *(interval or ()))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from calibrant.bench.answers.names import SHORT_DIGEST
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import CHANCE, KEY, decided_from, has_posterior
 from calibrant.bench.core.benchmark import Benchmark
@@ -18,7 +19,6 @@ from calibrant.bench.core.verdict import change_score
 from calibrant.bench.pools.bundled import bundled_files
 from calibrant.bench.report.capabilities import EXPECTATIONS
 from calibrant.bench.report.overview.contract import GUIDE, Levels
-from calibrant.bench.report.rows import SHORT_DIGEST
 from calibrant.bench.report.scored_answers import STEPS
 from calibrant.bench.terminal import HintedError, invocation, pool_beside
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr

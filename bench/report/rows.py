@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from math import fsum, nan
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from calibrant.bench.core.answer_context import PEOPLE, AnswerContext
+from calibrant.bench.answers.frame import AnswerFrame
+from calibrant.bench.answers.intervals import Array, Interval, bootstrap_intervals
+from calibrant.bench.answers.names import SystemKey, natural, pool_labels, system_names
+from calibrant.bench.answers.participants import Value, clustered_mean
+from calibrant.bench.core.answer_context import PEOPLE, PEOPLE_SYSTEM, AnswerContext, participant_of
 from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet
 from calibrant.bench.core.observations import ObservationReader, Values
 from calibrant.bench.core.rates import SUPPRESSED, UNDEFINED, mean_text, weighted_mean
 from calibrant.bench.core.samples import Item, Right, Sample, Sampled, SampleList
-from calibrant.bench.report.intervals import Interval, bootstrap_intervals
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.text import plural
 
 Answer: TypeAlias = tuple[AnswerContext, Mapping[str, Any]]  # where it is from, and its score
-SHORT_DIGEST = 8
 MIN_ROOM = 1e-9  # best less chance, added up: below there is nothing that skill could be a share of
 
 
@@ -46,14 +48,13 @@ class RowKey(NamedTuple):
     setting: str
     stratum: str
     pool_digest: str
-    system: str
-    options: str
+    system: SystemKey
 
     @classmethod
     def of(cls, context: AnswerContext, by: Grouping, *, with_strata: bool) -> RowKey:
         stratum = context.stratum if with_strata or by is Grouping.STRATUM else ""
         digest = "" if by is Grouping.SETTING else context.pool_digest
-        return cls(context.setting, stratum, digest, context.system, context.options)
+        return cls(context.setting, stratum, digest, SystemKey.of(context))
 
 
 class Observation(NamedTuple):
@@ -74,13 +75,11 @@ class Rate(NamedTuple):
     """A metric's mean over a row.
 
     value: None where it is undefined or suppressed; text: as tables print it; num_items: that it is defined for
-    interval: of a ratio, 95 % bootstrap over items
     """
 
     value: float | None
     text: str
     num_items: int
-    interval: Interval | None = None
 
     @classmethod
     def of(cls, column: Metric, values: Mapping[float, int | Fraction], num_items: int) -> Rate:
@@ -97,7 +96,6 @@ class Row:
     pools: by digest, name and size; answers: of each item, the values of each sample; strata: of the items
     participants: whose those values are, of a group of people; empty for any other system
     system: as tables call it, with the options in which its runs differ; pool_labels: by digest
-    intervals: by metric, those that were computed so far
     """
 
     key: RowKey
@@ -112,7 +110,7 @@ class Row:
     participants: dict[Item, list[str]] = field(default_factory=dict)
     system: str = ""
     pool_labels: Mapping[str, str] = field(default_factory=dict)
-    intervals: dict[str, Interval | None] = field(default_factory=dict)
+    _intervals: dict[str, Interval | None] = field(default_factory=dict, init=False)
     _seconds: dict[Item, array[float]] = field(default_factory=dict)
 
     @property
@@ -230,45 +228,81 @@ class Row:
             column.key: Rate.of(column, known_weights, number)
             for column, known_weights, number in zip(self.columns, weights, num_items, strict=True)
         }
-        return rates | {column.key: self.skill(column) for column in self.columns if column.skill_of}
+        return rates | {column.key: self._skill(column) for column in self.columns if column.skill_of}
+
+    def _people_values(self, place: int) -> list[Value]:
+        """Return the values of one metric with their participants and items."""
+        return [
+            (person, " ".join(item), value)
+            for item, answers in self.answers.items()
+            for values, person in zip(answers, self.participants[item], strict=True)
+            if (value := values[place]) is not None
+        ]
 
     def _people_rate(self, place: int) -> Rate:
         """Return the mean over participants of one metric, of each the mean over the items that they took."""
         by_person: dict[str, list[float]] = {}
-        num_items = 0
-        for item, answers in self.answers.items():
-            pairs = zip(answers, self.participants[item], strict=True)
-            defined = [(person, value) for values, person in pairs if (value := values[place]) is not None]
-            num_items += bool(defined)
-            for person, value in defined:
-                by_person.setdefault(person, []).append(value)
+        listed = self._people_values(place)
+        for person, _, value in listed:
+            by_person.setdefault(person, []).append(value)
         weights: dict[float, int | Fraction] = {}
-        for listed in by_person.values():
-            for value in listed:
-                weights[value] = weights.get(value, 0) + Fraction(1, len(listed))
-        return Rate.of(self.columns[place], weights, num_items)
+        for values in by_person.values():
+            for value in values:
+                weights[value] = weights.get(value, 0) + Fraction(1, len(values))
+        return Rate.of(self.columns[place], weights, len({item for _, item, _ in listed}))
 
-    def skill(self, column: Metric) -> Rate:
-        """Return (rate - chance) / (best - chance) over the answers for which all are known, with its interval."""
+    def interval(self, key: str) -> Interval | None:
+        """Return the 95 % interval of a rate; None where the rate is not shown, and where there are too few units."""
+        if key not in self._intervals:
+            self._intervals[key] = None if self.rates[key].value is None else self._interval(self.places[key])
+        return self._intervals[key]
+
+    def _interval(self, place: int) -> Interval | None:
+        column = self.columns[place]
         if self.participants:
-            return self._people_rate(self.places[column.key])
-        places = [self.places[key] for key in (*column.skill_of, "chance", "best")]
+            return clustered_mean(self._people_values(place)).interval
+        if column.skill_of:
+            gains, room = self._skill_sums(column)
+            return bootstrap_intervals(gains[:, None], room[:, None])[0]
+        return self.frame.interval(place, is_share=column.is_share)
+
+    @cached_property
+    def frame(self) -> AnswerFrame:
+        return AnswerFrame.of(
+            ((item, self.unit(item), values) for item, answers in self.answers.items() for values in answers),
+            len(self.columns),
+        )
+
+    def restrict(self, keep: Callable[[Item], bool]) -> Row:
+        """Return the row of the answers to some of its items."""
+        return replace(self, answers={item: answers for item, answers in self.answers.items() if keep(item)})
+
+    def restrict_units(self, units: Collection[str]) -> Row:
+        """Return the row of the answers to the items of these units."""
+        return self.restrict(lambda item: self.unit(item) in units)
+
+    def _skill(self, column: Metric) -> Rate:
+        """Return (rate - chance) / (best - chance) over the answers for which all are known."""
+        gains, room = self._skill_sums(column)
+        total = fsum(room)
+        if total < MIN_ROOM:
+            return Rate(None, UNDEFINED, len(room))
+        value = fsum(gains) / total
+        return Rate(value, f"{value:.{column.decimals}f}", len(room))
+
+    def _skill_sums(self, column: Metric) -> tuple[Array, Array]:
+        """Return what each unit adds to what a rate gains over chance, and to what the best gains."""
+        places = [self.places[key] for key in (*column.skill_of, "decided", "chance", "best")]
         sums: dict[str, list[float]] = {}
         for item, answers in sorted(self.answers.items()):
             for values in answers:
-                *rates, chance, best = (values[place] for place in places)
-                if chance is not None and best is not None and None not in rates:
+                *rates, decided, chance, best = (values[place] for place in places)
+                if chance is not None and best is not None and decided is not None:
                     unit = sums.setdefault(self.unit(item), [0.0, 0.0])
                     unit[0] += (fsum(rate or 0.0 for rate in rates) - chance) / len(answers)
                     unit[1] += (best - chance) / len(answers)
-        room = fsum(pair[1] for pair in sums.values())
-        if room < MIN_ROOM:
-            return Rate(None, UNDEFINED, len(sums))
-        value = fsum(pair[0] for pair in sums.values()) / room
-        columns = np.array([*sums.values()])
-        (interval,) = bootstrap_intervals(columns[:, :1], columns[:, 1:])
-        ends = "" if interval is None else f" [{interval.low:.2f}, {interval.high:.2f}]"
-        return Rate(value, f"{value:.2f}{ends}", len(sums), interval)
+        columns = np.array([*sums.values()]).reshape(-1, 2)
+        return columns[:, 0], columns[:, 1]
 
 
 class RowGroups:
@@ -289,11 +323,11 @@ class RowGroups:
         self._unit = unit or (lambda item: metrics.unit(item[1]))
         self._rows: dict[RowKey, Row] = {}
 
-    def add(self, context: AnswerContext, values: Values, sample: Sample, participant: str = "") -> None:
-        """Count one answer of which these values were read.
-
-        participant: whose it is, where the system of the context is a group of people
-        """
+    def add(self, context: AnswerContext, values: Values, sample: Sample) -> None:
+        """Count one answer of which these values were read; participants of one study are one system."""
+        participant = participant_of(context.system)
+        if participant:
+            context = context._replace(system=PEOPLE_SYSTEM)
         key = RowKey.of(context, self._by, with_strata=self._with_strata)
         row = self._rows.get(key)
         if row is None:
@@ -302,23 +336,33 @@ class RowGroups:
 
     def rows(self) -> list[Row]:
         """Return the rows with what tables call their systems and pools: names that no other row has."""
-        configs: dict[str, list[Mapping[str, Any]]] = {}
+        configs = {row.key.system: row.config for row in self._rows.values()}
+        people: dict[SystemKey, set[str]] = {}
         for row in self._rows.values():
-            configs.setdefault(row.key.system, []).append(row.config)
-        differing = {system: differing_names(listed) for system, listed in configs.items()}
+            people.setdefault(row.key.system, set()).update(row.num_taken)
+        grouped = {key: _group_name(key, people[key]) for key in configs}
+        names = system_names({grouped[key]: config for key, config in configs.items()})
         labels = pool_labels({d: name for row in self._rows.values() for d, (name, _) in row.pools.items()})
         for row in self._rows.values():
-            row.system = self._system_name(row) + option_suffix(row.config, differing[row.key.system])
+            row.system = names[grouped[row.key.system]]
             row.pool_labels = {digest: labels[digest] for digest in row.pools}
         return list(self._rows.values())
 
-    def _system_name(self, row: Row) -> str:
-        """Return the system of a row; of a group of people with their number, and of one alone with their id."""
-        if not row.participants:
-            return row.key.system
-        alike = [peer for peer in self._rows.values() if peer.key[-2:] == row.key[-2:]]
-        people = sorted({name for peer in alike for name in peer.num_taken})
-        return f"{row.key.system} ({len(people)})" if len(people) > 1 else f"{PEOPLE}{people[0]}"
+
+def _group_name(key: SystemKey, participants: Collection[str]) -> SystemKey:
+    """Return a system; a group of people with their number, and one of them alone with their id."""
+    if not participants:
+        return key
+    name = f"{key.system} ({len(participants)})" if len(participants) > 1 else f"{PEOPLE}{min(participants)}"
+    return key._replace(system=name)
+
+
+def with_chosen(answer: Answer) -> Iterator[Answer]:
+    """Yield an answer; of several equally good ones the chosen one again, for a row of its own."""
+    yield answer
+    context, score = answer
+    if context.is_tied:
+        yield context._replace(is_chosen=True), dict(score)
 
 
 def group(
@@ -334,17 +378,27 @@ def group(
     reader = ObservationReader(metrics, handling, with_hidden=True)
     groups = RowGroups(metrics, reader.columns, by, with_strata=with_strata, unit=unit)
     observed: dict[tuple[str, int], tuple[Mapping[str, Any], tuple[Values, Sample]]] = {}  # scores that are shared
-    for context, score in answers:
+    for context, score in chain.from_iterable(map(with_chosen, answers)):
         key = context.setting, id(score)
         if key not in observed:
             observed[key] = score, reader.read_values(context.setting, score)  # the score lives as long as its id
         groups.add(context, *observed[key][1])
-    rows = groups.rows()
+    rows = drop_equal_choices(groups.rows())
     for row in rows:
         row.key = row.key._replace(setting=in_one_line(row.setting), stratum=in_one_line(row.stratum))
-        row.system = in_one_line(row.system)
         row.pool_labels = {digest: in_one_line(label) for digest, label in row.pool_labels.items()}
     return rows
+
+
+def drop_equal_choices(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows without those of chosen answers whose rates are the means over all equally good ones."""
+    by_key = {row.key: row for row in rows}
+
+    def is_equal(row: Row) -> bool:
+        mean = by_key.get(row.key._replace(system=row.key.system._replace(is_chosen=False)))
+        return row.key.system.is_chosen and mean is not None and mean.rates == row.rates
+
+    return [row for row in rows if not is_equal(row)]
 
 
 def section_rows(answers: Iterable[Answer], metrics: MetricSet, by: Grouping) -> list[Row]:
@@ -356,31 +410,3 @@ def section_rows(answers: Iterable[Answer], metrics: MetricSet, by: Grouping) ->
         return metrics.place(row.setting), natural(row.stratum), pools, natural(row.system)
 
     return sorted(rows, key=place)
-
-
-def pool_labels(names: Mapping[str, str]) -> dict[str, str]:
-    """Return what tables call the pools of these digests: the name, and the digest's start where names are equal."""
-    times = Counter(names.values())
-    return {digest: name if times[name] == 1 else f"{name} ({digest[:SHORT_DIGEST]})" for digest, name in names.items()}
-
-
-def differing_options(config: Mapping[str, Any], configs: Sequence[Mapping[str, Any]]) -> str:
-    """Return the options in which a system's configurations differ, as a suffix of its name; empty for one alone."""
-    return option_suffix(config, differing_names(configs))
-
-
-def differing_names(configs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the options in which configurations differ."""
-    names = sorted({name for config in configs for name in config})
-    return [name for name in names if any(config.get(name) != configs[0].get(name) for config in configs)]
-
-
-def option_suffix(config: Mapping[str, Any], names: Sequence[str]) -> str:
-    """Return these options of a configuration as a suffix of a system's name."""
-    return f" ({', '.join(f'{name}={config.get(name)}' for name in names)})" if names else ""
-
-
-def natural(text: str) -> tuple[tuple[str, int], ...]:
-    """Return a key that sorts numbers inside names by value: n8 before n10."""
-    parts = re.split(r"(\d+)", text)
-    return tuple((part, 0) if not part.isdecimal() else ("", int(part)) for part in parts)

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
+from calibrant.bench.answers.frame import Estimate, estimate
+from calibrant.bench.answers.intervals import INTERVALS
 from calibrant.bench.core.samples import Item, Sampled, majority, pass_at
-from calibrant.bench.report.intervals import LEVEL, Interval, bootstrap_intervals, wilson_if_constant
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
 
 
@@ -18,23 +17,22 @@ from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRo
 class SampleRow:
     """One way to count a system's samples.
 
-    way: mean | pass@k | majority; k: of pass@k; values: by measure, None where it is not known; intervals over items
+    way: mean | pass@k | majority; k: of pass@k; estimates: by measure, None where it is not known
     """
 
     of: Sampled
     way: str
     k: int | None
-    values: Mapping[str, float | None]
-    intervals: Mapping[str, Interval | None]
+    estimates: Mapping[str, Estimate | None]
 
     def to_dict(self) -> dict[str, Any]:
         """Numbers as numbers, what is undefined as null."""
         low, high = self.of.sizes
         record: dict[str, Any] = {"setting": self.of.setting, "system": self.of.system, "pool": self.of.pool}
         record |= {"n": len(self.of.items), "samples": [low, high], "way": self.way, "k": self.k}
-        for key, value in self.values.items():
-            ends = self.intervals[key] or (None, None)
-            record[key] = {"value": value, "low": ends[0], "high": ends[1]}
+        for key, rate in self.estimates.items():
+            low_end, high_end = (rate and rate.interval) or (None, None)
+            record[key] = {"value": rate and rate.mean, "low": low_end, "high": high_end}
         return record
 
     def labels(self) -> tuple[str, ...]:
@@ -46,12 +44,11 @@ class SampleRow:
     def cells_by_name(self) -> dict[str, str]:
         """Return the cells of a text table, under the keys of `sample_headings`."""
         figures = (f"{figure.text} {figure.interval}".strip() for figure in self.cells())
-        return dict(zip(_LABEL_HEADINGS, self.labels(), strict=True)) | dict(zip(self.values, figures, strict=True))
+        return dict(zip(_LABEL_HEADINGS, self.labels(), strict=True)) | dict(zip(self.estimates, figures, strict=True))
 
     def cells(self) -> tuple[Cell, ...]:
         return tuple(
-            NOTHING if value is None else cell(f"{value:.3f}", self.intervals[key])
-            for key, value in self.values.items()
+            NOTHING if rate is None else cell(f"{rate.mean:.3f}", rate.interval) for rate in self.estimates.values()
         )
 
 
@@ -70,13 +67,12 @@ def _rows(sampled: Sampled) -> list[SampleRow]:
         for _, k in ways  # the mean is that of one sample
     ]
     figures.append([_all_known(of) for of in voted])
-    intervals = _intervals(sampled, [values for row in figures for values in row])
-    rows = []
-    for (way, k), row in zip([*ways, ("majority", None)], figures, strict=True):
-        values = {key: None if v is None else _mean(v) for (key, _, _), v in zip(sampled.rights, row, strict=True)}
-        ends = {key: next(intervals) for key, _, _ in sampled.rights}
-        rows.append(SampleRow(sampled, way, k, values, ends))
-    return rows
+    return [
+        SampleRow(
+            sampled, way, k, {key: _estimate(sampled, v) for (key, _, _), v in zip(sampled.rights, row, strict=True)}
+        )
+        for (way, k), row in zip([*ways, ("majority", None)], figures, strict=True)
+    ]
 
 
 def _count_right(
@@ -98,21 +94,12 @@ def _all_known(values: Mapping[Item, Fraction | None]) -> dict[Item, Fraction] |
     return defined if len(defined) == len(values) else None
 
 
-def _mean(values: Mapping[Item, Fraction]) -> float:
-    return float(sum(values.values(), Fraction(0)) / len(values))
-
-
-def _intervals(sampled: Sampled, columns: Sequence[Mapping[Item, Fraction] | None]) -> Any:
-    """Intervals over latent SCMs, of one column after the other: bootstrap, and Wilson's where all items are alike."""
-    latents = {latent: place for place, latent in enumerate(sorted(set(sampled.latents.values())))}
-    sums = np.zeros((len(latents), len(columns)))
-    counts = np.zeros_like(sums)
-    for k, values in enumerate(columns):
-        for item, value in sorted((values or {}).items()):
-            sums[latents[sampled.latents[item]], k] += float(value)
-            counts[latents[sampled.latents[item]], k] += 1
-    intervals = bootstrap_intervals(sums, counts)
-    return iter([wilson_if_constant(interval, counts[:, k]) for k, interval in enumerate(intervals)])
+def _estimate(sampled: Sampled, values: Mapping[Item, Fraction] | None) -> Estimate | None:
+    """Return the mean over items; None where it is not known of one."""
+    if values is None:
+        return None
+    rate = estimate((item, sampled.latents[item], float(value)) for item, value in values.items())
+    return rate and rate._replace(mean=float(sum(values.values(), Fraction(0)) / len(values)))
 
 
 _LABEL_HEADINGS = {"setting": "Setting", "system": "System", "pool": "Pool", "n": "n", "way": "Samples"}
@@ -133,7 +120,7 @@ _LABELS = (
 CAPTION = (
     "Systems that answered items several times; n: items x samples of each. mean: of one sample. pass@k: one of k"
     " samples is right, estimated without bias. majority: of the meaning that most valid samples have. Every item"
-    f" weighs the same. In brackets: {LEVEL:.0%} percentile bootstrap over latent SCMs."
+    f" weighs the same. In brackets: {INTERVALS}"
 )
 
 

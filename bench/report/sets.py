@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import fsum
 from pathlib import Path
 from typing import Any
 
+from calibrant.bench.answers.frame import estimate
+from calibrant.bench.answers.intervals import INTERVALS
 from calibrant.bench.core.names import TITLES
-from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
 from calibrant.bench.sets.table import (
     HEADINGS,
@@ -21,7 +21,6 @@ from calibrant.bench.sets.table import (
     read_set_lines,
     short_rate,
 )
-from calibrant.bench.variants.consistency import clustered_interval
 from calibrant.dsl.errors import CalibrantError
 
 SETS_TABLE = "sets"
@@ -47,7 +46,7 @@ def _table(verdicts: Sequence[Mapping[str, Any]]) -> Table:
         TableRow((pool, system, str(len(lines)), str(size)), tuple(_cells(lines)))
         for (pool, system, size), lines in group_sets(verdicts)
     )
-    caption = " ".join(MEANINGS) + " Means over items; 95 % intervals over items (Student's t, Wilson's near 0 and 1)."
+    caption = " ".join(MEANINGS) + f" Means over items; {INTERVALS}"
     return Table(SETS_TABLE, "Answers that are sets", caption, labels, headings, rows)
 
 
@@ -57,7 +56,6 @@ def _cells(lines: Sequence[Mapping[str, Any]]) -> Iterator[Cell]:
         if not values:
             yield NOTHING
             continue
-        mean = fsum(values) / len(values)
-        has_interval = name in WITH_INTERVAL and len(values) > 1
-        interval = Interval(*clustered_interval([[value] for value in values])) if has_interval else None
-        yield cell(short_rate(mean), interval)
+        rate = estimate((place, str(place), value) for place, value in enumerate(values))
+        assert rate is not None
+        yield cell(short_rate(rate.mean), rate.interval if name in WITH_INTERVAL else None)

@@ -7,15 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from calibrant.bench.answers.intervals import Interval
+from calibrant.bench.answers.names import natural
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.metrics import InvalidHandling, MetricSet
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.observations import ObservationReader, Values
 from calibrant.bench.core.rates import OUTCOMES, SUPPRESSED, UNDEFINED
 from calibrant.bench.core.samples import Sample, Sampled
-from calibrant.bench.report.people.group import PEOPLE_SYSTEM, participant_of
-from calibrant.bench.report.rows import Grouping, Row, RowGroups, natural
-from calibrant.bench.terminal import CHOSEN, luck_sentence
+from calibrant.bench.report.rows import Grouping, Row, RowGroups, drop_equal_choices
+from calibrant.bench.terminal import luck_sentence
 
 NAMELESS_BENCHMARK = next(iter(TITLES))  # its rows are older than the name in JSON
 STRUCTURE_METRIC = "parent_f1"  # defined for answers with structure metrics; they are counted
@@ -45,9 +46,7 @@ class ResultTable:
 
     def count(self, context: AnswerContext, values: Values, sample: Sample) -> None:
         """Count one answer of which these values were read."""
-        participant = participant_of(context.system)
-        grouped = context._replace(system=PEOPLE_SYSTEM) if participant else context
-        self._groups.add(grouped, values, sample, participant)
+        self._groups.add(context, values, sample)
 
     def cells(self) -> list[dict[str, str]]:
         """Return one mapping per row, every value as it is printed."""
@@ -56,9 +55,18 @@ class ResultTable:
         return [self._label_cells(row, num) | _rate_cells(row) for row, num in zip(rows, answered, strict=True)]
 
     @property
-    def systems(self) -> list[str]:
-        """The names of the systems, each once, in the order of rows."""
-        return list(dict.fromkeys(row.system for row in self._sorted_rows()))
+    def chosen(self) -> tuple[str, str] | None:
+        """Names of the first system with equally good answers: of its mean, and of what its tie rule chose."""
+        rows = self._sorted_rows()
+        names = {row.key: row.system for row in rows}
+        return next(
+            (
+                (names[row.key._replace(system=row.key.system._replace(is_chosen=False))], row.system)
+                for row in rows
+                if row.key.system.is_chosen
+            ),
+            None,
+        )
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return one mapping per row: numbers as numbers, null for what is undefined or suppressed."""
@@ -113,10 +121,10 @@ class ResultTable:
     def _sorted_rows(self) -> list[Row]:
         def place(row: Row) -> tuple[Any, ...]:
             name = row.pools[row.key.pool_digest][0] if row.key.pool_digest else ""
-            names = name, row.key.pool_digest, row.key.system, row.key.options, row.stratum
+            names = name, row.key.pool_digest, *row.key.system[:2], str(int(row.key.system.is_chosen)), row.stratum
             return *self.metrics.place(row.setting), *map(natural, names)
 
-        return sorted(_drop_equal_choices(self._groups.rows()), key=place)
+        return sorted(drop_equal_choices(self._groups.rows()), key=place)
 
     def _label_cells(self, row: Row, num_answered: int) -> dict[str, str]:
         cells = {"setting": row.setting, "system": row.system, "pool": row.pool}
@@ -155,19 +163,10 @@ class ResultTable:
         return [numbers[row.system, row.pool] for row in rows]
 
 
-def _drop_equal_choices(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows without those of chosen answers whose rates are the means over all equally good ones."""
-    by_key = {row.key: row for row in rows}
-
-    def is_equal(row: Row) -> bool:
-        mean = by_key.get(row.key._replace(system=row.key.system.removesuffix(CHOSEN)))
-        return mean is not None and mean is not row and mean.rates == row.rates
-
-    return [row for row in rows if not is_equal(row)]
-
-
 def _rate_cells(row: Row) -> dict[str, str]:
     cells = {key: rate.text for key, rate in row.rates.items()}
+    for key, interval in _skill_intervals(row):
+        cells[key] += f" [{interval.low:.2f}, {interval.high:.2f}]"
     num_structured = _num_structured(row)
     if num_structured is not None:
         cells["structure_scored"] = str(num_structured)
@@ -188,9 +187,15 @@ def _rate_values(row: Row) -> dict[str, Any]:
     seconds = row.seconds
     values["seconds_median"] = median(seconds) if seconds else None
     values["seconds_max"] = max(seconds, default=None)
-    values |= {f"{key}_interval": [*rate.interval] for key, rate in row.rates.items() if rate.interval is not None}
+    values |= {f"{key}_interval": [*interval] for key, interval in _skill_intervals(row)}
     values["suppressed"] = [key for key, rate in row.rates.items() if rate.text == SUPPRESSED]
     return values
+
+
+def _skill_intervals(row: Row) -> Iterator[tuple[str, Interval]]:
+    """Yield the intervals of ratios, which stand beside them."""
+    keys = (column.key for column in row.columns if column.skill_of)
+    yield from ((key, interval) for key in keys if (interval := row.interval(key)) is not None)
 
 
 def _num_structured(row: Row) -> int | None:

@@ -39,6 +39,7 @@ class ItemResult(msgspec.Struct, frozen=True):
     kinds: attribution of each answer, null where it is not known; reason: why it is not right, of the first answer
     answer: the first one, as text; num_steps: of its episode
     chance, best: of the guessers with the same evidence, means over the answers; null where they are not known
+    unit: of clustering, which items of one latent model share
     """
 
     id: str
@@ -52,6 +53,7 @@ class ItemResult(msgspec.Struct, frozen=True):
     num_steps: int = 0
     chance: float | None = None
     best: float | None = None
+    unit: str = ""
 
 
 class CellResult(msgspec.Struct, frozen=True):
@@ -171,11 +173,12 @@ class PoolJudge:
 
     def _result(self, name: str, answers: Sequence[_Answer]) -> ItemResult:
         item = self.scorer.item(Prediction(self._items.digest, name, None, 0, ""))
+        unit = self.of.metrics.unit_of(item)
         if not answers:
             score = self.of.scoring.score(item, self.of.scoring.no_answer(item), ())
             expected = self._expected_rates(item, (), score)
             levels = (expected["draw"], expected["best"])
-            return ItemResult(self.ids[name], item.setting, 0.0, False, 0, (None,), NO_LINE, "", 0, *levels)
+            return ItemResult(self.ids[name], item.setting, 0.0, False, 0, (None,), NO_LINE, "", 0, *levels, unit)
         first = answers[0]
         return ItemResult(
             id=self.ids[name],
@@ -189,6 +192,7 @@ class PoolJudge:
             num_steps=first.num_steps,
             chance=_mean_or_none([answer.expected["draw"] for answer in answers]),
             best=_mean_or_none([answer.expected["best"] for answer in answers]),
+            unit=unit,
         )
 
 

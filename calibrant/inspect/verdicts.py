@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
+from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, mean, metric, scorer, stderr
 from inspect_ai.solver import TaskState
 
 from calibrant.bench.core.benchmark import Benchmark
@@ -26,11 +26,24 @@ REFUSED = "refused"  # why there is no score
 KEPT = "Transcript:steps"  # in the store of a sample that has one
 
 
-@scorer(metrics={"*": [mean(), stderr(cluster=CLUSTER)]})
+@metric(name="stderr")
+def clustered_stderr() -> Metric:
+    """Return the standard error over clusters; NaN, which is undefined, of one: its items are right and wrong alike."""
+    over_clusters = stderr(cluster=CLUSTER)
+
+    def compute(scores: list[SampleScore]) -> float:
+        clusters = {(score.sample_metadata or {}).get(CLUSTER) for score in scores}
+        return float(over_clusters(scores)) if len(clusters) > 1 else math.nan
+
+    return compute
+
+
+@scorer(metrics={"*": [mean(), clustered_stderr()]})
 def verdict(extractor: Literal["paper", "published"] = "paper") -> Scorer:
     """Return the verdict of `calibrant score`, flat: `correct` and the columns of our tables; NaN is what is undefined.
 
-    The standard errors are clustered: items that are drawn together (one latent SCM, one program) count once.
+    The standard errors are clustered: items that are drawn together (one latent SCM, one program) count once. Of one
+    cluster there is none.
 
     A sample whose record or transcript is refused has no score: metrics leave it out, which is not a 0, and its
     explanation says why. `CalibrantError` for an extractor where the benchmark has one way to read an answer.

@@ -13,6 +13,7 @@ from msgspec import UNSET
 from calibrant.audits.replayscm.ambiguity import MIN_PARENTS, PARENTS, restrict_to_grammar
 from calibrant.audits.replayscm.certificates.plain_sizes import MAX_CAP
 from calibrant.audits.replayscm.instance import AuditOptions
+from calibrant.bench.answers.names import SHORT_DIGEST
 from calibrant.bench.core.options import OptionError
 from calibrant.bench.pages.json_stream import object_pieces
 from calibrant.bench.pools.capabilities import CertificateCheck, Printed
@@ -37,7 +38,6 @@ from calibrant.bench.replayscm.extended.certificates import (
 )
 from calibrant.bench.replayscm.extended.findings import extended_lines, findings_report, is_open
 from calibrant.bench.replayscm.options import AuditOptions as AuditArguments
-from calibrant.bench.report.rows import SHORT_DIGEST
 from calibrant.bench.runs.audits import AuditedPool
 from calibrant.bench.runs.reasons import reason_lines
 from calibrant.bench.runs.records import folder_records

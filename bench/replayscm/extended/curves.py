@@ -10,9 +10,10 @@ from statistics import fmean, stdev
 from typing import Any
 
 from calibrant.audits.replayscm.extended.calibration import CalibrationBin, calibration_bins
+from calibrant.bench.answers.names import natural
 from calibrant.bench.core.attribution import KEY, POSTERIOR
 from calibrant.bench.replayscm.extended.scoring import TOP_TRUE, is_episode
-from calibrant.bench.report.rows import Answer, natural
+from calibrant.bench.report.rows import Answer
 from calibrant.dsl.episode import Step
 from calibrant.dsl.replayscm.episodes.episode import task_class
 from calibrant.dsl.replayscm.episodes.evidence import steps_evidence

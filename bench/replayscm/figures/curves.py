@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from math import fsum
 from statistics import median
 from typing import NamedTuple
 
+from calibrant.bench.answers import frame
+from calibrant.bench.answers.intervals import Interval
 from calibrant.bench.core.metrics import Metric
 from calibrant.bench.replayscm.tables.ambiguity import Ambiguities
 from calibrant.bench.replayscm.tables.pairs import HELDOUT_EXACT, RUNGS
-from calibrant.bench.replayscm.tables.spec import observed_intervals, rate_intervals
-from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.rows import Observation, Row
 
 RUNG_NAMES = ("Ordered", "Block", "Hidden order", "Hidden roots")
@@ -48,23 +48,14 @@ class SystemAnswers(NamedTuple):
 
 
 def row_estimate(row: Row, column: Metric) -> CurvePoint | None:
-    """Return a row's mean of a column, in no place; None where it is defined for no answer."""
-    values = _values([*row.observations], row.places[column.key])
-    return _point(0, values, lambda: rate_intervals(row, [column.key])[0])
+    """Return a row's rate, in no place; None where it is defined for no answer."""
+    return estimate(0, [*row.observations], row.places[column.key])
 
 
 def estimate(place: int, observations: Sequence[Observation], metric_place: int) -> CurvePoint | None:
-    """Return the mean of a metric over answers; None where it is defined for none of them."""
-    values = _values(observations, metric_place)
-    return _point(place, values, lambda: observed_intervals(observations, [metric_place])[0])
-
-
-def _values(observations: Sequence[Observation], metric_place: int) -> list[float]:
-    return [value for o in observations if (value := o.values[metric_place]) is not None]
-
-
-def _point(place: int, values: Sequence[float], interval: Callable[[], Interval | None]) -> CurvePoint | None:
-    return CurvePoint(place, fsum(values) / len(values), interval(), len(values)) if values else None
+    """Return the rate of a share over answers; None where it is defined for none of them."""
+    rate = frame.estimate((o.item, o.unit, o.values[metric_place]) for o in observations)
+    return None if rate is None else CurvePoint(place, *rate)
 
 
 def families(rows: Sequence[Row]) -> list[list[Row]]:

@@ -6,18 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-import numpy as np
-
 from calibrant.audits.replayscm.findings import Findings
-from calibrant.bench.core.rates import UNDEFINED
+from calibrant.bench.answers.frame import estimate
 from calibrant.bench.replayscm.audit.generator_ceiling import GeneratorCeiling
 from calibrant.bench.replayscm.audit.records import AUDIT_RECORDS, AuditRecord
 from calibrant.bench.replayscm.audit.text import heldout_share
 from calibrant.bench.replayscm.tables.pairs import HELDOUT_EXACT
 from calibrant.bench.replayscm.tables.rows import pool_name
 from calibrant.bench.replayscm.tables.spec import ROW_LABELS
-from calibrant.bench.report.intervals import bootstrap_intervals
-from calibrant.bench.report.layout import Cell, Heading, Table, TableRow, cell
+from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
 from calibrant.bench.report.rows import Observation, Row
 from calibrant.dsl.errors import CalibrantError
 
@@ -106,11 +103,5 @@ def _line(row: Row, audited: Ambiguities) -> TableRow | None:
 
 
 def _mean(values: Sequence[tuple[Observation, float]]) -> Cell:
-    if not values:
-        return Cell(UNDEFINED)
-    latents = {name: place for place, name in enumerate(sorted({o.unit for o, _ in values}))}
-    sums, counts = np.zeros((len(latents), 1)), np.zeros((len(latents), 1))
-    for o, value in values:
-        sums[latents[o.unit], 0] += value
-        counts[latents[o.unit], 0] += 1
-    return cell(f"{sums.sum() / counts.sum():.3f}", bootstrap_intervals(sums, counts)[0])
+    mean = estimate((o.item, o.unit, value) for o, value in values)
+    return NOTHING if mean is None else cell(f"{mean.mean:.3f}", mean.interval)

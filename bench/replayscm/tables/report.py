@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from calibrant.bench.answers.names import natural
 from calibrant.bench.replayscm.tables.alternatives import per_problem
 from calibrant.bench.replayscm.tables.ambiguity import Ambiguities, ceilings
 from calibrant.bench.replayscm.tables.appendix.cohorts import parse_cohorts
@@ -21,7 +22,7 @@ from calibrant.bench.replayscm.tables.times import times
 from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.formats import shown_columns
 from calibrant.bench.report.layout import Table
-from calibrant.bench.report.rows import Row, natural
+from calibrant.bench.report.rows import Row
 from calibrant.bench.report.samples import sample_rows, sample_table
 from calibrant.bench.report.sections import NoAnswersError, ReportContents
 from calibrant.bench.runs.jobs import Progress
@@ -54,8 +55,9 @@ def report_tables(
 ) -> list[Table]:
     """Return the tables of these rows, without columns that no row has; `CalibrantError` if there are none."""
     pool_facts = facts or PoolFacts()
+    all_rows, rows = rows, [row for row in rows if not row.key.system.is_chosen]
     makers: dict[str, Callable[[], Table | None]] = {
-        spec.id: partial(spec.make, rows, with_paper=contents.with_paper) for spec in SPECS
+        spec.id: partial(spec.make, all_rows, with_paper=contents.with_paper) for spec in SPECS
     }
     makers |= {
         "D.1": partial(disclosure_deltas, rows, with_paper=contents.with_paper),
@@ -64,7 +66,7 @@ def report_tables(
         "paired": partial(comparisons, rows, contents.against),
         "samples": lambda: sample_table(sample_rows(row.collect_samples(METRICS.rights) for row in rows)),
         "ceiling": partial(ceilings, rows, audited or {}),
-        "attribution": partial(ATTRIBUTION.make, [row for row in rows if _is_attributed(row)], with_paper=False),
+        "attribution": partial(ATTRIBUTION.make, [row for row in all_rows if _is_attributed(row)], with_paper=False),
     }
     if contents.with_times:
         makers["time"] = partial(times, rows)

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import fsum
 from typing import Any
 
+from calibrant.bench.answers.names import natural
 from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.core.samples import Item
 from calibrant.bench.replayscm.verdict import METRICS
-from calibrant.bench.report.rows import Answer, Grouping, Observation, Row, group, natural
+from calibrant.bench.report.rows import Answer, Grouping, Observation, Row, group
 from calibrant.dsl.replayscm.pools.published_files import latent_of
 
 SEARCHES_IN_FILES = ("bnlearn", "symbolic")  # results in official files that are not of language models

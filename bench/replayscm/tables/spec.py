@@ -6,15 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import numpy as np
-
 from calibrant.bench.core.metrics import Metric
-from calibrant.bench.core.rates import MAX_SUPPRESSED, UNDEFINED
+from calibrant.bench.core.rates import UNDEFINED
 from calibrant.bench.replayscm.tables.paper import fits_printed, is_papers, notes, printed_table, with_printed
 from calibrant.bench.replayscm.tables.rows import by_pools, is_model, pool_name
-from calibrant.bench.report.intervals import Interval, bootstrap_intervals, wilson_if_constant
-from calibrant.bench.report.layout import Cell, Heading, Table, TableRow, cell
-from calibrant.bench.report.rows import Observation, Row
+from calibrant.bench.report.layout import Cell, Heading, Table, TableRow
+from calibrant.bench.report.rows import Row
+from calibrant.bench.report.views import rate_cell
 
 ROW_LABELS = (Heading("setting", "Setting"), Heading("system", "System"), Heading("pool", "Pool"), Heading("n", "n"))
 
@@ -83,11 +81,8 @@ class TableSpec:
 
     def cells(self, row: Row) -> tuple[Cell, ...]:
         """Return a row's cells, one for each column."""
-        keys = [column.key for column in self.columns if isinstance(column, Metric)]
-        intervals = dict(zip(keys, rate_intervals(row, keys), strict=True))
         return tuple(
-            rate_cell(row, column, intervals[column.key]) if isinstance(column, Metric) else count_cell(row, column)
-            for column in self.columns
+            rate_cell(row, column) if isinstance(column, Metric) else count_cell(row, column) for column in self.columns
         )
 
 
@@ -106,40 +101,3 @@ def crash_note(row: Row) -> str:
     number = row.outcomes["crashed"]
     answers = f"{number} of {row.num_answers} answers of {row.system} to {pool_name(row)} ({row.setting})"
     return f"{answers} are crashes; rates count them as not valid."
-
-
-def rate_cell(row: Row, column: Metric, interval: Interval | None) -> Cell:
-    """Return a mean with its interval, `*` for a conditional rate over 1 to 5 answers, a dash for one over none."""
-    rate = row.rates[column.key]
-    if column.skill_of and rate.value is not None:
-        return cell(f"{rate.value:.2f}", rate.interval, decimals=2)
-    has_interval = rate.text != UNDEFINED and rate.num_items > MAX_SUPPRESSED
-    return cell(rate.text, interval if has_interval else None, decimals=column.decimals)
-
-
-def rate_intervals(row: Row, keys: Sequence[str]) -> list[Interval | None]:
-    """Return intervals of a row's rates over its latent SCMs.
-
-    Cached with the row: several tables and plots have the same columns, and a report spends its time on resampling.
-    """
-    missing = [key for key in keys if key not in row.intervals]
-    if missing:
-        places = [row.places[key] for key in missing]
-        row.intervals.update(zip(missing, observed_intervals([*row.observations], places), strict=True))
-    return [row.intervals[key] for key in keys]
-
-
-def observed_intervals(observations: Sequence[Observation], places: Sequence[int]) -> list[Interval | None]:
-    """Return intervals of metrics over latent SCMs: bootstrap, and Wilson's where no resample differs."""
-    latents = {latent: place for place, latent in enumerate(sorted({o.unit for o in observations}))}
-    sums = np.zeros((len(latents), len(places)))
-    counts = np.zeros_like(sums)
-    for observation in observations:
-        latent = latents[observation.unit]
-        for k, place in enumerate(places):
-            value = observation.values[place]
-            if value is not None:
-                sums[latent, k] += value / observation.num_samples
-                counts[latent, k] += 1 / observation.num_samples
-    intervals = bootstrap_intervals(sums, counts)
-    return [wilson_if_constant(interval, counts[:, k]) for k, interval in enumerate(intervals)]

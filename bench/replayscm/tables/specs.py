@@ -5,7 +5,7 @@ A table listed in `SPECS` is part of every report; its id says where.
 
 from __future__ import annotations
 
-from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
+from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, BASE
 from calibrant.bench.core.metrics import Metric
 from calibrant.bench.replayscm.tables.spec import Count, KnownCount, TableSpec
 from calibrant.bench.replayscm.verdict import METRICS
@@ -85,7 +85,7 @@ ATTRIBUTION = TableSpec(
     " answers are none, refused, not train-exact, or fit where several do (NoAnswer, Invalid, Misfit, OpenError)."
     " Chance, Best: expected rate of a draw from the SCMs that fit, by the generator's prior, and of the best answer;"
     " Skill: rate less chance, over best less chance; Uniform: chance with all SCMs alike. The class is the smallest"
-    " number of functional parents that has gold; answers to items where it cannot be counted are left out.",
+    " number of functional parents that has gold; answers to items where it cannot be counted are left out. " + BASE,
     ATTRIBUTION_METRICS,
 )
 CALIBRATION = TableSpec(

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from calibrant.bench.answers.names import SystemKey, natural, system_names
 from calibrant.bench.core.answer_context import AnswerContext
-from calibrant.bench.report.rows import Answer, differing_names, natural, option_suffix
+from calibrant.bench.report.rows import Answer
 from calibrant.dsl.errors import in_one_line
 
 
@@ -29,16 +30,9 @@ class NamedAnswer(NamedTuple):
 def named_answers(answers: Iterable[Answer]) -> list[NamedAnswer]:
     """Return the answers with names of their systems; by system, pool and item, however they came in."""
     answers = list(answers)
-    configs: dict[str, dict[str, Mapping[str, Any]]] = {}
-    for context, _ in answers:
-        configs.setdefault(context.system, {}).setdefault(context.options, context.config)
-    # a report of 10^5 answers has few systems, and the same items again and again
-    names: dict[tuple[str, str], str] = {}
-    for system, by_text in configs.items():
-        differing = differing_names([*by_text.values()])
-        names |= {(system, text): in_one_line(system + option_suffix(of, differing)) for text, of in by_text.items()}
+    names = system_names({SystemKey.of(context): context.config for context, _ in answers})
     keys = cache(natural)
-    with_names = [NamedAnswer(names[context.system, context.options], context, score) for context, score in answers]
+    with_names = [NamedAnswer(names[SystemKey.of(context)], context, score) for context, score in answers]
     return sorted(
         with_names,
         key=lambda answer: (keys(answer.system), answer.context.pool_digest, keys(answer.context.instance)),

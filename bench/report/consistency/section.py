@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from calibrant.bench.answers.intervals import Interval
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.pages.charts import Part, stacked_svg
 from calibrant.bench.report.answers.named import named_answers
-from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, anchor_of, cell
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import Plot, ReportContents, Section
 from calibrant.bench.statistics import wilson
-from calibrant.bench.variants.consistency import Consistency, clustered_interval, mean_right, measure_consistency
+from calibrant.bench.variants.consistency import Consistency, measure_consistency, rate_of_copies
 from calibrant.bench.variants.pool import is_variants_pool, read_maps
 from calibrant.dsl.records import pool_digest
 
@@ -28,7 +28,8 @@ PARTS = {
     "wrong as before": Part("bad"),
 }
 CONSISTENCY = (
-    "Right: mean over all copies, with the 95 % interval clustered by original (Wilson's near 0 and 1). All equal:"
+    "Right: mean over all copies, with the 95 % interval clustered by original (Student's t, Wilson's near 0 and 1, and"
+    " of one copy an original). All equal:"
     " share of originals whose copies are all right or all wrong. Worst copy: mean over originals of the worst of"
     " their copies; it falls with their number. Originals: mean of answers to the originals of these copies."
 )
@@ -89,7 +90,7 @@ def _consistency_table(rows: Sequence[Consistency], pool: str) -> Table:
         TableRow(
             (row.system, str(len(row.rights)), str(row.num_copies)),
             (
-                cell(f"{row.mean:.3f}", Interval(*row.interval)),
+                cell(f"{row.mean:.3f}", row.interval),
                 cell(f"{row.share_equal:.3f}", Interval(*wilson(row.num_equal, len(row.rights)))),
                 Cell(f"{row.worst:.3f}"),
                 NOTHING if row.originals is None else Cell(f"{row.originals:.3f}"),
@@ -110,7 +111,8 @@ def _changes_table(rows: Sequence[Consistency], pool: str) -> Table:
 def _change_rows(rows: Sequence[Consistency]) -> Iterator[TableRow]:
     for row in rows:
         for kind, rights in sorted(row.by_kind.items()):
-            right = cell(f"{mean_right(rights):.3f}", Interval(*clustered_interval(list(rights.values()))))
+            rate = rate_of_copies(rights)
+            right = cell(f"{rate.mean:.3f}", rate.interval)
             flip = row.flips.get(kind)
             counts = (
                 (NOTHING, NOTHING, NOTHING)
@@ -126,7 +128,7 @@ def _plot(rows: Sequence[Consistency], pool: str, name: str) -> Iterator[Plot]:
     answered = [row for row in rows if row.flips]
     for row in answered[:MAX_PLOTTED]:
         for kind, flip in sorted(row.flips.items()):
-            right = mean_right(row.by_kind[kind]) * flip.number
+            right = rate_of_copies(row.by_kind[kind]).mean * flip.number
             wrong = flip.number - right - flip.lost
             bars[f"{row.system}, {kind}"] = (max(0.0, right - flip.gained), flip.gained, flip.lost, max(0.0, wrong))
     if bars:

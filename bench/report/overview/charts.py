@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from html import escape
 
+from calibrant.bench.answers.intervals import Interval
 from calibrant.bench.pages.charts import foot_axis, rule
-from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.overview.contract import Levels
 from calibrant.bench.report.overview.results import CLASSES, RIGHT_CLASSES, SystemResult
 from calibrant.bench.report.overview.sentences import count_text

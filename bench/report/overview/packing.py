@@ -8,11 +8,11 @@ from dataclasses import asdict
 from typing import Any
 
 from calibrant.audits.why import number_text
+from calibrant.bench.core.answer_context import participant_of
 from calibrant.bench.report.overview.contract import Explanation
 from calibrant.bench.report.overview.responses import MAX_TEXT_CHARS, AnswerKey, Responses, answer_key
 from calibrant.bench.report.overview.results import CLASSES, Outcome, Results
 from calibrant.bench.report.overview.sentences import NO_ANSWER, TITLES
-from calibrant.bench.report.people.group import participant_of
 from calibrant.dsl.errors import in_one_line
 
 MAX_LISTED = 400_000  # answers of a report that are listed behind cells; beyond, those that are embedded alone

@@ -92,7 +92,7 @@ def report_page(sections: Sequence[PageSection], *, paper_on: bool) -> str:
 
 
 def _tabs(sections: Sequence[PageSection]) -> Iterator[dict[str, str]]:
-    systems = {system for part in sections for system in part.section.systems}
+    systems = {system for part in sections for system in _systems(part)}
     yield {"name": ALL, "title": "All", "detail": plural(len(systems), "systems")}
     for part in sections:
         items = (
@@ -101,6 +101,11 @@ def _tabs(sections: Sequence[PageSection]) -> Iterator[dict[str, str]]:
             else f"{part.results.num_items:,} \N{MULTIPLICATION SIGN} {len(part.results.systems)}"
         )
         yield {"name": part.name, "title": part.section.title, "detail": items}
+
+
+def _systems(part: PageSection) -> list[str]:
+    """Return the systems of a section, people of one study as one."""
+    return [*part.section.systems] if part.results is None else [system.name for system in part.results.systems]
 
 
 def _all_contents(sections: Sequence[PageSection]) -> dict[str, Any]:
@@ -122,7 +127,7 @@ def _section(part: PageSection, number: int) -> dict[str, Any]:
         "title": section.title,
         "is_all": False,
         "screen": screen,
-        "summary": f"{plural(len(section.systems), 'systems')}, {section.answers:,} scored answers.",
+        "summary": f"{plural(len(_systems(part)), 'systems')}, {section.answers:,} scored answers.",
         "pools": section.pools,
         "plots": plots,
         "episodes": [timeline_content(episode, f"episode-{number}-{k}") for k, episode in enumerate(section.episodes)],

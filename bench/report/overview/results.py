@@ -10,14 +10,15 @@ from functools import cached_property
 from math import fsum
 from typing import Any
 
-from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.answers.intervals import Interval
+from calibrant.bench.answers.names import natural
+from calibrant.bench.core.answer_context import AnswerContext, participant_of
 from calibrant.bench.core.attribution import KEY, KINDS, answer_status
 from calibrant.bench.core.metrics import InvalidHandling, MetricSet
+from calibrant.bench.core.verdict import MeanScore
 from calibrant.bench.report.answers.named import NamedAnswer
-from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.overview.contract import AnswerGuide, Levels
-from calibrant.bench.report.people.group import participant_of, people_weights
-from calibrant.bench.report.rows import natural
+from calibrant.bench.report.people.group import people_weights
 from calibrant.dsl.errors import in_one_line
 
 RIGHT, WRONG = "right", "wrong"  # classes of answers that no evidence was counted for
@@ -40,12 +41,14 @@ class ItemKey:
 class Outcome:
     """One scored answer.
 
-    item: place in `Results.items`; kind: one of CLASSES; members: what fits its evidence, in decimal; empty if unknown
+    item: place in `Results.items`; kind: one of CLASSES, of the chosen one where several are equally good
+    shares: of all equally good ones by class; members: what fits its evidence, in decimal; empty if unknown
     weight: 1 over the number of answers that the system gave to the item
     """
 
     item: int
     kind: str
+    shares: Mapping[str, Number]
     is_answered: bool
     members: str
     cost: float | None
@@ -57,6 +60,11 @@ class Outcome:
     @property
     def is_right(self) -> bool:
         return self.kind in RIGHT_CLASSES
+
+    @property
+    def right(self) -> Number:
+        """Share of the equally good answers that are right."""
+        return sum((self.shares.get(kind, 0) for kind in RIGHT_CLASSES), start=0)
 
     @property
     def is_invalid(self) -> bool:
@@ -112,6 +120,12 @@ class SystemResult:
         return float(Fraction(self.right) / self.num_items)
 
     @property
+    def chosen_accuracy(self) -> float | None:
+        """Accuracy of the answers that a tie rule chose; None where it is that of all equally good ones."""
+        chosen = sum((outcome.weight for outcome in self.outcomes if outcome.is_right), start=0)
+        return None if chosen == self.right or self.is_group else float(Fraction(chosen) / self.num_items)
+
+    @property
     def is_counted(self) -> bool:
         """Whether it is known of some answer if the evidence decided it."""
         return self.num_counted > 0
@@ -119,6 +133,12 @@ class SystemResult:
     @property
     def num_counted(self) -> Number:
         return sum(self.counts[kind] for kind in KINDS)
+
+    @property
+    def earned_share(self) -> float:
+        """Share of earned answers among refusals and those whose evidence was counted (bench.core.attribution)."""
+        uncounted = (o.weight for o in self.outcomes if o.is_decided is None and o.is_answered)
+        return float(Fraction(self.counts["earned"]) / (self.num_items - sum(uncounted, start=0)))
 
     @property
     def decided(self) -> Number:
@@ -183,7 +203,8 @@ def count_classes(outcomes: Iterable[Outcome]) -> dict[str, Number]:
     """Return the number of items by class."""
     counts: dict[str, Number] = dict.fromkeys(CLASSES, 0)
     for outcome in outcomes:
-        counts[outcome.kind] += outcome.weight
+        for kind, share in outcome.shares.items():
+            counts[kind] += outcome.weight * share
     return counts
 
 
@@ -256,6 +277,24 @@ class Results:
         return places
 
 
+def _attribution(score: Mapping[str, Any]) -> Mapping[str, Any]:
+    recorded = score.get(KEY)
+    return recorded if isinstance(recorded, Mapping) else {}
+
+
+def _class_of(score: Mapping[str, Any], setting: str, metrics: MetricSet) -> str:
+    return _attribution(score).get("kind") or (RIGHT if metrics.success.is_right(score, setting) else WRONG)
+
+
+def _tie_shares(score: Mapping[str, Any], setting: str, metrics: MetricSet) -> dict[str, Number]:
+    """Return the shares of equally good answers by class; empty for an answer that is the only one."""
+    parts = score.parts if isinstance(score, MeanScore) else ()
+    numbers: Counter[str] = Counter()
+    for times, part in parts:
+        numbers[_class_of(part, setting, metrics)] += times
+    return {kind: Fraction(number, numbers.total()) for kind, number in numbers.items()}
+
+
 def read_results(
     name: str,
     title: str,
@@ -295,12 +334,9 @@ def read_results(
             spent = context.seconds if with_times else None
         else:
             spent = cost_metric.value(metrics.verdict(score, context.setting, handling))
-        recorded = score.get(KEY)
-        attribution = recorded if isinstance(recorded, Mapping) else {}
-        is_right = metrics.success.is_right(score, context.setting)
-        kind = attribution.get("kind") or (RIGHT if is_right else WRONG)
-        members = str(attribution.get("members", ""))
-        outcome = Outcome(0, kind, guide.is_answered(score), members, spent, context, score)
+        kind, members = _class_of(score, context.setting, metrics), str(_attribution(score).get("members", ""))
+        shares = _tie_shares(score, context.setting, metrics) or {kind: 1}
+        outcome = Outcome(0, kind, shares, guide.is_answered(score), members, spent, context, score)
         by_system.setdefault(answer.system, []).append((key, outcome))
         times[answer.system, *key] = times.get((answer.system, *key), 0) + 1
     order = sorted(conditions, key=lambda condition: (metrics.place(conditions[condition]), natural(condition)))

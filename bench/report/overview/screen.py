@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from calibrant.bench.answers.intervals import Interval
 from calibrant.bench.core.attribution import KIND_MEANINGS
-from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.overview.charts import axis, class_bar, interval_plot, refusals_text
 from calibrant.bench.report.overview.contract import Levels
 from calibrant.bench.report.overview.results import (
@@ -94,6 +94,7 @@ def _row(system: SystemResult, results: Results) -> dict[str, Any]:
         "family": family_of(system.name),
         "n": system.num_items,
         "accuracy": f"{system.accuracy:.3f}",
+        "chosen": "" if system.chosen_accuracy is None else f"{system.chosen_accuracy:.3f}",
         "interval": "" if interval is None else f"{interval.low:.2f}{DASH}{interval.high:.2f}",
         "interval_plot": Markup(interval_plot(system, interval)),
         "class_bar": Markup(class_bar(system)),
@@ -123,7 +124,7 @@ def _level_headings(results: Results) -> list[str]:
 
 
 def _level_cells(system: SystemResult, interval: Interval | None, results: Results) -> list[str]:
-    earned = f"{float(system.counts['earned'] / system.num_items):.3f}" if system.is_counted else DASH
+    earned = f"{system.earned_share:.3f}" if system.is_counted else DASH
     reach = DASH if interval is None else f"{interval.low:.3f}{DASH}{interval.high:.3f}"
     cells = [f"{system.num_items:,}", f"{system.accuracy:.3f}", reach, earned]
     cells += [DASH if level is None else f"{level:.3f}" for level in system.levels[:2]]

@@ -7,17 +7,10 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from calibrant.bench.core.answer_context import PEOPLE
+from calibrant.bench.answers.names import differing_names, option_suffix
+from calibrant.bench.core.answer_context import PEOPLE_SYSTEM, participant_of
 from calibrant.bench.report.answers.named import NamedAnswer
-from calibrant.bench.report.rows import differing_names, option_suffix
 from calibrant.dsl.errors import in_one_line
-
-PEOPLE_SYSTEM = "people"  # the name of a group, before the number of its participants
-
-
-def participant_of(system: str) -> str:
-    """Return the participant whose answers a system's are; empty for a system that is none."""
-    return system.removeprefix(PEOPLE) if system.startswith(PEOPLE) else ""
 
 
 def group_people(answers: Sequence[NamedAnswer]) -> list[NamedAnswer]:
@@ -37,9 +30,11 @@ def group_people(answers: Sequence[NamedAnswer]) -> list[NamedAnswer]:
     differing = differing_names([*configs.values()])
     suffixes = {key: option_suffix(config, differing) for key, config in configs.items()}
     taken = {answer.system for answer in answers}
-    names = {key: _free_name(f"{PEOPLE_SYSTEM} ({len(group)}){suffixes[key]}", taken) for key, group in groups.items()}
+    group_names = {
+        key: _free_name(f"{PEOPLE_SYSTEM} ({len(group)}){suffixes[key]}", taken) for key, group in groups.items()
+    }
     return [
-        answer._replace(system=in_one_line(names[key])) if key else answer
+        answer._replace(system=in_one_line(group_names[key])) if key else answer
         for answer, key in zip(answers, keys, strict=True)
     ]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum, sqrt
 
-from calibrant.bench.report.intervals import Interval
+from calibrant.bench.answers.frame import Estimate, estimate
+from calibrant.bench.answers.intervals import Interval
+from calibrant.bench.answers.participants import ClusteredMean, clustered_mean
+from calibrant.bench.core.answer_context import participant_of
+from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.report.overview.results import Outcome, Results, SystemResult
-from calibrant.bench.report.people.clusters import ClusteredMean, clustered_mean
-from calibrant.bench.report.people.group import participant_of
 from calibrant.bench.report.people.timings import PersonTiming, Subject
-from calibrant.bench.statistics import NORMAL_95, wilson
 
 Reading = Callable[[Outcome], float | None]
 
@@ -61,39 +61,18 @@ def read_right(answer: PersonAnswer) -> float:
     return float(answer.outcome.is_right)
 
 
-def right_mean(system: SystemResult) -> ClusteredMean:
-    """Return the mean share of right answers over the participants of a group."""
-    mean = group_mean(person_answers(system, {}), read_right)
-    assert mean is not None
-    return mean
+def right_interval(system: SystemResult, metrics: MetricSet) -> Interval | None:
+    """Return the 95 % interval of a system's share of right answers."""
+    if system.is_group:
+        mean = group_mean(person_answers(system, {}), read_right)
+        return None if mean is None else mean.interval
+    rate = item_mean(system.outcomes, lambda o: float(o.right), metrics, is_share=True)
+    return None if rate is None else rate.interval
 
 
-@dataclass(frozen=True)
-class ItemMean:
-    """A mean over the items of a system that is no group, each the mean of its answers. interval: 95 %, or None."""
-
-    mean: float
-    interval: Interval | None
-
-
-def item_mean(outcomes: Sequence[Outcome], read: Reading, *, is_share: bool) -> ItemMean | None:
-    """Return a mean over items; of shares with Wilson's interval, of others with a normal one; None without any."""
-    by_item: dict[int, list[float]] = {}
-    for outcome in outcomes:
-        value = read(outcome)
-        if value is not None:
-            by_item.setdefault(outcome.item, []).append(value)
-    if not by_item:
-        return None
-    means = [fsum(values) / len(values) for values in by_item.values()]
-    mean = fsum(means) / len(means)
-    if is_share:
-        return ItemMean(mean, Interval(*wilson(fsum(means), len(means))))
-    if len(set(means)) < 2:
-        return ItemMean(mean, None)
-    deviation = sqrt(fsum((value - mean) ** 2 for value in means) / (len(means) - 1))
-    half_width = NORMAL_95 * deviation / sqrt(len(means))
-    return ItemMean(mean, Interval(mean - half_width, mean + half_width))
+def item_mean(outcomes: Sequence[Outcome], read: Reading, metrics: MetricSet, *, is_share: bool) -> Estimate | None:
+    """Return a mean over items of a system that is no group; None without any."""
+    return estimate(((o.item, metrics.unit(o.context.instance), read(o)) for o in outcomes), is_share=is_share)
 
 
 def outcomes_on(system: SystemResult, items: frozenset[int]) -> list[Outcome]:

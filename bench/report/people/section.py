@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from calibrant.bench.answers.participants import ClusteredMean
+from calibrant.bench.core.answer_context import participant_of
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, panels_svg
 from calibrant.bench.report.answers.named import named_answers
 from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.report.overview.results import Results, read_results
-from calibrant.bench.report.people.clusters import ClusteredMean
-from calibrant.bench.report.people.group import group_people, participant_of
+from calibrant.bench.report.people.group import group_people
 from calibrant.bench.report.people.measures import PersonAnswer, group_mean, groups_of, person_answers, read_right
 from calibrant.bench.report.people.tables import TABLE_IDS, kind_of_answer, learning_positions, people_tables
 from calibrant.bench.report.people.timings import PersonTiming, Subject, read_timings

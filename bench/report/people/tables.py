@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from calibrant.bench.answers.frame import Estimate
+from calibrant.bench.answers.intervals import INTERVALS
+from calibrant.bench.answers.participants import ClusteredMean
 from calibrant.bench.core.attribution import KINDS
+from calibrant.bench.core.registry import benchmark
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
 from calibrant.bench.report.overview.results import Outcome, Results, SystemResult
-from calibrant.bench.report.people.clusters import ClusteredMean
 from calibrant.bench.report.people.measures import (
-    ItemMean,
     PersonAnswer,
     group_mean,
     groups_of,
@@ -22,12 +24,12 @@ from calibrant.bench.report.people.timings import PersonTiming, Subject
 
 PEOPLE_TABLE, LEARNING_TABLE, OPEN_TABLE = "people", "learning", "open"
 TABLE_IDS = (PEOPLE_TABLE, LEARNING_TABLE, OPEN_TABLE)
-INTERVALS = (
+OF_PEOPLE = (
     "Of people: means over participants, each over their items; in brackets 95 % intervals, participants and items"
     " drawn again (clustered bootstrap), participants alone with fewer than 6 items, none with fewer than 6"
     " participants."
 )
-SYSTEMS = " Of systems: means over the same items; score (Wilson) intervals of shares, normal ones of other means."
+OF_SYSTEMS = f" Of systems: means over the same items; {INTERVALS}"
 OPEN_CLASSES = ((1, "1"), (3, "2 to 3"), (9, "4 to 9"), (99, "10 to 99"), (None, "100 or more"))  # ends, included
 
 
@@ -53,7 +55,7 @@ def _means_table(
     others: Sequence[SystemResult],
     items: frozenset[int],
 ) -> Table:
-    unit, rows = _cost_unit(results), []
+    unit, rows, metrics = _cost_unit(results), [], benchmark(results.name).metrics
     for name, listed in answers.items():
         num_people = len({answer.participant for answer in listed})
         num_items = len({answer.outcome.item for answer in listed})
@@ -67,9 +69,9 @@ def _means_table(
     for system in others:
         outcomes = outcomes_on(system, items)
         cells = [
-            _share(item_mean(outcomes, lambda o: float(o.is_right), is_share=True)),
-            *(_share(item_mean(outcomes, _kind_of(kind), is_share=True)) for kind in KINDS),
-            *([_number(item_mean(outcomes, lambda o: o.cost, is_share=False))] if unit else []),
+            _share(item_mean(outcomes, lambda o: float(o.right), metrics, is_share=True)),
+            *(_share(item_mean(outcomes, _kind_of(kind), metrics, is_share=True)) for kind in KINDS),
+            *([_number(item_mean(outcomes, lambda o: o.cost, metrics, is_share=False))] if unit else []),
             NOTHING,
         ]
         rows.append(TableRow((system.name, "", f"{len({o.item for o in outcomes}):,}"), tuple(cells)))
@@ -77,7 +79,7 @@ def _means_table(
     headings += [Heading(unit, unit.capitalize())] if unit else []
     headings.append(Heading("seconds_a_move", "Seconds a move"))
     labels = (Heading("system", "System"), Heading("people", "People"), Heading("n", "Items"))
-    caption = INTERVALS + SYSTEMS
+    caption = OF_PEOPLE + OF_SYSTEMS
     return Table(PEOPLE_TABLE, "People beside other systems", caption, labels, tuple(headings), tuple(rows))
 
 
@@ -149,7 +151,7 @@ def _cost_unit(results: Results) -> str:
 
 
 def _kind_of(kind: str) -> Callable[[Outcome], float | None]:
-    return lambda outcome: None if outcome.is_decided is None else float(outcome.kind == kind)
+    return lambda outcome: None if outcome.is_decided is None else float(outcome.shares.get(kind, 0))
 
 
 def kind_of_answer(kind: str) -> Callable[[PersonAnswer], float | None]:
@@ -158,9 +160,9 @@ def kind_of_answer(kind: str) -> Callable[[PersonAnswer], float | None]:
     return lambda answer: read(answer.outcome)
 
 
-def _share(mean: ClusteredMean | ItemMean | None) -> Cell:
+def _share(mean: ClusteredMean | Estimate | None) -> Cell:
     return NOTHING if mean is None else cell(f"{mean.mean:.3f}", mean.interval)
 
 
-def _number(mean: ClusteredMean | ItemMean | None) -> Cell:
+def _number(mean: ClusteredMean | Estimate | None) -> Cell:
     return NOTHING if mean is None else cell(f"{mean.mean:.1f}", mean.interval, decimals=1)

@@ -140,14 +140,14 @@ def _results(cell: BoardCell, card: Card, manifest: Manifest) -> Iterator[dict[s
             "score": cell.rate,
             "details": {name: repr(value) for name, value in details.items() if value is not None},
             "uncertainty": {
-                "confidence_interval": _interval(cell.low, cell.high, "wilson"),
+                "confidence_interval": _interval(cell.low, cell.high, "wilson, or clustered by latent model"),
                 "num_samples": len(result.items),
             },
         },
     )
     if cell.skill is not None:
         middle, low, high = cell.skill
-        interval = _interval(low, high, "wilson, rescaled")
+        interval = _interval(low, high, "wilson, or clustered by latent model; rescaled")
         yield _result(
             cell,
             manifest,

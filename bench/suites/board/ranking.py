@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import fsum
 
-from calibrant.bench.statistics import wilson
+from calibrant.bench.answers.frame import estimate
 from calibrant.bench.suites.board.submissions import Submission
 from calibrant.bench.suites.rescoring import CellResult
 
@@ -16,7 +16,7 @@ from calibrant.bench.suites.rescoring import CellResult
 class BoardCell:
     """A system on a pool.
 
-    low, high: 95 % Wilson interval over items, each of which counts the mean of its answers
+    low, high: 95 % interval over items, each of which counts the mean of its answers (bench.answers.intervals)
     consistency: share of originals whose copies score alike; None for a pool without variants
     """
 
@@ -28,8 +28,9 @@ class BoardCell:
 
     @classmethod
     def of_result(cls, pool: str, result: CellResult, consistency: float | None = None) -> BoardCell:
-        number = len(result.items)
-        return cls(pool, result, *wilson(result.rate * number, number), consistency)
+        rate = estimate((item.id, item.unit or item.id, item.right) for item in result.items)
+        low, high = (rate and rate.interval) or (0.0, 1.0)  # of one unit nothing is known
+        return cls(pool, result, low, high, consistency)
 
     @cached_property
     def rate(self) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from calibrant.bench.answers.names import SystemKey
 from calibrant.bench.causalab.paper import paper
 from calibrant.bench.causalab.report import COLUMNS, difference_table, lab_figures
 from calibrant.bench.core.metrics import Metric
@@ -18,7 +19,7 @@ from calibrant.dsl.errors import CalibrantError
 
 def row(system: str, activated: Sequence[float], setting: str = "4nodes") -> Row:
     columns = tuple(Metric(key, key, key, lambda score: 0.0) for key in COLUMNS)
-    made = Row(RowKey(setting, "", "d", system, ""), columns, {}, lambda item: item[1], {"d": ("p", 9)})
+    made = Row(RowKey(setting, "", "d", SystemKey(system, "")), columns, {}, lambda item: item[1], {"d": ("p", 9)})
     for k, value in enumerate(activated):
         made.answers["d", f"I{k}"] = [(value, *[0.5] * (len(columns) - 1))]
         made.samples["d", f"I{k}"] = [Sample(True, True, False, False, None)]  # type: ignore[assignment]

@@ -20,24 +20,20 @@ from calibrant.bench.replayscm.tables.pairs import (
     paired_differences,
 )
 from calibrant.bench.replayscm.tables.rows import mean_by_unit
-from calibrant.bench.replayscm.tables.spec import rate_intervals
 from calibrant.bench.replayscm.verdict import REPLAY_METRICS
 from tests.support.report_rows import Answers, answer, ours, row_of, rows_of
 
 HIT, MISS = answer(1, 1), answer(1, 0.5)
 
 
-def test_a_rate_of_1_or_0_has_wilsons_interval_and_others_the_bootstraps() -> None:
-    """12 of 12: 1 / (1 + z^2 / 12) = 0.7575, worked by hand."""
+def test_a_rate_has_wilsons_interval_where_no_items_share_an_scm() -> None:
+    """12 of 12: 1 / (1 + z^2 / 12) = 0.7575; 6 of 12: 0.5 -+ z sqrt(1 / 48 + z^2 / 576) / (1 + z^2 / 12); by hand."""
     whole = row_of([HIT] * 12)
-    (valid, heldout) = rate_intervals(whole, [REPLAY_METRICS[0].key, HELDOUT_EXACT.key])
-    assert valid == heldout
-    assert tuple(valid or ()) == pytest.approx((0.7575, 1.0), abs=1e-4)
-    (none,) = rate_intervals(row_of([MISS] * 12), [HELDOUT_EXACT.key])
-    assert tuple(none or ()) == pytest.approx((0.0, 0.2425), abs=1e-4)
-    (some,) = rate_intervals(row_of([HIT, MISS] * 6), [HELDOUT_EXACT.key])
-    assert some is not None
-    assert 0 < some.low < 0.5 < some.high < 1
+    assert whole.interval(REPLAY_METRICS[0].key) == whole.interval(HELDOUT_EXACT.key)
+    assert tuple(whole.interval(HELDOUT_EXACT.key) or ()) == pytest.approx((0.7575, 1.0), abs=1e-4)
+    assert tuple(row_of([MISS] * 12).interval(HELDOUT_EXACT.key) or ()) == pytest.approx((0.0, 0.2425), abs=1e-4)
+    half = row_of([HIT, MISS] * 6).interval(HELDOUT_EXACT.key)
+    assert tuple(half or ()) == pytest.approx((0.2538, 0.7462), abs=1e-4)
 
 
 def test_many_systems_without_exact_are_compared_with_the_best_one() -> None:

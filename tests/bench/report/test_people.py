@@ -13,7 +13,7 @@ from statistics import fmean, pstdev
 import msgspec
 import pytest
 
-from calibrant.bench.report.people.clusters import clustered_mean
+from calibrant.bench.answers.participants import clustered_mean
 from calibrant.bench.report.people.group import people_weights
 from calibrant.bench.runs.records import Record, RunFile, Timing, folder_records
 from calibrant.bench.statistics import wilson

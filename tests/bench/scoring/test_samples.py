@@ -163,10 +163,11 @@ def test_samples_that_are_all_right_get_an_interval_with_a_width() -> None:
         for number in range(2):
             table.add(run_of(f"I{i}", number), verdict(True))
     for row in sample_rows(table.collect_samples()):
-        ends = row.intervals["train_exact"]
-        assert ends is not None
-        assert (row.values["train_exact"], ends.high) == (1, 1)
-        assert ends.low == pytest.approx(8 / (8 + 1.959964**2), abs=1e-6)  # Wilson's, of 8 of 8
+        rate = row.estimates["train_exact"]
+        assert rate is not None
+        assert rate.interval is not None
+        assert (rate.mean, rate.interval.high) == (1, 1)
+        assert rate.interval.low == pytest.approx(8 / (8 + 1.959964**2), abs=1e-6)  # Wilson's, of 8 of 8
 
 
 def test_single_answers_get_no_table_of_samples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -60,7 +60,10 @@ def samples(log: EvalLog) -> list[EvalSample]:
 def metrics(log: EvalLog) -> dict[str, dict[str, float]]:
     """Figure -> metric -> value."""
     assert log.results is not None
-    return {one.name: {name: metric.value for name, metric in one.metrics.items()} for one in log.results.scores}
+    return {
+        one.name: {name.removeprefix("calibrant/"): metric.value for name, metric in one.metrics.items()}
+        for one in log.results.scores
+    }
 
 
 def figures(sample: EvalSample) -> Mapping[str, Any]:

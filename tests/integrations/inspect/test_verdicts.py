@@ -120,6 +120,18 @@ def test_standard_errors_are_clustered_by_latent_scm(tmp_path: Path) -> None:
     assert found["stderr"] > 1.3 * math.sqrt(0.25 / 11)  # what it would be without clusters
 
 
+def test_one_cluster_has_a_mean_and_no_standard_error(tmp_path: Path) -> None:
+    """Four completions to a question about one program, half of them right: one unit tells nothing of others."""
+    lone = tmp_path / "lone.jsonl"
+    lone.write_text("".join(pool_of("causim", tmp_path).read_text(encoding="utf-8").splitlines(True)[:2]), "utf-8")
+    (item,) = benchmark("causim").items.read_pool(lone).items
+    solved = iter([json.dumps(_solved(item)), "?"] * 2)
+    log = evaluated(adapter.causim(str(lone)), tmp_path, reply=lambda messages: said(next(solved)), epochs=4)
+    found = metrics(log)["correct"]
+    assert found["mean"] == 0.5
+    assert math.isnan(found["stderr"]), found
+
+
 @pytest.mark.parametrize("name", ["replayscm", "blickets", "causalab", "causim"])
 def test_a_log_is_scored_again_without_the_pool(name: str, tmp_path: Path) -> None:
     pool = pool_of(name, tmp_path)

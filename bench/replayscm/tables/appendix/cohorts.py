@@ -7,19 +7,19 @@ the latent SCMs of each cohort on their own, with everything that the systems ha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import fsum
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 
+from calibrant.bench.answers.intervals import FEWEST_PROBLEMS, LEVEL, RESAMPLES, SEED, Array, Interval
 from calibrant.bench.core.rates import UNDEFINED
 from calibrant.bench.core.samples import Item
 from calibrant.bench.replayscm.tables.appendix.levels import finished, systems_text
 from calibrant.bench.replayscm.tables.paper import printed_rows
 from calibrant.bench.replayscm.tables.rows import pool_name
-from calibrant.bench.report.intervals import FEWEST_PROBLEMS, LEVEL, RESAMPLES, SEED, Array, Interval
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
 from calibrant.bench.report.rows import Row
 from calibrant.dsl.errors import CalibrantError, short_repr
@@ -235,9 +235,10 @@ def by_kill_coverage(rows: Sequence[Row], kills: Mapping[Item, float], *, with_p
         for name, holds in _BINS.items():
             chosen = {}
             for row in listed:
-                answers = {i: v for i, v in row.answers.items() if i in kills and holds(kills[i])}
-                if answers:
-                    chosen[row.system] = replace(row, answers=answers, intervals={})
+                items = {item for item in row.answers if item in kills and holds(kills[item])}
+                part = row.restrict(items.__contains__)
+                if part.answers:
+                    chosen[row.system] = part
             if chosen:
                 lines.append(_bin_line(Cohort(name, setting, chosen)))
     headings = (

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from calibrant.bench.answers.names import SystemKey
 from calibrant.bench.replayscm.tables.appendix.specs import KNOWN
 from calibrant.bench.replayscm.tables.paper import LABELS, notes, printed_rows, with_printed_rows
 from calibrant.bench.replayscm.tables.rows import pool_name
-from calibrant.bench.replayscm.tables.spec import ROW_LABELS, rate_cell, rate_intervals
+from calibrant.bench.replayscm.tables.spec import ROW_LABELS
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow
 from calibrant.bench.report.rows import Row
+from calibrant.bench.report.views import rate_cell
 
 ORIGINAL, EXTRA, AUDITED = "original", "extra_worlds", "counterexample_audit"
 LEVEL_HEADINGS = {ORIGINAL: "original", EXTRA: "Ext", AUDITED: "CEx"}
@@ -41,10 +43,10 @@ class Ladder:
 
 def ladders(rows: Sequence[Row], levels: Sequence[str] = (ORIGINAL, EXTRA, AUDITED)) -> list[Ladder]:
     """Return systems with answers at the first of these levels and at a later one, on the SCMs that all have."""
-    by_key: dict[tuple[str, str, str], list[Row]] = {}
+    by_key: dict[tuple[str, str, SystemKey], list[Row]] = {}
     for row in rows:
         if row.setting in _LEVELS:
-            by_key.setdefault((*_LEVELS[row.setting], row.key.system + row.key.options), []).append(row)
+            by_key.setdefault((*_LEVELS[row.setting], row.key.system), []).append(row)
     result = []
     for row in rows:
         disclosure, level = _LEVELS.get(row.setting, ("", ""))
@@ -52,22 +54,16 @@ def ladders(rows: Sequence[Row], levels: Sequence[str] = (ORIGINAL, EXTRA, AUDIT
             continue
         matched = {level: row}
         for later in levels[1:]:
-            candidates = by_key.get((disclosure, later, row.key.system + row.key.options), [])
+            candidates = by_key.get((disclosure, later, row.key.system), [])
             best = max(candidates, key=lambda candidate: len(candidate.units & row.units), default=None)
             if best is not None and best.units & row.units:
                 matched[later] = best
         if len(matched) > 1:
             shared = frozenset.intersection(*(matched_row.units for matched_row in matched.values()))
             if shared:
-                restricted = {key: restrict(matched_row, shared) for key, matched_row in matched.items()}
+                restricted = {key: matched_row.restrict_units(shared) for key, matched_row in matched.items()}
                 result.append(Ladder(disclosure, row.system, restricted))
     return result
-
-
-def restrict(row: Row, units: frozenset[str]) -> Row:
-    """Return a row with the answers to the items of these latent SCMs alone."""
-    answers = {item: values for item, values in row.answers.items() if row.unit(item) in units}
-    return replace(row, answers=answers, intervals={})
 
 
 def systems_text(number: int) -> str:
@@ -78,8 +74,7 @@ def metric_cells(row: Row | None, keys: Sequence[str]) -> tuple[Cell, ...]:
     """Return the rates of a row; dashes without a row."""
     if row is None:
         return (NOTHING,) * len(keys)
-    intervals = dict(zip(keys, rate_intervals(row, keys), strict=True))
-    return tuple(rate_cell(row, KNOWN[key], intervals[key]) for key in keys)
+    return tuple(rate_cell(row, KNOWN[key]) for key in keys)
 
 
 def side_by_side(
@@ -204,7 +199,7 @@ def train_exact_matrix(rows: Sequence[Row], *, with_paper: bool) -> Table | None
         shared = frozenset.intersection(*(row.units for row in listed.values()))
         if len(listed) < 2 or not shared:
             continue
-        restricted = {column: restrict(row, shared) for column, row in listed.items()}
+        restricted = {column: row.restrict_units(shared) for column, row in listed.items()}
         cells = [metric_cells(restricted.get(column), ("train_exact",))[0] for column in settings]
         lines.append(TableRow((system, str(len(shared))), tuple(cells)))
     headings = tuple(Heading(name, name) for name in settings)
@@ -258,4 +253,4 @@ def matched_pairs(rows: Sequence[Row], first: str, second: str) -> Iterator[tupl
         candidates = [candidate for candidate in rows if candidate.setting == second and candidate.system == row.system]
         best = max(candidates, key=lambda candidate: len(candidate.units & row.units), default=None)
         if best is not None and (shared := best.units & row.units):
-            yield restrict(row, shared), restrict(best, shared)
+            yield row.restrict_units(shared), best.restrict_units(shared)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from calibrant.bench.core.rates import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED
 from calibrant.bench.core.samples import Item
 from calibrant.bench.replayscm.appendix_metrics import DEPTH_KEYS
 from calibrant.bench.replayscm.reference_overlap import NUM_DEPTHS
-from calibrant.bench.replayscm.tables.appendix.levels import finished, metric_cells, restrict, systems_text
+from calibrant.bench.replayscm.tables.appendix.levels import finished, metric_cells, systems_text
 from calibrant.bench.replayscm.tables.appendix.specs import is_alternative
 from calibrant.bench.replayscm.tables.paper import PAIR
 from calibrant.bench.replayscm.tables.rows import pool_name
@@ -54,7 +53,7 @@ def supplied_reference(
         left_out = dict(by_relation(row, sources)).get(OTHER_MODEL)
         joint, train, witness = metric_cells(row, ("alt_scm_joint", "alt_train_exact", "experiment_witness"))
         cells = (
-            NOTHING if source is None else metric_cells(restrict(source, row.units), ("train_exact",))[0],
+            NOTHING if source is None else metric_cells(source.restrict_units(row.units), ("train_exact",))[0],
             joint,
             metric_cells(left_out, ("alt_scm_joint",))[0],
             train,
@@ -88,14 +87,14 @@ def by_relation(row: Row, sources: Mapping[Item, frozenset[str]]) -> Iterator[tu
         return
     tests: dict[str, Callable[[Item], bool]] = {
         KNOWN_PAIRS: lambda item: item in sources,
-        OTHER_MODEL: lambda item: item in sources and row.key.system not in sources[item],
-        SAME_MODEL: lambda item: item in sources and row.key.system in sources[item],
+        OTHER_MODEL: lambda item: item in sources and row.key.system.system not in sources[item],
+        SAME_MODEL: lambda item: item in sources and row.key.system.system in sources[item],
         OPEN_ENDED: lambda item: item not in sources,
     }
     for name, holds in tests.items():
-        answers = {item: values for item, values in row.answers.items() if holds(item)}
-        if answers:
-            yield name, replace(row, answers=answers, intervals={})
+        part = row.restrict(holds)
+        if part.answers:
+            yield name, part
 
 
 def by_source(rows: Sequence[Row], sources: Mapping[Item, frozenset[str]], *, with_paper: bool) -> Table | None:
@@ -131,10 +130,10 @@ def against_paired_task(rows: Sequence[Row], *, with_paper: bool) -> Table | Non
         if source is None:
             continue
         shared = source.units & row.units
-        source, matched = restrict(source, shared), restrict(row, shared)
+        source, matched = source.restrict_units(shared), row.restrict_units(shared)
         place = source.places["train_exact"]
         solved = {o.unit for o in source.observations if o.values[place] == 1}
-        failed = restrict(matched, shared - solved)
+        failed = matched.restrict_units(shared - solved)
         cells = (
             *metric_cells(source, ("train_exact",)),
             *metric_cells(matched, ("alt_scm_joint",)),

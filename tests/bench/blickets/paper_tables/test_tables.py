@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -188,7 +189,8 @@ def test_our_rows_stand_in_the_tables_of_their_condition_and_no_others() -> None
     easy_five = _played(_item((PAIR, SINGLE), 5), "+A +B", "conjunctive AB", "easier", fired=False)
     short = _played(_item((PAIR, TRIPLE), 3, budget=50), "+A +B", "conjunctive AB", "short")
     other = _played(_item((PAIR, TRIPLE), 7), "+A +B", "conjunctive AB", "other")
-    tables = _tables(*ALL, easy_three, easy_five, short, other)
+    of_items = [one._replace(item=replace(HARD, id=f"made {place}")) for place, one in enumerate(ALL)]
+    tables = _tables(*of_items, easy_three, easy_five, short, other)
     ours = {number: [row.labels for row in table.rows if row.source is Source.OURS] for number, table in tables.items()}
     assert ours == {
         "5a": [("easy",)],
@@ -205,6 +207,9 @@ def test_our_rows_stand_in_the_tables_of_their_condition_and_no_others() -> None
     texts = [cell.text for cell in row.cells]
     assert texts == ["7", "3", "42.9", "3", "42.9", "1", "33.3", "3", "42.9", "85.7", "33.3"]
     assert row.cells[2].interval == "[15.8, 75.0]"
+    (of_one_item,) = (row for row in _tables(*ALL)["6"].rows if row.source is Source.OURS)
+    assert [cell.text for cell in of_one_item.cells] == texts
+    assert of_one_item.cells[2].interval == ""  # seven episodes of one item
 
 
 @pytest.mark.parametrize(

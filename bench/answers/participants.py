@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from calibrant.bench.report.intervals import FEWEST_PROBLEMS, LEVEL, Interval
+from calibrant.bench.answers.intervals import FEWEST_PROBLEMS, LEVEL, Interval
 from calibrant.bench.statistics import wilson
 
 NUM_DRAWS = 4_000

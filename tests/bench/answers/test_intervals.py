@@ -1,17 +1,27 @@
-"""Bootstrap intervals against exact bootstrap distributions: binomial, and enumeration of every resample."""
+"""Intervals against closed forms, tables of Student's t, simulated coverage and exact bootstrap distributions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
-from math import comb
+from math import comb, sqrt
+from random import Random
 
 import numpy as np
 import pytest
 
+from calibrant.bench.answers.intervals import (
+    FEWEST_PROBLEMS,
+    RESAMPLES,
+    Interval,
+    bootstrap_intervals,
+    resample_counts,
+    t_quantile,
+    unit_interval,
+)
 from calibrant.bench.replayscm.tables.pairs import paired_differences
-from calibrant.bench.report.intervals import FEWEST_PROBLEMS, RESAMPLES, Interval, bootstrap_intervals, resample_counts
+from calibrant.bench.statistics import wilson
 
 TAIL = 0.025
 MARGIN = 0.008  # five standard errors of a frequency of 0.025 in 10,000 resamples
@@ -162,3 +172,62 @@ def test_only_units_that_both_rows_have_are_compared() -> None:
     assert (found.mean, found.interval, found.num_units) == (0.0, None, 2)
     assert found.cell.text == "*"
     assert paired_differences([({1: 1.0}, {2: 1.0})], {1: "a", 2: "b"})[0].cell.text == "\N{EN DASH}"
+
+
+@pytest.mark.parametrize(
+    ("degrees", "quantile"), [(1, 12.7062), (2, 4.30265), (5, 2.57058), (10, 2.22814), (23, 2.06866), (60, 2.00030)]
+)
+def test_quantiles_are_those_of_tables(degrees: int, quantile: float) -> None:
+    assert t_quantile(degrees) == pytest.approx(quantile, rel=3e-6)
+
+
+def clustered(clusters: Sequence[Sequence[float]]) -> Interval:
+    sums, counts = np.array([*map(sum, clusters)]), np.array([*map(len, clusters)], float)
+    interval = unit_interval(sums, counts, is_share=True, is_clustered=True)
+    assert interval is not None
+    return interval
+
+
+def test_a_mean_that_is_no_share_has_the_interval_of_a_sample() -> None:
+    """Units of one item: the variance is that of the mean of a sample, with n - 1."""
+    values = [0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 1.0]
+    mean = sum(values) / len(values)
+    error = sqrt(sum((value - mean) ** 2 for value in values) / 9 / 10)
+    interval = unit_interval(np.array(values), np.ones(10), is_share=False, is_clustered=False)
+    assert interval == pytest.approx((mean - t_quantile(9) * error, mean + t_quantile(9) * error))
+
+
+def test_equal_copies_count_once_and_the_ends_have_wilsons_interval() -> None:
+    once = [[float(k % 2)] * (1 + k // 6) for k in range(12)]
+    assert clustered([values * 6 for values in once]) == pytest.approx(clustered(once))
+    assert clustered([[1.0, 1.0]] * 8) == wilson(8, 8)
+    assert clustered([[1.0, 0.0]] * 8) == wilson(4, 8)  # zero width
+    near = clustered([[1.0] * 19 + [0.0]] * 7 + [[1.0] * 20])
+    assert near == pytest.approx(wilson(8 * (7 * 19 + 20) / 160, 8))
+
+
+def test_coverage_of_dependent_copies() -> None:
+    """24 originals x 6 copies at .5, correlation .6: the naive interval covers .66."""
+    random, covered, runs = Random(5), 0, 400
+    for _ in range(runs):
+        clusters = []
+        for _ in range(24):
+            shared = random.random() < 0.5
+            keep = [random.random() < sqrt(0.6) for _ in range(6)]
+            clusters.append([float(shared if kept_one else random.random() < 0.5) for kept_one in keep])
+        low, high = clustered(clusters)
+        covered += low <= 0.5 <= high
+    assert 0.92 <= covered / runs <= 0.98
+
+
+@pytest.mark.parametrize(("degrees", "quantile"), [(101, 1.98373), (200, 1.97190), (1_000, 1.96234)])
+def test_quantiles_of_many_degrees_are_those_of_tables(degrees: int, quantile: float) -> None:
+    assert t_quantile(degrees) == pytest.approx(quantile, rel=3e-6)
+
+
+def test_one_unit_has_no_interval_and_shares_of_single_items_have_wilsons() -> None:
+    assert unit_interval(np.array([3.0]), np.array([4.0]), is_share=True, is_clustered=True) is None
+    assert unit_interval(np.array([1.0]), np.array([1.0]), is_share=True, is_clustered=False) is None
+    halves = unit_interval(np.array([1.0, 0.5, 0.0]), np.ones(3), is_share=True, is_clustered=False)
+    assert halves == wilson(1.5, 3)
+    assert unit_interval(np.array([2.0, 2.0]), np.ones(2), is_share=False, is_clustered=False) is None  # no width

@@ -1,0 +1,1 @@
+"""Scored answers: rates, intervals, names of systems."""

@@ -1,0 +1,493 @@
+"""Every place that prints a rate of the same answers prints the same digits: table, report, board, lists, difficulty.
+
+The expected figures are worked out here from the lines of `calibrant score`, in fractions: the mean over an item's
+answers first, then ratios of sums over items, intervals clustered where items share a unit.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from math import gamma, pi, sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calibrant.bench.core.attribution import KEY
+from calibrant.bench.core.metrics import InvalidHandling, Metric
+from calibrant.bench.core.registry import NAMES, benchmark
+from calibrant.bench.difficulty.models import read_outcomes
+from calibrant.bench.replayscm.tables.specs import ATTRIBUTION, SPECS
+from calibrant.bench.suites.board.ranking import BoardCell
+from calibrant.bench.suites.rescoring import PoolJudge
+from tests.support.commands import CHECKOUT, called
+
+POOLS = {
+    "replayscm": "replayscm/data/sample_ordered.jsonl",
+    "blickets": "blickets/data/sample_blickets.jsonl",
+    "causalab": "causalab/data/sample_causalab.jsonl",
+    "causim": "causim/data/sample_causim.jsonl",
+    "logic": "logic/data/sample_logic.jsonl",
+}
+RIGHT = {"replayscm": "heldout_exact"}  # of the others: accuracy
+NUM_ITEMS = 12
+PEOPLE = tuple(f"human:p{k}" for k in range(7))
+SYSTEMS = ("a", "a (chosen)", "a ", "m")
+REFUSAL = "I cannot help."
+SIX = ("earned", "lucky", "no_answer", "invalid", "misfit", "open_error")
+DASH = "\N{EN DASH}"
+COMPARED: Counter[str] = Counter()
+
+
+def compare(place: str, shown: object, expected: object) -> None:
+    """Assert one figure, and count it."""
+    assert shown == expected, (place, shown, expected)
+    COMPARED[place] += 1
+
+
+# --- what the answers are ------------------------------------------------------------------------------------------
+
+
+def _wrong(name: str, answer: dict[str, Any]) -> dict[str, Any]:
+    """Return another answer of the same schema."""
+    if name == "replayscm":
+        return {"mechanisms": {key: f"(not {text})" for key, text in answer["mechanisms"].items()}}
+    if name == "blickets":
+        rules = {"conjunctive": "disjunctive", "disjunctive": "conjunctive"}
+        return answer | {"rule": rules[answer["rule"]], "blickets": answer["blickets"][:1]}
+    if name == "causalab":
+        return {"frequency": answer["frequency"] + 40, "hypothesis": answer["hypothesis"]}
+    if name == "causim":
+        first, *others = answer
+        return {first: "no such value", **{key: answer[key] for key in others}}
+    return {"model": []}
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A pool, its answers in a file of verdicts, and what `calibrant` was asked about them. lines: of the file."""
+
+    name: str
+    pool: Path
+    predictions: Path
+    scores: Path
+    lines: Sequence[Mapping[str, Any]]
+
+    @property
+    def right(self) -> Metric:
+        return next(m for m in self.metrics if m.key == RIGHT.get(self.name, "accuracy"))
+
+    @property
+    def metrics(self) -> Sequence[Metric]:
+        return benchmark(self.name).metrics.columns
+
+
+def _predictions(name: str, ids: Sequence[str], gold: Mapping[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield answers: right, wrong and refused ones, two of most, one of some, none of a few."""
+    for (place, instance), (number, system) in product(enumerate(ids), enumerate((*SYSTEMS, *PEOPLE))):
+        if system in PEOPLE and (place + number) % 3 == 0:
+            continue  # participants have other items each
+        if system == "m" and place in (2, 5):
+            continue  # missing
+        times = 1 if system in PEOPLE or (system, place) == ("a", 7) else 2 + (system == "m" and place % 3 == 0)
+        for sample in range(times):
+            which = (7 * place + 3 * number + 5 * sample) % 11
+            if system in ("a", "a (chosen)"):
+                which = (place + sample) % 3 * 4  # equal rates
+            answer = gold[instance] if which < 6 else _wrong(name, gold[instance])
+            response = REFUSAL if which == 10 else json.dumps(answer)
+            yield {"id": instance, "model": system, "sample": sample, "response": response}
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def answered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Answered:
+    name, folder = request.param, tmp_path_factory.mktemp(request.param)
+    pool = folder / "pool.jsonl"
+    lines = (CHECKOUT / "bench" / POOLS[name]).read_text(encoding="utf-8").splitlines()
+    chosen = [lines[0], *lines[1 :: max(1, (len(lines) - 1) // NUM_ITEMS)][:NUM_ITEMS]]
+    if name == "causim":
+        chosen = lines[: NUM_ITEMS + 1]  # questions about one program follow each other
+    pool.write_text("\n".join(chosen) + "\n", encoding="utf-8")
+    done = called("run", "exact", pool, "--out", folder / "runs", "--workers", "1")
+    assert done.returncode == 0, done.stderr
+    records = [json.loads(line) for line in (folder / "runs" / "records.jsonl").read_text().splitlines()]
+    answers = {record["instance"]: record["answer"] for record in records}
+    predictions = folder / "predictions.jsonl"
+    listed = [json.dumps(line) for line in _predictions(name, [*answers], answers)]
+    predictions.write_text("\n".join(listed) + "\n", encoding="utf-8")
+    scores = folder / "scores.jsonl"
+    done = called("score", pool, predictions, "--out", scores, "--workers", "1")
+    assert done.returncode == 0, done.stderr
+    (folder / "again.jsonl").write_bytes(scores.read_bytes())  # each line twice: it counts once
+    verdicts = [json.loads(line) for line in scores.read_text(encoding="utf-8").splitlines()]
+    assert len(verdicts) == len(listed) > 100
+    return Answered(name, pool, predictions, scores, verdicts)
+
+
+# --- what the figures have to be ------------------------------------------------------------------------------------
+
+
+@cache
+def student(degrees: int) -> float:
+    """Return the 97.5 % quantile of Student's t, by Simpson's rule on the density."""
+    scale = gamma((degrees + 1) / 2) / (sqrt(degrees * pi) * gamma(degrees / 2))
+
+    def below(end: float, steps: int = 2_000) -> float:
+        x = np.linspace(0, end, 2 * steps + 1)
+        y = scale * (1 + x * x / degrees) ** (-(degrees + 1) / 2)
+        return float((y[0] + y[-1] + 4 * y[1::2].sum() + 2 * y[2:-1:2].sum()) * end / (6 * steps))
+
+    low, high = 0.0, 20.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if below(middle) < 0.475 else (low, middle)
+    return low
+
+
+def score_interval(share: float, number: float) -> tuple[float, float]:
+    z2 = 1.959964**2
+    middle, half = share + z2 / (2 * number), sqrt(z2 * (share * (1 - share) / number + z2 / (4 * number * number)))
+    return max(0.0, (middle - half) / (1 + z2 / number)), min(1.0, (middle + half) / (1 + z2 / number))
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A rate, the ends of its interval if it has one, and the number of items for which it is defined."""
+
+    mean: Fraction
+    interval: tuple[float, float] | None
+    num_items: int
+
+    def text(self, metric: Metric) -> str:
+        if metric.conditional and self.num_items <= 5:
+            return "*"
+        return f"{float(self.mean):.{metric.decimals}f}"
+
+    def ends(self, metric: Metric) -> tuple[str, str]:
+        if self.interval is None or self.text(metric) == "*":
+            return "", ""
+        low, high = (f"{end + 0.0:.{metric.decimals}f}" for end in self.interval)
+        return low, high
+
+
+def expected(answered: Answered, lines: Sequence[Mapping[str, Any]], metric: Metric) -> Expected | None:
+    """Return what a rate over these lines has to be; None where it is undefined."""
+    metrics = benchmark(answered.name).metrics
+    values: dict[str, list[float | None]] = {}
+    for line in lines:
+        verdict = metrics.verdict(line, line["setting"], InvalidHandling.PUBLISHED)
+        value = metric.value(verdict)
+        values.setdefault(line["instanceId"], []).append(None if value is None else float(value))
+    sums: dict[str, tuple[Fraction, Fraction]] = {}
+    per_unit: Counter[str] = Counter(map(metrics.unit, values))
+    num_items = 0
+    for instance, listed in values.items():
+        known = [Fraction(value) for value in listed if value is not None]
+        num_items += bool(known)
+        if known:
+            total, number = sums.get(metrics.unit(instance), (Fraction(), Fraction()))
+            share = Fraction(1, len(listed))
+            sums[metrics.unit(instance)] = total + sum(known) * share, number + len(known) * share
+    total, number = (sum((pair[k] for pair in sums.values()), Fraction()) for k in range(2))
+    if not number:
+        return None
+    mean, units = total / number, len(sums)
+    spread = float(sum((pair[0] - mean * pair[1]) ** 2 for pair in sums.values()))
+    if units < 2:
+        interval = None
+    elif metric.is_share and max(per_unit.values()) == 1:
+        interval = score_interval(float(mean), float(number))
+    elif metric.is_share and (spread == 0 or min(mean, 1 - mean) <= 0.1):
+        interval = score_interval(float(mean), units)
+    elif spread == 0:
+        interval = None
+    else:
+        half = student(units - 1) * sqrt(units / (units - 1) * spread) / float(number)
+        interval = float(mean) - half, float(mean) + half
+        if metric.is_share:
+            interval = max(0.0, interval[0]), min(1.0, interval[1])
+    return Expected(mean, interval, num_items)
+
+
+def row_groups(answered: Answered, *, by_stratum: bool) -> dict[tuple[str, str, str], list[Mapping[str, Any]]]:
+    """Return the lines of each row of systems that are no people: setting, stratum and system."""
+    groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for line in answered.lines:
+        if not line["model"].startswith("human:"):
+            key = line["setting"], line["stratum"] if by_stratum else "", line["model"]
+            groups.setdefault(key, []).append(line)
+    return groups
+
+
+SHOWN = {"a ": "'a '"}  # the name beside `a`
+
+
+# --- comparisons ---------------------------------------------------------------------------------------------------
+
+
+def printed(*arguments: object) -> str:
+    done = called(*arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_tables_state_the_expected_rates(answered: Answered) -> None:
+    for by in ("pool", "stratum"):
+        both = (answered.scores, answered.scores.with_name("again.jsonl"))
+        rows = json.loads(printed("table", *both, "--by", by, "--json"))["rows"]
+        groups = row_groups(answered, by_stratum=by == "stratum")
+        stated = {(row["setting"], row.get("stratum") or "", row["system"]): row for row in rows}
+        assert {row["system"] for row in rows} == {*(SHOWN.get(name, name) for name in SYSTEMS), "people (7)"}
+        for (setting, stratum, system), lines in groups.items():
+            row = stated[setting, stratum, SHOWN.get(system, system)]
+            compare("n", row["n"], len({line["instanceId"] for line in lines}))
+            for metric in answered.metrics:
+                rate = expected(answered, lines, metric)
+                is_hidden = rate is None or rate.text(metric) == "*"
+                if metric.key in row and not metric.skill_of:
+                    compare("table --json", row[metric.key], None if is_hidden or rate is None else float(rate.mean))
+    text = printed("table", answered.scores, "--columns", f"system,setting,n,{answered.right.heading}")
+    rows_of_text = [line.split("  ") for line in text.splitlines()]
+    cells = {tuple(part.strip() for part in row if part.strip()) for row in rows_of_text}
+    for (setting, _, system), lines in row_groups(answered, by_stratum=False).items():
+        rate = expected(answered, lines, answered.right)
+        number = str(len({line["instanceId"] for line in lines}))
+        figures = {SHOWN.get(system, system), setting, number, DASH if rate is None else rate.text(answered.right)}
+        assert any(figures <= set(row) for row in cells), figures
+        COMPARED["table"] += 1
+
+
+def _report(answered: Answered, form: str) -> str:
+    out = answered.pool.with_name(f"report.{form}")
+    if not out.exists():
+        printed("report", answered.scores, "--pool", answered.pool, "--attribution", "--no-times", "--out", out)
+    return out.read_text(encoding="utf-8")
+
+
+def _views(answered: Answered) -> dict[str, Mapping[str, Metric]]:
+    """Return the metrics of tables of a report that are views, by the table's id."""
+    if answered.name == "replayscm":
+        columns = {metric.key: metric for metric in answered.metrics}
+        return {spec.id: columns for spec in (*SPECS, ATTRIBUTION)}
+    views = benchmark(answered.name).metrics.views.values()
+    return {view.id: {metric.key: metric for metric in view.metrics} for view in views if view.id}
+
+
+def _attributed(answered: Answered) -> list[Mapping[str, Any]]:
+    """Return the lines with their attributions, which `table --attribution` adds."""
+    of = benchmark(answered.name)
+    items = {item.id: item for item in of.items.read_pool(answered.pool).items}
+    return [
+        {**line, KEY: line.get(KEY) or of.attribution(items[line["instanceId"]], {}, (), line)}
+        for line in answered.lines
+    ]
+
+
+def test_reports_state_the_expected_rates_and_intervals(answered: Answered) -> None:
+    rows = list(csv.DictReader(io.StringIO(_report(answered, "csv"))))
+    systems = {SHOWN.get(name, name): name for name in SYSTEMS}
+    lines, views = _attributed(answered), _views(answered)
+    pages = {form: _texts(_report(answered, form), form) for form in ("md", "html")}
+    seen = Counter[str]()
+    for row in rows:
+        metrics = views.get(row["table"], {})
+        if row["source"] != "ours" or row["system"] not in systems or row["column"] not in metrics:
+            continue
+        metric, model = metrics[row["column"]], systems[row["system"]]
+        if metric.skill_of or metric.key in ("chance", "best", "uniform"):
+            continue
+        chosen = [line for line in lines if line["model"] == model and _belongs(answered, line, row)]
+        rate = expected(answered, chosen, metric)
+        ends = ("", "") if rate is None else rate.ends(metric)
+        compare("report csv", row["value"], DASH if rate is None else rate.text(metric))
+        compare("report csv, intervals", (row["low"], row["high"]), ends)
+        seen[row["table"]] += 1
+        figure = " ".join(filter(None, [row["value"], f"[{row['low']}, {row['high']}]" if row["low"] else ""]))
+        labels = {row["system"], row["setting"], row.get("stratum") or row["setting"]}
+        for form, texts in pages.items():
+            assert any(labels <= set(text) and figure in text for text in texts), (form, labels, figure)
+            COMPARED[f"report {form}"] += 1
+    assert len(seen) >= 2
+
+
+def _belongs(answered: Answered, line: Mapping[str, Any], row: Mapping[str, str]) -> bool:
+    """Return whether a line is of a row of a view: CauSim's are by topology, or by type and number of nodes."""
+    if answered.name == "causim":
+        topology, _, nodes = line["stratum"].rpartition("-")
+        kind = line["setting"].partition("-")[0]
+        return (row["setting"], row["stratum"]) in ((line["setting"], topology), (kind, str(int(nodes))))
+    return (line["setting"], line["stratum"]) == (row["setting"], row.get("stratum", line["stratum"]))
+
+
+def _texts(page: str, form: str) -> list[list[str]]:
+    """Return the texts of the cells of every row of every table of a page."""
+    if form == "md":
+        rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("|")]
+        return [[re.sub(r"\\(.)", r"\1", text).strip() for text in row] for row in rows]
+    cells = [
+        re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.DOTALL) for row in re.findall(r"<tr.*?</tr>", page, re.DOTALL)
+    ]
+    return [[" ".join(html.unescape(re.sub(r"<[^>]+>", " ", cell)).split()) for cell in row] for row in cells]
+
+
+def test_first_screens_state_the_expected_rates(answered: Answered) -> None:
+    page = _report(answered, "html")
+    rows = re.findall(
+        r'<tr data-system="([^"]*)".*?class="accuracy">([^<]*)</span>(?: <span[^>]*>([^<]*)</span>)?', page
+    )
+    shown = {html.unescape(name): (share, reach) for name, share, reach in rows}
+    lines = _attributed(answered)
+    earned = next(metric for metric in answered.metrics if metric.key == "earned")
+    for system in SYSTEMS:
+        listed = [line for line in lines if line["model"] == system]
+        rate = expected(answered, listed, answered.right)
+        assert rate is not None
+        assert rate.interval is not None
+        name, (low, high) = SHOWN.get(system, system), rate.interval
+        compare("first screen", shown[name], (rate.text(answered.right), f"{low:.2f}{DASH}{high:.2f}"))
+        row = next(text for text in _texts(page, "html") if text[0] == name and len(text) > 7)
+        share = expected(answered, listed, earned)
+        reach = f"{low:.3f}{DASH}{high:.3f}"
+        number = str(len({line["instanceId"] for line in listed}))
+        earned_text = DASH if share is None else share.text(earned)
+        compare("first screen, levels", row[1:5], [number, rate.text(answered.right), reach, earned_text])
+    names = {*(SHOWN.get(name, name) for name in SYSTEMS), "people (7)"}
+    assert names == shown.keys()
+
+
+def test_six_outcomes_add_up_to_1(answered: Answered) -> None:
+    """Refusals are NoAnswer, whatever was decided, and no rate leaves them out (docs/chance.md)."""
+    rows = json.loads(printed("table", answered.scores, "--attribution", "--pool", answered.pool, "--json"))["rows"]
+    lines = _attributed(answered)
+    for row in rows:
+        figures = [row[key] for key in SIX]
+        assert figures == [None] * 6 or sum(figures) == pytest.approx(1)
+        COMPARED["six outcomes"] += 1
+        if not row["system"].startswith("people"):
+            model = {SHOWN.get(name, name): name for name in SYSTEMS}[row["system"]]
+            chosen = [line for line in lines if (line["model"], line["setting"]) == (model, row["setting"])]
+            rate = expected(answered, chosen, next(m for m in answered.metrics if m.key == "no_answer"))
+            compare("refusals", row["no_answer"], None if rate is None else float(rate.mean))
+    assert any((row["no_answer"] or 0) > 0 for row in rows)
+    table = [
+        row
+        for row in csv.DictReader(io.StringIO(_report(answered, "csv")))
+        if row["column"] in SIX and "attribution" in row["table"]
+    ]
+    sums: dict[tuple[str, ...], float] = defaultdict(float)
+    for row in table:
+        sums[row["setting"], row.get("stratum", ""), row["system"]] += (
+            0 if row["value"] == DASH else float(row["value"])
+        )
+    assert sums
+    for total in sums.values():
+        assert total == 0 or total == pytest.approx(1, abs=0.0031)
+        COMPARED["six outcomes of a report"] += 1
+
+
+def test_lists_boards_and_difficulty_state_the_expected_rates(answered: Answered) -> None:
+    systems = [name for name in SYSTEMS if name != "m"]  # a board counts what `m` left out as wrong
+    judge, table = PoolJudge(answered.pool), read_outcomes([answered.scores], [answered.pool])
+    rows = [
+        json.loads(line)
+        for line in printed("list", answered.pool, "--scores", answered.scores, "--limit", "0", "--json").splitlines()
+    ]
+    for system in systems:
+        lines = [line for line in answered.lines if line["model"] == system]
+        rate = expected(answered, lines, answered.right)
+        assert rate is not None
+        listed: dict[str, list[float]] = {}
+        for row in rows:
+            if row["system"] == system:
+                listed.setdefault(row["id"], []).append(float(row["right"]))
+        means = [Fraction(int(sum(values)), len(values)) for values in listed.values()]
+        compare("list --scores", sum(means) / len(means), rate.mean)
+        column = table.systems.index(SHOWN.get(system, system))
+        compare("difficulty", pytest.approx(float(rate.mean)), float(np.nanmean(table.rates[:, column])))
+        file = answered.pool.with_name("one.jsonl")
+        answers = map(json.loads, answered.predictions.read_text(encoding="utf-8").splitlines())
+        file.write_text("".join(json.dumps(line) + "\n" for line in answers if line["model"] == system))
+        cell = BoardCell.of_result("pool", judge.score_file(file))
+        compare("board", cell.rate, float(rate.mean))
+        compare("board, intervals", (cell.low, cell.high), pytest.approx(rate.interval, abs=1e-6))
+
+
+def test_samples_state_the_expected_rates(answered: Answered) -> None:
+    rows = json.loads(printed("table", answered.scores, "--json"))["samples"]
+    groups = row_groups(answered, by_stratum=False)
+    key = "heldout_exact" if answered.name == "replayscm" else benchmark(answered.name).metrics.rights[0][0]
+    for row in (row for row in rows if row["way"] == "mean"):
+        system = next(name for name in SYSTEMS if SHOWN.get(name, name) == row["system"])
+        rate = expected(answered, groups[row["setting"], "", system], answered.right)
+        assert rate is not None
+        compare("samples", row[key]["value"], float(rate.mean))
+        ends = None if rate.interval is None else pytest.approx(rate.interval, abs=1e-6)
+        shown = None if row[key]["low"] is None else (row[key]["low"], row[key]["high"])
+        compare("samples, intervals", shown, ends)
+    assert COMPARED["samples"]
+
+
+def _tied(folder: Path) -> tuple[list[dict[str, Any]], Path, list[dict[str, Any]]]:
+    """Return the rows of `table`, and a run whose method has equally good answers, with its records."""
+    pool = folder / "block.jsonl"
+    lines = (CHECKOUT / "bench/replayscm/data/sample_block.jsonl").read_text(encoding="utf-8").splitlines()
+    pool.write_text("\n".join(lines[:11]) + "\n", encoding="utf-8")
+    printed("run", "exact", pool, "--out", folder / "runs", "--workers", "1")
+    records = [json.loads(line) for line in (folder / "runs" / "records.jsonl").read_text().splitlines()]
+    return json.loads(printed("table", folder / "runs", "--json"))["rows"], folder / "runs", records
+
+
+def test_equally_good_answers_and_the_chosen_one_are_named_at_both_places(tmp_path: Path) -> None:
+    rows, runs, records = _tied(tmp_path)
+    shares = []
+    for record in records:
+        parts = (record.get("ties") or {}).get("scores") or [{"times": 1, "score": record["score"]}]
+        right = sum(part["times"] for part in parts if part["score"]["heldoutExact"])
+        shares.append(Fraction(right, sum(part["times"] for part in parts)))
+    mean = sum(shares) / len(shares)
+    chosen = Fraction(sum(record["score"]["heldoutExact"] for record in records), len(records))
+    assert mean != chosen
+    compare(
+        "ties",
+        {row["system"]: row["heldout_exact"] for row in rows},
+        {"exact": float(mean), "exact (chosen)": float(chosen)},
+    )
+    page = tmp_path / "report.html"
+    printed("report", runs, "--no-times", "--out", page)
+    text = page.read_text(encoding="utf-8")
+    first = next(row for row in re.findall(r'<tr data-system="exact".*?</tr>', text))
+    compare("ties, first screen", re.findall(r'accuracy">([^<]*)', first), [f"{float(mean):.3f}"])
+    assert f"chosen {float(chosen):.3f}" in first
+    cells = [row for row in _texts(text, "html") if row[1:2] in (["exact"], ["exact (chosen)"])]
+    core = {row[1]: [cell.partition(" ")[0] for cell in row] for row in reversed(cells)}
+    assert f"{float(mean):.3f}" in core["exact"]
+    assert f"{float(chosen):.3f}" in core["exact (chosen)"]
+
+
+def test_a_name_that_ends_like_ours_is_a_system_of_its_own(tmp_path: Path) -> None:
+    """Two models with the same answer; nothing is a tie rule's, so no line explains one."""
+    pool = CHECKOUT / "docs/examples/switches.jsonl"
+    lines = [{"id": "lamp", "model": name, "response": '{"mechanisms": {"X3": "X1"}}'} for name in ("a", "a (chosen)")]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    printed("score", pool, tmp_path / "p.jsonl", "--out", tmp_path / "s.jsonl")
+    done = called("table", tmp_path / "s.jsonl")
+    assert [line.split("  ")[1] for line in done.stdout.splitlines()[1:3]] == ["a", "a (chosen)"]
+    assert "tie rule" not in done.stderr
+
+
+def test_comparisons_were_made(request: pytest.FixtureRequest) -> None:
+    """Of all five benchmarks together; the numbers are those of this file's answers."""
+    if len(request.session.items) > 30:  # all of them ran before this one
+        print(dict(COMPARED), COMPARED.total())
+        assert COMPARED.total() > 5_000
