@@ -18,6 +18,7 @@ import numpy.typing as npt
 from calibrant.audits.causalab.attribution import decided_frequency, space_of
 from calibrant.audits.causalab.verify import (
     AMBIGUOUS,
+    BASE_RANGE,
     CANNOT_MATTER,
     FREQUENCY_DECIDED,
     GRAPH_DECIDED,
@@ -29,7 +30,7 @@ from calibrant.audits.claims import ClaimStatus, Finding, certify
 from calibrant.audits.soundness import ItemIdentity, Soundness
 from calibrant.dsl.causalab.episode import LabEpisode, LabStep
 from calibrant.dsl.causalab.generation import Plan, generate_items, with_labels
-from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.item import Family, LabItem, Weights
 from calibrant.dsl.causalab.mechanism import FREQUENCY, HIGHEST, Edge, Mechanism, winnable
 from calibrant.dsl.causalab.score import imec_size
 from calibrant.solvers.budget import BudgetSpent
@@ -42,13 +43,13 @@ from calibrant.solvers.causalab.linear import solve_linear
 from calibrant.solvers.causalab.space import WeightedDags, reason_not_enumerable, weighted_dags
 from calibrant.solvers.outcome import Found, Impossible
 
-# --- Findings about one laboratory: unwinnable, vacuous, trivial, ambiguous -------------------------------------------
-BASE_RANGE = (15.0, 25.0)  # of the frequency's base, as dsl.causalab.generation draws it
+# --- Findings about one laboratory: unwinnable, vacuous, trivial, ambiguous, unusual bases ----------------------------
 
 
 def item_findings(item: LabItem) -> list[Finding]:
-    """Return every finding about an item; kinds: unwinnable, vacuous, trivial, ambiguous."""
-    findings = [unwinnable_finding(item), vacuous_finding(item), trivial_finding(item), ambiguous_finding(item)]
+    """Return every finding about an item; kinds: unwinnable, vacuous, trivial, ambiguous, unusual-bases."""
+    makers = (unwinnable_finding, vacuous_finding, trivial_finding, ambiguous_finding, unusual_bases_finding)
+    findings = [finding_of(item) for finding_of in makers]
     return [finding for finding in findings if finding is not None]
 
 
@@ -94,10 +95,15 @@ def vacuous_finding(item: LabItem) -> Finding | None:
 
 
 def trivial_finding(item: LabItem) -> Finding | None:
-    """Return the finding that the records decide the frequency; None if they do not, or nothing is enumerated."""
+    """Return the finding that the records decide the frequency; None if they do not, or nothing is enumerated.
+
+    Where they do it only for bases in the generator's range, the item's own have to be there.
+    """
     try:
         space = space_of(item.task)
         bounded = decided_frequency(space) is None
+        if bounded and unusual_bases(item):
+            return None
         space = space_of(item.task, bounded=True) if bounded else space
         frequency = decided_frequency(space)
     except BudgetSpent:
@@ -111,6 +117,38 @@ def trivial_finding(item: LabItem) -> Finding | None:
         certificate = certify(FREQUENCY_DECIDED, space.in_words, item_evidence(item), data)
     figures: dict[str, int | float | str] = {"frequency": frequency, "members": str(space.count)}
     return Finding("trivial", ClaimStatus.PROVED, item.id, claim, figures, certificate)
+
+
+def unusual_bases(item: LabItem) -> list[str]:
+    """Describe the bases of a linear item that its generator never draws, which some methods and labels rule out."""
+    mechanism, bases = item.sealed.mechanism, item.sealed.bases
+    if item.task.family is not Family.LINEAR or item.task.weights is not Weights.SMALL:
+        return []  # of bases_outside classes no method assumes a range
+    low, high = BASE_RANGE
+    base = mechanism.frequency.base or 0.0
+    described = [] if low <= base <= high and base.is_integer() else [f"the frequency's base {base:g}"]
+    crystals = (*bases.records, bases.manipulator, bases.reactor)
+    bases_outside = sorted(
+        {v for crystal in crystals for v in crystal.values() if not (0 <= v <= 100 and v.is_integer())}
+    )
+    return described + (
+        [f"{len(bases_outside)} bases of properties, the first {bases_outside[0]:g}"] if bases_outside else []
+    )
+
+
+def unusual_bases_finding(item: LabItem) -> Finding | None:
+    """Return the finding that bases are outside the generator's range, which some methods assume; None otherwise."""
+    described = unusual_bases(item)
+    if not described:
+        return None
+    low, high = BASE_RANGE
+    usual = f"whole numbers, {low:g} to {high:g} for the frequency and 0 to 100 for properties"
+    claim = (
+        f"{' and '.join(described)}: the generator draws {usual}; greedy, posterior, abstain and total-effects assume "
+        "these unless the evidence rules them out, random draws them, and the labels members_bounded and "
+        "fewest_settings count them"
+    )
+    return Finding("unusual-bases", ClaimStatus.PROVED, item.id, claim, {"bases": "; ".join(described)})
 
 
 def after_every_setting(item: LabItem) -> tuple[WeightedDags, Sequence[LabStep]] | None:

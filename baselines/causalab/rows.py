@@ -29,7 +29,7 @@ from calibrant.solvers.causalab.exact import solve
 from calibrant.solvers.causalab.experiments import solve_by_experiments, solve_noisy_by_experiments
 from calibrant.solvers.causalab.linear import Answer, far_end
 from calibrant.solvers.causalab.quadratic import exact_reading, exact_readings, least_norm_fit, solve_to_six_decimals
-from calibrant.solvers.causalab.space import WeightedDags, frequency_equation, weighted_dags
+from calibrant.solvers.causalab.space import FREQUENCY_BASE, WeightedDags, frequency_equation, likely_dags
 from calibrant.solvers.outcome import Found, Outcome, OutOfBudget
 
 # --- The frequency's equation from what is shown before any setting, which is free of noise ---------------------------
@@ -62,9 +62,9 @@ def before_settings(task: Task) -> Evidence:
 
 
 def space_before_settings(task: Task) -> WeightedDags | None:
-    """Return the version space at the start for bases in the generator's range; None where it is not enumerated."""
+    """Return the version space at the start, of `likely_dags`; None where it is not enumerated."""
     try:
-        space = weighted_dags(before_settings(task), bounded=True)
+        space = likely_dags(before_settings(task))
     except BudgetSpent:
         return None
     return space if space.count else None
@@ -134,7 +134,10 @@ def exact_weights(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
 
 
 def greedy(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
-    """Choose settings by expected gain until graph and frequency are decided; bases lie in the generator's range."""
+    """Choose settings by expected gain until graph and frequency are decided.
+
+    Bases are assumed to lie in the generator's range, as long as some mechanism that fits has such bases.
+    """
     task = episode.task
     noisy = task.noise and task.family is Family.LINEAR and task.weights is Weights.SMALL
     return _handed_in(solve_noisy_by_experiments(episode) if noisy else solve_by_experiments(episode))
@@ -232,7 +235,7 @@ def random_mechanism(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
     weights: list[dict[int, float]] = [{} for _ in nodes]
     for parent, child in chosen:
         weights[child][parent] = float(rng.randint(1, 3))
-    mechanism = mechanism_of(nodes, weights, float(rng.randint(15, 25)))
+    mechanism = mechanism_of(nodes, weights, float(rng.randint(*FREQUENCY_BASE)))
     return Found(HandedIn(state_mechanism(mechanism), predict_frequency(mechanism, evidence_of(task))))
 
 

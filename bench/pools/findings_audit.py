@@ -49,6 +49,7 @@ KINDS = (
     "gameable",
     "copyable",
     "wrong_label",
+    "unusual-bases",
 )
 
 

@@ -54,7 +54,7 @@ class CheckReport:
     applied: number of instances by check; failures: (check, instance, reason)
     official: identity of the file by its name and digest; `official_failure` is set where that is asked for
     unread: field paths of the file that no part of an instance comes from, with the number of records
-    notes: remarks that are no errors of the file; for ReplaySCM duplicates alone (its audits have more), else None
+    notes: remarks that are no errors of the file; for ReplaySCM None without any
     """
 
     pool: str

@@ -12,7 +12,14 @@ from calibrant.solvers.causalab.experiments import simplest, solve_by_experiment
 from calibrant.solvers.causalab.linear import Answer, certify_answer, solve_from_totals, solve_linear, total_effects
 from calibrant.solvers.causalab.noisy import solve_noisy
 from calibrant.solvers.causalab.quadratic import solve_quadratic
-from calibrant.solvers.causalab.space import PER_UNIT, Integers, WeightedDags, frequency_equation, weighted_dags
+from calibrant.solvers.causalab.space import (
+    PER_UNIT,
+    Integers,
+    WeightedDags,
+    frequency_equation,
+    likely_dags,
+    weighted_dags,
+)
 from calibrant.solvers.outcome import Impossible, Outcome, OutOfBudget
 
 # --- Laboratories without settings: solved from records and static traces ---------------------------------------------
@@ -23,7 +30,7 @@ def solve_offline(evidence: Evidence) -> Outcome[Answer]:
     """Return the mechanism if every property was moved; otherwise the frequency's equation and the proven parts.
 
     Bases of properties are unrestricted, so a property whose parents are not decided gets none. If the frequency's
-    weights are not decided otherwise, its base is assumed to be from 15 to 25.
+    weights are not decided otherwise, its base is assumed to be from 15 to 25, unless no weights leave such a base.
     """
     if evidence.task.noise:
         return OutOfBudget("a noisy task without settings")
@@ -33,9 +40,9 @@ def solve_offline(evidence: Evidence) -> Outcome[Answer]:
         space = weighted_dags(evidence, bounded=False)
         # the limits 15 to 25 are assumed for the frequency alone, and only where its prediction is open without them
         if len(space.verdicts()) > 1:
-            space = WeightedDags(
-                evidence, False, (*space.locals[:-1], weighted_dags(evidence, bounded=True).locals[-1])
-            )
+            frequency = weighted_dags(evidence, bounded=True).locals[-1]
+            if len(frequency.vectors):
+                space = WeightedDags(evidence, False, (*space.locals[:-1], frequency))
         return _proven_answer(space)
     except BudgetSpent as spent:
         return OutOfBudget(str(spent))
@@ -90,9 +97,7 @@ def solve_frequency_parent(episode: LabEpisode) -> Outcome[Answer]:
         return moved
     evidence = evidence_of(episode.task, episode.steps)
     try:
-        bounded_dags = weighted_dags(evidence, bounded=True)
-        # limits of bases are those of the benchmark's generator; a laboratory of another origin may break them
-        dags = bounded_dags if bounded_dags.count else weighted_dags(evidence, bounded=False)
+        dags = likely_dags(evidence)
     except BudgetSpent as spent:
         return OutOfBudget(str(spent))
     return simplest(dags) if dags.count else Impossible(dags.in_words)

@@ -24,11 +24,13 @@ from calibrant.solvers.space import best_experiment
 def solve_by_experiments(episode: LabEpisode, *, bounded: bool = True) -> Outcome[Answer]:
     """Find the mechanism with a greedy choice of settings; not unique where no setting separates the members.
 
-    bounded: whether bases are assumed to be sampled as by the benchmark
+    bounded: whether bases are assumed to be sampled as by the benchmark, as long as some mechanism has such bases
     """
     try:
         space = weighted_dags(evidence_of(episode.task, episode.steps), bounded=bounded)
         remaining_space = run_experiments(episode, space)
+        if bounded and not remaining_space.count:
+            return solve_by_experiments(episode, bounded=False)
         if not remaining_space.count:
             return Impossible(remaining_space.in_words)
         if remaining_space.count > MAX_LISTED:
@@ -94,13 +96,15 @@ def _rank(matrix: Floats) -> tuple[int, int, tuple[float, ...]]:
 def solve_noisy_by_experiments(episode: LabEpisode, *, bounded: bool = True) -> Outcome[Answer]:
     """Find the mechanism by settings that separate the remaining mechanisms, chosen as if there were no noise.
 
-    bounded: whether bases are assumed to be sampled as by the benchmark. Needs an episode without settings.
+    bounded: as in `solve_by_experiments`. Needs an episode without settings.
     """
     task = episode.task
     if episode.steps:
         return OutOfBudget("settings were made before")
     try:
         start = weighted_dags(evidence_of(replace(task, noise=False)), bounded=bounded)
+        if bounded and not start.count:
+            return solve_noisy_by_experiments(episode, bounded=False)
         if not start.count:
             return Impossible(start.in_words)
         candidates, space = list(start.members()), noisy_dags(evidence_of(task), bounded=bounded)

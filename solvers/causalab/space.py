@@ -22,6 +22,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.dsl.causalab.generation import BASE
 from calibrant.dsl.causalab.item import Family, Task, Weights
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
 from calibrant.dsl.causalab.reference import Reading
@@ -45,7 +46,7 @@ Integers: TypeAlias = npt.NDArray[np.int64]
 MAX_WEIGHT = 3
 PER_UNIT = 100  # readings are multiples of 0.01, so in hundredths everything is an integer
 LOWEST_BASE, HIGHEST_BASE = 0, 100
-FREQUENCY_BASE = (15, 25)
+FREQUENCY_BASE = BASE  # as the generator draws it
 MAX_PARENTS = 7  # 4**7 = 16,384 vectors a node
 
 
@@ -437,6 +438,12 @@ def weighted_dags(evidence: Evidence, *, bounded: bool) -> WeightedDags:
         explain_node(evidence, node, bounded=bounded, reactor=reactor) for node in range(evidence.frequency)
     ]
     return WeightedDags(evidence, bounded, (*local_spaces, frequency))
+
+
+def likely_dags(evidence: Evidence) -> WeightedDags:
+    """Return the space for bases as the generator draws them, or for any bases where no mechanism has such ones."""
+    space = weighted_dags(evidence, bounded=True)
+    return space if space.count else weighted_dags(evidence, bounded=False)
 
 
 def predict_frequencies(frequency: Local, evidence: Evidence) -> Floats:

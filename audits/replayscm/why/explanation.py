@@ -96,9 +96,9 @@ def explain(
     Where nothing fits, the next wider class that has an SCM is explained, up to six parents. `BudgetSpent` for more
     root sets, or parent sets by the limits, than are gone through.
     """
-    parts = _counted(task, max_parents, limits)
+    parts = count_fitting(task, max_parents, limits)
     while parts.state == "empty" and parts.space.model_class.max_parents < MAX_PARENTS:
-        wider = _counted(task, parts.space.model_class.max_parents + 1, limits)
+        wider = count_fitting(task, parts.space.model_class.max_parents + 1, limits)
         if wider.state == "empty" and wider.space.model_class.max_parents == MAX_PARENTS:
             break
         parts = wider
@@ -108,7 +108,11 @@ def explain(
     return why if gold is None else with_truth(why, gold)
 
 
-def _counted(task: Task, max_parents: int, limits: Limits) -> Parts:
+def count_fitting(task: Task, max_parents: int, limits: Limits) -> Parts:
+    """Count the SCMs of a class that fit, with the state that follows; the first step of every reason.
+
+    Above the limit of terms the count is bounded; `BudgetSpent` as in `explain`.
+    """
     model_class = restrict_to_grammar(ModelClass(max_parents), task.grammar)
     space = VersionSpace(task, model_class)
     choices = Choices(space)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from calibrant.audits.replayscm.ambiguity import headline_parents
 from calibrant.audits.replayscm.identity import IDENTITY
+from calibrant.audits.replayscm.why.explanation import Limits, count_fitting
 from calibrant.audits.soundness import Check, ItemIdentity
-from calibrant.bench.pools.soundness import NOT_OFFICIAL, CheckReport, FirstItems
+from calibrant.bench.pools.soundness import NOT_OFFICIAL, CheckReport, FirstItems, Note
 from calibrant.bench.replayscm.extended.check import (
     forecast_difference,
     gold_rejection,
@@ -23,10 +26,15 @@ from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.pools.published_files import BY_DIGEST, BY_NAME
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.reference import first_mismatch
+from calibrant.dsl.replayscm.sampling.problems import SETTINGS
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.submission import illegality
 from calibrant.dsl.replayscm.world import Panel, World
+from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.roots import nested_variables
+
+AMBIGUOUS, NOT_COUNTED, HEADER = "ambiguous", "not counted", "header"
+COUNT_LIMITS = Limits(parent_sets=1_000_000, terms=1_000_000)  # below a second an item
 
 
 def check_pools(paths: Iterable[Path], *, must_be_official: bool = False) -> Iterator[CheckReport]:
@@ -44,19 +52,49 @@ def check_pool(path: Path, *, must_be_official: bool = False, first_items: First
     first_items = first_items or FirstItems()
     pool = read_pool(path, keep_results=False)
     report = CheckReport(pool.name, file_digest(path), len(pool))
-    repeats = [first_items.note_repeat(path, problem.id, IDENTITY.duplicate_key(problem)) for problem in pool.problems]
+    notes: list[Note | None] = []
     for problem in pool.problems:
+        notes.append(first_items.note_repeat(path, problem.id, IDENTITY.duplicate_key(problem)))
+        notes += [_note_header(problem, pool.metadata), _note_ambiguous(problem)]
         for name, check in CHECKS.items():
             reason = check(problem)
             if reason is not None:
                 report.applied[name] += 1
             if reason:
                 report.failures.append((name, problem.id, reason))
-    report.notes = [note for note in repeats if note is not None] or None
+    report.notes = [note for note in notes if note is not None] or None
     report.unread = count_unused_fields(path)
     report.official, genuine = _official(path.name, report.digest)
     report.official_failure = must_be_official and not genuine
     return report
+
+
+def _note_header(problem: Problem, metadata: Mapping[str, Any]) -> Note | None:
+    """Return the note that the header states another disclosure than the record has; records alone are read."""
+    label = problem.task.disclosure.label
+    for field in ("disclosure", "setting"):
+        stated = str(metadata.get(field, "")).lower().replace("_", "-")
+        if stated in SETTINGS and stated != label.lower():
+            return Note(HEADER, problem.id, f"the record is {label}; the header states {field}: {stated}")
+    return None
+
+
+def _note_ambiguous(problem: Problem) -> Note | None:
+    """Return the note that several SCMs of the headline class of `audit` fit, counted as `list --why` does.
+
+    None for extended items, whose audits take minutes.
+    """
+    if problem.task.extension is not None:
+        return None
+    try:
+        parts = count_fitting(problem.task, headline_parents(problem), COUNT_LIMITS)
+    except (BudgetSpent, ValueError) as reason:
+        return Note(NOT_COUNTED, problem.id, str(reason))
+    space = parts.space
+    words = f"{parts.count.in_words()} SCMs fit: {space.model_class.describe(space.task)}"
+    if parts.state == "uncounted" and int(parts.count.lower) < 2:
+        return Note(NOT_COUNTED, problem.id, words)
+    return Note(AMBIGUOUS, problem.id, words) if parts.state in ("open", "uncounted") else None
 
 
 def _official(name: str, digest: str) -> tuple[str, bool]:

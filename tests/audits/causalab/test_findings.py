@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
+from calibrant.audits.causalab.attribution import decided_frequency, space_of
 from calibrant.audits.causalab.items import ambiguous_finding, item_findings, mattering_edges, vacuous_finding
 from calibrant.audits.causalab.suites import (
     PrintedRow,
@@ -38,7 +39,7 @@ from calibrant.dsl.causalab.generation import PLANS, generate_items, with_labels
 from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, lab_item
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
 from calibrant.dsl.causalab.reference import values
-from tests.support.causalab.laboratories import LINEAR, SUITES, items, released_suite
+from tests.support.causalab.laboratories import LINEAR, SUITES, item_with_base, items, made_item, released_suite
 from tests.support.effort import examples
 from tests.support.shared import shared_json
 
@@ -172,6 +173,25 @@ def test_the_chance_of_a_target_beyond_the_dial_counts_every_crystal() -> None:
     bent = Mechanism({**mechanism.equations, "b": Equation((Term("a", 2, 0.5),))})
     with pytest.raises(ValueError, match="not linear"):
         unwinnable_chance(bent)
+
+
+@pytest.mark.parametrize("base", [10.0, 30.0])
+def test_bases_that_the_generator_never_draws_are_named_and_decide_nothing(base: float) -> None:
+    """Without records a mechanism with bases in the range may fit, which has another frequency."""
+    wrong = 0
+    for seed in range(12):
+        item = item_with_base(base, seed=seed, num_records=0)
+        found = by_kind(item)
+        assert f"base {base:g}: the generator draws whole numbers, 15 to 25" in found["unusual-bases"].claim
+        if "trivial" in found:
+            assert found["trivial"].data["frequency"] == item.sealed.target
+        decided = decided_frequency(space_of(item.task, bounded=True))
+        wrong += decided not in (None, item.sealed.target)
+    assert wrong, "no item whose generator's range alone decides a false frequency"
+
+
+def test_usual_bases_are_not_named() -> None:
+    assert all("unusual-bases" not in by_kind(made_item(suite, seed)) for suite in SUITES for seed in range(2))
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -9,7 +10,8 @@ from hypothesis import strategies as st
 
 from calibrant.dsl.causalab.configs import Config, read_configs
 from calibrant.dsl.causalab.generation import PLANS, generate_items
-from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.item import LabItem, Name, Terms, lab_item
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Mechanism
 from tests.support.shared import shared_file, shared_records
 
 SUITES = tuple(sorted(PLANS))
@@ -35,6 +37,16 @@ def made_item(suite: str, seed: int = 0) -> LabItem:
     """Return the first generated item of a suite."""
     (item,) = generate_items(PLANS[suite], seed, 1)
     return item
+
+
+def item_with_base(base: float, suite: str = "4nodes", seed: int = 0, num_records: int | None = None) -> LabItem:
+    """Return a generated item whose frequency has another base; everything shown follows from it."""
+    item = made_item(suite, seed)
+    equations = item.sealed.mechanism.equations
+    changed = Mechanism({**equations, FREQUENCY: replace(equations[FREQUENCY], base=base)})
+    terms = Terms(item.task.family, item.task.allowance, item.task.freq_parent, item.task.weights, item.task.tries)
+    bases = replace(item.sealed.bases, records=item.sealed.bases.records[:num_records])
+    return lab_item(Name(item.id, item.suite), terms, changed, bases, item.sealed.noise)
 
 
 def items(suites: tuple[str, ...] = SUITES) -> st.SearchStrategy[LabItem]:
