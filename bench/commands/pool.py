@@ -142,9 +142,9 @@ def check(
 ) -> int:
     """Check that gold is legal and replays its worlds, and that the file says what it says consistently.
 
-    Duplicates are noted, of earlier files too. Of the other benchmarks: that what the file states of an item is true.
-    What may not be wanted, though it is true, is noted: items that nobody can decide within what they allow, and
-    whatever `calibrant audit` proves.
+    Duplicates, ambiguous items and headers that contradict records are noted. Of the other benchmarks: that what the
+    file states of an item is true. What may not be wanted, though it is true, is noted: items that nobody can decide
+    within what they allow, and whatever `calibrant audit` proves.
 
     Programs (a state file, a .py module, lines of {id, source}, a folder of these) are read, never run: the first fault
     of each, in the order syntax, unsupported, no SCM, node count, confounding, cycle, disconnected, topology, raises.
@@ -312,20 +312,31 @@ def split(
         str, typer.Option(metavar="S,...", help="Share of the items of each part.", rich_help_panel=ITEMS)
     ] = ".8,.1,.1",
     seed: Annotated[int, typer.Option(help="The same seed gives the same parts.", rich_help_panel=ITEMS)] = 0,
+    others: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--apart-from",
+            metavar="POOL",
+            help="Pool whose latent models no part may have; may be repeated.",
+            rich_help_panel=ITEMS,
+        ),
+        READS,
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Split a pool so that no part has an item about a latent model of another part.
 
     The unit is an SCM, a program, a laboratory, a rule or a network, whatever its variables are called: all that is
     asked about one stays together. Two parts are train and test, three train, validation and test. The report, also in
-    split.json, counts items and units, models that parts share (none), and items on a graph of an earlier part.
+    split.json, counts items and units, models that parts share (none), items on the same model under another disclosure
+    (none), and items on the same structure, a graph of an earlier part.
     """
     from calibrant.bench.commands.progress import progress_bar
     from calibrant.bench.pools.distinct import parse_shares, write_split
 
     parsed_shares = parse_shares(shares)
     with progress_bar() as progress:
-        written = write_split(source, parsed_shares, folder, seed, progress)
+        written = write_split(source, parsed_shares, folder, seed, others or (), progress)
     if as_json:
         typer.echo(json.dumps(written.to_dict(), indent=1))
         return

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from calibrant.audits.soundness import ItemIdentity
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.registry import benchmark_of, one_benchmark
+from calibrant.bench.core.registry import one_benchmark
 from calibrant.bench.pools.capabilities import CHECK
 from calibrant.bench.pools.parts import write_indices
 from calibrant.bench.pools.soundness import FirstItems
@@ -123,24 +123,30 @@ def _model_keys(identity: ItemIdentity[Any], item: Any, path: Path) -> tuple[byt
 
 @dataclass(frozen=True)
 class SplitPart:
-    """One part of a split; num_graphs: items whose model shares its graph with a model of an earlier part."""
+    """One part of a split, with what still relates it to earlier parts and to the pools that it is apart from.
+
+    num_shared_models: of these models; num_other_disclosures: items whose model is there under another disclosure
+    num_graphs: items whose model shares its graph with a model there
+    """
 
     file: str
     num_units: int
     num_items: int
     num_shared_models: int
+    num_other_disclosures: int
     num_graphs: int
 
 
 @dataclass(frozen=True)
 class SplitPool:
-    """A pool in parts; num_joint: items of units with several items."""
+    """A pool in parts; num_joint: items of units with several items; left_out: number of items by other pool."""
 
     folder: Path
     units: str
     num_units: int
     num_joint: int
     parts: tuple[SplitPart, ...]
+    left_out: Mapping[str, int]
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the terminal."""
@@ -148,11 +154,14 @@ class SplitPool:
         units = plural(self.num_units, f"different {self.units}")
         yield f"{plural(total, 'items')} of {units} (up to renaming) written to {self.folder}"
         yield f"{self.num_joint} items share one of the {self.units} with other items, which are in the same part"
+        for name, number in self.left_out.items():
+            yield f"{plural(number, 'items')} left out that share one of the {self.units} with {name}"
+        before = "earlier parts and these pools" if self.left_out else "earlier parts"
         for part in self.parts:
-            yield (
-                f"  {part.file}: {plural(part.num_items, 'items')} of {plural(part.num_units, self.units)}; "
-                f"of earlier parts: {part.num_shared_models} of these, graphs of {part.num_graphs} items"
-            )
+            yield f"  {part.file}: {plural(part.num_items, 'items')} of {plural(part.num_units, self.units)}"
+            models = f"{part.num_shared_models} of the {self.units}"
+            disclosures = f"{part.num_other_disclosures} items of the same model under another disclosure"
+            yield f"    of {before}: {models}; {disclosures}; {part.num_graphs} items of the same structure"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""
@@ -162,11 +171,13 @@ class SplitPool:
                 "units": part.num_units,
                 "items": part.num_items,
                 "units_of_earlier_parts": part.num_shared_models,
-                "items_on_graphs_of_earlier_parts": part.num_graphs,
+                "items_of_same_model_under_another_disclosure": part.num_other_disclosures,
+                "items_of_same_structure": part.num_graphs,
             }
             for part in self.parts
         ]
-        return {"unit": self.units, "units": self.num_units, "items_in_joint_units": self.num_joint, "parts": parts}
+        sizes = {"units": self.num_units, "items_in_joint_units": self.num_joint}
+        return {"unit": self.units, **sizes, "left_out": dict(self.left_out), "parts": parts}
 
 
 def parse_shares(text: str) -> tuple[Fraction, ...]:
@@ -180,22 +191,73 @@ def parse_shares(text: str) -> tuple[Fraction, ...]:
     return shares
 
 
+class KeyedItem(NamedTuple):
+    """Keys of an item's latent models and of their graph, with its setting."""
+
+    models: tuple[bytes, ...]
+    graph: bytes
+    setting: str
+
+
+class ModelIndex:
+    """Latent models of items, the disclosures that they occur under, and their graphs."""
+
+    def __init__(self) -> None:
+        self.settings: defaultdict[bytes, set[str]] = defaultdict(set)
+        self.graphs: set[bytes] = set()
+
+    def add(self, item: KeyedItem) -> None:
+        for key in item.models:
+            self.settings[key].add(item.setting)
+        self.graphs.add(item.graph)
+
+    def shares_model(self, item: KeyedItem) -> bool:
+        return any(key in self.settings for key in item.models)
+
+    def has_graph(self, item: KeyedItem) -> bool:
+        return item.graph in self.graphs
+
+    def has_other_disclosure(self, item: KeyedItem) -> bool:
+        """Return whether a model of the item occurs under a disclosure that is not the item's."""
+        return any(self.settings[key] - {item.setting} for key in item.models if key in self.settings)
+
+
+def _keyed_items(identity: ItemIdentity[Any], pool: Any, path: Path, progress: Progress) -> list[KeyedItem]:
+    return [
+        KeyedItem(_model_keys(identity, item, path), identity.structure_key(item), item.setting)
+        for item in _counted(pool.items, path.name, progress)
+    ]
+
+
 def write_split(
-    source: Path, shares: Sequence[Fraction], folder: Path, seed: int = 0, progress: Progress = ignore_progress
+    source: Path,
+    shares: Sequence[Fraction],
+    folder: Path,
+    seed: int = 0,
+    others: Sequence[Path] = (),
+    progress: Progress = ignore_progress,
 ) -> SplitPool:
     """Write the parts of a pool and a report into a new folder; no two parts have items about one latent model.
 
     seed: decides, with the models alone, which part a model is in; ids and names do not
+    others: pools whose models no part has; items about them are left out, with what shares a unit with them
     """
-    benchmark = benchmark_of(source)
+    benchmark = one_benchmark([*others, source])
     require_free(folder, "a split")
-    pool: Any = benchmark.items.read_pool(source)
     identity = benchmark.require(CHECK).identity
-    models, graphs = [], []
-    for item in _counted(pool.items, source.name, progress):
-        models.append(_model_keys(identity, item, source))
-        graphs.append(identity.structure_key(item))
+    index, left_out = ModelIndex(), dict[str, int]()
+    pool: Any = benchmark.items.read_pool(source)
+    items = _keyed_items(identity, pool, source, progress)
+    models = [item.models for item in items]
     units = join_units(models)
+    for path in others:
+        for keyed_item in _keyed_items(identity, benchmark.items.read_pool(path), path, progress):
+            index.add(keyed_item)
+        num_before = sum(map(len, units))
+        units = [unit for unit in units if not any(index.shares_model(items[i]) for i in unit)]
+        left_out[str(path)] = num_before - sum(map(len, units))
+    if others and not units:
+        raise CalibrantError(f"{source}: each of its {plural(len(items), 'items')} is about a model of the other pools")
     if len(units) < len(shares):
         units_text = plural(len(units), f"different {identity.units}")
         raise CalibrantError(f"{source.name}: {units_text} for {len(shares)} parts; give fewer --shares")
@@ -206,9 +268,10 @@ def write_split(
         members[part] += unit
     for indices in members:
         indices.sort()
-    parts = tuple(_measure_parts([f"{name}.jsonl" for name in names], members, models, graphs, Counter(assigned)))
+    files = [f"{name}.jsonl" for name in names]
+    parts = tuple(measure_parts(files, [[items[i] for i in part] for part in members], index, Counter(assigned)))
     num_joint = sum(len(unit) for unit in units if len(unit) > 1)
-    split = SplitPool(folder, identity.units, len(units), num_joint, parts)
+    split = SplitPool(folder, identity.units, len(units), num_joint, parts, left_out)
     with making_folder(folder) as (new_folder, _):
         new_folder.mkdir()
         for written, indices in zip(parts, members, strict=True):
@@ -219,21 +282,22 @@ def write_split(
     return split
 
 
-def _measure_parts(
+def measure_parts(
     files: Sequence[str],
-    members: Sequence[Sequence[int]],
-    models: Sequence[tuple[bytes, ...]],
-    graphs: Sequence[bytes],
+    members: Sequence[Sequence[KeyedItem]],
+    index: ModelIndex,
     num_units: Mapping[int, int],
 ) -> Iterator[SplitPart]:
-    """Yield the facts about each part; shared models are counted from the items, not from how they were assigned."""
-    earlier_models, earlier_graphs = set[bytes](), set[bytes]()
-    for number, (file, indices) in enumerate(zip(files, members, strict=True)):
-        own_models = {key for i in indices for key in models[i]}
-        on_graphs = sum(graphs[i] in earlier_graphs for i in indices)
-        yield SplitPart(file, num_units[number], len(indices), len(own_models & earlier_models), on_graphs)
-        earlier_models |= own_models
-        earlier_graphs |= {graphs[i] for i in indices}
+    """Yield the facts about each part; what it shares is counted from the items, not from how they were assigned.
+
+    index: models of the other pools; those of the parts are added
+    """
+    for number, (file, items) in enumerate(zip(files, members, strict=True)):
+        num_shared = len({key for item in items for key in item.models if key in index.settings})
+        num_other, num_graphs = (sum(map(test, items)) for test in (index.has_other_disclosure, index.has_graph))
+        yield SplitPart(file, num_units[number], len(items), num_shared, num_other, num_graphs)
+        for item in items:
+            index.add(item)
 
 
 def join_units(keys: Sequence[Sequence[Hashable]]) -> list[list[int]]:

@@ -18,7 +18,7 @@ from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark, benchmarks
 from calibrant.bench.pools.bundled import bundled_files, bundled_pool
 from calibrant.bench.pools.capabilities import CHECK
-from calibrant.bench.pools.distinct import assign_units, join_units
+from calibrant.bench.pools.distinct import KeyedItem, ModelIndex, assign_units, join_units, measure_parts
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.scm import Scm, scm
@@ -50,11 +50,11 @@ def test_keys_are_equal_for_renamings_alone(first: tuple[str, str], second: tupl
     assert (canonical_key(scm_structure(one)) == canonical_key(scm_structure(other))) is is_renaming
 
 
-def _renamed(of: Benchmark[Any], tmp_path: Path) -> tuple[Path, Path]:
+def _renamed(of: Benchmark[Any], tmp_path: Path, num_items: int = 6) -> tuple[Path, Path]:
     """Return a pool with items, and one with two renamed copies of each."""
     source, pool, copies = bundled_files()[of.name][0], tmp_path / "pool.jsonl", tmp_path / "copies.jsonl"
     lines = source.read_text(encoding="utf-8").splitlines()
-    jsonl(pool, *lines[:7])
+    jsonl(pool, *lines[: num_items + 1])
     assert main(["variants", str(pool), "--kinds", "rename", "--copies", "2", "--out", str(copies)]) == 0
     return pool, copies
 
@@ -111,6 +111,50 @@ def test_the_same_scm_under_another_disclosure_is_the_same_unit(tmp_path: Path) 
     alternatives = [identity.model_keys(item) for item in of.items.read_pool(out).items]
     assert alternatives
     assert all(keys[0] & {*item_keys} for item_keys in alternatives)
+
+
+@pytest.mark.parametrize("of", benchmarks(), ids=lambda of: of.name)
+def test_no_part_has_a_model_of_the_pools_that_a_split_is_apart_from(
+    of: Benchmark[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pool, copies = _renamed(of, tmp_path, num_items=12)
+    keys = of.require(CHECK).identity.model_keys
+    header, *lines = pool.read_text(encoding="utf-8").splitlines()
+    known = jsonl(tmp_path / "known.jsonl", header, lines[0])
+    models = {key for item in of.items.read_pool(known).items for key in keys(item)}
+    line = ["pool", "split", str(copies), "--shares", ".5,.5", "--out", str(tmp_path / "a"), "--apart-from"]
+    assert main([*line, str(known)]) == 0
+    written = [
+        item for name in ("train", "test") for item in of.items.read_pool(tmp_path / "a" / f"{name}.jsonl").items
+    ]
+    expected = [item.id for item in of.items.read_pool(copies).items if not models & {*keys(item)}]
+    assert sorted(item.id for item in written) == sorted(expected)
+    report = json.loads((tmp_path / "a" / "split.json").read_text(encoding="utf-8"))
+    assert report["left_out"] == {str(known): len(of.items.read_pool(copies)) - len(expected)}
+    assert report["left_out"][str(known)] >= 2
+    line[6] = str(tmp_path / "b")
+    capsys.readouterr()
+    assert "about a model of the other pools" in refused(capsys, *line, pool)
+
+
+def test_the_report_names_the_same_model_under_another_disclosure(tmp_path: Path) -> None:
+    """It is counted from the items: what a part shares with other pools is counted as what it shares with parts."""
+    identity = benchmark("replayscm").require(CHECK).identity
+    items: list[KeyedItem] = []
+    for name in ("ordered", "block"):
+        pool = benchmark("replayscm").items.read_pool(bundled_pool(name))
+        items += [KeyedItem(identity.model_keys(i), identity.structure_key(i), i.setting) for i in pool.items[:5]]
+    assert items[0].models == items[5].models
+    known = ModelIndex()
+    for item in items[:5]:
+        known.add(item)
+    first, second = measure_parts(["a", "b"], [items[5:8], items[5:7]], known, {0: 3, 1: 2})
+    assert (first.num_shared_models, first.num_other_disclosures, first.num_graphs) == (3, 3, 3)
+    assert (second.num_shared_models, second.num_other_disclosures) == (2, 2)
+    (alone,) = measure_parts(["a"], [items[:3]], ModelIndex(), {0: 3})
+    assert (alone.num_shared_models, alone.num_other_disclosures, alone.num_graphs) == (0, 0, 0)
+    (same,) = measure_parts(["a"], [items[:3]], known, {0: 3})
+    assert same.num_shared_models == 3
 
 
 def test_names_and_order_of_the_items_decide_nothing(tmp_path: Path) -> None:
