@@ -32,7 +32,6 @@ FILED = re.compile(
 PLACEHOLDERS = re.compile(r"NAME|TOOL|/b[/.]")  # what the reader fills in
 INSTALLED = re.compile(r"pip install ['\"]calibrant\[([\w,-]+)\]['\"]")
 NEEDED_EXTRAS = {
-    "calibrant report": "report",
     "calibrant export": "hub",
     "--cluster ": "cluster",
     "inspect ": "inspect",
@@ -117,5 +116,9 @@ def is_name_of_the_project(name: str) -> bool:
 def test_an_installation_that_a_page_prints_has_what_its_commands_need(page: str) -> None:
     for extras in INSTALLED.findall(TEXTS[page]):
         assert set(extras.split(",")) <= PROJECT["optional-dependencies"].keys()
-        needed = {extra for start, extra in NEEDED_EXTRAS.items() if start in TEXTS[page]} & {"report", "inspect"}
+        needed = {extra for start, extra in NEEDED_EXTRAS.items() if start in TEXTS[page]} & {
+            "hub",
+            "cluster",
+            "inspect",
+        }
         assert page != "docs/inspect.md" or needed <= set(extras.split(","))
