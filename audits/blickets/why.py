@@ -61,6 +61,7 @@ class DetectorWhy(Why, frozen=True, kw_only=True):
     budget: moves that are allowed
     rules: all of a class of one rule, () of others; learner_moves: least and most moves of an exact learner over all
     rules of such a class, before the first move
+    is_stated: whether the task states the condition; else `run exact` considers all conditions
     pair: two rules that fit, of a class of one rule; witness: objects with which they differ, least of them
     """
 
@@ -71,6 +72,7 @@ class DetectorWhy(Why, frozen=True, kw_only=True):
     budget: int
     rules: tuple[RuleChip, ...] = ()
     learner_moves: tuple[int, int] | None = None
+    is_stated: bool = False
     pair: tuple[str, str] | None = None
     witness: tuple[str, ...] | None = None
 
@@ -167,6 +169,7 @@ def explain(item: BlicketItem, steps: Sequence[Step[str]], *, reveal_sealed: boo
         experiments=experiments,
         budget=task.budget,
         rules=tuple(_rules(space, task.objects, true_rules)),
+        is_stated=task.condition is not None,
         learner_moves=_learner_moves(item) if not moves and isinstance(space, StaticSpace) else None,
         sealed=tuple(Fact(f"true rule: {rule.in_words(task.objects)}", "gold") for rule in true_rules),
         pair=(words[0], words[1]) if state == "open" else None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -24,11 +24,16 @@ class BlicketSuites(Drawable[BlicketItem]):
         return tuple(SUITE_PLANS)
 
     def draw(self, suites: Sequence[str], seed: int, count: int) -> Sequence[BlicketItem]:
-        return tuple(
-            replace(item, id=f"{name}-{seed}-{place}", labels={**item.labels, "stratum": name})
-            for name in suites
-            for place, item in enumerate(islice(sample_items(SUITE_PLANS[name], seed), count))
-        )
+        return tuple(item for name in suites for item in self.iterate_part(name, seed, range(count)))
+
+    def iterate_part(self, suite: str, seed: int, places: range) -> Iterator[BlicketItem]:
+        return _draw(SUITE_PLANS[suite], suite, seed, places)
+
+
+def _draw(plan: Plan, suite: str, seed: int, places: range) -> Iterator[BlicketItem]:
+    items = islice(sample_items(plan, seed, places.start), len(places))
+    for place, item in zip(places, items, strict=True):
+        yield replace(item, id=f"{suite}-{seed}-{place}", labels={**item.labels, "stratum": suite})
 
 
 def plan_with_options(suite: str, options: GeneratedItems) -> Plan:
@@ -82,13 +87,9 @@ def _mechanism_changes(plan: Plan, options: GeneratedItems) -> dict[str, Any]:
     return changes
 
 
-def draw_with_options(suite: str, seed: int, places: range, options: GeneratedItems) -> Sequence[BlicketItem]:
+def draw_with_options(suite: str, seed: int, places: range, options: GeneratedItems) -> Iterator[BlicketItem]:
     """Draw the items of a suite at these places."""
-    items = islice(sample_items(plan_with_options(suite, options), seed, places.start), len(places))
-    return tuple(
-        replace(item, id=f"{suite}-{seed}-{place}", labels={**item.labels, "stratum": suite})
-        for place, item in zip(places, items, strict=True)
-    )
+    return _draw(plan_with_options(suite, options), suite, seed, places)
 
 
 SUITES = BlicketSuites()

@@ -71,6 +71,11 @@ class Exact(AgentRow, frozen=True):
 
         return agent(learner_for(task))
 
+    def class_in_words(self, task: Task) -> str:
+        if task.condition is None:  # attributions know the item's condition
+            return "the mixture of all conditions, since the task states none"
+        return f"the condition {task.condition}, which the task states"
+
 
 class Static(AgentRow, frozen=True):
     """Exact, for a detector with one rule that never changes."""

@@ -127,13 +127,15 @@ def drawing(why: DetectorWhy) -> str:
 
 
 def advice(why: DetectorWhy) -> list[str]:
-    """Return heading and sentences about the best next move; before the first also what an exact learner needs."""
+    """Return heading and sentences about the best next move; before the first also the moves of exact learners."""
     lines = list(best_advice(why.experiments, "move", "hypotheses"))
     if why.learner_moves is not None and why.state == "open":
         least, most = why.learner_moves
-        needed = f"{least}" if least == most else f"{least} to {most}"
+        used = f"{least}" if least == most else f"{least} to {most}"
+        more = "" if why.is_stated else "; run exact considers all conditions, since the task states none"
+        rules = f"whichever of the {len(why.rules)} rules it is"
         lines = lines or ["What would settle it"]
-        lines.append(f"An exact learner decides in {needed} moves, whichever of the {len(why.rules)} rules it is.")
+        lines.append(f"A learner that expects one rule throughout decides in {used} moves, {rules}{more}.")
     return lines
 
 

@@ -308,11 +308,14 @@ class CausimSuites(Drawable[CausimItem]):
         A suite is a topology: programs of 2, 4, 6, 8 and 10 nodes in turns, with a question of each type about each; or
         a built-in model, of which there may be fewer items.
         """
-        sequences = [(built_in_items if name in BUILT_IN else sampled_items)(seed, name) for name in suites]
-        return tuple(item for sequence in sequences for item in islice(sequence, count))
+        return tuple(item for name in suites for item in self.iterate_part(name, seed, range(count)))
+
+    def iterate_part(self, suite: str, seed: int, places: range) -> Iterator[CausimItem]:
+        items = (built_in_items if suite in BUILT_IN else sampled_items)(seed, suite)
+        return islice(items, places.start, places.stop)
 
 
-def draw_with_options(suite: str, seed: int, places: range, options: GeneratedItems) -> Sequence[CausimItem]:
+def draw_with_options(suite: str, seed: int, places: range, options: GeneratedItems) -> Iterator[CausimItem]:
     """Draw the items of a suite at these places: programs of several sizes in turns, or a built-in model."""
     plan, versions = question_plan(options), versions_of(options.versions)
     if suite in BUILT_IN:
@@ -323,7 +326,7 @@ def draw_with_options(suite: str, seed: int, places: range, options: GeneratedIt
         items = built_in_items(seed, suite, versions, plan)
     else:
         items = items_in_turns(seed, suite, versions, plan, options.vocabulary or "nonsense")
-    return tuple(islice(items, places.start, places.stop))
+    return islice(items, places.start, places.stop)
 
 
 class CausimGenerator(SuiteGenerator):

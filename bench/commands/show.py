@@ -200,14 +200,21 @@ def _explain(
         on, and the pool's id may tell stratum and seed
     gold: also what is sealed; prints: as text even where a file is written
     """
+    from msgspec.structs import replace
+
+    from calibrant.audits.why import Fact
     from calibrant.bench.pages.capabilities import EXPLANATIONS
     from calibrant.bench.pages.why.page import why_page, with_pool
+    from calibrant.bench.runs.workers import exact_episode
     from calibrant.bench.terminal import NextCommand, print_next, print_written
     from calibrant.dsl.atomic_write import write_atomically
     from calibrant.dsl.errors import in_one_line
 
     explanations = of.require(EXPLANATIONS)
     why = explanations.explain(item, steps, reveal_sealed=gold)
+    exact = exact_episode(of, item) if gold else None  # its moves tell of what is sealed
+    if exact is not None:
+        why = replace(why, sealed=(*why.sealed, Fact(f"run exact {exact.describe()}", "gold")))
     if html is not None:
         write_atomically(html, why_page(why, with_pool(explanations.body(why, "why"), pool), pool.name))
     if svg is not None:

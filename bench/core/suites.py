@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from calibrant.dsl.errors import CalibrantError, short_repr
@@ -28,6 +28,10 @@ class Drawable(ABC, Generic[I]):
     def draw_part(self, suite: str, seed: int, places: range) -> Sequence[I]:
         """Return the items of a suite at these places, in order."""
         return self.draw((suite,), seed, places.stop)[places.start :]
+
+    def iterate_part(self, suite: str, seed: int, places: range) -> Iterator[I]:
+        """Yield the items of `draw_part`, each once it is drawn where a suite is a sequence."""
+        return iter(self.draw_part(suite, seed, places))
 
     def parts(self, count: int) -> Sequence[range]:
         """Split so many items of a suite into parts that are little more work apart than together."""

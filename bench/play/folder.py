@@ -15,10 +15,10 @@ from calibrant.bench.play.journal import EventKey, EventRecord, Journal
 from calibrant.bench.play.plan import START
 from calibrant.bench.play.pool import ItemKey, PlayPool
 from calibrant.bench.play.record import game_record, game_verdict, protocol_of
-from calibrant.bench.play.review.items import ReviewedItem, ideal_steps
+from calibrant.bench.play.review.items import ReviewedItem
 from calibrant.bench.runs.jsonl_file import FolderInUseError
 from calibrant.bench.runs.records import Key, Record, RunFile, config_digest
-from calibrant.dsl.episode import Step
+from calibrant.bench.runs.workers import ExactEpisode, exact_episode
 from calibrant.dsl.errors import CalibrantError
 
 MAX_IDLE_SECONDS = 3_600.0  # a move that took longer is recorded as this: the person was away
@@ -41,7 +41,7 @@ class PlayFolder:
         self._computed: dict[tuple[str, ItemKey], Record] = {}
         self._verdicts: dict[tuple[str, ItemKey], dict[str, Any]] = {}
         self._reviews: dict[tuple[str, ItemKey], ReviewedItem] = {}
-        self._ideal: dict[ItemKey, Sequence[Step[Any]] | None] = {}
+        self._ideal: dict[ItemKey, ExactEpisode | None] = {}
         self._lock = threading.RLock()  # of journal, records and pools
         self._scoring = threading.Lock()  # evaluators are shared; a move need not wait for a score
         self._journal: Journal | None = None
@@ -148,7 +148,7 @@ class PlayFolder:
         record, verdict = self.record(participant, game), self.verdict(participant, game)
         with self._scoring:
             if item not in self._ideal:
-                self._ideal[item] = ideal_steps(game.pool, item.instance)
+                self._ideal[item] = exact_episode(game.pool.benchmark, game.pool.item(item.instance))
             if key not in self._reviews:
                 attribution = verdict["attribution"] or {}
                 self._reviews[key] = ReviewedItem(

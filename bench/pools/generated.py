@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -39,16 +39,27 @@ def write_drawn(
     parts = [(suite, places) for suite in suites for places in of.suites.parts(count)]
     done, total = 0, count * len(suites)
     progress(path.name, done, total)
+
+    def report() -> None:
+        nonlocal done
+        done += 1
+        progress(path.name, done, total)
+
     with SpillBuffer[Any]() as stored:
-        work = partial(_draw_part, of.name, seed, None if options is None else options.values)
+        # of other processes a part is reported as a whole
+        item_report = report if execution == HERE else None
+        work = partial(_draw_part, of.name, seed, None if options is None else options.values, item_report)
+        num_drawn = 0
         for number, items in as_completed(work, dict(enumerate(parts)), execution):
             suite, places = parts[number]
             if isinstance(items, Failure):
                 raise CalibrantError(f"suite {suite}: {items.error}")
             for place, item in enumerate(items):
                 stored.add((number, place), item)
-            done += len(places)
-            progress(path.name, done, total)
+            num_drawn += len(places)
+            if done != num_drawn:  # also where a suite has fewer items
+                done = num_drawn
+                progress(path.name, done, total)
         about: dict[str, Any] = {"seed": seed, "suites": list(suites), "count": count}
         about |= {} if options is None else {"options": dict(options.stated)}
         items = stored.values()
@@ -56,13 +67,25 @@ def write_drawn(
         return len(items)
 
 
-def _draw_part(name: str, seed: int, options: Any, part: tuple[str, range]) -> Sequence[Any]:
+def _draw_part(
+    name: str, seed: int, options: Any, report: Callable[[], None] | None, part: tuple[str, range]
+) -> Sequence[Any]:
+    """Draw a part of a suite; report: called after each item."""
+    items = []
+    for item in _iterate_part(name, seed, options, part):
+        items.append(item)
+        if report is not None:
+            report()
+    return items
+
+
+def _iterate_part(name: str, seed: int, options: Any, part: tuple[str, range]) -> Iterator[Any]:
     of = benchmark(name)
     if options is None:
-        return of.suites.draw_part(part[0], seed, part[1])
+        return of.suites.iterate_part(part[0], seed, part[1])
     generator = of.require(GENERATE)
     assert isinstance(generator, SuiteGenerator)
-    return generator.draw(part[0], seed, part[1], options)
+    return iter(generator.draw(part[0], seed, part[1], options))
 
 
 def chosen_suites(name: str, text: str) -> list[str]:
@@ -83,7 +106,7 @@ class SuiteGenerator:
     """
 
     name: str
-    draw: Callable[[str, int, range, Any], Sequence[Any]]
+    draw: Callable[[str, int, range, Any], Iterable[Any]]
     workers: int | None = 1  # most suites take milliseconds
 
     def generate(self, request: GenerateRequest, options: Any) -> Sequence[str]:

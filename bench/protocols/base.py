@@ -84,6 +84,10 @@ class Protocol(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return why this protocol does not answer a kind of item; empty if it does. Not asked of rows from outside."""
         return ""
 
+    def class_in_words(self, task: Any, /) -> str:
+        """Return the class that an exact learner considers, where that is not the class of attributions; else empty."""
+        return ""
+
     def answer(self, given: Any, /) -> ProtocolResult:
         """Return the answer to one item, from its task or in its open episode; the same every time."""
         raise NotImplementedError

@@ -16,18 +16,22 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from calibrant.bench.core.benchmark import EpisodeHandout, Handout, load_benchmark
+from calibrant.bench.core.benchmark import Benchmark, EpisodeHandout, Handout, load_benchmark
 from calibrant.bench.protocols.base import Protocol, ProtocolResult, Ties
 from calibrant.bench.protocols.presentation import PRESENT, Presentation
+from calibrant.bench.protocols.registry import make_protocol, protocols_of
 from calibrant.bench.runs.crashes import crash_provenance
 from calibrant.bench.runs.executors.opening import open_executor
 from calibrant.bench.runs.jobs import HERE, Execution, Executor, Failure, one_line
 from calibrant.bench.runs.records import Timing
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import MissingExtraError, short_repr
+from calibrant.dsl.item import Item
+from calibrant.dsl.text import plural
 from calibrant.solvers.budget import BudgetSpent
 
 K = TypeVar("K")
+I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 
 
 class Answer(NamedTuple):
@@ -100,6 +104,50 @@ def timed_answer(protocol: Protocol, handout: Handout) -> Answer:
         result = ProtocolResult(result.outcome, answer, result.size, provenance, ties)
         steps = None if steps is None else tuple(map(presentation.restore_step, steps))
     return Answer(result, timing, steps)
+
+
+class ExactEpisode(NamedTuple):
+    """The episode of `run exact` on an item.
+
+    steps: to its submission
+    class_in_words: what it considers, where that is not the class of attributions; else empty
+    decided_class, decided_at: class of attributions, and moves after which the readings had decided the answer in it
+    """
+
+    steps: Sequence[Step[Any]]
+    class_in_words: str
+    decided_class: str
+    decided_at: int | None
+
+    @property
+    def num_moves(self) -> int:
+        return sum(step.cost for step in self.steps)
+
+    def describe(self) -> str:
+        """Return its moves as the rest of a sentence, with the classes where two are counted."""
+        used = f"used {plural(self.num_moves, 'moves')}"
+        if not self.class_in_words:
+            return used
+        when = "never" if self.decided_at is None else f"after {self.decided_at:,}"
+        return (
+            f"{used}, for it considers {self.class_in_words};"
+            f" in the class \u201c{self.decided_class}\u201d its readings had decided the answer {when}"
+        )
+
+
+def exact_episode(of: Benchmark[I], item: I) -> ExactEpisode | None:
+    """Return the episode of `run exact` on an item; None of a question, or without a solution."""
+    if not of.is_interactive(item):
+        return None
+    exact = make_protocol(protocols_of(of), "exact", {})
+    result, _, steps = timed_answer(exact, of.handout(item))
+    if result.outcome != "found" or steps is None:
+        return None
+    answer = result.answer or {}
+    attribution = of.attribution(item, answer, steps, of.scoring.score(item, answer, steps)) or {}
+    return ExactEpisode(
+        steps, exact.class_in_words(item.task), str(attribution.get("class", "")), attribution.get("decided_at")
+    )
 
 
 def _present(handout: Handout) -> Presentation | None:

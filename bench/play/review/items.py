@@ -13,27 +13,15 @@ from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import WORDS
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS, REVEALED_VIEWS, TIMELINES
 from calibrant.bench.pages.timeline import Timeline
-from calibrant.bench.play.pool import PlayPool
-from calibrant.bench.protocols.registry import make_protocol, protocols_of
 from calibrant.bench.report.overview.contract import GUIDE, Explanation, Levels
 from calibrant.bench.report.people.remaining import Remaining, RemainingLists
 from calibrant.bench.report.scored_answers import context_of
 from calibrant.bench.runs.records import Record
-from calibrant.bench.runs.workers import timed_answer
+from calibrant.bench.runs.workers import ExactEpisode
 from calibrant.bench.scoring.transcript_replay import steps_of
 from calibrant.dsl.episode import Step
 
 IDEAL = "the ideal learner"
-
-
-def ideal_steps(pool: PlayPool, instance: str) -> Sequence[Step[Any]] | None:
-    """Return the episode of `run exact` on an item, with its submission; None of a question, or without a solution."""
-    item = pool.item(instance)
-    if not pool.benchmark.is_interactive(item):
-        return None
-    exact = make_protocol(protocols_of(pool.benchmark), "exact", {})
-    answer = timed_answer(exact, pool.benchmark.handout(item))
-    return answer.steps if answer.result.outcome == "found" else None
 
 
 @dataclass(frozen=True)
@@ -42,14 +30,14 @@ class ReviewedItem:
 
     item: under its public id for participants, under the pool's own for those who run the study
     record: of the participant
-    ideal: steps of the ideal learner, None of a question
+    ideal: episode of the ideal learner, None of a question
     attribution: what the evidence had decided; empty where it is not counted
     """
 
     benchmark: Benchmark[Any]
     item: Any
     record: Record
-    ideal: Sequence[Step[Any]] | None
+    ideal: ExactEpisode | None
     attribution: Mapping[str, Any]
 
     @property
@@ -73,7 +61,7 @@ class ReviewedItem:
 
     @property
     def ideal_moves(self) -> int | None:
-        return None if self.ideal is None else sum(step.cost for step in self.ideal)
+        return None if self.ideal is None else self.ideal.num_moves
 
     def row(self) -> dict[str, Any]:
         """Return a line of the table, ready for JSON."""
@@ -118,7 +106,7 @@ class ReviewedItem:
         make = self.benchmark.capability(TIMELINES)
         if make is None or self.ideal is None:
             return []
-        return [make(self.item, self.steps, name), make(self.item, self.ideal, IDEAL)]
+        return [make(self.item, self.steps, name), make(self.item, self.ideal.steps, IDEAL)]
 
     def texts(self, name: str) -> list[tuple[str, str]]:
         """Return both episodes as text, each with its title, where there are no timelines; none of a question."""
@@ -126,5 +114,6 @@ class ReviewedItem:
         if views is None or self.ideal is None:
             return []
         return [
-            (title, views.text(self.item, steps, title)) for title, steps in ((name, self.steps), (IDEAL, self.ideal))
+            (title, views.text(self.item, steps, title))
+            for title, steps in ((name, self.steps), (IDEAL, self.ideal.steps))
         ]

@@ -102,7 +102,7 @@ def _ideal_sentence(item: ReviewedItem) -> str:
     ceiling, parts = item.levels.ceiling, []
     if ceiling is not None:
         parts.append(f"With the same evidence the best answer is right with probability {ceiling:.3g}.")
-    if item.ideal_moves is not None:
-        text = f"The ideal learner chose its own moves and needed {item.ideal_moves:,}; here there were {item.moves:,}."
-        parts.append(text)
+    if item.ideal is not None:
+        ideal = item.ideal.describe()
+        parts.append(f"The ideal learner, run exact, chose its own moves and {ideal}; here there were {item.moves:,}.")
     return " ".join(parts)

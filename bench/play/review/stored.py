@@ -8,8 +8,9 @@ from pathlib import Path
 from calibrant.bench.play.journal import check_participant
 from calibrant.bench.play.pool import PlayPool
 from calibrant.bench.play.record import evidence_attribution, protocol_of
-from calibrant.bench.play.review.items import ReviewedItem, ideal_steps
+from calibrant.bench.play.review.items import ReviewedItem
 from calibrant.bench.runs.records import Record, folder_records
+from calibrant.bench.runs.workers import exact_episode
 from calibrant.dsl.errors import CalibrantError
 
 
@@ -33,4 +34,4 @@ def _review(pool: PlayPool, record: Record) -> ReviewedItem:
     """Return the item of a record; what the evidence of a question decided is counted here."""
     item = pool.item(record.instance)
     attribution = evidence_attribution(pool.benchmark, item, record)
-    return ReviewedItem(pool.benchmark, item, record, ideal_steps(pool, record.instance), attribution)
+    return ReviewedItem(pool.benchmark, item, record, exact_episode(pool.benchmark, item), attribution)

@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.player import Player
 from calibrant.bench.play.pool import PlayPool
-from calibrant.bench.play.review.items import ideal_steps
 from calibrant.bench.play.review.page import review_page
 from calibrant.bench.play.review.stored import stored_reviews
 from calibrant.bench.runs.records import folder_records, step_records
+from calibrant.bench.runs.workers import exact_episode
+from calibrant.dsl.blickets.item import Condition
+from calibrant.dsl.text import plural
 from tests.support.accessibility import PHONE, measure, needs_axe
 from tests.support.commands import called, jsonl
 from tests.support.play.right_lines import POOLS, first_item, pool_file, right_lines
@@ -54,6 +57,18 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     return review_page("spring pilot", "p1", stored_reviews(folder / "out", [PlayPool(pool) for pool in pools], "p1"))
 
 
+def test_the_ideal_learner_of_a_stated_condition_considers_that_condition() -> None:
+    of = benchmark("blickets")
+    item = next(iter(of.suites.draw(["conjunctive"], 20, 1)))
+    informed = replace(item, task=replace(item.task, condition=Condition.CONJUNCTIVE))
+    mixture, stated = (exact_episode(of, shown) for shown in (item, informed))
+    assert mixture is not None
+    assert stated is not None
+    assert (stated.num_moves, stated.decided_at) == (stated.decided_at, stated.num_moves)  # one class, one number
+    assert mixture.num_moves > stated.num_moves
+    assert "for it considers the condition conjunctive, which the task states" in stated.describe()
+
+
 def test_moves_and_ideal_moves_stand_beside_one_another(page: str, tmp_path: Path) -> None:
     rows = re.findall(r'<td class="number">([^<]*)</td><td class="number">([^<]*)</td></tr>', page)
     assert len(rows) == len(KINDS)
@@ -67,10 +82,22 @@ def test_moves_and_ideal_moves_stand_beside_one_another(page: str, tmp_path: Pat
         (record,) = folder_records(tmp_path / kind)
         assert not isinstance(record.steps, msgspec.UnsetType)
         assert int(ideal.replace(",", "")) == sum(step.cost for step in record.steps)
-        steps = ideal_steps(PlayPool(pool), item.id)
-        assert steps is not None
-        assert step_records(steps) == record.steps  # one learner, one class, one episode
-        assert of.play.submitted(steps) is not None
+        exact = exact_episode(of, item)
+        assert exact is not None
+        assert step_records(exact.steps) == record.steps  # one learner, one class, one episode
+        assert of.play.submitted(exact.steps) is not None
+        used = f"used {plural(exact.num_moves, 'moves')}"
+        assert f"The ideal learner, run exact, chose its own moves and {used}" in page
+        shown = called("show", pool, item.id, "--why", "--gold").stdout
+        assert f"[run exact {used}" in shown
+        if kind == "blickets":
+            for text in (shown, page):
+                assert (
+                    "for it considers the mixture of all conditions, since the task states none; in the class" in text
+                )
+            assert exact.decided_at is not None
+            assert exact.decided_at < exact.num_moves
+            assert f"had decided the answer after {exact.decided_at}" in page
         assert int(moves) >= 1
     assert "the episode is open" not in page
     assert f"<h1>{len(KINDS)} of {len(KINDS)} right" in page

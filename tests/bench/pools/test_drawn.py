@@ -10,6 +10,7 @@ import pytest
 from calibrant.bench.causalab.generation import LEAST_PART, MOST_PARTS
 from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.pools.generated import write_drawn
+from calibrant.bench.pools.item_options import read_item_options
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -21,15 +22,21 @@ def test_parts_are_all_places_in_order(name: str) -> None:
             assert len(parts) <= MOST_PARTS
 
 
-def test_progress_of_logic_models_counts_items(tmp_path: Path) -> None:
-    seen: list[tuple[int, int]] = []
-    of = benchmark("logic")
-    suites = of.suites.names[:1]
-    path = tmp_path / "pool.jsonl"
-    write_drawn(of, path, suites, 3, 3, progress=lambda name, done, total: seen.append((done, total)))
-    assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]
-    whole = [of.items.record(item) for item in of.suites.draw(suites, 3, 3)]
-    assert [of.items.record(item) for item in of.items.read_pool(path).items] == whole
+@pytest.mark.parametrize(
+    ("name", "stated"), [("logic", ()), ("blickets", ()), ("blickets", ("budget=30",)), ("causim", ())]
+)
+def test_progress_counts_items(name: str, stated: tuple[str, ...], tmp_path: Path) -> None:
+    of, seen = benchmark(name), list[tuple[int, int]]()
+    suites, path = of.suites.names[:2], tmp_path / "pool.jsonl"
+    options = read_item_options("generate", name, stated)
+    write_drawn(of, path, suites, 3, 3, progress=lambda _, done, total: seen.append((done, total)), options=options)
+    assert seen == [(done, 6) for done in range(7)]
+    if not stated:
+        whole = [of.items.record(item) for item in of.suites.draw(suites, 3, 3)]
+        assert [of.items.record(item) for item in of.items.read_pool(path).items] == whole
+    if name != "logic":  # an item is drawn when it is asked for, so progress comes meanwhile
+        items = of.suites.iterate_part(suites[0], 3, range(10**9))
+        assert next(items).id == of.suites.draw(suites[:1], 3, 1)[0].id
 
 
 @pytest.mark.parametrize("suite", ["3nodes", "4nodes_quad_hard", "4nodes_hidden_n1", "4nodes_freqparent"])
