@@ -11,13 +11,18 @@ from pathlib import Path
 import pytest
 
 from calibrant.bench.commands.run import run_and_report
+from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.pools.bundled import bundled_files
+from calibrant.bench.protocols.registry import make_protocol, protocols_of
 from calibrant.bench.runs.jobs import Execution
 from calibrant.bench.runs.records import FILE_NAME, folder_records
 from calibrant.bench.runs.runner import RunSummary, Selection, run
+from calibrant.bench.runs.workers import timed_answer
+from calibrant.datasets import bundled_pool
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, UnknownItemError
 from calibrant.dsl.replayscm.pools.files import write_pool
 from tests.support.commands import CHECKOUT, called
+from tests.support.replayscm.extensions.problems import small_problem
 from tests.support.stub_protocols import DiesWarming, LacksLibrary, NeedsLibrary, Raises, Stub, small_pool
 
 THREE_METHODS = """
@@ -212,3 +217,31 @@ def test_methods_are_opened_before_the_first_item_and_finished_ones_keep_their_t
         num_records = len(list(folder_records(out))) if out.exists() else 0
         assert num_records == expected
         assert ("stub" in capsys.readouterr().out) == bool(expected)
+
+
+# what extras of the project bring, or their packages in turn
+OPTIONAL = ("causallearn", "gies", "girth", "highspy", "networkx", "pandas", "pgmpy", "pyagrum", "pydot", "scipy")
+OPTIONAL += ("sklearn", "statsmodels", "threadpoolctl")
+DECLARING = {"exact-integer-program", "pc+dsl", "ges+dsl", "pgmpy-hc+dsl", "gies+dsl"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_of_the_project_declare_every_library_that_they_import(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library that `answer` alone imports is noticed at the first item; of rows of the project there is none."""
+    for module in OPTIONAL:
+        monkeypatch.setitem(sys.modules, module, None)
+    of, declaring = benchmark(name), set()
+    pools = {"replayscm": [small_pool(["or"]).items[0], small_problem(2, rate="1/10"), small_problem(2, num_hidden=1)]}
+    items = pools.get(name) or [next(iter(of.items.read_pool(bundled_pool(name)).items))]
+    rows = protocols_of(of)
+    for row in rows:
+        protocol = make_protocol(rows, row, {})
+        try:
+            protocol.require()
+        except MissingExtraError:
+            declaring.add(row)
+            continue
+        for item in items:
+            result = timed_answer(protocol, of.handout(item)).result
+            assert result.outcome != "crashed", (row, result.provenance)
+    assert declaring == (DECLARING if name == "replayscm" else set())
