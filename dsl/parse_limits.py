@@ -32,6 +32,7 @@ UNCHECKED_JSON = 1 << 20
 # A token is a string (or the rest of the text where it is not closed), "[", "{" or ",". Possessive: linear time.
 _TOKEN = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{,]'
 _TEXT_TOKEN, _BYTES_TOKEN = re.compile(_TOKEN, re.DOTALL), re.compile(_TOKEN.encode(), re.DOTALL)
+_BRACKET = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{}\]]', re.DOTALL)  # or a string, whose brackets do not count
 _ESCAPE = re.compile(rb"\\.", re.DOTALL)
 _NOT_STRUCTURE = bytes(set(range(256)) - set(b'[]{}"'))  # what `bytes.translate` deletes: depth is in the others alone
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # 1 and -1 as signed bytes
@@ -40,6 +41,10 @@ T = TypeVar("T")
 
 class TooLargeError(CalibrantError):
     """A text is longer, or would create more values, than is read."""
+
+
+class TooDeepError(TooLargeError):
+    """A text has lists or objects more than MAX_DEPTH deep."""
 
 
 def load_json(text: str | bytes, **options: Any) -> Any:
@@ -61,14 +66,36 @@ def check_json_text(text: str | bytes) -> None:
 
 
 def check_json_depth(text: str | bytes) -> None:
-    """Raise `TooLargeError` for lists and objects more than MAX_DEPTH deep, before parsing.
+    """Raise `TooDeepError` for lists and objects more than MAX_DEPTH deep, before parsing.
 
     The depth is that of the text up to where it stops being JSON. It does not depend on the caller's stack, as the
     limits of `json` and msgspec do.
     """
     opens = ("[", "{") if isinstance(text, str) else (b"[", b"{")
     if sum(map(text.count, opens)) > MAX_DEPTH and _json_depth(text) > MAX_DEPTH:  # type: ignore[arg-type]
-        raise TooLargeError(f"nested more than {MAX_DEPTH} deep")
+        raise TooDeepError(f"nested more than {MAX_DEPTH} deep")
+
+
+def quote_deep_members(text: str) -> str:
+    """Return the text of an object in which the members that nest too deeply are strings of their own text.
+
+    Whether such a member is JSON is left open. A text that is deep elsewhere keeps its depth.
+    """
+    if not text.lstrip().startswith("{"):
+        return text
+    parts, end, start, depth, deepest = [], 0, 0, 0, 0
+    for token in _BRACKET.finditer(text):
+        if (bracket := token[0]) in ("[", "{"):
+            depth += 1
+            if depth == 2:
+                start, deepest = token.start(), 0
+            deepest = max(deepest, depth)
+        elif bracket in ("]", "}"):
+            depth -= 1
+            if depth == 1 and deepest > MAX_DEPTH:
+                parts += [text[end:start], json.dumps(text[start : token.end()])]
+                end = token.end()
+    return "".join([*parts, text[end:]])
 
 
 def _json_depth(text: str | bytes) -> int:

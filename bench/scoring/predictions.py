@@ -27,7 +27,7 @@ from calibrant.bench.scoring.input.answer_fields import (
     model_field,
     named_value,
 )
-from calibrant.bench.scoring.input.json_lines import json_object, shown_name
+from calibrant.bench.scoring.input.json_lines import prediction_object, shown_name
 from calibrant.bench.scoring.input.prediction_file import PredictionFile
 from calibrant.bench.scoring.input.traces import AGENT_FIELD, ITEM_FIELD, REPLIES_FIELD, STEPS_FIELD, is_trace
 from calibrant.bench.scoring.input.unread import UnreadAnswers
@@ -246,7 +246,7 @@ class PredictionLines(Predictions):
             if line.strip():
                 raw = line if isinstance(line, bytes) else line.encode("utf-8", "surrogatepass")
                 try:
-                    fields = json_object(raw)
+                    fields = prediction_object(raw)
                 except CalibrantError as error:
                     raise CalibrantError(f"line {number}: {error}") from None
                 yield f"line {number}", fields

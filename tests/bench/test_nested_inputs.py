@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ import pytest
 
 from calibrant.bench.cli import main
 from calibrant.bench.commands.guard import Reads, path_roles
-from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.registry import benchmarks
+from calibrant.bench.pools.bundled import bundled_pool, bundled_sample
 from tests.bench.test_inputs_kept import Command, arguments, commands
 
 HEADER = '{"format":"calibrant-pool","version":1,"benchmark":"%s","name":"n"}\n'
@@ -92,12 +95,39 @@ def test_the_refusal_names_line_and_limit(tmp_path: Path, capsys: pytest.Capture
             assert "deep.jsonl: line 2: nested more than 200 deep" in error, (benchmark, command, error)
 
 
-def test_predictions_are_refused_with_their_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("benchmark", benchmarks(), ids=lambda one: one.name)
+def test_a_response_that_nests_is_an_invalid_answer_and_other_lines_are_scored(
+    benchmark: Benchmark[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The object counts as its own text does; what a system wrote stops no file."""
+    pool = bundled_sample(benchmark.bundled[0])
+    item = json.loads(pool.read_text("utf-8").splitlines()[1])
+    instance = next(item[name] for name in ("instanceId", "id", "item") if name in item)
+    predictions = tmp_path / "p.jsonl"
+    for field in ("response", "extractedAnswer", "answer"):
+        for depth in (250, 1_000, 100_000):
+            nested = '{"mechanisms": ' + "[" * depth + '"]}"' + "]" * depth + "}"
+            lines = [("object", nested), ("text", json.dumps(nested)), ("other", '"none"')]
+            scores = tmp_path / f"{field}_{depth}.jsonl"
+            head = f'{{"instanceId": {json.dumps(instance)}, "metadata": {nested}'
+            predictions.write_text(
+                "".join(f'{head}, "model": "{model}", "{field}": {value}}}\n' for model, value in lines),
+                encoding="utf-8",
+            )
+            assert main(["score", str(pool), str(predictions), "--out", str(scores)]) == 0
+            error = capsys.readouterr().err
+            assert "no answer that can be read (first: " in error or "is not an object of the schema" in error, error
+            verdicts = {line.pop("model"): line for line in map(json.loads, scores.read_text("utf-8").splitlines())}
+            assert verdicts["object"] == verdicts["text"]
+            assert len(verdicts) == len(lines)
+            assert not any(line.get("valid") or line.get("correct") for line in verdicts.values())
+
+
+def test_a_line_that_nests_outside_its_members_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pool = bundled_pool("hidden-order")
     predictions = tmp_path / "p.jsonl"
     for depth in (201, 1_000, 100_000):
-        nested = "[" * depth + "]" * depth
-        predictions.write_text(PREDICTION % '""' + PREDICTION % nested, encoding="utf-8")
-        assert main(["score", str(pool), str(predictions)]) == 2
-        assert "line 2" in (error := capsys.readouterr().err)
-        assert "nested more than 200 deep" in error
+        for line in ("[" * depth + "]" * depth, '{"response": ' + "[" * depth, "[" + PREDICTION[:-1] % ("[" * depth)):
+            predictions.write_text(f"{PREDICTION % json.dumps('')}{line}\n", encoding="utf-8")
+            assert main(["score", str(pool), str(predictions)]) == 2
+            assert "line 2: nested more than 200 deep" in capsys.readouterr().err

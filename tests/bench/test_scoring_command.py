@@ -121,7 +121,7 @@ def test_predictions_come_from_standard_input_too(pool: Path) -> None:
         ('{"id": "I0", "answer": {"mechanisms": {"X3": "X1", "X3": "X2"}}}', "key 'X3' occurs twice in one object"),
         ("{", "not a JSON object in UTF-8"),
         ("[]", "not a JSON object in UTF-8"),
-        ("[" * 100_000, "not a JSON object in UTF-8"),
+        ("[" * 100_000, "nested more than 200 deep"),
         ('{"instanceId": ' + "9" * 5000 + "}", "not a JSON object in UTF-8"),
         ({"model": "m"}, "it names no item; its keys are model; --id-field names the one that does"),
         ({"instanceId": ["I0"]}, "instanceId is ['I0'], not a text"),

@@ -15,6 +15,7 @@ from calibrant.dsl.parse_limits import (
     check_json_depth,
     check_json_size,
     load_json,
+    quote_deep_members,
     read_bounded,
 )
 
@@ -113,3 +114,14 @@ def test_values_take_no_more_memory_a_token_than_stated(shape: str) -> None:
     finally:
         tracemalloc.stop()
     assert peak / num_tokens <= parse_limits.MAX_TOKEN_BYTES
+
+
+def test_members_that_nest_too_deeply_become_their_own_text_and_others_stay() -> None:
+    deep = "[" * MAX_DEPTH + r'"]\"]"' + "]" * MAX_DEPTH
+    shallow = r'{"a": "[[{\"", "b": [{"c": []}]}'
+    text = f'{{"x": {shallow}, "y": {deep}, "z": [{deep}, 1], "w": 2}}'
+    expected = json.loads(shallow)
+    assert json.loads(quote_deep_members(text)) == {"x": expected, "y": deep, "z": f"[{deep}, 1]", "w": 2}
+    assert quote_deep_members(f'{{"x": {shallow}}}') == f'{{"x": {shallow}}}'
+    assert quote_deep_members(f'{{"x": {deep[:-1]}') == f'{{"x": {deep[:-1]}'  # a member without an end
+    assert quote_deep_members(f"[{deep}]") == f"[{deep}]"

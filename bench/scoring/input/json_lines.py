@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, cast
 
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.parse_limits import MAX_JSON_BYTES, check_json_size, check_json_text, unique_keys
+from calibrant.dsl.parse_limits import (
+    MAX_JSON_BYTES,
+    TooDeepError,
+    check_json_text,
+    quote_deep_members,
+    unique_keys,
+)
 
 STANDARD_INPUT = Path("-")
 _SPACE = " \t\r\n"
@@ -69,9 +75,26 @@ def json_object(raw: bytes) -> dict[str, Any] | None:
     return _object(raw, check_json_text, _scan_unique_keys)
 
 
+def prediction_object(raw: bytes) -> dict[str, Any] | None:
+    """Return the object of a prediction's line as `json_object`, but a member that nests too deeply as its text.
+
+    What a system wrote is not the file's fault: as a text it is scored like other responses without an answer.
+    """
+    try:
+        return json_object(raw)
+    except TooDeepError:
+        return json_object(quote_deep_members(raw.decode("utf-8")).encode("utf-8"))
+
+
 def answer_object(raw: bytes) -> dict[str, Any] | None:
-    """Return the object that a system's text spells, or None; of equal keys the last counts, as in all replies."""
-    return _object(raw, check_json_size, _scan)
+    """Return the object that a system's text spells; None if there is none, or it nests too deeply.
+
+    Of equal keys the last counts, as in all replies.
+    """
+    try:
+        return _object(raw, check_json_text, _scan)
+    except TooDeepError:
+        return None
 
 
 def _object(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.bench.scoring.input.eval_logs import EvalLog, is_eval_log
-from calibrant.bench.scoring.input.json_lines import json_object, numbered_lines, shown_name
+from calibrant.bench.scoring.input.json_lines import numbered_lines, prediction_object, shown_name
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
 
 
@@ -26,7 +26,7 @@ class PredictionFile:
         if not is_eval_log(self._path):
             for number, raw in numbered_lines(self._path):
                 try:
-                    line = json_object(raw)
+                    line = prediction_object(raw)
                 except CalibrantError as error:
                     raise CalibrantError(f"{shown_name(self._path)}: line {number}: {error}") from None
                 yield f"line {number}", line
