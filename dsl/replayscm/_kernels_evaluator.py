@@ -214,15 +214,16 @@ def replay_candidates(
 def _transpose(words: U64, size: int) -> None:
     """Exchange rows and columns of the first `size` words, a power of two (Warren, Hacker's Delight, section 7-3)."""
     half = size >> 1
+    low = (U1 << np.uint64(half)) - U1
     while half:
-        low = ALL // ((U1 << np.uint64(half)) + U1)
         shift = np.uint64(half)
-        for k in range(size):
-            if k & half == 0:
+        for begin in range(0, size, 2 * half):
+            for k in range(begin, begin + half):
                 swapped = ((words[k] >> shift) ^ words[k + half]) & low
                 words[k + half] ^= swapped
                 words[k] ^= swapped << shift
         half >>= 1
+        low ^= low << np.uint64(half)
 
 
 @inline_kernel

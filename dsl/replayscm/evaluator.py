@@ -10,7 +10,7 @@ Entries, with candidates a second on one core (10 variables, 80 rows):
 - `simulate`, `mismatches`: one candidate on Python integers, compiles nothing; 30,000. One call does any number of
   rows at nearly the same cost, so worlds to compare are laid side by side (`lay_out`).
 - `compile_formulas`, `compile_texts` -> `Programs`: many candidates on packed panels; 2,600,000 once compiled.
-- `compile_tables` -> `TablePrograms`: functions of at most six parents, with flips of noise; 2,000,000.
+- `compile_tables` -> `TablePrograms`: functions of at most six parents, with flips of noise; 840,000.
 - `evaluate`: the public entry, of SCMs or their texts, by the programs above (docs/evaluator.md).
 - `Judge`: one answer from its texts, in the scoring of many (dsl.replayscm.submission): it reads, orders and replays
   in one call, 1.8 times as fast as the parser and `mismatches`.
