@@ -6,6 +6,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -145,6 +146,13 @@ def _list_answers(answers: AnswerFilter, scores: Sequence[Path], limit: int, *, 
     rows = list(answers.rows(scores))
     first = rows[:limit] if limit else rows
     _print_rows(first, len(first), len(rows), "answer", as_json=as_json)
+    shares = [row["right_of_ties"] for row in rows if row.get("right_of_ties") is not None]
+    if shares and not as_json:
+        mean = f"{fsum(shares) / len(shares):.3f}"
+        text = (
+            f"{plural(len(shares), 'answers')} listed as its tie rule chose; of all equally good ones {mean} are right"
+        )
+        typer.echo(f"{text}, as `calibrant table` counts them", err=True)
     if not as_json:
         crashes = Counter((row.get("system") or "", row["crash"]) for row in rows if row["crash"])
         for (system, crash), number in crashes.most_common(MAX_CRASH_LINES):

@@ -54,11 +54,14 @@ class AnswerFilter:
         if self.system is None:
             row["system"] = context.system
         steps = score.get("steps", score.get("num_steps"))
+        success = self.of.metrics.success
+        ties = {"right_of_ties": success.rate(score, context.setting)} if context.is_tied else {}
         return row | {
             "class": attribution.get("kind"),
             "moves": steps if isinstance(steps, int) else None,
             "left": attribution.get("members"),
             "counted": attribution.get("class"),
             "crash": context.reason if context.outcome == "crashed" else None,
-            "right": self.of.metrics.success.judge(score, context.setting),
+            "right": success.judge(score, context.setting),
+            **ties,
         }

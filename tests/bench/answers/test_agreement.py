@@ -475,6 +475,34 @@ def test_equally_good_answers_and_the_chosen_one_are_named_at_both_places(tmp_pa
     assert f"{float(chosen):.3f}" in core["exact (chosen)"]
 
 
+def test_lists_state_what_ties_do_to_the_rate(tmp_path: Path) -> None:
+    rows, runs, _ = _tied(tmp_path)
+    done = called("list", tmp_path / "block.jsonl", "--scores", runs)
+    share = {row["system"]: row["heldout_exact"] for row in rows}["exact"]
+    assert f"10 answers listed as its tie rule chose; of all equally good ones {share:.3f} are right" in done.stderr
+    listed = [
+        json.loads(line)
+        for line in printed("list", tmp_path / "block.jsonl", "--scores", runs, "--limit", "0", "--json").splitlines()
+    ]
+    compare("list, ties", pytest.approx(share), sum(row["right_of_ties"] for row in listed) / len(listed))
+
+
+def test_people_are_counted_once_in_tab_and_heading(tmp_path: Path) -> None:
+    """A report of two benchmarks, with three participants and a model: two systems, wherever they are counted."""
+    files = []
+    for name, answer in (("causim", "{}"), ("logic", '{"model": []}')):
+        pool = CHECKOUT / "bench" / POOLS[name]
+        ids = [item.id for item in benchmark(name).items.read_pool(pool).items[:2]]
+        lines = [{"id": key, "model": model, "response": answer} for key in ids for model in (*PEOPLE[:3], "m")]
+        (tmp_path / "p.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        files.append(tmp_path / f"{name}.jsonl")
+        printed("score", pool, tmp_path / "p.jsonl", "--out", files[-1], "--workers", "1")
+    printed("report", *files, "--no-times", "--out", tmp_path / "report.html")
+    texts = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", (tmp_path / "report.html").read_text("utf-8"))).split())
+    assert "All 2 systems" in texts
+    assert "2 systems on 2 benchmarks" in texts
+
+
 def test_a_name_that_ends_like_ours_is_a_system_of_its_own(tmp_path: Path) -> None:
     """Two models with the same answer; nothing is a tie rule's, so no line explains one."""
     pool = CHECKOUT / "docs/examples/switches.jsonl"
