@@ -15,6 +15,7 @@ from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmarks
 from calibrant.bench.pools.bundled import bundled_pool, bundled_sample
 from tests.bench.test_inputs_kept import Command, arguments, commands
+from tests.support.effort import effort
 
 HEADER = '{"format":"calibrant-pool","version":1,"benchmark":"%s","name":"n"}\n'
 DEEP_OBJECT = '{"a":' * 1_000 + "1" + "}" * 1_000
@@ -41,7 +42,13 @@ def readers() -> Iterator[Any]:
     for one in commands():
         for name, role in path_roles(one.callback).items():
             if isinstance(role, Reads):
-                yield pytest.param(one, name, id=f"{'-'.join(one.name)}:{name}")
+                yield one, name
+
+
+READERS = [
+    pytest.param(one, name, number, id=f"{'-'.join(one.name)}:{name}") for number, (one, name) in enumerate(readers())
+]
+MIN_REFUSED = effort(1, len(FILES) + 1)  # refusals of a parameter after which its other files are left to the soak
 
 
 def _refuses(one: Command, read: str, given: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> bool:
@@ -63,22 +70,40 @@ def _refuses(one: Command, read: str, given: Path, folder: Path, capsys: pytest.
     return code == 2
 
 
-@pytest.mark.parametrize(("one", "read"), list(readers()))
-def test_no_command_ends_in_a_traceback_over_a_file_that_nests(
-    one: Command, read: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    refused = 0
+def _write_files(tmp_path: Path) -> list[tuple[Path, Path]]:
+    """Return each file, or the folder of all that folders are read for, with the folder that it is in."""
+    written = []
     for number, (name, content) in enumerate(FILES.values()):
         folder = tmp_path / str(number)
         folder.mkdir()
         (folder / name).write_text(content, encoding="utf-8")
-        refused += _refuses(one, read, folder / name, folder, capsys)
+        written.append((folder / name, folder))
     folder = tmp_path / "folder"
     for name in IN_FOLDERS:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(FILES["toml"][1] if name.endswith(".toml") else DEEP_OBJECT, encoding="utf-8")
-    refused += _refuses(one, read, folder, folder, capsys)
+    return [*written, (folder, folder)]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("one", "read", "number"), READERS)
+def test_no_command_ends_in_a_traceback_over_a_file_that_nests(
+    one: Command,
+    read: str,
+    number: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every parameter that reads meets files until it refuses one, beginning with another kind each; all in a soak."""
+    monkeypatch.chdir(tmp_path)
+    files = _write_files(tmp_path)
+    refused = 0
+    for k in range(len(files)):
+        path, folder = files[(k + number) % len(files)]
+        refused += _refuses(one, read, path, folder, capsys)
+        if refused == MIN_REFUSED:
+            break
     assert refused, "each of these files is accepted"
 
 
