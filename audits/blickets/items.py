@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations, permutations
 from math import factorial
 from typing import Any
@@ -411,11 +412,19 @@ def duplicate_key(item: BlicketItem) -> bytes:
     return msgspec.json.encode(replace(item, id="", labels={}, sealed=sealed))
 
 
+@lru_cache(maxsize=4096)  # small strata have few rules: 40 in 5,000 items of easy-3 and hard-3
+def _rule_keys(mechanisms: tuple[Mechanism, ...], num_objects: int) -> tuple[bytes, bytes]:
+    """Return keys of rules and of their graph, up to renaming of objects."""
+    structures = (rules_structure(mechanisms, num_objects, with_functions=functions) for functions in (True, False))
+    model, graph = map(canonical_key, structures)
+    return model, graph
+
+
 IDENTITY = ItemIdentity(
     "rules",
     duplicate_key,
-    lambda item: (canonical_key(rules_structure(item.sealed.mechanisms, item.task.n)),),
-    lambda item: canonical_key(rules_structure(item.sealed.mechanisms, item.task.n, with_functions=False)),
+    lambda item: _rule_keys(item.sealed.mechanisms, item.task.n)[:1],
+    lambda item: _rule_keys(item.sealed.mechanisms, item.task.n)[1],
 )
 
 
