@@ -320,8 +320,9 @@ def print_rows(collected: ResultTable, *, columns: str | None = None, err: bool 
     """
     from calibrant.bench.core.rates import UNDEFINED
     from calibrant.bench.pages.aligned import fit_columns, table_text
+    from calibrant.bench.report.legend import attribution_legend, tie_legend
     from calibrant.bench.report.samples import sample_headings, sample_rows
-    from calibrant.bench.terminal import attribution_legend, stated_width, tie_legend, width_of
+    from calibrant.bench.terminal import stated_width, width_of
 
     _print_incomplete(collected)
     stream = sys.stderr if err else sys.stdout

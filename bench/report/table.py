@@ -15,8 +15,8 @@ from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.observations import ObservationReader, Values
 from calibrant.bench.core.rates import OUTCOMES, SUPPRESSED, UNDEFINED
 from calibrant.bench.core.samples import Sample, Sampled
+from calibrant.bench.report.legend import luck_sentence
 from calibrant.bench.report.rows import Grouping, Row, RowGroups, drop_equal_choices
-from calibrant.bench.terminal import luck_sentence
 
 NAMELESS_BENCHMARK = next(iter(TITLES))  # its rows are older than the name in JSON
 STRUCTURE_METRIC = "parent_f1"  # defined for answers with structure metrics; they are counted

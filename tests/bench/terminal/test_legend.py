@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from calibrant.bench.pools.bundled import bundled_pool, bundled_sample
-from calibrant.bench.terminal import attribution_legend, tie_legend
+from calibrant.bench.report.legend import attribution_legend, tie_legend
 from tests.support.commands import CHECKOUT, called, refusal, refused
 
 HEADING = re.compile(r"(?:^|; |\. )([A-Z]\w*(?:[| ]\w+)*|k<=\d(?: to k<=\d)?): ")
