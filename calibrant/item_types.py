@@ -7,7 +7,7 @@ from typing import TypeAlias
 from calibrant.bench.blickets.api import BlicketScore
 from calibrant.bench.causalab.api import LabScore
 from calibrant.bench.causim.api import CausimScore
-from calibrant.bench.logic.solve import LogicScore
+from calibrant.bench.logic.api import LogicScore
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.causalab.episode import LabEpisode

@@ -9,7 +9,7 @@ from calibrant.audits.replayscm.hardening.harden import Hardening
 from calibrant.bench.replayscm.audit.separations import SeparatedPair
 from calibrant.dsl.blickets.rule import Rule
 from calibrant.dsl.causalab.mechanism import Mechanism
-from calibrant.dsl.logic.clause import Model as LogicModel
+from calibrant.dsl.logic.item import Model as LogicModel
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.blickets.exact import DetectorSpace
 from calibrant.solvers.causim.solution import WorkedSolution

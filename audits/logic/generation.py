@@ -6,17 +6,27 @@ Item i of a seed depends on the plan, the seed and i alone.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from calibrant.dsl.logic import reference
-from calibrant.dsl.logic.clause import Model
-from calibrant.dsl.logic.files.setup import candidate_experiments
-from calibrant.dsl.logic.item import LogicItem, Sealed
-from calibrant.dsl.logic.prior import Edge, reachable, successors
-from calibrant.dsl.logic.task import Experiment, LogicError, Options, Setup, Task, Tolerance
+from calibrant.dsl.logic.files.midas import candidate_experiments
+from calibrant.dsl.logic.item import (
+    Edge,
+    Experiment,
+    LogicError,
+    LogicItem,
+    Model,
+    Options,
+    Sealed,
+    Setup,
+    Task,
+    Tolerance,
+    reachable,
+    successors,
+)
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.family import LogicFamily, solve_class, solve_family
 from calibrant.solvers.logic.search import Limits
@@ -190,3 +200,13 @@ def _labels(family: LogicFamily, task: Task, rate: Rater | None) -> dict[str, st
     if rate is not None:
         labels["greedy_optimal"] = "yes" if reference.misfit(rate(task), task) == family.optimum[0] else "no"
     return labels
+
+
+# --- Suites of items of logic models by name, the easiest first -------------------------------------------------------
+SUITES: Mapping[str, LogicPlan] = {
+    "exact": LogicPlan(nodes=6, readouts=3, noise=0.0, fit="0", size=0),
+    "noisy": LogicPlan(),
+    "missing": LogicPlan(missing=0.2, experiments=10),
+    "loops": LogicPlan(loops=2),
+    "large": LogicPlan(nodes=16, layers=4, readouts=6, experiments=12),
+}

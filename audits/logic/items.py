@@ -1,20 +1,93 @@
-"""Findings about one item, with certificates that a checker without a solver confirms, and its held-out answers."""
+"""Findings about one item of logic models, with certificates, and its soundness."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
+
+import msgspec
 
 from calibrant.audits.attribution import Attribution
-from calibrant.audits.claims import ClaimStatus, Finding
-from calibrant.audits.logic.certificates import better_certificate, count_certificate, open_certificate
+from calibrant.audits.claims import Certificate, ClaimStatus, Finding, certify
+from calibrant.audits.logic.verify import Limits, class_words, conditional_words, evidence_of, family_words
+from calibrant.audits.soundness import ItemIdentity, Soundness
 from calibrant.dsl.logic import reference
-from calibrant.dsl.logic.item import LogicItem
+from calibrant.dsl.logic.item import Clause, Edge, LogicItem, Model, model_texts
+from calibrant.solvers.canonical import canonical_key
+from calibrant.solvers.logic.canonical import model_structure, network_structure
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
-from calibrant.solvers.logic.family import LogicFamily, solve_family
+from calibrant.solvers.logic.family import LogicFamily, first_member, solve_family
 from calibrant.solvers.outcome import Found
 
+# --- Certificates about families of logic models, made from a solved family -------------------------------------------
+
+
+def count_certificate(family: LogicFamily, clauses: Iterable[Clause] = ()) -> Certificate:
+    """Certify optimum, spectrum and count of a family, and the numbers of members that have some clauses."""
+    limits, counts = _limits(family), family.clauses()
+    data = {
+        "limits": msgspec.to_builtins(limits),
+        "count": str(family.count),
+        "spectrum": [[misfit, size, str(number)] for (misfit, size), number in family.spectrum.items()],
+        "clauses": {str(clause): str(counts.get(clause, 0)) for clause in clauses},
+    }
+    evidence = evidence_of(family.task)
+    return certify("logic-count", family_words(evidence, limits), evidence, data)
+
+
+def open_certificate(family: LogicFamily, part: Clause | Edge) -> Certificate | None:
+    """Certify that a clause or edge is open, by a member with it and one without; None if it is not open."""
+    having, lacking = _witnesses(family, part)
+    if having is None or lacking is None:
+        return None
+    data = {"part": str(part), "having": model_texts(having), "lacking": model_texts(lacking)}
+    return _conditional("logic-open", family, data)
+
+
+def _witnesses(family: LogicFamily, part: Clause | Edge) -> tuple[Model | None, Model | None]:
+    if isinstance(part, Clause):
+        return first_member(family.condition(part)), first_member(family.condition(part, present=False))
+    using = [clause for clause in family.clauses() if part in clause.edges]
+    lacking = family
+    for clause in using:
+        lacking = lacking.condition(clause, present=False)
+    return first_member(family.condition(using[0])) if using else None, first_member(lacking)
+
+
+def better_certificate(family: LogicFamily, model: Model) -> Certificate:
+    """Certify that a model of the class has less misfit than a given model: the optimum of the family."""
+    evidence = evidence_of(family.task)
+    data = {"model": model_texts(model), "better": model_texts(family.witness)}
+    return certify("logic-better", class_words(evidence), evidence, data)
+
+
+def missing_certificate(family: LogicFamily, listed: Sequence[Model]) -> Certificate | None:
+    """Certify that a list lacks a member; None if it has all of them."""
+    models = set(listed)
+    member = next((model for model in family.models() if model not in models), None)
+    if member is None:
+        return None
+    data = {"member": model_texts(member), "listed": [model_texts(model) for model in listed]}
+    return _conditional("logic-missing", family, data)
+
+
+def _conditional(claim: str, family: LogicFamily, data: dict[str, Any]) -> Certificate:
+    limits, evidence = _limits(family), evidence_of(family.task)
+    content = {"limits": msgspec.to_builtins(limits), **data}
+    return certify(claim, conditional_words(evidence, limits), evidence, content)
+
+
+def _limits(family: LogicFamily) -> Limits:
+    """`ValueError` for a part of a family: claims are about all members within the tolerances."""
+    if family.readings or family.restriction.present or family.restriction.absent:
+        raise ValueError("a certificate is about a whole family, without readings and conditions")
+    tolerance = family.task.tolerance
+    return Limits(tolerance.fit, tolerance.size, *family.optimum)
+
+
+# --- Findings about one item, with certificates that a checker without a solver confirms, and its held-out answers ----
 MEMBERS, OPEN_CLAUSE, OPEN_CELLS, NOT_OPTIMAL = "several-models", "open-clause", "open-cells", "truth-not-optimal"
 
 
@@ -103,3 +176,73 @@ def heldout_decision(item: LogicItem) -> HeldoutDecision | None:
     agreement = None if item.sealed is None else Fraction(tables.get(item.sealed.answers, 0), family.count)
     ceiling = Fraction(max(tables.values()), family.count)
     return HeldoutDecision(len(tables) == 1, family.count, family.in_words, agreement, ceiling)
+
+
+# --- Soundness of an item of logic models: its optimum, truth and labels are those of its family ----------------------
+
+
+def optimum_holds(item: LogicItem) -> str | None:
+    """Compare the stated optimum with the family's; None without one, and where the family is not counted."""
+    family = _family(item)
+    if item.sealed is None or family is None:
+        return None
+    optimum = family.optimum
+    return "" if optimum == item.sealed.optimum else f"misfit and size {item.sealed.optimum}, found {optimum}"
+
+
+def truth_fits(item: LogicItem) -> str | None:
+    """Return why the model behind the values is no member of the family; None without one."""
+    family = _family(item)
+    if item.sealed is None or family is None:
+        return None
+    return "" if family.fits(item.sealed.gold) else "the model behind the values is not within the tolerances"
+
+
+def members_hold(item: LogicItem) -> str | None:
+    """Compare the labelled number of members with the family's; None without the label."""
+    family = _family(item)
+    if family is None or "members" not in item.labels:
+        return None
+    stated = item.labels["members"]
+    return "" if stated == str(family.count) else f"members {stated}, found {family.count}"
+
+
+def explain_undecided(item: LogicItem) -> str | None:
+    """Return why the held-out answers are open; "" if all models that fit give the same, None without questions."""
+    family = _family(item)
+    if family is None or not item.task.questions:
+        return None
+    try:
+        number = len(family.verdicts())
+    except LatticeLimitError:
+        return "models that fit give too many different answers to list"
+    return "" if number == 1 else f"models that fit give {number} different tables of held-out answers"
+
+
+def duplicate_key(item: LogicItem) -> bytes:
+    """Encode data, options, tolerances and questions."""
+    task = item.task
+    questions = [(sorted(question.on), sorted(question.inhibited)) for question in task.questions]
+    return msgspec.json.encode((evidence_of(task), questions))
+
+
+def _family(item: LogicItem) -> LogicFamily | None:
+    outcome = solve_family(item.task)
+    return outcome.value if isinstance(outcome, Found) else None
+
+
+IDENTITY = ItemIdentity(
+    "networks",
+    duplicate_key,
+    lambda item: () if item.sealed is None else (canonical_key(model_structure(item.sealed.gold)),),
+    lambda item: canonical_key(network_structure(item.task.edges)),
+)
+SOUNDNESS = Soundness(
+    {
+        "the stated optimum is the least": optimum_holds,
+        "the model behind the values fits": truth_fits,
+        "stated members are those that fit": members_hold,
+    },
+    explain_undecided,
+    IDENTITY,
+)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from calibrant.dsl.logic.clause import Clause, Model
-from calibrant.dsl.logic.prior import reachable
+from calibrant.dsl.logic.item import Clause, Model, Task, reachable
 from calibrant.dsl.logic.reference import contains
-from calibrant.dsl.logic.task import Task
 
 
 def repair(clauses: Iterable[Clause], task: Task) -> Model:

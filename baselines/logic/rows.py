@@ -1,25 +1,187 @@
-"""Methods that are not exact: no answer, a random model of the class, local search, a genetic algorithm, a list.
+"""Rows that are not exact: greedy and genetic search.
 
 Each returns a model, a table of probabilities for the questions, or `OutOfBudget` with the reason.
+
+Saez-Rodriguez et al., Mol. Syst. Biol. 5:331 (2009): ranking selection, uniform crossover, one bit mutated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from random import Random
 
 import numpy as np
 
-from calibrant.baselines.logic.genetic import USUAL_PLAN, GeneticPlan, genetic_model
-from calibrant.baselines.logic.greedy import greedy_model
+from calibrant.baselines.logic.repair import drop_dangling, repair
 from calibrant.dsl.logic import reference
-from calibrant.dsl.logic.clause import Model
 from calibrant.dsl.logic.files.networks import ListedModel
-from calibrant.dsl.logic.grading import Table
-from calibrant.dsl.logic.task import Task
+from calibrant.dsl.logic.item import Clause, Edge, Model, Task, clause, edges_by_target, model_size, reachable
+from calibrant.dsl.logic.reference import clauses_into
+from calibrant.dsl.logic.score import Table
 from calibrant.solvers.logic.family import solve_class
+from calibrant.solvers.logic.network import ModelCosts
 from calibrant.solvers.logic.search import USUAL_LIMITS, Limits
 from calibrant.solvers.outcome import Found, OutOfBudget
+
+# --- Local search over models: whole paths from a stimulus, literals and clauses, the best step until none improves
+MAX_PATHS = 400  # of one step, shortest first
+MAX_STEPS = 1_000
+
+
+def greedy_model(task: Task) -> Model:
+    """Return the model that no step makes better; steps of one clause would never leave the empty model."""
+    search = _Search(task)
+    model: Model = frozenset()
+    best = search.rate(model)
+    for _ in range(MAX_STEPS):
+        candidates = ((search.rate(step), sorted(step)) for step in search.steps(model))
+        rating, clauses = min(candidates, default=(best, []))
+        if rating >= best:
+            break
+        best, model = rating, frozenset(clauses)
+    return model
+
+
+class _Search:
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.costs = ModelCosts(task)
+        self.edges = edges_by_target(task.edges)
+        self.longest = task.options.max_clause or len(task.edges)
+        self._ratings: dict[Model, tuple[int, int]] = {}
+
+    def rate(self, model: Model) -> tuple[int, int]:
+        """Return misfit and size."""
+        if model not in self._ratings:
+            self._ratings[model] = (self.costs.misfit(model), model_size(model))
+        return self._ratings[model]
+
+    def steps(self, model: Model) -> Iterator[Model]:
+        """Yield the models that are one step away: a path, a clause or a literal more or less."""
+        for member in sorted(model):
+            rest = model - {member}
+            yield drop_dangling(rest, self.task)
+            if len(member.literals) > 1:
+                for literal in member.literals:
+                    shorter = clause(member.target, [entry for entry in member.literals if entry != literal])
+                    yield repair([shorter, *sorted(rest)], self.task)
+            yield from self._longer(member, rest)
+        for path in self._paths(model):
+            yield repair([*sorted(model), *(Clause(e.target, ((e.source, e.sign),)) for e in path)], self.task)
+
+    def _longer(self, member: Clause, rest: Model) -> Iterator[Model]:
+        if len(member.literals) >= self.longest:
+            return
+        active = set(self.task.setup.stimuli) | {entry.target for entry in rest}
+        for edge in self.edges.get(member.target, ()):
+            if edge.source in active and edge.source not in member.sources:
+                longer = clause(member.target, [*member.literals, (edge.source, edge.sign)])
+                yield repair([longer, *sorted(rest)], self.task)
+
+    def _paths(self, model: Model) -> Iterator[tuple[Edge, ...]]:
+        """Yield paths of edges from a stimulus or an active node to a readout or a node in use, shortest first."""
+        starts = set(self.task.setup.stimuli) | {member.target for member in model}
+        ends = set(self.task.setup.readouts) | {source for member in model for source in member.sources}
+        outgoing: dict[str, list[Edge]] = {}
+        for edge in self.task.edges:
+            outgoing.setdefault(edge.source, []).append(edge)
+        leading = reachable(ends, {v: [e.source for e in edges] for v, edges in self.edges.items()})
+        paths: list[tuple[Edge, ...]] = [(edge,) for start in sorted(starts) for edge in outgoing.get(start, ())]
+        number = 0
+        while paths and number < MAX_PATHS:
+            longer = []
+            for path in paths[:MAX_PATHS]:
+                last = path[-1].target
+                if last in ends:
+                    number += 1
+                    yield path
+                visited = {edge.source for edge in path} | {last}
+                if last not in starts:
+                    longer += [
+                        (*path, e) for e in outgoing.get(last, ()) if e.target not in visited and e.target in leading
+                    ]
+            paths = longer
+
+
+# --- Genetic algorithm over sets of clauses, with the published defaults of CellNOptR's `gaBinaryT1` ------------------
+MAX_CLAUSES = 20_000  # bits of an individual
+MAX_LITERALS = 14  # 2**14 clauses of one node
+
+
+@dataclass(frozen=True, slots=True)
+class GeneticPlan:
+    """Parameters of a run.
+
+    pressure: expected offspring of the best, 1 to 2; mutation: probability of one flipped bit
+    """
+
+    population: int = 50
+    elitism: int = 5
+    mutation: float = 0.5
+    pressure: float = 1.2
+    generations: int = 500
+
+
+USUAL_PLAN = GeneticPlan()
+
+
+def count_clauses(task: Task) -> list[int] | None:
+    """Return the number of clauses of each node with edges; None if an individual would have too many bits."""
+    by_target = edges_by_target(task.edges)
+    if any(len(edges) > MAX_LITERALS for edges in by_target.values()):
+        return None
+    counts = [len(clauses_into(edges, task.options.max_clause)) for edges in by_target.values()]
+    return None if sum(counts) > MAX_CLAUSES else counts
+
+
+def genetic_model(task: Task, seed: int, plan: GeneticPlan = USUAL_PLAN) -> Model | None:
+    """Return the best model of a run; None if the class has too many clauses."""
+    if count_clauses(task) is None:
+        return None
+    rng, costs = Random(seed), ModelCosts(task)
+    clauses = [
+        c for edges in edges_by_target(task.edges).values() for c in clauses_into(edges, task.options.max_clause)
+    ]
+    ratings: dict[Model, tuple[int, int]] = {}
+
+    def rate(bits: int) -> tuple[tuple[int, int], list[Clause], int]:
+        model = repair((c for i, c in enumerate(clauses) if bits >> i & 1), task)
+        if model not in ratings:
+            ratings[model] = (costs.misfit(model), model_size(model))
+        return ratings[model], sorted(model), bits
+
+    width = len(clauses)
+    population = [rng.getrandbits(width) if width else 0 for _ in range(plan.population)]
+    best: tuple[tuple[int, int], Model] | None = None
+    for _ in range(plan.generations):
+        rated = sorted(map(rate, population), key=lambda entry: entry[:2])  # clauses break ties of misfit and size
+        rating, model, _ = rated[0]
+        if best is None or rating < best[0]:
+            best = (rating, frozenset(model))
+        population = _next_generation([bits for _, _, bits in rated], width, rng, plan)
+    return best[1] if best is not None else frozenset()
+
+
+def _next_generation(ranked: list[int], width: int, rng: Random, plan: GeneticPlan) -> list[int]:
+    """Return the elite and offspring of parents chosen by linear ranking."""
+    number = len(ranked)
+    weights = [
+        2 - plan.pressure + 2 * (plan.pressure - 1) * (number - 1 - rank) / max(1, number - 1) for rank in range(number)
+    ]
+    following = ranked[: plan.elitism]
+    while len(following) < number:
+        mother, father = rng.choices(ranked, weights, k=2)
+        mask = rng.getrandbits(width) if width else 0
+        child = (mother & mask) | (father & ~mask)
+        if width and rng.random() < plan.mutation:
+            child ^= 1 << rng.randrange(width)
+        following.append(child)
+    return following
+
+
+# --- Methods that are not exact: no answer, a random model of the class, local search, a genetic algorithm, a list ----
 
 
 def abstain(task: Task) -> Found[Table]:

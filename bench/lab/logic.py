@@ -28,13 +28,10 @@ from typing import TypeAlias
 from unittest.mock import patch
 
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
-from calibrant.dsl.logic.files.midas import read_midas
-from calibrant.dsl.logic.files.networks import ListedModel, read_networks
-from calibrant.dsl.logic.files.setup import candidate_experiments, read_setup
-from calibrant.dsl.logic.files.sif import read_sif
-from calibrant.dsl.logic.prior import Edge
+from calibrant.dsl.logic.files.midas import candidate_experiments, read_midas, read_setup
+from calibrant.dsl.logic.files.networks import ListedModel, read_networks, read_sif
+from calibrant.dsl.logic.item import Edge, Experiment, Options, Task, Tolerance
 from calibrant.dsl.logic.series import Series, SeriesTask
-from calibrant.dsl.logic.task import Experiment, Options, Task, Tolerance
 from calibrant.solvers.logic.elimination import lattice
 from calibrant.solvers.logic.elimination.lattice import LatticeBuilder, prune
 from calibrant.solvers.logic.family import LogicFamily, solve_family

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from calibrant.audits.logic.soundness import SOUNDNESS
+from calibrant.audits.logic.items import SOUNDNESS
 from calibrant.bench.pools.findings_audit import FindingsAudit
 from calibrant.bench.pools.soundness import ItemChecks
 from calibrant.dsl.logic.item import LogicItem
@@ -19,7 +19,7 @@ class LogicFindings:
 
     @property
     def verifiers(self) -> Mapping[str, Verifier]:
-        from calibrant.audits.logic.verification import VERIFIERS
+        from calibrant.audits.logic.verify import VERIFIERS
 
         return VERIFIERS
 
@@ -29,7 +29,7 @@ class LogicFindings:
         return item_findings(item)
 
     def evidence(self, item: LogicItem) -> object:
-        from calibrant.audits.logic.evidence import evidence_of
+        from calibrant.audits.logic.verify import evidence_of
 
         return evidence_of(item.task)
 

@@ -1,20 +1,23 @@
-"""Items of logic models as pool files, records and prompts."""
+"""Items of logic models as pool files, records and prompts, and statistics of a pool."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from calibrant.bench.core.items import ItemFormats
+from calibrant.bench.core.statistics import PoolStatistic, PoolStatistics, share, span, spread
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.item import Pool
-from calibrant.dsl.logic.item import LogicItem
+from calibrant.dsl.logic.item import LogicItem, model_size
 from calibrant.dsl.logic.prompt import prompt
 from calibrant.dsl.logic.records import ItemRecord, item_from_record, read_pool, record_from_item, write_pool
 from calibrant.dsl.records import Header, convert_object
+
+# --- Items of logic models as pool files, records and prompts ---------------------------------------------------------
 
 
 class LogicItems(ItemFormats[LogicItem]):
@@ -67,3 +70,27 @@ class LogicItems(ItemFormats[LogicItem]):
 
 
 ITEMS = LogicItems()
+
+
+# --- Statistics of items of logic models: networks, data, truths ------------------------------------------------------
+
+
+def _true_sizes(item: LogicItem) -> Iterable[int]:
+    return () if item.sealed is None else (model_size(item.sealed.gold),)
+
+
+def _is_measured(item: LogicItem) -> Iterable[bool]:
+    return (value is not None for row in item.task.values for value in row)
+
+
+COLUMNS: Mapping[str, PoolStatistic[LogicItem]] = {
+    "n": PoolStatistic(lambda item: (True,), len),
+    "edges": PoolStatistic(lambda item: (len(item.task.edges),), span),
+    "stimuli": PoolStatistic(lambda item: (len(item.task.setup.stimuli),), span),
+    "readouts": PoolStatistic(lambda item: (len(item.task.setup.readouts),), span),
+    "experiments": PoolStatistic(lambda item: (len(item.task.experiments),), span),
+    "questions": PoolStatistic(lambda item: (len(item.task.questions),), span),
+    "measured": PoolStatistic(_is_measured, share),
+    "gold_size": PoolStatistic(_true_sizes, spread),
+}
+STATISTICS = PoolStatistics(COLUMNS, lambda item: item.stratum)

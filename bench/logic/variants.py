@@ -10,9 +10,7 @@ from typing import Any
 
 from calibrant.bench.variants.contract import CopyMap, Record, Variable, Variant, permuted, rephrase, shuffled
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.logic.clause import parse_clause
-from calibrant.dsl.logic.prior import Edge, class_edges
-from calibrant.dsl.logic.task import Options, discretise
+from calibrant.dsl.logic.item import Edge, Options, class_edges, discretise, parse_clause
 
 _COLUMNS = "readouts"  # key of a map of columns
 _LISTS = ("prior", "stimuli", "inhibitors", "readouts")

@@ -2,12 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import Final
 
-from calibrant.dsl.logic.prior import Edge
-from calibrant.dsl.logic.rephrased import PHRASES
-from calibrant.dsl.logic.task import Experiment, Task
-from calibrant.dsl.text import reword
+from calibrant.dsl.logic.item import Edge, Experiment, Task, class_edges, kept_names, node_names, reachable, successors
+from calibrant.dsl.text import Phrases, nearest_names, reword
+
+# --- The prompt of an item in other words; `prompt` has the standard text ---------------------------------------------
+PHRASES: Final[Phrases] = (
+    (
+        "A network of signed edges states which node may act on which. Stimuli were switched on, nodes were inhibited,"
+        " and readouts were measured, from 0 to 1; - stands for a value that was not measured.",
+        "Below is a network: its edges say which node can influence which, and whether by activating or inhibiting it."
+        " In experiments some stimuli were present and some nodes were held down; then the readouts were recorded as"
+        " numbers from 0 to 1, with - where there is no number.",
+    ),
+    (
+        "A Boolean model gives every node but the stimuli a formula: a set of clauses. A clause v<-a+!b makes v 1 where"
+        " a is 1\nand b is 0. Every literal of a clause is an edge of the network into v, with its sign, and no source"
+        " occurs twice in it.",
+        "In a Boolean model each node that is no stimulus has a set of clauses, its formula. By the clause v<-a+!b node"
+        " v is 1\nif a is 1 and b is 0. Each literal in it is one of the network's edges into v, of the same sign; a"
+        " source stands in\na clause once at most.",
+    ),
+    (
+        "- A stimulus is 1 where it is present, else 0. An inhibited node is 0.",
+        "- A stimulus that is present is 1, any other stimulus 0. A node that is inhibited is 0.",
+    ),
+    (
+        "- Another node is 1 where one of its clauses holds, else 0; a node without clauses is 0.",
+        "- Each remaining node is 1 if some clause of it holds and 0 if none does, so without clauses it is 0.",
+    ),
+    (
+        "- No clause of a node contains another one. No node depends on itself through clauses.",
+        "- Of two clauses of a node neither contains the other. Following clauses, no node is its own cause.",
+    ),
+    (
+        "- A node in a clause is a stimulus or has clauses itself. A node with clauses is a readout or occurs in a"
+        " clause.",
+        "- Nodes that clauses use are stimuli or have clauses. Nodes with clauses are readouts or used by clauses.",
+    ),
+    (
+        "Edges, source -> target, or source -| target for an edge that inhibits:\n",
+        "Edges of the network (source -> target activates, source -| target inhibits):\n",
+    ),
+    ("\nReadouts, in this order: ", "\nReadouts, in the order of the numbers: "),
+    ("Experiments and what was measured:\n", "What was recorded, an experiment a line:\n"),
+    (
+        "Nodes that are neither clamped nor measured and have a single source or a single target are merged first:"
+        " clauses use these edges alone: ",
+        "Before that, each node that is no stimulus, never inhibited and no readout, and that has one source or one"
+        " target only, is merged. What clauses may use are these edges: ",
+    ),
+    (
+        "New experiments, without noise. What do the readouts give?\n",
+        "Which values do the readouts have in these further experiments, which are free of noise?\n",
+    ),
+    (
+        ', the clauses of a model, whose answers are computed or {"probabilities": [[...], ...]}, for each of the ',
+        ' with the clauses of a model; its answers follow from it. Or give {"probabilities": [[...], ...]}: for the ',
+    ),
+    (
+        " new experiments in order the probability that each readout is 1.",
+        " further experiments in turn, with what probability each readout is 1.",
+    ),
+    ("Answer with a JSON object: ", "Your answer is a JSON object: "),
+    (", the clauses of a model, whose answers are computed.", " with the clauses of a model; its answers follow."),
+)
+
 
 _RULES: Final = """\
 A Boolean model gives every node but the stimuli a formula: a set of clauses. A clause v<-a+!b makes v 1 where a is 1
@@ -80,3 +142,51 @@ def _form(task: Task) -> str:
         'Answer with a JSON object: {"model": ["v<-a+!b", ...]}, the clauses of a model, whose answers are computed'
         f"{table}."
     )
+
+
+# --- Notes on a task: what is valid and still likely to surprise, a line each -----------------------------------------
+MAX_LISTED_NAMES = 8
+
+
+def task_notes(task: Task) -> list[str]:
+    """Return what a report says before its numbers; nothing of it is an error."""
+    setup, options = task.setup, task.options
+    prior = set(task.prior)
+    names = node_names(tuple(prior))
+    reached = reachable(setup.stimuli, successors(task.edges))
+    outside = sorted({v for row in task.values for v in row if v is not None and not 0 <= v <= 1})
+    candidates = [
+        ("edges into stimuli, dropped", map(str, sorted(e for e in prior if e.target in setup.stimuli))),
+        ("self-edges, dropped", map(str, sorted(e for e in prior if e.source == e.target))),
+        ("stimuli that the prior lacks", (_with_nearest(s, names) for s in setup.stimuli if s not in names)),
+        (
+            "readouts that the prior lacks, predicted 0",
+            (_with_nearest(r, names) for r in setup.readouts if r not in {*names, *setup.stimuli}),
+        ),
+        (
+            "readouts that no stimulus reaches, of constant misfit",
+            (r for r in setup.readouts if r in names and r not in reached),
+        ),
+        ("readouts that are stimuli, predicted by their clamp", (r for r in setup.readouts if r in setup.stimuli)),
+        ("values outside [0, 1]", (f"{value:g}" for value in outside)),
+    ]
+    notes = [
+        f"{heading}: {_first_names(entries)}" for heading, entries in ((h, list(e)) for h, e in candidates) if entries
+    ]
+    if options.compress:
+        names_to_keep = kept_names(setup)
+        reverse = class_edges(task.prior, setup.stimuli, names_to_keep, compress=True, reverse=True)
+        if reverse != task.edges:
+            notes.append("compression depends on names: merging in reverse order leaves other edges; see --no-compress")
+    return notes
+
+
+def _with_nearest(name: str, names: Collection[str]) -> str:
+    """Return a name that the prior lacks, with those of the prior that it may be a misspelling of."""
+    near = nearest_names(name, sorted(names))
+    return f"{name} (did you mean {' or '.join(near)}?)" if near else name
+
+
+def _first_names(entries: Iterable[str]) -> str:
+    texts = list(entries)
+    return ", ".join(texts[:MAX_LISTED_NAMES]) + (", ..." if len(texts) > MAX_LISTED_NAMES else "")

@@ -12,10 +12,20 @@ from msgspec import UNSET, Meta, UnsetType
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.item import Pool
 from calibrant.dsl.logic import reference
-from calibrant.dsl.logic.clause import is_node_name, model_texts, parse_clause
-from calibrant.dsl.logic.item import LogicItem, Sealed
-from calibrant.dsl.logic.prior import Edge
-from calibrant.dsl.logic.task import Experiment, Options, Rounding, Setup, Task, Tolerance
+from calibrant.dsl.logic.item import (
+    Edge,
+    Experiment,
+    LogicItem,
+    Options,
+    Rounding,
+    Sealed,
+    Setup,
+    Task,
+    Tolerance,
+    is_node_name,
+    model_texts,
+    parse_clause,
+)
 from calibrant.dsl.records import FORMAT, VERSION, Header, read_items, write_records
 from calibrant.dsl.text import Wording
 

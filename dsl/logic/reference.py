@@ -1,7 +1,7 @@
 """The meaning of logic models, slow and plain: formulas, models, predictions, misfit, and the family by listing.
 
-Everything else that counts or searches is compared with this. The class edges are in `calibrant.dsl.logic.prior`,
-discretisation and limits in `calibrant.dsl.logic.task`. Models follow Saez-Rodriguez et al., Mol. Syst. Biol. 5:331
+Everything else that counts or searches is compared with this. The class edges are in `calibrant.dsl.logic.item`,
+discretisation and limits in `calibrant.dsl.logic.item`. Models follow Saez-Rodriguez et al., Mol. Syst. Biol. 5:331
 (2009); families of near-optimal ones Guziolowski et al., Bioinformatics 29:2320 (2013).
 """
 
@@ -11,9 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from itertools import combinations, permutations
 
-from calibrant.dsl.logic.clause import Clause, Model, clause, model_size
-from calibrant.dsl.logic.prior import Edge, edges_by_target
-from calibrant.dsl.logic.task import Experiment, Setup, Task, fit_limit
+from calibrant.dsl.logic.item import (
+    Clause,
+    Edge,
+    Experiment,
+    Model,
+    Setup,
+    Task,
+    clause,
+    edges_by_target,
+    fit_limit,
+    model_size,
+)
 
 UNKNOWN, REDUNDANT, CYCLE = "unknown clause", "redundant clause", "cycle"
 NO_STIMULUS, NO_READOUT = "source without stimulus", "leads to no readout"

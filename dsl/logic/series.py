@@ -13,10 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from calibrant.dsl.errors import PoolError, short_repr
-from calibrant.dsl.logic.clause import Model
-from calibrant.dsl.logic.files.text_input import check_name, find_repeated, read_text, table_rows
-from calibrant.dsl.logic.prior import Edge
-from calibrant.dsl.logic.task import LogicError
+from calibrant.dsl.logic.files.networks import check_name, find_repeated, read_text, table_rows
+from calibrant.dsl.logic.item import Edge, LogicError, Model
 
 SERIES_COLUMN = "series"
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from calibrant.dsl.logic.clause import Model
-from calibrant.dsl.logic.prior import Edge
-from calibrant.dsl.logic.task import Experiment, Setup, Task, kept_names
+from calibrant.dsl.logic.item import Edge, Experiment, Model, Setup, Task, kept_names
 from calibrant.solvers.canonical import Structure, StructureBuilder, canonical_order, word
 
 

@@ -9,10 +9,8 @@ from math import fsum
 from typing import Protocol
 
 from calibrant.dsl.logic import reference
-from calibrant.dsl.logic.clause import Clause, Model, merge_nodes, model_size
 from calibrant.dsl.logic.files.networks import ListedModel
-from calibrant.dsl.logic.prior import Edge
-from calibrant.dsl.logic.task import Task
+from calibrant.dsl.logic.item import Clause, Edge, Model, Task, merge_nodes, model_size
 
 MSE_TOLERANCE = 1e-4  # lists print four decimals
 

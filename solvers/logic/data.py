@@ -6,10 +6,9 @@ from pathlib import Path
 
 from calibrant.dsl.errors import CalibrantError, PoolError
 from calibrant.dsl.logic.files.midas import Dataset, Normalisation, read_midas
-from calibrant.dsl.logic.files.sif import read_sif
-from calibrant.dsl.logic.notes import MAX_LISTED_NAMES
-from calibrant.dsl.logic.prior import node_names
-from calibrant.dsl.logic.task import Options, Task, Tolerance
+from calibrant.dsl.logic.files.networks import read_sif
+from calibrant.dsl.logic.item import Options, Task, Tolerance, node_names
+from calibrant.dsl.logic.prompt import MAX_LISTED_NAMES
 from calibrant.solvers.logic.family import LogicFamily, solve_family
 from calibrant.solvers.logic.search import USUAL_LIMITS, Limits
 from calibrant.solvers.outcome import Found, OutOfBudget

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from calibrant.solvers.logic.network import Columns, Network
-from calibrant.solvers.logic.tables import MAX_FORMULAS, ClauseList, FormulaTable
+from calibrant.solvers.logic.network import MAX_FORMULAS, ClauseList, Columns, FormulaTable, Network
 
 HAS, USED = 2, 1
 # a code is one integer, since it is hashed once for each formula evaluated: outcome << 48 | size << 24 | parents used.

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from calibrant.dsl.logic import reference
-from calibrant.dsl.logic.clause import Model, model_size
-from calibrant.dsl.logic.task import Experiment, Task, fit_limit
+from calibrant.dsl.logic.item import Experiment, Model, Task, fit_limit, model_size
 from calibrant.solvers.logic.elimination.lattice import (
     MAX_STATES,
     UNREACHABLE,
@@ -16,9 +15,8 @@ from calibrant.solvers.logic.elimination.lattice import (
     LatticeLimitError,
     prune,
 )
-from calibrant.solvers.logic.network import Columns, Network
+from calibrant.solvers.logic.network import MAX_FORMULAS, Columns, Network
 from calibrant.solvers.logic.sums import PathSums
-from calibrant.solvers.logic.tables import MAX_FORMULAS
 from calibrant.solvers.outcome import BestSoFar, Found, OutOfBudget
 
 GAP_SHARES = (16, 8, 4, 2)  # parts of the gap between the bounds that a limit allows, one after the other

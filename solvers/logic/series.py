@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 
-from calibrant.dsl.logic.clause import Clause, Model
-from calibrant.dsl.logic.prior import Edge, edges_by_target
+from calibrant.dsl.logic.item import Clause, Edge, LogicError, Model, edges_by_target
 from calibrant.dsl.logic.series import SeriesTask, count_errors, readings
-from calibrant.dsl.logic.task import LogicError
-from calibrant.solvers.logic.tables import MAX_FORMULAS, ClauseList, FormulaLimitError, FormulaTable
+from calibrant.solvers.logic.network import MAX_FORMULAS, ClauseList, FormulaLimitError, FormulaTable
 from calibrant.solvers.outcome import Found, OutOfBudget
 
 MAX_PARENT_SETS = 1_000_000  # of all genes together

@@ -14,17 +14,19 @@ from typing import Any
 
 from calibrant.dsl.errors import CalibrantError, PoolError
 from calibrant.dsl.logic import reference
-from calibrant.dsl.logic.clause import parse_clause
-from calibrant.dsl.logic.files.bnet import bnet_text, parse_bnet
-from calibrant.dsl.logic.files.midas import parse_clamps, parse_midas
-from calibrant.dsl.logic.files.networks import networks_pieces, parse_networks
-from calibrant.dsl.logic.files.setup import candidate_experiments, parse_setup
-from calibrant.dsl.logic.files.sif import parse_sif, sif_text
-from calibrant.dsl.logic.notes import task_notes
-from calibrant.dsl.logic.prior import Edge
+from calibrant.dsl.logic.files.midas import candidate_experiments, parse_clamps, parse_midas, parse_setup
+from calibrant.dsl.logic.files.networks import (
+    bnet_text,
+    networks_pieces,
+    parse_bnet,
+    parse_networks,
+    parse_sif,
+    sif_text,
+)
+from calibrant.dsl.logic.item import Edge, Options, Task, Tolerance, parse_clause
+from calibrant.dsl.logic.prompt import task_notes
 from calibrant.dsl.logic.records import ItemRecord, item_from_record
 from calibrant.dsl.logic.series import parse_series, series_text
-from calibrant.dsl.logic.task import Options, Task, Tolerance
 from calibrant.dsl.records import decode_line
 from calibrant.solvers.logic.family import solve_family
 from calibrant.solvers.logic.search import Limits

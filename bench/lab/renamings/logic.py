@@ -6,9 +6,7 @@ from dataclasses import replace
 from random import Random
 
 from calibrant.bench.lab.renamings.measure import RenamedItem, permuted_names, shuffled
-from calibrant.dsl.logic.clause import clause
-from calibrant.dsl.logic.item import LogicItem, Sealed
-from calibrant.dsl.logic.task import kept_names
+from calibrant.dsl.logic.item import LogicItem, Sealed, clause, kept_names
 from calibrant.solvers.logic.canonical import rename_task
 
 

@@ -1,31 +1,38 @@
-"""Files of a family: tables as CSV, the record, networks for drawing tools, models, certificates, and the page."""
+"""Outputs of `calibrant family`: its record, its files and what is printed."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from calibrant.bench.logic.family.counted import Counted, item_name, require_members
-from calibrant.bench.logic.family.record import counted_record, member_record
-from calibrant.bench.logic.family.words import comparison_lines, data_lines
-from calibrant.bench.logic.why.explainer import family_page
+from calibrant.bench.logic.family.words import (
+    Counted,
+    comparison_lines,
+    data_lines,
+    family_lines,
+    item_name,
+    require_members,
+)
+from calibrant.bench.logic.why import family_page
 from calibrant.dsl.atomic_write import write_atomically, write_pieces
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
-from calibrant.dsl.logic.clause import Clause, Model
-from calibrant.dsl.logic.files.bnet import bnet_text
-from calibrant.dsl.logic.files.networks import networks_pieces
-from calibrant.dsl.logic.item import LogicItem
-from calibrant.dsl.logic.prior import node_names
+from calibrant.dsl.logic.files.midas import Dataset
+from calibrant.dsl.logic.files.networks import bnet_text, networks_pieces
+from calibrant.dsl.logic.item import Clause, LogicItem, Model, Task, model_size, model_texts, node_names
 from calibrant.dsl.logic.records import write_pool
 from calibrant.dsl.logic.reference import misfit
 from calibrant.dsl.text import plural
-from calibrant.solvers.logic.export import (
+from calibrant.solvers.logic.comparison import Comparison
+from calibrant.solvers.logic.experiments import NextExperiment
+from calibrant.solvers.logic.family import (
     candidates_csv,
+    family_record,
     marginals_csv,
     predictions_csv,
     spectrum_csv,
@@ -35,6 +42,112 @@ from calibrant.solvers.logic.export import (
 if TYPE_CHECKING:
     from calibrant.audits.claims import Certificate
 
+
+# --- A counted family and the audit of a list, ready for JSON ---------------------------------------------------------
+
+
+def counted_record(counted: Counted) -> dict[str, Any]:
+    """Return a counted family, ready for JSON; numbers of members are texts."""
+    record: dict[str, Any] = {
+        "data": {
+            "prior": counted.prior.name,
+            "measurements": counted.data.name,
+            **use_record(counted.dataset),
+            "stimuli": list(counted.task.setup.stimuli),
+            "inhibitors": list(counted.task.setup.inhibitors),
+            "readouts": list(counted.task.setup.readouts),
+        },
+        **family_record(counted.family, counted.ranking.best),
+        "notes": list(counted.notes),
+        "models_of_class": None if counted.total is None else str(counted.total),
+        "members_of_whole_family": str(counted.whole.count),
+        "candidates": counted.ranking.num_candidates,
+        "next_not_computed": counted.ranking.reason or None,
+    }
+    if counted.ranking.best is not None:
+        record["predictions"] = list(_predictions(counted.ranking.best))
+    if counted.members is not None:
+        record["listed" if not counted.members.is_drawn else "drawn"] = [
+            member_record(model, counted.task) for model in counted.members.models
+        ]
+    if counted.comparison is not None:
+        record["comparison"] = comparison_record(counted.comparison)
+    return record
+
+
+def use_record(dataset: Dataset) -> dict[str, Any]:
+    """Return how much of a file is used, ready for JSON."""
+    use = dataset.use
+    return {
+        "experiments": len(dataset.experiments),
+        "rows_in_file": use.num_rows,
+        "values": dataset.num_values,
+        "values_in_file": use.num_values,
+        "time": use.time,
+        "values_at_other_times": {f"{time:g}": number for time, number in use.other_times},
+        "normalise": use.normalisation,
+        "ranges": {
+            entry.readout: {"measured": list(entry.measured), "normalised": list(entry.normalised)}
+            for entry in use.ranges
+        },
+    }
+
+
+def _predictions(best: NextExperiment) -> Iterator[dict[str, Any]]:
+    predictions = best.predictions
+    for number, experiment in enumerate(predictions.experiments):
+        yield {
+            "stimuli": sorted(experiment.on),
+            "inhibited": sorted(experiment.inhibited),
+            "shares": [float(share) for share in predictions.shares(number)],
+            "outcomes": {answers: str(count) for answers, count in predictions.outcomes[number].items()},
+            "squares": str(predictions.sum_of_squared_counts(number)),
+            "done": best.is_done[number],
+        }
+
+
+def member_record(model: Model, task: Task) -> dict[str, Any]:
+    """Return a model with its misfit and size, ready for JSON."""
+    return {"clauses": model_texts(model), "misfit": misfit(model, task), "size": model_size(model)}
+
+
+def comparison_record(comparison: Comparison) -> dict[str, Any]:
+    """Return the audit of a list, ready for JSON; models are numbered from 0 in its order."""
+    outside = [
+        {"model": entry.number, "rule": entry.rule or "outside the limits", "misfit": entry.misfit, "size": entry.size}
+        for entry in (*comparison.outside_class, *comparison.outside_limits)
+    ]
+    overclaims = [
+        {
+            "kind": "clause" if isinstance(claim.part, Clause) else "edge",
+            "part": str(claim.part),
+            "claimed": claim.claimed,
+            "members": str(claim.count),
+            "witness": model_texts(claim.witness),
+        }
+        for claim in comparison.overclaims
+    ]
+    misstatements = [
+        {"model": entry.number, "field": entry.field, "stated": entry.stated, "actual": entry.actual}
+        for entry in comparison.misstatements
+    ]
+    clause = comparison.max_difference_clause
+    return {
+        "listed": comparison.num_listed,
+        "distinct": comparison.num_distinct,
+        "members": comparison.num_members,
+        "share": float(comparison.share),
+        "outside": outside,
+        "overclaims": overclaims,
+        "misstatements": misstatements,
+        "unknown_edges": [str(edge) for edge in comparison.unknown_edges],
+        "merged_nodes": list(comparison.merged_nodes),
+        "max_difference": float(comparison.max_difference),
+        "max_difference_clause": None if clause is None else str(clause),
+    }
+
+
+# --- Files of a family: tables as CSV, the record, networks for drawing tools, models, certificates, and the page -----
 OUT_FILES = (
     "family.json",
     "spectrum.csv",
@@ -167,7 +280,7 @@ def _write_certificates(counted: Counted, folder: Path) -> Iterator[str]:
 
 
 def _certificates(counted: Counted) -> Iterator[Certificate]:
-    from calibrant.audits.logic.certificates import (
+    from calibrant.audits.logic.items import (
         better_certificate,
         count_certificate,
         missing_certificate,
@@ -192,3 +305,85 @@ def _certificates(counted: Counted) -> Iterator[Certificate]:
     best = min(fitting, key=lambda model: misfit(model, counted.task), default=None)
     if best is not None and misfit(best, counted.task) > family.optimum[0]:
         yield better_certificate(family, best)
+
+
+# --- Output of `calibrant family`: of a counted family, and of data whose models are too many to count ----------------
+
+
+@dataclass(frozen=True)
+class PresentedFamily:
+    """Implements CountedFamily (bench.families.capabilities)."""
+
+    counted: Counted
+
+    @property
+    def is_counted(self) -> bool:
+        return True
+
+    def lines(self, *, ranks_candidates: bool) -> Iterator[str]:
+        return family_lines(self.counted, ranks_candidates=ranks_candidates)
+
+    def to_dict(self) -> dict[str, Any]:
+        return counted_record(self.counted)
+
+    def failures(self, kinds: Sequence[str]) -> Sequence[str]:
+        comparison = self.counted.comparison
+        if comparison is None:
+            return ()
+        failures = []
+        certain = [claim for claim in comparison.overclaims if claim.claimed == "always"]
+        if "overclaimed" in kinds and certain:
+            names = ", ".join(str(claim.part) for claim in certain[:3]) + (", ..." if len(certain) > 3 else "")
+            failures.append(f"overclaimed: {len(certain)} that the list has always and the family has not ({names})")
+        if "missing" in kinds and comparison.num_members < self.counted.family.count:
+            failures.append(
+                f"missing: the list has {comparison.num_members:,} of {self.counted.family.count:,} members"
+            )
+        num_outside = len(comparison.outside_class) + len(comparison.outside_limits)
+        if "outside" in kinds and num_outside:
+            failures.append(f"outside: {num_outside} of {comparison.num_listed} models of the list are no members")
+        return failures
+
+    def write(self, *, out: Path | None, html: Path | None, certificates: Path | None) -> Iterator[str]:
+        return write_outputs(self.counted, out=out, html=html, certificates=certificates)
+
+
+@dataclass(frozen=True)
+class Uncounted:
+    """Implements CountedFamily for models that are too many to count; reached: how far the count got, in words."""
+
+    reached: str
+
+    @property
+    def is_counted(self) -> bool:
+        return False
+
+    def lines(self, *, ranks_candidates: bool) -> Iterator[str]:
+        yield f"not counted: {self.reached}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"out_of_budget": self.reached}
+
+    def failures(self, kinds: Sequence[str]) -> Sequence[str]:
+        return ()
+
+    def write(self, *, out: Path | None, html: Path | None, certificates: Path | None) -> Iterator[str]:
+        if out or html or certificates:
+            yield "nothing written: the models were not counted"
+
+
+@dataclass(frozen=True)
+class UncountedFamily(Uncounted):
+    """Data that were read, with notes."""
+
+    dataset: Dataset
+    notes: tuple[str, ...]
+
+    def lines(self, *, ranks_candidates: bool) -> Iterator[str]:
+        yield from data_lines(self.dataset)
+        yield from super().lines(ranks_candidates=ranks_candidates)
+        for note in self.notes:
+            yield f"note  {note}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"data": use_record(self.dataset)} | super().to_dict() | {"notes": list(self.notes)}

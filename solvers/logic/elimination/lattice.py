@@ -7,23 +7,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrant.dsl.logic.clause import Clause, Model
-from calibrant.solvers.logic.elimination.arrays import (
+from calibrant.dsl.logic.item import Clause, Model
+from calibrant.solvers.logic.elimination.bounds import (
     WORD_LIMIT,
     first_occurrences,
     indices_of,
     numbers_of,
+    readout_bounds,
     span_positions,
     take_states,
     unsigned_array,
 )
-from calibrant.solvers.logic.elimination.bounds import readout_bounds
 from calibrant.solvers.logic.elimination.many_states import expand_at_once
-from calibrant.solvers.logic.elimination.ordering import Unit, placement_order
-from calibrant.solvers.logic.elimination.stages import Layer, SinglePlacer, Stage, expand, make_placer, make_stages
+from calibrant.solvers.logic.elimination.stages import (
+    Layer,
+    SinglePlacer,
+    Stage,
+    Unit,
+    expand,
+    make_placer,
+    make_stages,
+    placement_order,
+)
 from calibrant.solvers.logic.local import LocalSteps
-from calibrant.solvers.logic.network import Columns, Network
-from calibrant.solvers.logic.tables import MAX_FORMULAS, FormulaLimitError
+from calibrant.solvers.logic.network import MAX_FORMULAS, Columns, FormulaLimitError, Network
 
 MAX_STATES = 2_000_000
 MAX_NODES = 500  # between stimuli and readouts; published priors have about 60

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrant.solvers.logic.elimination.arrays import (
+from calibrant.solvers.logic.elimination.bounds import (
     WORD_LIMIT,
     StateMatrix,
     Words,

@@ -11,16 +11,14 @@ import msgspec
 import pytest
 
 from calibrant.audits.claims import Certificate, evidence_digest, verify
-from calibrant.audits.logic.certificates import (
+from calibrant.audits.logic.items import (
     better_certificate,
     count_certificate,
     missing_certificate,
     open_certificate,
 )
-from calibrant.audits.logic.evidence import evidence_of
-from calibrant.audits.logic.verification import VERIFIERS
-from calibrant.dsl.logic.prior import Edge
-from calibrant.dsl.logic.task import Task, Tolerance
+from calibrant.audits.logic.verify import VERIFIERS, evidence_of
+from calibrant.dsl.logic.item import Edge, Task, Tolerance
 from calibrant.solvers.logic.family import LogicFamily, solve_family
 from calibrant.solvers.outcome import Found
 from tests.support.effort import effort

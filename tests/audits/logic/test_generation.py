@@ -9,17 +9,15 @@ import pytest
 
 from calibrant.audits.logic.generation import LogicPlan, generate_item, generate_items
 from calibrant.baselines.logic import rows
-from calibrant.baselines.logic.genetic import GeneticPlan
-from calibrant.baselines.logic.greedy import greedy_model
+from calibrant.baselines.logic.rows import GeneticPlan, greedy_model
 from calibrant.dsl.logic import reference
-from calibrant.dsl.logic.clause import model_size
 from calibrant.dsl.logic.files.networks import ListedModel
-from calibrant.dsl.logic.grading import answer_json, grade
+from calibrant.dsl.logic.item import LogicError, fit_limit, model_size
 from calibrant.dsl.logic.records import item_from_record, record_from_item
-from calibrant.dsl.logic.task import LogicError, fit_limit
-from calibrant.solvers.logic import rows as exact_rows
-from calibrant.solvers.logic.evaluation import ModelCosts
+from calibrant.dsl.logic.score import answer_json, grade
+from calibrant.solvers.logic import family as exact_rows
 from calibrant.solvers.logic.family import solve_family
+from calibrant.solvers.logic.network import ModelCosts
 from calibrant.solvers.outcome import Found
 from tests.support.logic.problems import random_tasks
 

@@ -7,16 +7,24 @@ from itertools import combinations
 
 import pytest
 
-from calibrant.audits.logic.why.explanation import explain
-from calibrant.audits.logic.why.parts import LogicWhy
-from calibrant.bench.logic.why.explainer import EXPLANATIONS
+from calibrant.audits.logic.why import LogicWhy, explain
+from calibrant.bench.logic.why import EXPLANATIONS
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic import reference
-from calibrant.dsl.logic.clause import Clause, model_size, parse_clause
-from calibrant.dsl.logic.files.setup import candidate_experiments
-from calibrant.dsl.logic.item import LogicItem
-from calibrant.dsl.logic.prior import Edge
-from calibrant.dsl.logic.task import Experiment, Options, Setup, Task, Tolerance, fit_limit
+from calibrant.dsl.logic.files.midas import candidate_experiments
+from calibrant.dsl.logic.item import (
+    Clause,
+    Edge,
+    Experiment,
+    LogicItem,
+    Options,
+    Setup,
+    Task,
+    Tolerance,
+    fit_limit,
+    model_size,
+    parse_clause,
+)
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.family import LogicFamily
 from tests.support.accessibility import measure, needs_axe

@@ -12,13 +12,13 @@ from calibrant.audits.logic.generation import LogicPlan, generate_items
 from calibrant.audits.logic.items import heldout_decision
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.logic.guide import GUIDE
+from calibrant.bench.logic.report import GUIDE
 from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.bench.report.overview.contract import Explanation
 from calibrant.bench.report.pool_attribution import expected_rates
 from calibrant.dsl.logic import reference
-from calibrant.dsl.logic.grading import answer_json
 from calibrant.dsl.logic.item import LogicItem
+from calibrant.dsl.logic.score import answer_json
 from tests.support.commands import called
 
 LOGIC = benchmark("logic")

@@ -17,7 +17,7 @@ from calibrant.bench.replayscm.protocols.answers import scm_answer
 from calibrant.bench.sets.capabilities import HYPOTHESES
 from calibrant.bench.sets.scoring import score_sets
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.logic.grading import answer_json
+from calibrant.dsl.logic.score import answer_json
 from calibrant.solvers.replayscm.members_by_size import members_by_size
 from tests.support.commands import called
 

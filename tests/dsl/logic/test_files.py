@@ -14,14 +14,26 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from calibrant.dsl.errors import PoolError
-from calibrant.dsl.logic.clause import Model, parse_clause
-from calibrant.dsl.logic.files.bnet import bnet_text, parse_bnet
-from calibrant.dsl.logic.files.midas import Normalisation, parse_clamps, parse_midas
-from calibrant.dsl.logic.files.networks import networks_pieces, parse_networks, read_networks
-from calibrant.dsl.logic.files.setup import candidate_experiments, parse_setup, read_candidates
-from calibrant.dsl.logic.files.sif import MAX_EDGES, parse_sif, read_sif, sif_text
-from calibrant.dsl.logic.prior import Edge, class_edges
-from calibrant.dsl.logic.task import Experiment, Setup
+from calibrant.dsl.logic.files.midas import (
+    Normalisation,
+    candidate_experiments,
+    parse_clamps,
+    parse_midas,
+    parse_setup,
+    read_candidates,
+)
+from calibrant.dsl.logic.files.networks import (
+    MAX_EDGES,
+    bnet_text,
+    networks_pieces,
+    parse_bnet,
+    parse_networks,
+    parse_sif,
+    read_networks,
+    read_sif,
+    sif_text,
+)
+from calibrant.dsl.logic.item import Edge, Experiment, Model, Setup, class_edges, parse_clause
 from tests.support.effort import examples
 from tests.support.shared import shared_file
 

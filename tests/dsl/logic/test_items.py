@@ -12,12 +12,20 @@ import pytest
 
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.logic import reference
-from calibrant.dsl.logic.clause import parse_clause
-from calibrant.dsl.logic.grading import answer_json, grade, parse_answer
-from calibrant.dsl.logic.item import LogicItem, Sealed
-from calibrant.dsl.logic.prior import Edge
+from calibrant.dsl.logic.item import (
+    Edge,
+    Experiment,
+    LogicError,
+    LogicItem,
+    Options,
+    Sealed,
+    Setup,
+    Task,
+    Tolerance,
+    parse_clause,
+)
 from calibrant.dsl.logic.records import ItemRecord, item_from_record, read_pool, record_from_item, write_pool
-from calibrant.dsl.logic.task import Experiment, LogicError, Options, Setup, Task, Tolerance
+from calibrant.dsl.logic.score import answer_json, grade, parse_answer
 from tests.support.logic.problems import random_tasks
 
 

@@ -10,20 +10,24 @@ import pytest
 
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic import reference
-from calibrant.dsl.logic.clause import ClauseError, merge_nodes, parse_clause
-from calibrant.dsl.logic.files.setup import candidate_experiments
-from calibrant.dsl.logic.prior import Edge, class_edges, is_cyclic
-from calibrant.dsl.logic.reference import all_models, predict
-from calibrant.dsl.logic.task import (
+from calibrant.dsl.logic.files.midas import candidate_experiments
+from calibrant.dsl.logic.item import (
+    ClauseError,
+    Edge,
     Experiment,
     LogicError,
     Options,
     Setup,
     Task,
     Tolerance,
+    class_edges,
     discretise,
     fit_limit,
+    is_cyclic,
+    merge_nodes,
+    parse_clause,
 )
+from calibrant.dsl.logic.reference import all_models, predict
 from tests.support.effort import effort
 from tests.support.logic.problems import random_tasks
 from tests.support.logic.vectors import experiment_of, model_of, task_of, vectors_of

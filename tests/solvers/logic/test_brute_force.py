@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from calibrant.dsl.logic import reference
-from calibrant.dsl.logic.clause import Clause, Model
-from calibrant.dsl.logic.files.setup import candidate_experiments
-from calibrant.dsl.logic.task import Task
+from calibrant.dsl.logic.files.midas import candidate_experiments
+from calibrant.dsl.logic.item import Clause, Model, Task
 from calibrant.solvers.logic.family import solve_family
 from calibrant.solvers.logic.search import count_models
 from calibrant.solvers.outcome import Found

@@ -8,8 +8,17 @@ from dataclasses import replace
 
 import pytest
 
-from calibrant.dsl.logic.prior import Edge, class_edges, is_cyclic
-from calibrant.dsl.logic.task import Experiment, Options, Setup, Task, Tolerance, kept_names
+from calibrant.dsl.logic.item import (
+    Edge,
+    Experiment,
+    Options,
+    Setup,
+    Task,
+    Tolerance,
+    class_edges,
+    is_cyclic,
+    kept_names,
+)
 from calibrant.solvers.logic.family import LogicFamily, solve_family
 from calibrant.solvers.logic.search import count_models
 from calibrant.solvers.outcome import Found

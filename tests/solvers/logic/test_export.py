@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 
-from calibrant.dsl.logic.files.setup import candidate_experiments
-from calibrant.dsl.logic.prior import Edge
-from calibrant.dsl.logic.task import Experiment, Options, Setup, Task, Tolerance
-from calibrant.solvers.logic import export
+from calibrant.dsl.logic.files.midas import candidate_experiments
+from calibrant.dsl.logic.item import Edge, Experiment, Options, Setup, Task, Tolerance
+from calibrant.solvers.logic import family as export
 from calibrant.solvers.logic.family import LogicFamily, solve_family
 from calibrant.solvers.outcome import Found
 from tests.support.packages import needs

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibrant.dsl.logic.task import Task
+from calibrant.dsl.logic.item import Task
 from calibrant.solvers.logic.elimination import bounds, lattice, many_states
-from calibrant.solvers.logic.elimination.arrays import first_occurrences, number_rows
+from calibrant.solvers.logic.elimination.bounds import first_occurrences, number_rows
 from calibrant.solvers.logic.search import search
 from calibrant.solvers.outcome import Found
 from tests.support.logic.problems import random_tasks

@@ -12,17 +12,24 @@ import numpy as np
 import pytest
 
 from calibrant.audits.claims import verify
-from calibrant.audits.logic.certificates import count_certificate
-from calibrant.audits.logic.evidence import evidence_of
-from calibrant.audits.logic.verification import VERIFIERS
+from calibrant.audits.logic.items import count_certificate
+from calibrant.audits.logic.verify import VERIFIERS, evidence_of
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.logic import reference
-from calibrant.dsl.logic.clause import model_size, parse_clause
+from calibrant.dsl.logic.files.midas import candidate_experiments
 from calibrant.dsl.logic.files.networks import ListedModel
-from calibrant.dsl.logic.files.setup import candidate_experiments
-from calibrant.dsl.logic.notes import task_notes
-from calibrant.dsl.logic.prior import Edge
-from calibrant.dsl.logic.task import Experiment, LogicError, Options, Setup, Task, Tolerance
+from calibrant.dsl.logic.item import (
+    Edge,
+    Experiment,
+    LogicError,
+    Options,
+    Setup,
+    Task,
+    Tolerance,
+    model_size,
+    parse_clause,
+)
+from calibrant.dsl.logic.prompt import task_notes
 from calibrant.solvers.logic.data import logic_family
 from calibrant.solvers.logic.family import LogicFamily, solve_class, solve_family
 from calibrant.solvers.logic.search import Limits, count_models

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from calibrant.dsl.logic.clause import model_size
+from calibrant.dsl.logic.item import model_size
 from calibrant.dsl.logic.reference import misfit
 from calibrant.solvers.logic.family import LogicFamily, solve_family
 from calibrant.solvers.logic.search import count_models

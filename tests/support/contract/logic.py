@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
-from calibrant.audits.logic.generation import LogicPlan, generate_items
-from calibrant.audits.logic.suites import SUITES
+from calibrant.audits.logic.generation import SUITES, LogicPlan, generate_items
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.logic.solve import FUNCTIONS
+from calibrant.bench.logic.api import FUNCTIONS
 from calibrant.bench.protocols.registry import protocols_of
 from calibrant.dsl.logic import reference
-from calibrant.dsl.logic.clause import model_size
-from calibrant.dsl.logic.files.setup import candidate_experiments
-from calibrant.dsl.logic.grading import parse_answer
-from calibrant.dsl.logic.item import LogicItem
-from calibrant.dsl.logic.task import Experiment, fit_limit
+from calibrant.dsl.logic.files.midas import candidate_experiments
+from calibrant.dsl.logic.item import Experiment, LogicItem, fit_limit, model_size
+from calibrant.dsl.logic.score import parse_answer
 from calibrant.solvers.logic.family import LogicFamily
 from tests.support.contract.subject import Evidence, Settled, Subject
 

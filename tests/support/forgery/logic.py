@@ -9,17 +9,15 @@ from random import Random
 from typing import Any, NamedTuple
 
 from calibrant.audits.claims import Certificate
-from calibrant.audits.logic.certificates import (
+from calibrant.audits.logic.generation import LogicPlan, generate_items
+from calibrant.audits.logic.items import (
     better_certificate,
     count_certificate,
     missing_certificate,
     open_certificate,
 )
-from calibrant.audits.logic.generation import LogicPlan, generate_items
 from calibrant.dsl.logic import reference
-from calibrant.dsl.logic.clause import Model, model_size, parse_clause
-from calibrant.dsl.logic.item import LogicItem
-from calibrant.dsl.logic.task import Task, fit_limit
+from calibrant.dsl.logic.item import LogicItem, Model, Task, fit_limit, model_size, parse_clause
 from calibrant.solvers.logic.family import LogicFamily, solve_family
 from calibrant.solvers.outcome import Found
 from tests.support.forgery.forger import Data, Forger, Genuine, has_shape, is_same, nothing_forged

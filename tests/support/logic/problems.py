@@ -6,9 +6,18 @@ import random
 from collections.abc import Iterator
 from itertools import islice
 
-from calibrant.dsl.logic.prior import Edge, edges_by_target, is_cyclic
+from calibrant.dsl.logic.item import (
+    ROUNDINGS,
+    Edge,
+    Experiment,
+    Options,
+    Setup,
+    Task,
+    Tolerance,
+    edges_by_target,
+    is_cyclic,
+)
 from calibrant.dsl.logic.reference import clauses_into, formulas_over
-from calibrant.dsl.logic.task import ROUNDINGS, Experiment, Options, Setup, Task, Tolerance
 
 MAX_COMBINATIONS = 4_000  # of formulas over all nodes: what listing takes at most
 

@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from calibrant.dsl.logic.clause import Model, parse_clause
-from calibrant.dsl.logic.prior import Edge
-from calibrant.dsl.logic.task import Experiment, Options, Setup, Task, Tolerance
+from calibrant.dsl.logic.item import Edge, Experiment, Model, Options, Setup, Task, Tolerance, parse_clause
 from tests.support.shared import matching, shared_records
 
 Vector = dict[str, Any]

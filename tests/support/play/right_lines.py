@@ -13,7 +13,7 @@ from calibrant.bench.core.registry import benchmark_of
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causim.model import run
 from calibrant.dsl.formulas.text import infix, render
-from calibrant.dsl.logic.clause import model_texts
+from calibrant.dsl.logic.item import model_texts
 from calibrant.dsl.replayscm.extensions.extension import Question
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.problem import Pool, Problem, TaskKind

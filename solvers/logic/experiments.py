@@ -1,4 +1,4 @@
-"""Predictions: how many members give each answer of all readouts, by refining the states with candidate columns."""
+"""Predictions of a family of models, and the experiment that tells most of them apart."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from calibrant.dsl.logic.task import Experiment, Task
+from calibrant.dsl.logic.item import Experiment, Task
 from calibrant.solvers.logic.elimination.lattice import Lattice, LatticeLimitError
-from calibrant.solvers.logic.marginals import Restriction
 from calibrant.solvers.logic.network import Columns
-from calibrant.solvers.logic.sums import Keys, PathSums
+from calibrant.solvers.logic.sums import Keys, PathSums, Restriction
 
+# --- Predictions: how many members give each answer of all readouts, by refining the states with candidate columns ----
 MAX_REFINED_STATES = 100_000  # of a layer; with more the list of candidates is halved
 
 Table: TypeAlias = tuple[str, ...]
@@ -231,3 +231,39 @@ def _by_experiment(tables: Mapping[Table, int], size: int) -> list[Mapping[str, 
         for counts, answers in zip(outcomes, table, strict=True):
             counts[answers] = counts.get(answers, 0) + number
     return [dict(sorted(counts.items())) for counts in outcomes]
+
+
+# --- The next experiment: the candidate that is expected to leave the least share of the family -----------------------
+
+
+@dataclass(frozen=True)
+class NextExperiment:
+    """A candidate and what it is expected to leave, with an exact reading and a uniform member as truth.
+
+    number: position among the candidates; squares: sum of squares of its outcome numbers; share: that / count squared
+    is_done: of each candidate whether it is among the task's experiments
+    """
+
+    experiment: Experiment
+    number: int
+    squares: int
+    share: Fraction
+    predictions: Predictions
+    is_done: tuple[bool, ...]
+
+
+def choose_next(task: Task, predictions: Predictions) -> NextExperiment | None:
+    """Return the first candidate of the least sum of squares; None without candidates or members."""
+    if not predictions.experiments or not predictions.count:
+        return None
+    squares = [predictions.sum_of_squared_counts(number) for number in range(len(predictions.experiments))]
+    number = min(range(len(squares)), key=lambda i: (squares[i], i))
+    done = set(task.experiments)
+    return NextExperiment(
+        predictions.experiments[number],
+        number,
+        squares[number],
+        Fraction(squares[number], predictions.count**2),
+        predictions,
+        tuple(experiment in done for experiment in predictions.experiments),
+    )

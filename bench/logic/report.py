@@ -1,4 +1,4 @@
-"""Guide of a report through answers about logic models: classes, levels of chance, held-out answers one by one."""
+"""Section of a report about logic models, and the guide through answers."""
 
 from __future__ import annotations
 
@@ -8,16 +8,59 @@ from typing import Any
 
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY
-from calibrant.bench.logic.verdict import METRICS
+from calibrant.bench.logic.benchmark import BENCHMARK
+from calibrant.bench.logic.scoring import METRICS
+from calibrant.bench.report.answers.named import coverage_notes, named_answers
+from calibrant.bench.report.kind_plot import KIND_METRICS, KindPlot, attribution_plot
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Move, Score, Words
 from calibrant.bench.report.overview.sentences import answer_text, class_sentence, fit_text
+from calibrant.bench.report.rows import Answer, Grouping, section_rows
+from calibrant.bench.report.sections import NoAnswersError, ReportContents, Section
+from calibrant.bench.report.views import view_table
+from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.json_objects import last_object
 from calibrant.dsl.logic import reference
-from calibrant.dsl.logic.clause import Model, model_texts
-from calibrant.dsl.logic.grading import AnswerError, Table, parse_answer
-from calibrant.dsl.logic.item import LogicItem
+from calibrant.dsl.logic.item import LogicItem, Model, model_texts
+from calibrant.dsl.logic.score import AnswerError, Table, parse_answer
 
+# --- Section of a report about logic models ---------------------------------------------------------------------------
+ABOUT = (
+    "In brackets: 95 % score (Wilson) intervals over items; several answers of a system to one count as their mean."
+    " * stands for a conditional rate over 1 to 5 answers, \N{EN DASH} for one over none."
+)
+KINDS = KindPlot(
+    "logic-kinds",
+    "Earned, missed, lucky, short",
+    "Shares of answers by what the data had decided: earned and missed where all models that fit give the same held-out"
+    " answers, right and wrong; lucky and short where they differ, right and wrong.",
+    KIND_METRICS,
+    lambda row: row.setting,
+)
+
+
+class LogicReport:
+    """Implements Reportable (bench.report.capabilities)."""
+
+    table_ids = tuple(view.id for view in METRICS.views.values())
+
+    def section(self, answers: Sequence[Answer], contents: ReportContents, progress: Progress) -> Section:
+        rows = section_rows(answers, METRICS, contents.by)
+        notes = coverage_notes(named_answers(answers))
+        tables = [view_table(view, rows, notes) for view in METRICS.views.values()]
+        requested = [t for t in tables if t.headings and (not contents.tables or t.id in contents.tables)]
+        if not requested:
+            raise NoAnswersError(f"no answers that belong into table {', '.join(sorted(contents.tables))}")
+        plot = (
+            attribution_plot(section_rows(answers, METRICS, Grouping.SETTING), KINDS) if contents.with_plots else None
+        )
+        return Section.of(BENCHMARK.title, ABOUT, answers, tuple(requested), () if plot is None else (plot,))
+
+
+REPORT = LogicReport()
+
+
+# --- Guide of a report through answers about logic models: classes, levels of chance, held-out answers one by one -----
 MAX_ROWS = 20  # held-out experiments of one answer
 NONE = "no clause: every node is 0"
 

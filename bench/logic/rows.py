@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from calibrant.bench.protocols.base import Protocol, ProtocolResult, nothing_found
+from calibrant.bench.protocols.presentation import Presentation, replace_words
+from calibrant.dsl.logic.item import Task
+from calibrant.solvers.logic.canonical import canonical_task
 
 if TYPE_CHECKING:
-    from calibrant.dsl.logic.grading import LogicAnswer
-    from calibrant.dsl.logic.task import Task
+    from calibrant.dsl.logic.score import LogicAnswer
     from calibrant.solvers.outcome import Found, OutOfBudget
 
 
@@ -19,14 +23,14 @@ class LogicRow(Protocol, frozen=True):
 
     def warm_up(self) -> None:
         import calibrant.baselines.logic.rows
-        import calibrant.solvers.logic.rows  # noqa: F401
+        import calibrant.solvers.logic.family  # noqa: F401
 
     def outcome(self, task: Task) -> Found[LogicAnswer] | OutOfBudget:
         raise NotImplementedError
 
     def answer(self, given: Task) -> ProtocolResult:
-        from calibrant.dsl.logic.clause import model_size
-        from calibrant.dsl.logic.grading import answer_json
+        from calibrant.dsl.logic.item import model_size
+        from calibrant.dsl.logic.score import answer_json
         from calibrant.solvers.outcome import Found
 
         outcome = self.outcome(given)
@@ -42,7 +46,7 @@ class Exact(LogicRow, frozen=True):
     name = "exact"
 
     def outcome(self, task: Task) -> Found[LogicAnswer] | OutOfBudget:
-        from calibrant.solvers.logic.rows import exact
+        from calibrant.solvers.logic.family import exact
 
         return exact(task)
 
@@ -53,7 +57,7 @@ class Posterior(LogicRow, frozen=True):
     name = "posterior"
 
     def outcome(self, task: Task) -> Found[LogicAnswer] | OutOfBudget:
-        from calibrant.solvers.logic.rows import posterior
+        from calibrant.solvers.logic.family import posterior
 
         return posterior(task)
 
@@ -64,7 +68,7 @@ class Vote(LogicRow, frozen=True):
     name = "vote"
 
     def outcome(self, task: Task) -> Found[LogicAnswer] | OutOfBudget:
-        from calibrant.solvers.logic.rows import vote
+        from calibrant.solvers.logic.family import vote
 
         return vote(task)
 
@@ -91,8 +95,7 @@ class Genetic(LogicRow, frozen=True):
     generations: int = 500
 
     def outcome(self, task: Task) -> Found[LogicAnswer] | OutOfBudget:
-        from calibrant.baselines.logic.genetic import GeneticPlan
-        from calibrant.baselines.logic.rows import genetic
+        from calibrant.baselines.logic.rows import GeneticPlan, genetic
 
         return genetic(task, self.seed, GeneticPlan(generations=self.generations))
 
@@ -124,3 +127,21 @@ class Abstain(LogicRow, frozen=True):
 
 
 ROWS = (Exact, Posterior, Vote, Greedy, Genetic, RandomModel, Abstain)
+
+
+# --- Canonical presentation of tasks of logic models ------------------------------------------------------------------
+_NAME = re.compile(r"\bn[0-9]+\b")
+
+
+def present(task: Task) -> Presentation:
+    """Return a task in canonical form; tables of probabilities get the columns of the task back."""
+    canonical = canonical_task(task)
+
+    def restore(content: Any) -> Any:
+        if isinstance(content, Mapping) and content.keys() == {"probabilities"}:
+            return {
+                "probabilities": [[row[column] for column in canonical.readouts] for row in content["probabilities"]]
+            }
+        return replace_words(content, _NAME, canonical.names)
+
+    return Presentation(canonical.task, restore)

@@ -7,15 +7,14 @@ from dataclasses import replace
 
 from msgspec.structs import asdict
 
+from calibrant.audits.logic.generation import SUITES as PLANS
 from calibrant.audits.logic.generation import LogicPlan, generate_items
-from calibrant.audits.logic.suites import SUITES as PLANS
-from calibrant.baselines.logic.greedy import greedy_model
+from calibrant.baselines.logic.rows import greedy_model
 from calibrant.bench.core.options import OptionError
 from calibrant.bench.core.suites import Drawable
 from calibrant.bench.logic.options import GeneratedItems
 from calibrant.bench.pools.generated import SuiteGenerator
-from calibrant.dsl.logic.item import LogicItem
-from calibrant.dsl.logic.task import LogicError
+from calibrant.dsl.logic.item import LogicError, LogicItem
 
 
 class LogicSuites(Drawable[LogicItem]):

@@ -1,4 +1,4 @@
-"""Words for people about a network: n2 <- s1 and not s2, chance 1 n1 = 0.5, submit."""
+"""Logic models for people: what they type, and the models that the evidence leaves open, in words."""
 
 from __future__ import annotations
 
@@ -18,12 +18,18 @@ from calibrant.bench.core.words import (
     match_name,
     read_number,
 )
+from calibrant.bench.logic.report import NONE
+from calibrant.bench.report.people.remaining import Hypothesis, Remaining, first_entries
+from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.logic.clause import Clause, parse_clause
-from calibrant.dsl.logic.grading import answer_json, parse_answer
-from calibrant.dsl.logic.item import LogicItem
+from calibrant.dsl.logic.item import Clause, LogicItem, Model, model_texts, parse_clause
 from calibrant.dsl.logic.prompt import facts
+from calibrant.dsl.logic.score import answer_json, parse_answer
+from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
+from calibrant.solvers.logic.family import solve_family
+from calibrant.solvers.outcome import Found
 
+# --- Words for people about a network: n2 <- s1 and not s2, chance 1 n1 = 0.5, submit ---------------------------------
 MAX_CLAUSES = 1_000
 _CHANCE = re.compile(r"(?:(\d{1,4})\s+)?([^\s=]{1,200})\s*=\s*(\S{1,30})")
 
@@ -192,3 +198,23 @@ def _submit(item: LogicItem, position: Position, rest: str) -> Act:
 
 
 WORDS = LogicWords()
+
+
+# --- Logic models that the data of an item left open, in words --------------------------------------------------------
+
+
+def list_remaining(item: LogicItem, steps: Sequence[Step[Any]], limit: int) -> Remaining | None:
+    """List the models within the tolerances, those with least misfit and then least size first."""
+    outcome = solve_family(item.task)
+    if not isinstance(outcome, Found):
+        return None
+    family = outcome.value
+    try:
+        listed = first_entries((Hypothesis(_text(model)) for model in family.models()), limit)
+    except LatticeLimitError:
+        return None
+    return Remaining(("model", "models"), family.count, listed)
+
+
+def _text(model: Model) -> str:
+    return "; ".join(model_texts(model)) or NONE

@@ -1,19 +1,25 @@
-"""Logic models behind the public names."""
+"""Logic models behind the public names, and for trainers."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from calibrant.audits.logic.generation import SUITES
 from calibrant.bench.core.solutions import ItemScore, Solution
 from calibrant.bench.logic.benchmark import BENCHMARK
-from calibrant.bench.logic.verdict import score_record
+from calibrant.bench.logic.scoring import score_record
 from calibrant.bench.pools.operations import ItemApi
 from calibrant.bench.scoring.input.raw_answers import invalid_answer_message, parse_answer
+from calibrant.bench.sets.capabilities import Hypotheses
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.json_objects import last_object
-from calibrant.dsl.logic.clause import Model, model_size
-from calibrant.dsl.logic.grading import Verdict, answer_json, grade
-from calibrant.dsl.logic.item import LogicItem
+from calibrant.dsl.logic.item import LogicItem, Model, model_size, model_texts
+from calibrant.dsl.logic.score import Verdict, answer_json, grade
 from calibrant.solvers.logic.family import LogicFamily, solve_family
 from calibrant.solvers.outcome import Found, Outcome
+
+# --- Logic models behind the public names -----------------------------------------------------------------------------
 
 
 class LogicScore(ItemScore[Verdict]):
@@ -57,3 +63,48 @@ class LogicFunctions(ItemApi[LogicItem]):
 
 
 FUNCTIONS = LogicFunctions(BENCHMARK, LogicItem)
+
+
+# --- Logic models for trainers ----------------------------------------------------------------------------------------
+
+
+class LogicTraining:
+    """Held-out answers are what a share counts."""
+
+    @property
+    def stages(self) -> Sequence[str]:
+        return tuple(SUITES)
+
+    def difficulty(self, item: LogicItem) -> Mapping[str, int]:
+        return {"edges": len(item.task.edges), "experiments": len(item.task.experiments)}
+
+    def gold(self, item: LogicItem) -> dict[str, Any] | None:
+        """Return the model behind the values, where there is one."""
+        return None if item.sealed is None else {"model": model_texts(item.sealed.gold)}
+
+    def share(self, item: LogicItem, verdict: LogicScore) -> float:
+        """Return the share of held-out answers that are right."""
+        return verdict.details.heldout_accuracy or 0.0
+
+    def fits(self, verdict: LogicScore) -> bool:
+        return verdict.details.fits is True
+
+    def agrees(self, verdict: LogicScore) -> bool:
+        return verdict.correct is True
+
+
+TRAINING = LogicTraining()
+
+
+# --- Sets of logic models within the tolerances of an item ------------------------------------------------------------
+
+
+def hypotheses(item: LogicItem) -> Hypotheses:
+    """Return the family of the item; its members weigh the same."""
+    family = FUNCTIONS.version_space(item)
+    return Hypotheses("models", family.in_words, family.count, _key, lambda score, key: score["fits"] is True)
+
+
+def _key(score: Mapping[str, Any]) -> str | None:
+    meaning: str | None = score["meaning"] if score["fits"] is not None else None  # a table of shares is no model
+    return meaning

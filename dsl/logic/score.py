@@ -9,9 +9,17 @@ from typing import Any, TypeAlias
 
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.logic import reference
-from calibrant.dsl.logic.clause import Model, model_size, model_texts, parse_clause
-from calibrant.dsl.logic.item import LogicItem, Sealed
-from calibrant.dsl.logic.task import LogicError, Task, fit_limit
+from calibrant.dsl.logic.item import (
+    LogicError,
+    LogicItem,
+    Model,
+    Sealed,
+    Task,
+    fit_limit,
+    model_size,
+    model_texts,
+    parse_clause,
+)
 
 MAX_CLAUSES = 10_000
 Table: TypeAlias = tuple[tuple[float, ...], ...]  # of each question, of each readout the probability of 1

@@ -1,1 +1,0 @@
-"""Why the measurements leave more than one logic model."""

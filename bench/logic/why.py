@@ -1,0 +1,429 @@
+"""Explanations of logic models: the page, its network and the text of a `LogicWhy`.
+
+A dot is a clause of several literals. Each clause that is drawn has the width of its own share; edges of which no
+clause is drawn have that of theirs. Lines are solid where all members have the edge, whatever its clauses. An edge that
+closes a cycle with others is laid out upside down, and keeps its direction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from markupsafe import Markup
+
+from calibrant.audits.logic.why import LogicWhy, explain, explain_family
+from calibrant.audits.why import number_text
+from calibrant.bench.logic.family.words import LABEL, NO_PROBABILITY, percent
+from calibrant.bench.pages.capabilities import Explainable
+from calibrant.bench.pages.charts import BarRow, bar_rows, figure, text_at, text_width, widest
+from calibrant.bench.pages.design.page import standalone_svg
+from calibrant.bench.pages.graphs import Layers, Spacing, curve_path
+from calibrant.bench.pages.html_page import html_page
+from calibrant.bench.pages.why.page import why_page
+from calibrant.bench.pages.why.sections import WhyTable, page_json, shown_table, tables_lines
+from calibrant.dsl.episode import Step
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.logic.item import Clause, LogicItem, parse_clause
+from calibrant.solvers.logic.experiments import Predictions
+from calibrant.solvers.logic.family import LogicFamily
+
+# --- The network of a family in layers: width is the share of members, colour the sign, dots are clauses --------------
+MAX_NODES = 60
+MAX_GATES = 12  # clauses of several literals that are drawn, by share
+BOX, DOT = 30.0, 5.0  # height of a node, radius of a clause
+SPACING = Spacing(BOX, gap=20, fall=54, margin=16, passing=8)
+GATE = "\N{BULLET}"  # no name of a node begins with it
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line of the drawing: from a node or gate to another, with its share and what it stands for.
+
+    is_open: whether only some members have the edge that the line is part of
+    """
+
+    source: str
+    target: str
+    sign: int
+    share: float
+    title: str
+    has_head: bool = True
+    is_open: bool = False
+
+
+def network(why: LogicWhy, prefix: str) -> str:
+    """Return the network as an SVG; empty for more than MAX_NODES nodes. prefix: of ids of arrow heads."""
+    names = list(dict.fromkeys([*why.stimuli, *(n for e in why.edges for n in (e.source, e.target)), *why.readouts]))
+    if len(names) > MAX_NODES:
+        return ""
+    lines = list(_lines(why))
+    gates = [line.source for line in lines if line.source.startswith(GATE)]
+    parents = _acyclic([*names, *gates], lines)
+    widths = {name: 2 * DOT if name.startswith(GATE) else max(44.0, text_width(name) + 18) for name in parents}
+    layout = Layers(parents, widths, SPACING)
+    marks = [_draw_line(line, layout, prefix) for line in sorted(lines, key=lambda line: line.share)]
+    marks += [_draw_gate(gate, layout) for gate in gates]
+    marks += [_box(name, layout, why) for name in names]
+    heads = "".join(
+        f'<marker id="{prefix}-{kind}" viewBox="0 0 10 10" refX="{refer}" refY="5" markerWidth="9" markerHeight="9"'
+        f' markerUnits="userSpaceOnUse" orient="auto"><path d="{path}" style="{style}"/></marker>'
+        for kind, refer, path, style in (
+            ("plus", 9, "M0 0L10 5L0 10z", "fill:var(--scale-3)"),
+            ("minus", 8, "M8 0V10", "stroke:var(--bad);stroke-width:2.5;fill:none"),
+            ("none", 9, "M0 0L10 5L0 10z", "fill:var(--edge)"),
+        )
+    )
+    label = f"The network: {sum(e.share == 1 for e in why.edges)} edges in all members, "
+    label += f"{sum(0 < e.share < 1 for e in why.edges)} in some, {sum(e.share == 0 for e in why.edges)} in none"
+    return figure(layout.width, layout.height, label, [f"<defs>{heads}</defs>", *marks])
+
+
+def network_file(why: LogicWhy) -> str:
+    """Return the network as an SVG file; `CalibrantError` where there are too many nodes to draw."""
+    picture = network(why, "tip")
+    if not picture:
+        raise CalibrantError(f"more than {MAX_NODES} nodes are not drawn; --html has them in a table")
+    return standalone_svg(picture)
+
+
+def _lines(why: LogicWhy) -> Iterator[_Line]:
+    """Yield clauses of one literal, the most frequent ones of several as gates, and the edges that are then missing."""
+    clauses = [(parse_clause(part.text), part.share) for part in why.clauses]
+    gates = [entry for entry in clauses if len(entry[0].literals) > 1][:MAX_GATES]
+    certain = {(edge.source, edge.sign, edge.target) for edge in why.edges if edge.share == 1}
+    covered = set()
+    for clause, share in [entry for entry in clauses if len(entry[0].literals) == 1]:
+        (source, sign), title = clause.literals[0], f"{clause}: {percent(share)} of the members"
+        edge = (source, sign, clause.target)
+        covered.add(edge)
+        if edge in certain and share < 1:
+            title += f"; {edge_arrow(*edge)}: all members"
+        yield _Line(source, clause.target, sign, share, title, is_open=edge not in certain)
+    for clause, share in gates:
+        title = f"{clause}: {percent(share)} of the members"
+        is_open = False
+        for source, sign in clause.literals:
+            edge = (source, sign, clause.target)
+            covered.add(edge)
+            of_edge = title if edge not in certain or share == 1 else f"{title}; {edge_arrow(*edge)}: all members"
+            is_open |= edge not in certain
+            yield _Line(source, _gate_name(clause), sign, share, of_edge, sign == -1, edge not in certain)
+        yield _Line(_gate_name(clause), clause.target, 1, share, title, is_open=is_open)
+    for part in why.edges:
+        if (part.source, part.sign, part.target) not in covered:
+            title = f"{part.text}: {percent(part.share)} of the members" if part.share else f"{part.text}: no member"
+            is_open = 0 < part.share < 1
+            yield _Line(part.source, part.target, part.sign, part.share, title, is_open=is_open)
+
+
+def edge_arrow(source: str, sign: int, target: str) -> str:
+    """Return an edge with the head that it is drawn with: → activates, ⊣ inhibits."""
+    return f"{source} {'→' if sign == 1 else '⊣'} {target}"
+
+
+def _gate_name(clause: Clause) -> str:
+    return f"{GATE}{clause}"
+
+
+def _acyclic(names: list[str], lines: list[_Line]) -> Mapping[str, list[str]]:
+    """Return parents by node, in an order in which they come first; a line that closes a cycle is turned round."""
+    following: dict[str, list[str]] = {name: [] for name in names}
+    for line in lines:
+        following[line.source].append(line.target)
+    finished: list[str] = []
+    state = dict.fromkeys(names, 0)
+    for root in names:
+        if state[root]:
+            continue
+        stack = [(root, iter(following[root]))]
+        state[root] = 1
+        while stack:
+            name, rest = stack[-1]
+            child = next((c for c in rest if not state[c]), None)
+            if child is None:
+                state[name] = 2
+                finished.append(name)
+                stack.pop()
+            else:
+                state[child] = 1
+                stack.append((child, iter(following[child])))
+    place = {name: k for k, name in enumerate(reversed(finished))}
+    parents: dict[str, list[str]] = {name: [] for name in sorted(names, key=place.__getitem__)}
+    for line in lines:
+        upper, lower = sorted((line.source, line.target), key=place.__getitem__)
+        if upper not in parents[lower] and upper != lower:
+            parents[lower].append(upper)
+    return parents
+
+
+def _draw_line(line: _Line, layout: Layers, prefix: str) -> str:
+    """Return the curve of a line."""
+    is_down = layout.is_above(line.source, line.target)
+    upper, lower = (line.source, line.target) if is_down else (line.target, line.source)
+    points = [_end(upper, layout, is_lower=True), *layout.points(upper, lower), _end(lower, layout, is_lower=False)]
+    path = curve_path(points if is_down else points[::-1])
+    colour = "edge" if not line.share else "scale-3" if line.sign == 1 else "bad"
+    dash = ";stroke-dasharray:6 4" if line.is_open else ""
+    width = 1.0 if not line.share else 1.2 + 3.2 * line.share
+    head = "none" if not line.share else "plus" if line.sign == 1 else "minus"
+    end_mark = f' marker-end="url(#{prefix}-{head})"' if line.has_head else ""
+    return (
+        f'<path d="{path}" style="fill:none;stroke:var(--{colour});stroke-width:{width:.1f}{dash}"{end_mark}>'
+        f"<title>{escape(line.title)}</title></path>"
+    )
+
+
+def _end(name: str, layout: Layers, *, is_lower: bool) -> tuple[float, float]:
+    """Return where lines leave or enter a node or a clause."""
+    x, y = layout.place(name)
+    if name.startswith(GATE):
+        return x, y + BOX / 2 + (DOT if is_lower else -DOT)
+    return x, y + BOX if is_lower else y - 1
+
+
+def _draw_gate(name: str, layout: Layers) -> str:
+    """Return the dot of a clause of several literals."""
+    x, y = layout.place(name)
+    circle = f'cx="{x:.1f}" cy="{y + BOX / 2:.1f}" r="{DOT:g}" style="fill:var(--ink)"'
+    return f"<circle {circle}><title>{escape(name.removeprefix(GATE))}</title></circle>"
+
+
+def _box(name: str, layout: Layers, why: LogicWhy) -> str:
+    x, y = layout.place(name)
+    width = layout.widths[name]
+    kinds = [kind for kind, names in (("stimulus", why.stimuli), ("readout", why.readouts)) if name in names]
+    style = "fill:var(--panel);stroke:var(--edge)"
+    if "stimulus" in kinds:
+        style = "fill:var(--good-ground);stroke:var(--good)"
+    if "readout" in kinds:
+        style += ";stroke:var(--gold);stroke-width:2.4"
+    title = escape(f"{name}: {', '.join(kinds) or 'node'}")
+    size = f'x="{x - width / 2:.1f}" y="{y:.1f}" width="{width:.1f}" height="{BOX:g}" rx="6"'
+    return f'<g><title>{title}</title><rect {size} style="{style}"/>{text_at(name, x, y + 19, anchor="middle")}</g>'
+
+
+# --- The page of a `LogicWhy`: the network with shares, the spectrum, predictions, candidates of the next experiment
+MAX_CLAUSES = 60
+MAX_BARS = 12
+MAX_HEAT_CELLS = 600  # of the spectrum; with more the table alone is shown
+ROW = 26  # height of a row of the heat map
+
+
+def page_body(why: LogicWhy, prefix: str, data_lines: Sequence[str] = ()) -> Markup:
+    """Return the contents of the page.
+
+    prefix: of ids; data_lines: label and text of what was read, for data that are no item
+    """
+    content: dict[str, Any] = {
+        "why": why,
+        "prefix": prefix,
+        "data_lines": [(line[:LABEL].strip(), line[LABEL:]) for line in data_lines],
+        "network": Markup(network(why, f"{prefix}-tip")),
+        "max_nodes": MAX_NODES,
+        "advice": advice(why),
+        "bars": Markup(candidate_bars(why)),
+        "candidates": shown_table(candidate_table(why)),
+        "edges": shown_table(edge_table(why)),
+        "clauses": shown_table(clause_table(why)),
+        "heat": Markup(spectrum_heat(why)),
+        "spectrum": shown_table(spectrum_table(why)),
+        "grid": prediction_grid(why),
+        "pair": pair_rows(why),
+        "no_probability": NO_PROBABILITY,
+        "counted": f"{why.count.in_words()} models, counted exactly, of the class: {why.class_in_words}.",
+        "json_text": page_json(why),
+    }
+    return Markup(html_page("why/logic.html", content))
+
+
+def advice(why: LogicWhy) -> list[str]:
+    """Return heading and sentence about the next experiment; nothing where none tells members apart."""
+    if not why.candidates or len(why.candidates[0].readings) < 2:
+        return []
+    best = why.candidates[0]
+    number = len(best.readings)
+    return [
+        "The experiment that helps most",
+        f"{best.in_words}: models give {number} different answers. {percent(best.share)} of them are expected to be"
+        " left, over models as truth, all alike.",
+    ]
+
+
+def edge_table(why: LogicWhy) -> WhyTable:
+    """Return the edges of the class by the share of members that use them."""
+    ordered = sorted(why.edges, key=lambda edge: (-edge.share, edge.text))
+    rows = tuple(
+        (
+            edge_arrow(edge.source, edge.sign, edge.target),
+            percent(edge.share),
+            number_text(int(edge.members)),
+            "always" if edge.share == 1 else "open" if edge.share else "never",
+        )
+        for edge in ordered
+    )
+    look = frozenset(k for k, edge in enumerate(ordered) if 0 < edge.share < 1)
+    caption = "Share of the models that use each edge; → activates, ⊣ inhibits"
+    return WhyTable("Edges", caption, ("edge", "share", "models", "status"), rows, look, numeric=frozenset({1, 2}))
+
+
+def clause_table(why: LogicWhy) -> WhyTable:
+    """Return the clauses that some member has; a clause is a gate where it has several literals."""
+    rows = tuple((c.text, percent(c.share), number_text(int(c.members))) for c in why.clauses[:MAX_CLAUSES])
+    caption = "Share of the models that have each clause; + is and, ! is not"
+    return WhyTable("Clauses", caption, ("clause", "share", "models"), rows, numeric=frozenset({1, 2}))
+
+
+def candidate_table(why: LogicWhy) -> WhyTable:
+    """Return the candidates of the next experiment, those that are expected to leave least first."""
+    rows = tuple(
+        (
+            c.in_words,
+            percent(c.share),
+            str(len(c.readings)),
+            "; ".join(f"{answers}: {number_text(int(members))}" for answers, members in c.readings[:3])
+            + ("; ..." if len(c.readings) > 3 else ""),
+        )
+        for c in why.candidates
+        if len(c.readings) > 1
+    )
+    readouts = ", ".join(why.readouts)
+    caption = f"Models expected to be left; each: answers of {readouts}, and the models that give them"
+    headings = ("experiment", "left", "answers", "each")
+    return WhyTable("Next experiments", caption, headings, rows, frozenset({0}), numeric=frozenset({1, 2}))
+
+
+def spectrum_table(why: LogicWhy) -> WhyTable:
+    """Return the members by misfit and size."""
+    rows = tuple((f"{p.misfit:,}", str(p.size), number_text(int(p.members))) for p in why.spectrum)
+    caption = "Models by misfit and size"
+    return WhyTable(
+        "Misfit and size", caption, ("misfit", "size", "models"), rows, frozenset({0}), numeric=frozenset({0, 1, 2})
+    )
+
+
+def candidate_bars(why: LogicWhy) -> str:
+    """Return bars of the share of members that is expected to be left; empty where none tells members apart."""
+    telling = [c for c in why.candidates if len(c.readings) > 1][:MAX_BARS]
+    if not telling:
+        return ""
+    best = telling[0]
+    label = f"Models expected to be left by experiment; least: {best.in_words}, {percent(best.share)}"
+    rows = [
+        BarRow(c.in_words, c.share, percent(c.share), "bar-3" if k == 0 else "bar-2") for k, c in enumerate(telling)
+    ]
+    return bar_rows(rows, label, length=130, high=1)
+
+
+def spectrum_heat(why: LogicWhy) -> str:
+    """Return the spectrum as a heat map, size across and misfit down; empty where it has too many cells or one."""
+    sizes = list(range(min(p.size for p in why.spectrum), max(p.size for p in why.spectrum) + 1))
+    misfits = sorted({p.misfit for p in why.spectrum})
+    if len(why.spectrum) < 2 or len(sizes) * len(misfits) > MAX_HEAT_CELLS:
+        return ""
+    numbers = {(p.misfit, p.size): int(p.members) for p in why.spectrum}
+    most = max(numbers.values()).bit_length()
+    step = max(36.0, widest(map(number_text, numbers.values())) + 10)
+    margin = 24 + widest(f"{misfit:,}" for misfit in misfits)
+    marks = [
+        f'<text class="soft" x="{margin + step * (k + 0.5):.1f}" y="16" text-anchor="middle">{size}</text>'
+        for k, size in enumerate(sizes)
+    ]
+    for row, misfit in enumerate(misfits):
+        y = 24 + ROW * row
+        marks.append(f'<text class="soft" x="{margin - 8:.1f}" y="{y + 17}" text-anchor="end">{misfit:,}</text>')
+        for column, size in enumerate(sizes):
+            x, number = margin + step * column, numbers.get((misfit, size))
+            cell = f'x="{x + 1:.1f}" y="{y + 1}" width="{step - 2:.1f}" height="{ROW - 2}"'
+            if number is None:
+                marks.append(f'<rect class="unlit" {cell}/>')
+                continue
+            depth = number.bit_length() / most
+            marks.append(
+                f'<rect class="unlit" {cell}/>'
+                f'<rect {cell} style="fill:var(--scale-2);fill-opacity:{0.1 + 0.3 * depth:.2f}"/>'
+                f'<text x="{x + step / 2:.1f}" y="{y + 17}" text-anchor="middle">{number_text(number)}</text>'
+            )
+    label = f"Models by size, across, and misfit, down: {len(why.spectrum)} points"
+    return figure(margin + step * len(sizes) + 8, 32 + ROW * len(misfits), label, marks)
+
+
+def prediction_grid(why: LogicWhy) -> list[dict[str, Any]]:
+    """Return rows of the grid of predictions: share of members that answer 1, decided cells marked."""
+    return [
+        {
+            "name": row.in_words,
+            "cells": [
+                {
+                    # narrow cells would break between number and sign
+                    "text": (f"{share:.0%}".replace("%", " %") if share in (0, 1) else percent(share)).replace(
+                        " ", "\N{NO-BREAK SPACE}"
+                    ),
+                    "open": share not in (0, 1),
+                    "share": round(100 * share),
+                }
+                for share in row.shares
+            ],
+        }
+        for row in why.predictions
+    ]
+
+
+def pair_rows(why: LogicWhy) -> list[dict[str, Any]]:
+    """Return the clauses of two members side by side, by target; rows that differ are marked."""
+    if why.pair is None:
+        return []
+    sides = [_by_target(model) for model in (why.pair.first, why.pair.second)]
+    return [
+        {
+            "target": target,
+            "first": sides[0].get(target, "0"),
+            "second": sides[1].get(target, "0"),
+            "differs": sides[0].get(target) != sides[1].get(target),
+        }
+        for target in sorted({*sides[0], *sides[1]})
+    ]
+
+
+def _by_target(model: tuple[str, ...]) -> dict[str, str]:
+    formulas: dict[str, list[str]] = {}
+    for clause in model:
+        target, _, literals = clause.partition("<-")
+        formulas.setdefault(target, []).append(literals.replace("+", " and ").replace("!", "not "))
+    return {target: " or ".join(clauses) for target, clauses in formulas.items()}
+
+
+# --- Explanations of logic models -------------------------------------------------------------------------------------
+
+
+class LogicExplanations:
+    """Implements Explainable (bench.pages.capabilities)."""
+
+    def explain(self, item: LogicItem, steps: Sequence[Step[str]], *, reveal_sealed: bool = False) -> LogicWhy:
+        return explain(item, reveal_sealed=reveal_sealed)
+
+    def body(self, why: LogicWhy, prefix: str) -> Markup:
+        return page_body(why, prefix)
+
+    def drawing(self, why: LogicWhy) -> str:
+        return network_file(why)
+
+    def lines(self, why: LogicWhy) -> Iterator[str]:
+        return tables_lines(why, [edge_table(why), candidate_table(why), spectrum_table(why)], advice(why))
+
+
+def family_page(
+    family: LogicFamily, name: str, predictions: Predictions | None, cause: str = "", data_lines: Sequence[str] = ()
+) -> str:
+    """Return the page of a family with members.
+
+    name: of the data; predictions: of the candidates, if any; cause: why nothing was predicted
+    data_lines: rows and readings that are used, and notes
+    """
+    why = explain_family(family, name, predictions, cause)
+    return why_page(why, page_body(why, "why", data_lines), name)
+
+
+EXPLANATIONS: Explainable = LogicExplanations()

@@ -1,1 +1,0 @@
-"""The reason why logic models are left open, as page and text."""
