@@ -128,14 +128,14 @@ def _require_own_report(folder: Path, *, force: bool) -> None:
 
 def _board_sums(folder: Path) -> Path | None:
     """Return the list of digests of the board in a folder; None without one."""
-    from calibrant.bench.suites.digests import SUMS
+    from calibrant.bench.suites.manifest import SUMS
 
     return next(iter(sorted((folder / BOARD).glob(f"*/{SUMS}"))), None)
 
 
 def _is_own_board(sums: Path | None, digests: frozenset[str]) -> bool:
     """Return whether demo wrote a board, and nothing in it has changed since."""
-    from calibrant.bench.suites.digests import differences
+    from calibrant.bench.suites.manifest import differences
 
     return sums is not None and _digest(sums) in digests and not differences(sums.parent)
 

@@ -1,15 +1,33 @@
-"""The manifest of a release, `public/suite.json`."""
+"""Manifests of a suite: digests, commitments to sealed parts, and certificates.
+
+An unsalted digest gives gold away: whoever lists the answers that fit can hash each. The salt of an item is
+HMAC-SHA256(master, id), 32 bytes; its leaf is SHA-256(salt, gold). Inner nodes hash a byte 1 before their children,
+leaves a byte 0 (RFC 6962, section 2.1), so that no inner node can be shown as a leaf.
+"""
 
 from __future__ import annotations
 
+import hmac
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import file_digest, sha256
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from calibrant.dsl.errors import CalibrantError
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.pools.capabilities import VERIFY
+from calibrant.bench.pools.certificate_files import Verdict, check_file
+from calibrant.bench.pools.verification_limit import VERIFY_SECONDS
+from calibrant.bench.runs.jobs import Progress
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.parse_limits import TooLargeError, decode_json, read_bounded
 
+# --- The manifest of a release, `public/suite.json` -------------------------------------------------------------------
 PUBLIC, GOLD, ROWS = "public", "gold", "rows"
 MANIFEST = "suite.json"
 
@@ -62,3 +80,200 @@ def read_manifest(suite: Path) -> Manifest:
         return decode_json(read_bounded(path), Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError, TooLargeError) as error:
         raise CalibrantError(f"{path}: not the manifest of a suite: {' '.join(str(error).split())[:200]}") from None
+
+
+# --- Digests of all files of a folder, as `sha256sum` writes them, and what differs from them -------------------------
+SUMS = "SHA256SUMS"
+MAX_SUMS_BYTES = 1 << 26
+_DIGITS = 64
+
+
+def write_sums(folder: Path) -> None:
+    """Write the digests of all files of a folder, sorted by name."""
+    lines = [f"{digest}  {name}\n" for name, digest in sorted(tree_digests(folder).items()) if name != SUMS]
+    (folder / SUMS).write_text("".join(lines), encoding="utf-8")
+
+
+def tree_digests(folder: Path) -> dict[str, str]:
+    """Return the digest of each file below a folder; `CalibrantError` for a link or a device."""
+    return {name: sha256_of(folder / name) for name in file_names(folder)}
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes."""
+    with path.open("rb") as content:
+        return file_digest(content, "sha256").hexdigest()
+
+
+def read_sums(folder: Path) -> dict[str, str]:
+    """Return the digests that a folder states; `CalibrantError` for a line of another form."""
+    path = folder / SUMS
+    if path.is_symlink() or not path.is_file():
+        raise CalibrantError(f"{folder.name}/{SUMS}: missing")
+    with path.open("rb") as file:
+        raw = file.read(MAX_SUMS_BYTES + 1)
+    if len(raw) > MAX_SUMS_BYTES:
+        raise CalibrantError(f"{folder.name}/{SUMS}: larger than {MAX_SUMS_BYTES} bytes")
+    sums: dict[str, str] = {}
+    for number, line in enumerate(raw.decode("utf-8", "replace").splitlines(), 1):
+        digest, separator, name = line.partition("  ")
+        if not separator or len(digest) != _DIGITS or name in sums:
+            raise CalibrantError(f"{folder.name}/{SUMS}: line {number}: not a digest and a name: {short_repr(line)}")
+        sums[name] = digest
+    return sums
+
+
+def differences(folder: Path) -> dict[str, str]:
+    """Return, by file, what differs from the folder's digests: changed, missing, not listed."""
+    stated, actual = read_sums(folder), tree_digests(folder)
+    actual.pop(SUMS, None)
+    return dict(sorted(_differences(stated, actual)))
+
+
+def _differences(stated: Mapping[str, str], actual: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for name in stated.keys() | actual.keys():
+        if name not in actual:
+            yield name, "missing"
+        elif name not in stated:
+            yield name, f"not listed in {SUMS}"
+        elif stated[name] != actual[name]:
+            yield name, f"changed: its SHA-256 is {actual[name][:8]}, not {stated[name][:8]}"
+
+
+def file_names(folder: Path) -> Iterator[str]:
+    """Yield the names of all files below a folder; `CalibrantError` for a link or a device."""
+    for parent, folders, files in os.walk(folder, followlinks=False):
+        for name in sorted([*folders, *files]):
+            path = Path(parent, name)
+            mode = path.lstat().st_mode
+            if stat.S_ISREG(mode):
+                yield path.relative_to(folder).as_posix()
+            elif not stat.S_ISDIR(mode):
+                raise CalibrantError(f"{path.relative_to(folder).as_posix()}: a link or a device, not a file")
+
+
+# --- Commitments to gold: salted digests that reveal nothing, and their Merkle root, so that items can be
+# opened singly
+MASTER_DIGITS = 64
+PUBLIC_MASTER = sha256(b"calibrant public gold").hexdigest()  # of suites whose gold is there for everybody
+
+
+class Opening(NamedTuple):
+    """Everything that shows one item's gold to be the committed one; path: digests beside the way to the root."""
+
+    id: str
+    salt: str
+    gold: str
+    path: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Commitments:
+    """Leaves of the items of a suite, in the order of their ids; root: of their tree."""
+
+    leaves: Sequence[tuple[str, str]]
+
+    @classmethod
+    def of_gold(cls, master: str, gold: Iterable[tuple[str, str]]) -> Commitments:
+        """Commit to (id, canonical gold) of all items."""
+        return cls(sorted((name, commitment(item_salt(master, name), text.encode())) for name, text in gold))
+
+    @property
+    def root(self) -> str:
+        return self._nodes[-1][0].hex()
+
+    def path(self, name: str) -> tuple[tuple[str, str], ...]:
+        """Return (side, digest) of the nodes beside the way from a leaf to the root; `KeyError` for an unknown id."""
+        place = self._places[name]
+        steps = []
+        for level in self._nodes[:-1]:
+            sibling = place ^ 1
+            if sibling < len(level):
+                steps.append(("left" if sibling < place else "right", level[sibling].hex()))
+            place //= 2
+        return tuple(steps)
+
+    @cached_property
+    def _nodes(self) -> list[list[bytes]]:
+        return _levels([_leaf(name, digest) for name, digest in self.leaves])
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: k for k, (name, _) in enumerate(self.leaves)}
+
+
+def item_salt(master: str, name: str) -> str:
+    """Return the salt of an item or a file, 64 hexadecimal digits."""
+    return hmac.digest(bytes.fromhex(master), name.encode("utf-8", "surrogatepass"), "sha256").hex()
+
+
+def file_label(master: str, name: str) -> str:
+    """Return what a file beside gold is called in public: its name may be an item's, which tells of what is hidden."""
+    return hmac.digest(bytes.fromhex(master), b"name " + name.encode("utf-8", "surrogatepass"), "sha256").hex()[:32]
+
+
+def file_commitment(master: str, name: str, content: bytes) -> str:
+    """Return the salted digest of a file beside gold."""
+    return commitment(item_salt(master, name), content)
+
+
+def commitment(salt: str, content: bytes) -> str:
+    """Return SHA-256 of salt and content."""
+    return sha256(bytes.fromhex(salt) + content).hexdigest()
+
+
+def check_opening(opening: Opening, root: str) -> bool:
+    """Return whether gold and salt of an opening lead to the root."""
+    node = _leaf(opening.id, commitment(opening.salt, opening.gold.encode()))
+    for side, digest in opening.path:
+        sibling = bytes.fromhex(digest)
+        node = _inner(sibling, node) if side == "left" else _inner(node, sibling)
+    return node.hex() == root
+
+
+def read_master(path: Path) -> str:
+    """Return the master key in a file; `CalibrantError` for anything but 64 hexadecimal digits."""
+    with path.open("rb") as file:
+        text = file.read(1_000).decode("ascii", "replace").strip().lower()
+    if len(text) != MASTER_DIGITS or not set(text) <= set("0123456789abcdef"):
+        raise CalibrantError(f"{path.name}: a master is {MASTER_DIGITS} hexadecimal digits; write 32 random bytes so")
+    return text
+
+
+def _leaf(name: str, digest: str) -> bytes:
+    return sha256(b"\x00" + name.encode("utf-8", "surrogatepass") + b"\x00" + bytes.fromhex(digest)).digest()
+
+
+def _inner(first: bytes, second: bytes) -> bytes:
+    return sha256(b"\x01" + first + second).digest()
+
+
+def _levels(leaves: list[bytes]) -> list[list[bytes]]:
+    """Return the nodes from the leaves to the root; a node without a sibling moves up as it is."""
+    levels = [leaves]
+    while len(levels[-1]) > 1:
+        level = levels[-1]
+        paired = [_inner(level[k], level[k + 1]) for k in range(0, len(level) - 1, 2)]
+        levels.append(paired + level[len(paired) * 2 :])
+    return levels
+
+
+# --- Certificates of a suite's pool, checked by plain counting: alike when it is built and before a board ranks by it
+FOLDER = "certificates"  # beside the pool's file
+
+
+def certificate_names(pool: Path) -> tuple[str, ...]:
+    """Return the names of the certificates of a pool's file, in order."""
+    return tuple(sorted(path.name for path in (pool.parent / FOLDER).glob("*")))
+
+
+def certificate_problem(of: Benchmark[Any], pool: Path, progress: Progress = lambda name, done, total: None) -> str:
+    """Check all certificates of a pool; return why the first does not hold or stays open, empty if all are verified."""
+    check = of.require(VERIFY).check_against(pool)
+    names = certificate_names(pool)
+    for number, name in enumerate(names):
+        progress("certificates", number, len(names))
+        result = check_file(pool.parent / FOLDER / name, check, VERIFY_SECONDS)
+        if result.verdict is not Verdict.VERIFIED:
+            return in_one_line(f"{name}: {result.verdict}: {result.reason}")
+    return ""

@@ -45,9 +45,8 @@ def release(
     commitments. The same specification and lock give the same bytes. A proof without a file that can be checked, and a
     certificate that does not hold, end the build; DIR appears complete or not at all.
     """
-    from calibrant.bench.suites.digests import sha256_of
-    from calibrant.bench.suites.release.build import build_release
-    from calibrant.bench.suites.release.lock import read_lock
+    from calibrant.bench.suites.manifest import sha256_of
+    from calibrant.bench.suites.release.build import build_release, read_lock
     from calibrant.bench.terminal import print_next, print_written
 
     stated = None if lock is None else read_lock(lock)

@@ -3,24 +3,122 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from calibrant.bench.runs.jobs import HERE, Execution, Progress
-from calibrant.bench.suites.board.copies import original_by_id, share_consistent
+from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.runs.executors.opening import as_completed
+from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress
+from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.suites.board.eee import write_results
 from calibrant.bench.suites.board.pages import Board, write_pages
-from calibrant.bench.suites.board.ranking import BoardCell, BoardRow, sort_rows
-from calibrant.bench.suites.board.scoring import score_submissions
-from calibrant.bench.suites.board.submissions import RefusedSubmission, Submission, read_submissions
-from calibrant.bench.suites.digests import write_sums
-from calibrant.bench.suites.manifest import GOLD, ROWS
-from calibrant.bench.suites.opened import OpenSuite, open_suite
-from calibrant.bench.suites.rescoring import CellResult, judge_of
+from calibrant.bench.suites.board.submissions import (
+    BoardCell,
+    BoardRow,
+    RefusedSubmission,
+    Submission,
+    read_submissions,
+    refusal_text,
+    sort_rows,
+)
+from calibrant.bench.suites.manifest import GOLD, ROWS, write_sums
+from calibrant.bench.suites.rescoring import CellResult, OpenSuite, judge_of, open_suite, pool_path
 from calibrant.bench.terminal import making_folder, require_free, write_json
+from calibrant.bench.variants.pool import KEY, read_maps
 from calibrant.dsl.errors import CalibrantError
+
+# --- Consistency of a system on a pool of variants: share of originals whose copies are all right or all wrong --------
+
+
+def share_consistent(pool: Path, result: CellResult) -> float | None:
+    """Return the share of originals whose copies in a pool score alike; None for a pool that holds no variants."""
+    originals = original_by_id(pool)
+    if originals is None:
+        return None
+    rights: dict[str, set[float]] = {}
+    for item in result.items:
+        rights.setdefault(originals[item.id], set()).add(item.right)
+    return sum(len(values) == 1 for values in rights.values()) / len(rights)
+
+
+@lru_cache(maxsize=16)
+def original_by_id(pool: Path) -> Mapping[str, str] | None:
+    """Return the original of each copy by its public id."""
+    content: Any = benchmark_of(pool).items.read_pool(pool)
+    if KEY not in content.metadata:
+        return None
+    public = PublicIds.of_pool(pool, content.items)
+    return {public.public(name): stated.of for name, stated in read_maps(pool).copies.items()}
+
+
+# --- Scoring of the files of submissions, each a job of its own with a limit of time ----------------------------------
+
+
+class ScoredFile(NamedTuple):
+    """Result of a file, or why there is none."""
+
+    result: CellResult | None
+    reason: str = ""
+
+
+class _Job(NamedTuple):
+    """A file of answers to a pool."""
+
+    pool: str
+    file: Path
+
+
+def score_submissions(
+    suite: OpenSuite, submissions: Sequence[Submission], execution: Execution, progress: Progress
+) -> tuple[dict[str, dict[str, CellResult]], list[RefusedSubmission]]:
+    """Score all files; return results by folder and pool, and the submissions that are refused.
+
+    A submission is refused whole if one of its files cannot be scored. Pools whose gold is damaged are left out.
+    """
+    by_folder = {submission.folder: submission for submission in submissions}
+    sound = {pool.name for pool in suite.sound_pools}
+    jobs = {
+        (folder, pool): _Job(pool, file)
+        for folder, submission in by_folder.items()
+        for pool, file in submission.files.items()
+        if pool in sound
+    }
+    results: dict[str, dict[str, CellResult]] = {folder: {} for folder in by_folder}
+    reasons: dict[str, dict[str, str]] = {}
+    score = partial(_score_submission, suite.folder)
+    for number, ((folder, pool), scored) in enumerate(as_completed(score, Jobs(jobs, jobs.__getitem__), execution), 1):
+        progress("submissions", number, len(jobs))
+        if isinstance(scored, Failure):
+            scored = ScoredFile(None, _failure_text(pool, scored, execution))
+        if scored.result is None:
+            reasons.setdefault(folder, {})[pool] = scored.reason
+        else:
+            results[folder][pool] = scored.result
+    refused = [_refuse(by_folder[folder], texts) for folder, texts in reasons.items()]
+    return {folder: cells for folder, cells in results.items() if folder not in reasons}, refused
+
+
+def _score_submission(suite: Path, job: _Job) -> ScoredFile:
+    """Score a file in a worker."""
+    try:
+        return ScoredFile(judge_of(pool_path(suite, job.pool)).score_file(job.file))
+    except (CalibrantError, OSError) as error:
+        return ScoredFile(None, refusal_text(error, job.file.parent))
+
+
+def _failure_text(pool: str, failure: Failure, execution: Execution) -> str:
+    if failure.outcome == "out_of_budget":
+        return f"{pool}.jsonl: not scored within {execution.wall_budget:g} s"
+    return f"{pool}.jsonl: cannot be scored: {failure.error}"
+
+
+def _refuse(submission: Submission, reasons: Mapping[str, str]) -> RefusedSubmission:
+    system = f"{submission.card.system} {submission.card.version}"
+    return RefusedSubmission(submission.name, system, reasons[min(reasons)])
+
 
 BOARD_FILE = "board.json"
 

@@ -10,11 +10,16 @@ from typing import Any
 from calibrant.bench.core.attribution import KIND_MEANINGS
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pages.design.page import design_page
-from calibrant.bench.suites.board.ranking import BoardCell, BoardRow, rank_pool
-from calibrant.bench.suites.board.submissions import ROW_SUBMITTER, Card, RefusedSubmission
+from calibrant.bench.suites.board.submissions import (
+    ROW_SUBMITTER,
+    BoardCell,
+    BoardRow,
+    Card,
+    RefusedSubmission,
+    rank_pool,
+)
 from calibrant.bench.suites.manifest import Manifest, PoolEntry
-from calibrant.bench.suites.opened import OpenSuite
-from calibrant.bench.suites.rescoring import ItemResult
+from calibrant.bench.suites.rescoring import ItemResult, OpenSuite
 
 NONE = "\N{EN DASH}"
 MAX_SHOWN_CHARS = 600  # of an answer in a page; the shard has more of it

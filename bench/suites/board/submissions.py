@@ -1,30 +1,66 @@
-"""Submissions to a board: a folder each, with a card and a file of answers for each pool. Nothing in them is believed.
+"""Submissions to a board: their files, names that look alike, and their ranking.
 
 Bounds: number and size of files, names, ordinary files only. Each file is copied before it is read, so that what was
 checked is what is scored.
+
+Its full table of confusable characters is large; here are the letters of other scripts that look like Latin ones.
 """
 
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import re
 import shutil
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
+from math import fsum
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta
 
-from calibrant.bench.suites.board.lookalikes import is_plain, skeleton
+from calibrant.bench.answers.frame import estimate
 from calibrant.bench.suites.manifest import Manifest
+from calibrant.bench.suites.rescoring import CellResult
+from calibrant.bench.terminal import making_folder, require_free
 from calibrant.bench.toml_file import read_toml
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
+# --- Names that read alike, so that no submission passes for another: after Unicode Technical Standard 39, in small
+INVISIBLE = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # fillers and a blank that count as letters or symbols
+_CYRILLIC = dict(zip("авекмнорстухіјѕһԁԛԝгьѵ", "abekmhopctyxijshdqwrbv", strict=True))
+_GREEK = dict(zip("αβεζηικμνοπρστυχωγ", "abezhikmvonpotuxwy", strict=True))
+_OTHERS = dict(zip("\u0131\u0251\u0261\u0585\u0578\u057d\u0570", "iagonuh", strict=True))
+_ALIKE = {"0": "o", "1": "l", "i": "l", "|": "l"}
+_LETTERS = _ALIKE | {letter: _ALIKE.get(latin, latin) for letter, latin in (_CYRILLIC | _GREEK | _OTHERS).items()}
+_KINDS = {"Pd": "-", "Zs": " "}
+
+
+def is_plain(text: str) -> bool:
+    """Return whether a text shows all that it holds: no controls, no invisible letters, no spaces beside words."""
+    return text.isprintable() and text == " ".join(text.split()) and INVISIBLE.isdisjoint(text)
+
+
+def skeleton(text: str) -> str:
+    """Return what names that read alike have in common: `0`, `O` and `o` are one letter, so are `1`, `I` and `l`."""
+    plain = unicodedata.normalize("NFKD", text).casefold()
+    letters = (_letter(letter) for letter in plain if unicodedata.category(letter) not in ("Mn", "Cf"))
+    return " ".join("".join(letters).split())
+
+
+def _letter(letter: str) -> str:
+    return _KINDS.get(unicodedata.category(letter)) or _LETTERS.get(letter, letter)
+
+
+# --- Submissions to a board: a folder each, with a card and a file of answers for each pool. Nothing in them is
+# believed
 CARD = "card.toml"
 ROW_SUBMITTER = "row of the suite"  # what boards show for calibration rows
 MAX_SUBMISSIONS = 2_000
@@ -240,3 +276,144 @@ def copy_file(source: Path, target: Path) -> str:
             digest.update(block)
             writing.write(block)
     return digest.hexdigest()
+
+
+# --- A folder that a board reads: copies of files of answers, and a card with their digests ---------------------------
+
+
+def write_submission(manifest: Manifest, answers: Sequence[Path], statements: dict[str, Any], out: Path) -> Card:
+    """Write a submission to a suite into `out`, which must not be there, or empty; all of it or nothing.
+
+    answers: files called POOL.jsonl, at most one for each pool; statements: fields of the card beside suite and files
+
+    Return the card, as a board reads it.
+    """
+    require_free(out, "a submission")
+    pools = [f"{pool.name}.jsonl" for pool in manifest.pools]
+    names = [path.name for path in answers]
+    for path in answers:
+        if path.name not in pools:
+            raise CalibrantError(f"{path}: a file is called as the pool that it answers: {' or '.join(pools)}")
+        if names.count(path.name) > 1:
+            raise CalibrantError(f"{path}: a second file for the same pool")
+    with making_folder(out) as (folder, _):
+        folder.mkdir()
+        files = {path.name: copy_file(path, folder / path.name) for path in answers}
+        stated = statements | {"suite": manifest.name, "suite_version": manifest.release, "files": files}
+        try:
+            card = msgspec.convert(stated, Card)
+        except msgspec.ValidationError as error:
+            raise CalibrantError(f"{CARD}: {error}") from None
+        (folder / CARD).write_text("".join(_format_lines(card)), encoding="utf-8")
+        if read_card(folder.parent, folder.name, manifest) != card:
+            raise AssertionError(f"{CARD} does not say what was stated")
+    return card
+
+
+def _format_lines(card: Card) -> Iterator[str]:
+    """Yield the card's fields that are not their defaults, tables last; its texts have no characters to escape."""
+    fields = {name: value for name, value in msgspec.to_builtins(card).items() if value not in (None, {})}
+    tables = {name: value for name, value in fields.items() if isinstance(value, dict)}
+    for name, value in fields.items():
+        if name not in tables:
+            yield f"{name} = {value if name == 'date' else _format_toml(value)}\n"
+    for name, table in tables.items():
+        yield f"\n[{name}]\n"
+        yield from (f"{_format_toml(key)} = {_format_toml(value)}\n" for key, value in table.items())
+
+
+def _format_toml(value: str | float) -> str:
+    """Return a text or a number as TOML, whose texts are those of JSON."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+# --- Rows and cells of a board: rates with intervals beside what guessers expect, and the order of systems ------------
+
+
+@dataclass(frozen=True)
+class BoardCell:
+    """A system on a pool.
+
+    low, high: 95 % interval over items, each of which counts the mean of its answers (bench.answers.intervals)
+    consistency: share of originals whose copies score alike; None for a pool without variants
+    """
+
+    pool: str
+    result: CellResult
+    low: float
+    high: float
+    consistency: float | None = None
+
+    @classmethod
+    def of_result(cls, pool: str, result: CellResult, consistency: float | None = None) -> BoardCell:
+        rate = estimate((item.id, item.unit or item.id, item.right) for item in result.items)
+        low, high = (rate and rate.interval) or (0.0, 1.0)  # of one unit nothing is known
+        return cls(pool, result, low, high, consistency)
+
+    @cached_property
+    def rate(self) -> float:
+        return self.result.rate
+
+    @cached_property
+    def chance(self) -> float | None:
+        return self.result.chance
+
+    @cached_property
+    def best(self) -> float | None:
+        return self.result.best
+
+    @cached_property
+    def kinds(self) -> Mapping[str, float]:
+        return self.result.kinds
+
+    @property
+    def skill(self) -> tuple[float, float, float] | None:
+        """Return (rate - chance) / (best - chance) with its interval; None where a level is missing or both agree.
+
+        The interval takes both levels as exact, so it is that of the rate on another scale.
+        """
+        chance, best = self.chance, self.best
+        if chance is None or best is None or best <= chance:
+            return None
+        low, middle, high = ((value - chance) / (best - chance) for value in (self.low, self.rate, self.high))
+        return middle, low, high
+
+    @property
+    def is_above_best(self) -> bool:
+        """Return whether the rate is significantly above that of the best guesser: a sign of leaked gold."""
+        return self.best is not None and self.low > self.best
+
+
+@dataclass(frozen=True)
+class BoardRow:
+    """A system on all pools; cells: of the pools that can be ranked by."""
+
+    submission: Submission
+    cells: Mapping[str, BoardCell]
+    num_pools: int
+
+    @property
+    def mean(self) -> float | None:
+        """Return the mean rate over all pools; None unless it answered all of them."""
+        rates = [cell.rate for cell in self.cells.values()]
+        return fsum(rates) / len(rates) if rates and len(rates) == self.num_pools else None
+
+
+def sort_rows(rows: Iterable[BoardRow]) -> list[BoardRow]:
+    """Return systems by mean rate, highest first, then those without one, then calibration rows; equal ones by name."""
+    return sorted(
+        rows, key=lambda row: (row.submission.is_row, row.mean is None, -(row.mean or 0.0), row.submission.name)
+    )
+
+
+def rank_pool(rows: Iterable[BoardRow], pool: str) -> list[tuple[int | None, BoardRow]]:
+    """Return the rows of a pool, highest rate first, with ranks: equal rates share one, calibration rows have none."""
+    listed = sorted(
+        (row for row in rows if pool in row.cells), key=lambda row: (-row.cells[pool].rate, row.submission.name)
+    )
+    rates = [row.cells[pool].rate for row in listed if not row.submission.is_row]
+    return [(None if row.submission.is_row else 1 + _count_above(rates, row.cells[pool].rate), row) for row in listed]
+
+
+def _count_above(rates: Sequence[float], rate: float) -> int:
+    return sum(other_rate > rate for other_rate in rates)

@@ -1,48 +1,255 @@
-"""A release: a folder with everything that may be published, and one with gold, each complete or not at all."""
+"""A release: a folder with everything that may be published, and one with gold, each complete or not at all.
+
+Croissant 1.1 requires more than its validator complains about: missing `description`, `url` or `creator` pass silently,
+and a wrong digest is met only when files are loaded (mlcroissant 1.1.1).
+"""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.hub.card import CONFORMS_TO, CONTEXT, Column, Row, columns_of
+from calibrant.bench.hub.export import ExportRows, write_table
 from calibrant.bench.pages.design.page import design_page
+from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.bench.runs.jobs import HERE, Execution, Progress
-from calibrant.bench.suites.commitments import (
+from calibrant.bench.suites.manifest import (
+    GOLD,
+    MANIFEST,
+    PUBLIC,
     PUBLIC_MASTER,
+    ROWS,
     Commitments,
+    Manifest,
+    PoolEntry,
     file_commitment,
     file_label,
+    file_names,
     item_salt,
     read_master,
+    sha256_of,
+    write_sums,
 )
-from calibrant.bench.suites.digests import file_names, sha256_of, write_sums
-from calibrant.bench.suites.manifest import GOLD, MANIFEST, PUBLIC, ROWS, Manifest, PoolEntry
 from calibrant.bench.suites.release.checklist import (
     CERTIFICATES,
+    KEYS,
     MEASURES,
     Answer,
     Evidence,
     ReleaseFacts,
     answer_questions,
+    datasheet,
 )
-from calibrant.bench.suites.release.datasheet import datasheet
-from calibrant.bench.suites.release.items import ITEMS, write_items
-from calibrant.bench.suites.release.lock import Lock, make_lock, require_equal
-from calibrant.bench.suites.release.measures import PoolMeasures, measure_pool
-from calibrant.bench.suites.release.metadata import describe_release
-from calibrant.bench.suites.release.pools import BuiltPool, build_pool
-from calibrant.bench.suites.release.questions import KEYS
+from calibrant.bench.suites.release.pools import BuiltPool, PoolMeasures, build_pool, measure_pool
 from calibrant.bench.suites.specification import SuiteSpec, read_specification, resolve_beside
 from calibrant.bench.terminal import making_folder, require_free, write_json
 from calibrant.bench.version import program_version
 from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.parse_limits import TooLargeError, decode_json, read_bounded
+
+# --- The lock of a release: digests of its inputs and versions of what wrote it, which a second build must share ------
+FORMAT, VERSION = "calibrant-suite-lock", 1
+
+
+class Lock(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Inputs of a release.
+
+    program: version of calibrant; parquet: version of pyarrow, null without Parquet files
+    inputs: SHA-256 of specification, master and pools, by their names in the specification
+    """
+
+    program: str
+    parquet: str | None
+    inputs: dict[str, str]
+    format: str = FORMAT
+    version: int = VERSION
+
+
+def make_lock(path: Path, spec: SuiteSpec) -> Lock:
+    """Return the lock of a specification on this machine; `OSError` names an input that is missing."""
+    inputs = {"suite.toml": sha256_of(path)}
+    if spec.master is not None:
+        inputs["master"] = sha256_of(resolve_beside(path, spec.master))
+    for pool in spec.pools:
+        if pool.file is not None:
+            inputs[f"pool {pool.name}"] = sha256_of(resolve_beside(path, pool.file))
+        elif pool.bundled is not None:
+            try:
+                inputs[f"pool {pool.name}"] = sha256_of(bundled_sample(pool.bundled))
+            except ValueError as error:
+                raise CalibrantError(f"{path.name}: pool {pool.name}: {error}") from None
+    return Lock(program_version(), _pyarrow_version() if "parquet" in spec.formats else None, inputs)
+
+
+def read_lock(path: Path) -> Lock:
+    """Return the lock in a file; `CalibrantError` for anything else."""
+    try:
+        return decode_json(read_bounded(path), Lock)
+    except (msgspec.DecodeError, UnicodeDecodeError, TooLargeError) as error:
+        raise CalibrantError(f"{path.name}: not a lock of a suite: {' '.join(str(error).split())[:200]}") from None
+
+
+def require_equal(lock: Lock, actual: Lock, name: str) -> None:
+    """Raise `CalibrantError` naming what differs from a lock."""
+    for field, stated, value in (
+        ("version of calibrant", lock.program, actual.program),
+        ("version of pyarrow", lock.parquet, actual.parquet),
+        *((key, lock.inputs.get(key), actual.inputs.get(key)) for key in sorted(lock.inputs | actual.inputs)),
+    ):
+        if stated != value:
+            raise CalibrantError(f"{name}: {field} is {value or 'missing'}, the lock has {stated or 'none'}")
+
+
+def _pyarrow_version() -> str:
+    try:
+        return metadata.version("pyarrow")
+    except metadata.PackageNotFoundError:
+        message = "Parquet files need pyarrow: pip install 'calibrant[hub]', or formats = [\"jsonl\"] in suite.toml"
+        raise CalibrantError(message) from None
+
+
+# --- Items of a release as data sets: public columns in `public`, all columns in `gold`, as JSON lines and Parquet ----
+ITEMS = "items"
+
+
+def write_items(spec: SuiteSpec, pool: BuiltPool, public: Path, scratch: Path) -> list[tuple[str, str]]:
+    """Write the items of a pool; return public id and canonical gold of each, for commitments."""
+    rows = ExportRows([pool.file], scratch / f"{pool.spec.name}.rows.jsonl")
+    folder = public / pool.spec.name
+    folder.mkdir()
+    public_names = columns_of(rows, with_gold=False)
+    for kind in spec.formats:
+        _write(folder / f"{ITEMS}.{kind}", _with_canary(rows.by_id(), spec, pool), public_names, spec.canary_text)
+    if "parquet" in spec.formats:
+        complete = columns_of(rows, with_gold=True)
+        _write(pool.folder / "gold.parquet", _with_canary(rows, spec, pool), complete, spec.canary_text)
+    return [(row["id"], row["record"]) for row in rows]
+
+
+def public_columns(spec: SuiteSpec) -> Sequence[Column]:
+    """Return the columns of the public items."""
+    return columns_of([], with_gold=False)
+
+
+def _with_canary(rows: Iterable[Row], spec: SuiteSpec, pool: BuiltPool) -> Iterator[Row]:
+    return ({**row, "canary": spec.canary_text, "pool": pool.spec.name} for row in rows)
+
+
+def _write(path: Path, rows: Iterable[Row], columns: Sequence[Column], canary: str) -> None:
+    if path.suffix == ".parquet":
+        write_table(path, rows, columns, {"canary": canary})
+        return
+    names = [column.name for column in columns]
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(json.dumps({name: row.get(name) for name in names}) + "\n" for row in rows)
+
+
+# --- Croissant metadata of a release's public items, and its own check of what the specification requires -------------
+REQUIRED = (
+    *("@context", "@type", "conformsTo", "name", "description", "license", "url", "creator", "datePublished"),
+    "distribution",
+)
+_MEDIA = {"jsonl": "application/jsonlines", "parquet": "application/x-parquet"}
+_RAI = {
+    "collection": "dataCollection",
+    "preprocessing": "dataPreprocessingProtocol",
+    "biases": "dataBiases",
+    "limitations": "dataLimitations",
+    "uses": "dataUseCases",
+    "social_impact": "dataSocialImpact",
+    "personal_information": "personalSensitiveInformation",
+    "maintenance": "dataReleaseMaintenancePlan",
+}
+"""Fields of RAI 1.0 by the key of the statement that they repeat."""
+
+
+def describe_release(spec: SuiteSpec, public: Path) -> dict[str, Any]:
+    """Return the JSON-LD; `CalibrantError` if a required field is missing or a digest is wrong."""
+    files = [(pool.name, kind) for pool in spec.pools for kind in spec.formats]
+    described = {
+        "@context": CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": CONFORMS_TO,
+        "name": spec.title,
+        "description": spec.summary,
+        "license": spec.license,
+        "url": spec.url or "index.html",  # beside this file: the only address that is known
+        "creator": [{"@type": "sc:Person", "name": name} for name in spec.creators],
+        "datePublished": spec.date.isoformat(),
+        "version": spec.version,
+        "inLanguage": "en",
+        "isLiveDataset": False,
+        "citeAs": spec.citation or _citation(spec),
+        **{f"rai:{field}": spec.statements[key] for key, field in _RAI.items() if key in spec.statements},
+        "distribution": [_file(public, f"{name}/{ITEMS}.{kind}", kind) for name, kind in files],
+        "recordSet": [_records(name, spec) for name in dict.fromkeys(name for name, _ in files)],
+    }
+    check_described(described, public)
+    return described
+
+
+def check_described(described: Mapping[str, Any], public: Path) -> None:
+    """Raise `CalibrantError` for a required field that is missing or empty, and for a file with another digest."""
+    for name in REQUIRED:
+        if not described.get(name):
+            raise CalibrantError(f"croissant.json: {name} is missing")
+    for file in described["distribution"]:
+        if sha256_of(public / file["contentUrl"]) != file["sha256"]:
+            raise CalibrantError(f"croissant.json: {file['contentUrl']} has another digest")
+
+
+def _citation(spec: SuiteSpec) -> str:
+    """Return a BibTeX entry of what the specification states."""
+    fields = {
+        "title": f"{spec.title} {spec.version}",
+        "author": " and ".join(spec.creators),
+        "year": str(spec.date.year),
+    } | ({} if spec.url is None else {"url": spec.url})
+    listed = ", ".join(f"{name} = {{{text}}}" for name, text in fields.items())
+    return f"@misc{{{spec.name}, {listed}}}"
+
+
+def _file(public: Path, name: str, kind: str) -> dict[str, Any]:
+    path = public / name
+    return {
+        "@type": "cr:FileObject",
+        "@id": name,
+        "name": name,
+        "contentUrl": name,
+        "contentSize": f"{path.stat().st_size} B",
+        "encodingFormat": _MEDIA[kind],
+        "sha256": sha256_of(path),
+    }
+
+
+def _records(name: str, spec: SuiteSpec) -> dict[str, Any]:
+    kind = "parquet" if "parquet" in spec.formats else "jsonl"
+    source = f"{name}/{ITEMS}.{kind}"
+    fields = [
+        {
+            "@type": "cr:Field",
+            "@id": f"{name}/{column.name}",
+            "name": column.name,
+            "description": column.means,
+            "dataType": "sc:Text",
+            "source": {
+                "fileObject": {"@id": source},
+                "extract": {"column": column.name} if kind == "parquet" else {"jsonPath": f"$.{column.name}"},
+            },
+        }
+        for column in public_columns(spec)
+    ]
+    return {"@type": "cr:RecordSet", "@id": name, "name": name, "field": fields}
+
 
 OPENINGS = "openings.jsonl"
 CARD = "card.toml"

@@ -15,13 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.bench.suites.board.eee import source_of
-from calibrant.bench.suites.commitments import Commitments, Opening, check_opening, item_salt
-from calibrant.bench.suites.digests import SUMS, differences, tree_digests
-from calibrant.bench.suites.manifest import read_manifest
-from calibrant.bench.suites.release.build import build_release
-from calibrant.bench.suites.release.checklist import Answer, Evidence, require_checkable
-from calibrant.bench.suites.release.metadata import REQUIRED, check_described
-from calibrant.bench.suites.release.questions import NOT_STATED, QUESTIONS
+from calibrant.bench.suites.manifest import (
+    SUMS,
+    Commitments,
+    Opening,
+    check_opening,
+    differences,
+    item_salt,
+    read_manifest,
+    tree_digests,
+)
+from calibrant.bench.suites.release.build import REQUIRED, build_release, check_described
+from calibrant.bench.suites.release.checklist import NOT_STATED, QUESTIONS, Answer, Evidence, require_checkable
 from calibrant.bench.suites.specification import RESERVED_NAMES, read_specification
 from calibrant.datasets import bundled_pool
 from calibrant.dsl.errors import CalibrantError

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.suites.digests import tree_digests
+from calibrant.bench.suites.manifest import tree_digests
 from calibrant.bench.suites.release.build import build_release
 from tests.support.packages import needs
 from tests.support.suites.small_suite import SPECIFICATION, write_specification
