@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from calibrant.audits.replayscm.findings import Findings
     from calibrant.audits.replayscm.generation.generate import Generated
     from calibrant.audits.replayscm.hardening.harden import Hardening
-    from calibrant.bench.core.solutions import Solution
+    from calibrant.bench.core.capabilities import Solution
     from calibrant.bench.episodes import TextEpisode
     from calibrant.bench.protocols.base import Protocol, ProtocolResult
     from calibrant.bench.replayscm.audit.separations import SeparatedPair
@@ -152,7 +152,7 @@ _HOME = {
     "Scm": "calibrant.dsl.replayscm.scm",
     "Score": "calibrant.dsl.replayscm.score",
     "SeparatedPair": "calibrant.bench.replayscm.audit.separations",
-    "Solution": "calibrant.bench.core.solutions",
+    "Solution": "calibrant.bench.core.capabilities",
     "Step": "calibrant.dsl.episode",
     "Task": "calibrant.dsl.replayscm.problem",
     "TextEpisode": "calibrant.bench.episodes",

@@ -50,8 +50,7 @@ def run(
     cluster: address of a dask.distributed scheduler, tcp://HOST:PORT, whose workers answer instead of `workers` here
     """
     from calibrant.bench.core.registry import benchmark_of
-    from calibrant.bench.protocols.plugins import require_usable, with_code
-    from calibrant.bench.protocols.registry import make_protocol
+    from calibrant.bench.protocols.registry import make_protocol, require_usable, with_code
     from calibrant.bench.runs.jobs import Execution
     from calibrant.bench.runs.records import config_digest, folder_records
     from calibrant.bench.runs.runner import config_of

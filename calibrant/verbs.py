@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args, get
 import msgspec
 
 from calibrant.arguments import path_argument, seed_argument
-from calibrant.bench.core.capabilities import PLAY
+from calibrant.bench.core.capabilities import PLAY, Solution
 from calibrant.bench.core.options import keyword_struct
 from calibrant.bench.core.registry import benchmark, benchmark_of, benchmark_of_item
-from calibrant.bench.core.solutions import Solution
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.item import Pool

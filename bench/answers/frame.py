@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.bench.answers.intervals import Interval, unit_interval
+from calibrant.bench.core.metrics import weighted_mean
 from calibrant.bench.core.observations import Values
-from calibrant.bench.core.rates import weighted_mean
 
 Codes: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]

@@ -26,7 +26,7 @@ from calibrant.bench.statistics import wilson
 RESAMPLES = 10_000
 SEED = 2026
 LEVEL = 0.95
-FEWEST_PROBLEMS = 6  # fewer have no bootstrap interval, as no conditional rate is shown (bench.core.rates)
+FEWEST_PROBLEMS = 6  # fewer have no bootstrap interval, as no conditional rate is shown (bench.core.metrics)
 MAX_BISECTED = 100  # degrees of freedom
 TINY = 1e-18  # a sum of squares that rounding leaves of equal units
 NEAR = 0.1  # from 0 or 1; measured coverage of the clustered interval at a mean of .9: .90

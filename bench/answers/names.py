@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.dsl.errors import in_one_line
 
 SHORT_DIGEST = 8

@@ -11,8 +11,7 @@ from calibrant.baselines.blickets.context import Scorer, deterministic
 from calibrant.baselines.blickets.dialogue import BASE, Actions, Dialogue, Prompting
 from calibrant.bench.blickets.benchmark import BENCHMARK
 from calibrant.bench.blickets.scoring import is_right
-from calibrant.bench.core.play import PlayedReplies
-from calibrant.bench.core.solutions import ItemScore, Solution
+from calibrant.bench.core.capabilities import ItemScore, PlayedReplies, Solution
 from calibrant.bench.episodes import TextEpisode
 from calibrant.bench.pools.operations import ItemApi
 from calibrant.bench.scoring.input.raw_answers import invalid_answer_message, parse_answer
@@ -38,7 +37,7 @@ class BlicketScore(ItemScore[Grade]):
 
 
 class BlicketFunctions(ItemApi[BlicketItem]):
-    """Implements ItemFunctions (bench.core.solutions)."""
+    """Implements ItemFunctions (bench.core.capabilities)."""
 
     def score(self, item: BlicketItem, answer: object, *, steps: Sequence[Step[Any]] = ()) -> BlicketScore:
         """Return the score of an answer.

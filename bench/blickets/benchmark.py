@@ -23,8 +23,7 @@ from calibrant.bench.core.capabilities import (
 )
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS, EXPLANATIONS, TIMELINES
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, VERIFY
-from calibrant.bench.protocols.base import PROTOCOLS
-from calibrant.bench.protocols.presentation import PRESENT
+from calibrant.bench.protocols.base import PRESENT, PROTOCOLS
 from calibrant.bench.report.capabilities import REPORT
 from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.report.people.remaining import REMAINING

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from calibrant.bench.blickets.options import GeneratedItems
-from calibrant.bench.core.suites import Drawable
+from calibrant.bench.core.capabilities import Drawable
 from calibrant.bench.pools.generated import SuiteGenerator
 from calibrant.bench.pools.item_options import refused_plan
 from calibrant.dsl.blickets.generation import SUITES as SUITE_PLANS
@@ -17,7 +17,7 @@ from calibrant.dsl.blickets.item import BlicketItem, Condition, Count, OrderRead
 
 
 class BlicketSuites(Drawable[BlicketItem]):
-    """Implements Drawable (bench.core.suites)."""
+    """Implements Drawable (bench.core.capabilities)."""
 
     @property
     def names(self) -> Sequence[str]:

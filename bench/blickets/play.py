@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from calibrant.bench.blickets.report import rule_text
-from calibrant.bench.core.play import Playable
+from calibrant.bench.core.capabilities import Playable
 from calibrant.bench.core.words import Act, Draft, Edit, Position, Reader, Verb, Words, WordsError, match_name
 from calibrant.bench.report.people.remaining import Hypothesis, Remaining, first_entries
 from calibrant.dsl.blickets.episode import BlicketEpisode, placed_after
@@ -26,7 +26,7 @@ from calibrant.solvers.blickets.space import OneRule
 
 
 class BlicketPlay(Playable[BlicketItem]):
-    """Implements Playable (bench.core.play)."""
+    """Implements Playable (bench.core.capabilities)."""
 
     def open(self, item: BlicketItem) -> BlicketEpisode:
         return BlicketEpisode(item)

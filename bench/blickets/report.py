@@ -15,9 +15,9 @@ from calibrant.audits.why import number_text
 from calibrant.bench.blickets.benchmark import BENCHMARK
 from calibrant.bench.blickets.paper import CLASSES, PlayedEpisode, paper_tables
 from calibrant.bench.blickets.scoring import METRICS, PrintedScore
-from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY, POSTERIOR, decision_notes
 from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.pages.charts import Part, stacked_svg
 from calibrant.bench.report.answers.named import NamedAnswer, coverage_notes, named_answers
 from calibrant.bench.report.episodes import chosen_episodes

@@ -18,8 +18,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from calibrant.audits.blickets.attribution import attribute_run
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, BASE, KEY, attribution_record
-from calibrant.bench.core.metrics import Metric, MetricSet, View, success_of_field
-from calibrant.bench.core.samples import Sample
+from calibrant.bench.core.metrics import Metric, MetricSet, Sample, View, success_of_field
 from calibrant.bench.core.scoring import Scorable
 from calibrant.bench.core.verdict import line_struct
 from calibrant.bench.scoring.input.json_lines import json_object, numbered_lines, shown_name

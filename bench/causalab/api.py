@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from calibrant.bench.causalab.benchmark import BENCHMARK
-from calibrant.bench.core.solutions import ItemScore, Solution
+from calibrant.bench.core.capabilities import ItemScore, Solution
 from calibrant.bench.pools.operations import ItemApi
 from calibrant.bench.scoring.input.raw_answers import invalid_answer_message, parse_answer
 from calibrant.bench.scoring.transcript_replay import replay_answer
@@ -37,7 +37,7 @@ class LabScore(ItemScore[RunScore]):
 
 
 class LabFunctions(ItemApi[LabItem]):
-    """Implements ItemFunctions (bench.core.solutions)."""
+    """Implements ItemFunctions (bench.core.capabilities)."""
 
     def score(self, item: LabItem, answer: object, *, steps: Sequence[Step[Any]] = ()) -> LabScore:
         """Return the score of an answer.

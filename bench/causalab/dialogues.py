@@ -14,7 +14,7 @@ import msgspec
 from calibrant.audits.causalab.attribution import run_space
 from calibrant.bench.causalab.items import ITEMS
 from calibrant.bench.causalab.play import PLAY
-from calibrant.bench.core.play import PlayedReplies
+from calibrant.bench.core.capabilities import PlayedReplies
 from calibrant.bench.episodes import TextEpisode
 from calibrant.dsl.causalab.configs import Config, Transition, candidates, read_configs
 from calibrant.dsl.causalab.episode import HYPOTHESIS, LabEpisode, LabStep

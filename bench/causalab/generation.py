@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.bench.causalab.options import ConvertedItems, GeneratedItems
-from calibrant.bench.core.suites import Drawable
+from calibrant.bench.core.capabilities import Drawable
 from calibrant.bench.pools.generated import SuiteGenerator
 from calibrant.bench.pools.item_options import ItemOptions, refused_plan
 from calibrant.dsl.causalab.configs import NUM_RECORDS, Variant, View
@@ -22,7 +22,7 @@ LEAST_PART, MOST_PARTS = 8, 8  # items that are labelled together; parts of a su
 
 
 class LabSuites(Drawable[LabItem]):
-    """Implements Drawable (bench.core.suites)."""
+    """Implements Drawable (bench.core.capabilities)."""
 
     @property
     def names(self) -> Sequence[str]:

@@ -16,11 +16,9 @@ import msgspec
 
 from calibrant.bench.answers.frame import estimate
 from calibrant.bench.answers.names import natural
-from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY
-from calibrant.bench.core.metrics import Metric, figure_if_recorded
-from calibrant.bench.core.rates import UNDEFINED
-from calibrant.bench.core.samples import Item
+from calibrant.bench.core.metrics import UNDEFINED, Item, Metric, figure_if_recorded
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.report.answers.named import NamedAnswer
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, cell, percent_cell
 from calibrant.dsl.causalab.configs import NUM_RECORDS

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.audits.causalab.attribution import RunSpace, frequency_posterior, run_space
-from calibrant.bench.core.play import Playable
+from calibrant.bench.core.capabilities import Playable
 from calibrant.bench.core.words import (
     Act,
     Draft,
@@ -39,7 +39,7 @@ from calibrant.solvers.causalab.space import MAX_LISTED, WeightedDags
 
 
 class LabPlay(Playable[LabItem]):
-    """Implements Playable (bench.core.play)."""
+    """Implements Playable (bench.core.capabilities)."""
 
     def open(self, item: LabItem) -> LabEpisode:
         return LabEpisode(item)

@@ -19,9 +19,9 @@ from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.causalab.items import lab_picture
 from calibrant.bench.causalab.paper import NUMBERS, paper_tables, without_printed
 from calibrant.bench.causalab.scoring import GRAPH, METRICS
-from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY, decision_notes
-from calibrant.bench.core.samples import Item
+from calibrant.bench.core.metrics import Item
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, panels_svg
 from calibrant.bench.pages.graphs import GraphPicture, graphs_svg
 from calibrant.bench.report.answers.named import NamedAnswer, coverage_notes, named_answers

@@ -21,8 +21,7 @@ from calibrant.bench.core.attribution import (
     answer_status,
     attribution_record,
 )
-from calibrant.bench.core.metrics import Metric, MetricSet, View, figure_if_recorded, success_of_field
-from calibrant.bench.core.samples import Sample
+from calibrant.bench.core.metrics import Metric, MetricSet, Sample, View, figure_if_recorded, success_of_field
 from calibrant.bench.core.scoring import Scorable
 from calibrant.bench.core.verdict import line_struct
 from calibrant.dsl.causalab.episode import HYPOTHESIS, LabEpisode

@@ -19,7 +19,7 @@ from calibrant.audits.causim.generation import (
 from calibrant.bench.causim.benchmark import BENCHMARK
 from calibrant.bench.causim.verdict import score_record
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.solutions import ItemScore, Solution
+from calibrant.bench.core.capabilities import ItemScore, Solution
 from calibrant.bench.pools.operations import ItemApi
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.bench.scoring.input.json_lines import json_object, numbered_lines
@@ -55,7 +55,7 @@ class CausimScore(ItemScore["Judgement"]):
 
 
 class CausimFunctions(ItemApi[CausimItem]):
-    """Implements ItemFunctions (bench.core.solutions)."""
+    """Implements ItemFunctions (bench.core.capabilities)."""
 
     def __init__(self, benchmark: Benchmark[CausimItem]) -> None:
         super().__init__(benchmark, CausimItem)

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from calibrant.bench.causim.options import GeneratedItems, GenerateOptions
 from calibrant.bench.causim.options import QuestionOptions as StatedOptions
+from calibrant.bench.core.capabilities import Drawable
 from calibrant.bench.core.options import OptionError
-from calibrant.bench.core.suites import Drawable
 from calibrant.bench.pools.capabilities import GenerateRequest
 from calibrant.bench.pools.generated import SuiteGenerator, chosen_suites
 from calibrant.bench.pools.item_options import ItemOptions, refused_plan
@@ -296,7 +296,7 @@ def _write_report(path: Path, drafts: Mapping[str, Tally], diversity: Mapping[st
 
 
 class CausimSuites(Drawable[CausimItem]):
-    """Implements Drawable (bench.core.suites)."""
+    """Implements Drawable (bench.core.capabilities)."""
 
     @property
     def names(self) -> Sequence[str]:

@@ -21,7 +21,7 @@ from calibrant.bench.answers.frame import estimate
 from calibrant.bench.answers.intervals import FEWEST_PROBLEMS, Interval
 from calibrant.bench.answers.names import natural
 from calibrant.bench.causim.verdict import METRICS
-from calibrant.bench.core.samples import Item
+from calibrant.bench.core.metrics import Item
 from calibrant.bench.report.answers.named import NamedAnswer
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, cell
 from calibrant.bench.statistics import NORMAL_95, wilson

@@ -20,9 +20,9 @@ from calibrant.bench.causim.paper import (
     with_sources,
 )
 from calibrant.bench.causim.verdict import METRICS, first_reason, is_answered, is_right
-from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY
-from calibrant.bench.core.samples import Item
+from calibrant.bench.core.metrics import Item
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, Part, panels_svg, stacked_svg
 from calibrant.bench.report.answers.named import NamedAnswer, coverage_notes, named_answers
 from calibrant.bench.report.kind_plot import KIND_METRICS, KindPlot, attribution_plot

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, BASE
-from calibrant.bench.core.metrics import Metric, MetricSet, View, success_of_field
-from calibrant.bench.core.samples import Sample
+from calibrant.bench.core.metrics import Metric, MetricSet, Sample, View, success_of_field
 from calibrant.bench.core.verdict import line_struct
 from calibrant.dsl.causim.model import assignment_text
 from calibrant.dsl.causim.question import TYPES

@@ -76,8 +76,7 @@ def _chosen(
 
     of_name: names of the benchmarks by their titles
     """
-    from calibrant.bench.protocols.plugins import is_file, load_file
-    from calibrant.bench.protocols.registry import describe_protocol, protocol_class
+    from calibrant.bench.protocols.registry import describe_protocol, is_file, load_file, protocol_class
 
     protocol_by_name = {name: row for rows in by_title.values() for name, row in rows.items()}
     requested = {*protocol_by_name} if names == ["all"] else {*names}

@@ -318,7 +318,7 @@ def print_rows(collected: ResultTable, *, columns: str | None = None, err: bool 
 
     again: a command that makes the same table, for the hint which shows the rest
     """
-    from calibrant.bench.core.rates import UNDEFINED
+    from calibrant.bench.core.metrics import UNDEFINED
     from calibrant.bench.pages.aligned import fit_columns, table_text
     from calibrant.bench.report.legend import attribution_legend, tie_legend
     from calibrant.bench.report.samples import sample_headings, sample_rows

@@ -24,16 +24,16 @@ from calibrant.bench.core.capabilities import (
     TRAINING,
     C,
     Capability,
+    Drawable,
+    ItemFunctions,
+    Playable,
     Providers,
+    Trainable,
 )
 from calibrant.bench.core.items import ItemFormats
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.names import TITLES
-from calibrant.bench.core.play import Playable
 from calibrant.bench.core.scoring import Scorable
-from calibrant.bench.core.solutions import ItemFunctions
-from calibrant.bench.core.suites import Drawable
-from calibrant.bench.core.training import Trainable
 from calibrant.dsl.episode import Episode, Step
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.item import Item

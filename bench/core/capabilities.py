@@ -1,4 +1,4 @@
-"""Capabilities: what benchmarks provide, each under a typed key.
+"""Capabilities of a benchmark: items, scores, episodes, suites, trainers and public functions.
 
 `Benchmark.provides` maps a key to `module:NAME` in the benchmark's folder, which is imported when it is first asked for
 (`Benchmark.capability`, `Benchmark.require`). A command asks for its key; no command asks which benchmark it has. Keys
@@ -7,28 +7,32 @@ of capabilities whose types are further out stand there: bench.pages, bench.pool
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+
+from calibrant.bench.episodes import Chat, json_chat
+from calibrant.dsl.episode import Action, Episode, Step, sole_action
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.dsl.item import Item, Pool
+from calibrant.dsl.text import known_names
 
 if TYPE_CHECKING:
     import msgspec
 
     from calibrant.audits.claims import Finding, Verifier
-    from calibrant.bench.core.answer_context import AnswerContext
     from calibrant.bench.core.items import ItemFormats
     from calibrant.bench.core.metrics import MetricSet
-    from calibrant.bench.core.play import Playable, PlayedReplies
-    from calibrant.bench.core.scoring import Attribute, EvaluatorMaker, Scorable
-    from calibrant.bench.core.solutions import ItemFunctions
+    from calibrant.bench.core.scoring import AnswerContext, Attribute, EvaluatorMaker, Scorable
     from calibrant.bench.core.statistics import PoolStatistics
-    from calibrant.bench.core.suites import Drawable
-    from calibrant.bench.core.training import Trainable
     from calibrant.bench.core.words import Words
-    from calibrant.dsl.episode import Step
     from calibrant.dsl.item import Message
+    from calibrant.solvers.outcome import Outcome  # listing benchmarks imports no solver
 
+
+# --- Capabilities: what benchmarks provide, each under a typed key ----------------------------------------------------
 C = TypeVar("C")
 
 
@@ -188,3 +192,215 @@ class WorkedSolutions(Protocol):
 
 
 WORKED_SOLUTIONS: Capability[WorkedSolutions] = Capability("`training`")
+
+
+# --- Suites of a benchmark: named sources of as many items as are asked for -------------------------------------------
+I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
+
+
+class Drawable(ABC, Generic[I]):
+    """Suites from which items are drawn; the same arguments give the same items."""
+
+    @property
+    @abstractmethod
+    def names(self) -> Sequence[str]:
+        """The names of the suites, the usual one first."""
+
+    @abstractmethod
+    def draw(self, suites: Sequence[str], seed: int, count: int) -> Sequence[I]:
+        """Draw so many items of each suite."""
+
+    def draw_part(self, suite: str, seed: int, places: range) -> Sequence[I]:
+        """Return the items of a suite at these places, in order."""
+        return self.draw((suite,), seed, places.stop)[places.start :]
+
+    def iterate_part(self, suite: str, seed: int, places: range) -> Iterator[I]:
+        """Yield the items of `draw_part`, each once it is drawn where a suite is a sequence."""
+        return iter(self.draw_part(suite, seed, places))
+
+    def parts(self, count: int) -> Sequence[range]:
+        """Split so many items of a suite into parts that are little more work apart than together."""
+        return (range(count),)
+
+    def check_name(self, name: str | None) -> str:
+        """Return the suite of that name, by default the first; `CalibrantError` says which there are."""
+        if name is not None and name not in self.names:
+            raise CalibrantError(f"unknown suite {short_repr(name)}; {known_names(name, self.names)}")
+        return self.names[0] if name is None else name
+
+
+# --- Capability of a benchmark to train a model: what it needs beyond the verdict -------------------------------------
+
+
+class Trainable(Protocol):
+    """A benchmark as trainers see it. Verdicts are those that its functions give."""
+
+    @property
+    def stages(self) -> Sequence[str]:
+        """Suites for a curriculum, easy ones first."""
+        ...
+
+    def difficulty(self, item: Any) -> Mapping[str, int]:
+        """Flat labels that make items comparable. They may tell of what is sealed."""
+        ...
+
+    def gold(self, item: Any) -> dict[str, Any] | None:
+        """Return an answer that is right when it is handed in at once; None where the item accepts none at once."""
+        ...
+
+    def share(self, item: Any, verdict: Any) -> float:
+        """Return how much of an answer is right, 0 to 1: 1 if all of it is, 0 for one that is not valid."""
+        ...
+
+    def fits(self, verdict: Any) -> bool:
+        """Return whether an answer agrees with the evidence that the item shows.
+
+        Asked where all evidence is shown at once.
+        """
+        ...
+
+    def agrees(self, verdict: Any) -> bool:
+        """Return whether it is right in what attributions are about (bench.core.attribution); asked there too."""
+        ...
+
+
+# --- Solutions and verdicts as the public functions return them, and the functions that a benchmark has behind them
+M_co = TypeVar("M_co", covariant=True)
+D_co = TypeVar("D_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class Solution(Generic[M_co]):
+    """Answer of a solver.
+
+    answer: the submission, an object of the item's answer schema, ready for JSON and for `score`
+    model: what the answer stands for; size: what was minimised, where anything was
+    provenance: the class that was searched, and what else a claim rests on
+    steps: of an interactive item, what was done to find it; nothing is submitted in them
+    """
+
+    answer: dict[str, Any]
+    model: M_co
+    size: int | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    steps: Sequence[Step[Any]] = ()
+
+    def __repr__(self) -> str:
+        return f"<Solution: {self.model!r}>"
+
+
+@dataclass(frozen=True, repr=False)
+class ItemScore(Generic[D_co]):
+    """Score of an answer, on the benchmarks whose verdict is more than one that was published.
+
+    instance: id of the item
+    valid: an answer was read, and the item accepted it
+    correct: as the benchmark counts it; None where nothing is held out
+    failure: why it is not valid, or what is wrong with it; None if nothing is
+    details: the benchmark's own score; record: the same, flat and ready for JSON
+    """
+
+    instance: str
+    valid: bool
+    correct: bool | None
+    failure: str | None
+    details: D_co
+    record: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Flat, under the keys that records of runs have."""
+        return dict(self.record)
+
+    def __repr__(self) -> str:
+        reason = f": {in_one_line(self.failure)[:80]}" if self.failure else ""
+        outcome = f"valid={self.valid}, correct={self.correct}{reason}"
+        return f"<{type(self).__name__} of {in_one_line(self.instance)[:60]}: {outcome}>"
+
+
+class ItemFunctions(Protocol):
+    """A benchmark behind the public names; the options of a verb, those of calibrant.options that it has, are keywords.
+
+    `separate`, `harden` and `generate` are there if the benchmark has them: `separate(item, answers)` says what tells
+    hypotheses apart, `harden(item, seed)` adds evidence until nothing is open, `generate(seed)` makes an item. An item
+    of another benchmark, or something that is no item, is a `CalibrantError`.
+    """
+
+    def load_pool(self, path: Path) -> Pool[Any]:
+        """Return the items of a file, with whatever else it holds."""
+        ...
+
+    @property
+    def score(self) -> Callable[..., Any]:
+        """(item, answer): the verdict on a response text, on an answer object, or on any other value that JSON has."""
+        ...
+
+    @property
+    def solve(self) -> Callable[..., Outcome[Solution[Any]]]:
+        """(item): the exact solver's answer, from what a solver may see."""
+        ...
+
+    @property
+    def version_space(self) -> Callable[..., Any]:
+        """(item): all hypotheses of a class that fit what the item shows, and what was read since."""
+        ...
+
+    @property
+    def audit(self) -> Callable[..., Any]:
+        """(item): what the evidence leaves open. Reads what is sealed."""
+        ...
+
+
+# --- Episodes of a benchmark's items: how they are opened, acted in and submitted -------------------------------------
+
+
+class PlayedReplies(NamedTuple):
+    """Outcome of the replies of a system.
+
+    steps: of the episode, those that the replies caused
+    totals: ready for JSON, a field of the verdict; `unread` is the number of replies without an action
+    """
+
+    steps: Sequence[Step[Any]]
+    totals: Mapping[str, Any]
+
+
+class Playable(ABC, Generic[I]):
+    """Items that are answered in an episode: `calibrant score` replays the steps of their predictions.
+
+    prompts_show_opening: whether prompts show what an episode begins with
+    """
+
+    prompts_show_opening: ClassVar[bool] = False
+
+    def is_played(self, item: I) -> bool:
+        """Return whether an item is answered in an episode, and not at once."""
+        return True
+
+    @abstractmethod
+    def open(self, item: I) -> Episode[Any, Any]:
+        """Return a fresh episode."""
+
+    @abstractmethod
+    def describe(self, episode: Episode[Any, Any], step: Step[Any]) -> str:
+        """Return one line on the outcome of the last step."""
+
+    def chat(self, item: I, instructions: str = "") -> Chat:
+        """Open a conversation about an item, with one action a reply."""
+        return json_chat(self, item, instructions)
+
+    def submission(self, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> Sequence[Action]:
+        """Return the actions that submit an answer after these steps; the last one submits and has one key."""
+        return ({"submit": dict(answer)},)
+
+    def submitted(self, steps: Sequence[Step[Any]]) -> dict[str, Any] | None:
+        """Return the answer that these steps submit, as `submission` is given it; None if they submit none."""
+        (verb,) = self.submission({}, ())[-1]
+        return next((dict(step.action[verb]) for step in steps if verb in step.action and not step.refused), None)
+
+    def omission(self, steps: Sequence[Step[Any]]) -> str:
+        """Return what counts and a submitted run does not have; empty if it has all."""
+        return ""
+
+    def parse_action(self, item: I, text: str) -> Action:
+        """Return the action that a reply states; `ActionError` for one that states none, or several."""
+        return sole_action(text)

@@ -1,14 +1,155 @@
-"""The metrics of a benchmark: how each is read off a verdict, and which of them tables show together."""
+"""Metrics of verdicts, samples of an item, and rates.
+
+pass@k is the probability that k of the n samples, drawn without replacement, hold a right one: 1 - C(n-c, k) / C(n, k)
+with c right ones (Chen et al. 2021, Evaluating Large Language Models Trained on Code, eq. 1). The majority is the
+meaning that most valid samples have; where several are equally frequent it is the mean over these, and an item
+without a valid sample counts as wrong.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple
+from fractions import Fraction
+from functools import lru_cache
+from math import comb
+from typing import Any, NamedTuple, TypeAlias, overload
 
-from calibrant.bench.core.samples import Right, Sample
 from calibrant.bench.core.verdict import MeanScore
+
+# --- Several answers of one model to one item: pass@k without bias, and what a majority of them means -----------------
+
+
+class Sample(NamedTuple):
+    """Outcome of one answer.
+
+    meaning: equal for two answers that mean the same; None where that is not known
+    """
+
+    valid: bool
+    correct: bool
+    train_exact: bool
+    heldout_exact: bool
+    meaning: str | None
+
+
+class SampleList(Sequence[Sample]):
+    """Samples in the order in which they came, in nine bytes each if their meanings are digests of ReplaySCM."""
+
+    __slots__ = ("_digests", "_flags", "_others")
+
+    def __init__(self, samples: Iterable[Sample] = ()) -> None:
+        self._flags = bytearray()  # the first four fields, a bit each
+        self._digests = bytearray()  # eight bytes of each meaning
+        self._others: dict[int, str | None] = {}  # meanings that are not sixteen hexadecimal digits, by place
+        for sample in samples:
+            self.append(sample)
+
+    def append(self, sample: Sample) -> None:
+        valid, correct, train_exact, heldout_exact, meaning = sample
+        digest = _pack_digest(meaning)
+        if digest is None:
+            self._others[len(self._flags)] = meaning
+        self._flags.append(valid | correct << 1 | train_exact << 2 | heldout_exact << 3)
+        self._digests += digest or bytes(_DIGEST)
+
+    def __len__(self) -> int:
+        return len(self._flags)
+
+    def __iter__(self) -> Iterator[Sample]:
+        return map(self._sample, range(len(self)))
+
+    @overload
+    def __getitem__(self, which: int) -> Sample: ...
+    @overload
+    def __getitem__(self, which: slice) -> Sequence[Sample]: ...
+    def __getitem__(self, which: int | slice) -> Sample | Sequence[Sample]:
+        places = range(len(self))[which]
+        return self._sample(places) if isinstance(places, int) else [*map(self._sample, places)]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SampleList):
+            return NotImplemented
+        return (self._flags, self._digests, self._others) == (other._flags, other._digests, other._others)
+
+    __hash__ = None  # type: ignore[assignment]  # as for a list
+
+    def _sample(self, place: int) -> Sample:
+        flags = self._flags[place]
+        digest = self._digests[place * _DIGEST : (place + 1) * _DIGEST].hex()
+        return Sample(*_FLAGS[flags], self._others.get(place, digest))
+
+
+_DIGEST = 8
+_FLAGS = [(bool(f & 1), bool(f & 2), bool(f & 4), bool(f & 8)) for f in range(16)]
+
+
+def _pack_digest(meaning: str | None) -> bytes | None:
+    """Return the bytes that the digits spell; None for any other text."""
+    if meaning is None or len(meaning) != 2 * _DIGEST:
+        return None
+    try:
+        digest = bytes.fromhex(meaning)
+    except ValueError:
+        return None
+    return digest if digest.hex() == meaning else None  # no capitals, no spaces
+
+
+Item: TypeAlias = tuple[str, str]  # pool digest, instance
+Right: TypeAlias = Callable[[Sample], bool]
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """One system's samples.
+
+    latents: unit that each item is resampled with; rights: correct samples by item
+    """
+
+    setting: str
+    system: str
+    pool: str
+    items: Mapping[Item, Sequence[Sample]]
+    latents: Mapping[Item, str]
+    rights: tuple[tuple[str, str, Right], ...]
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The smallest and the largest number of samples of an item."""
+        numbers = [len(samples) for samples in self.items.values()]
+        return min(numbers), max(numbers)
+
+    @property
+    def is_several(self) -> bool:
+        return bool(self.items) and self.sizes[1] > 1
+
+
+@lru_cache(maxsize=1 << 12)
+def pass_at(num_samples: int, num_right: int, k: int) -> Fraction:
+    """Return the probability that k of the samples hold a right one; k is at most their number."""
+    return 1 - Fraction(comb(num_samples - num_right, k), comb(num_samples, k))
+
+
+def share(samples: Sequence[Sample], right: Callable[[Sample], bool]) -> Fraction:
+    return Fraction(sum(map(right, samples)), len(samples))
+
+
+def majority(samples: Sequence[Sample], right: Callable[[Sample], bool]) -> Fraction | None:
+    """Return how right the most frequent meaning is, from 0 to 1; None if some valid sample's meaning is not known."""
+    votes: defaultdict[str, list[Sample]] = defaultdict(list)
+    for sample in samples:
+        if sample.valid:
+            if sample.meaning is None:
+                return None
+            votes[sample.meaning].append(sample)
+    max_votes = max(map(len, votes.values()), default=0)
+    leading = [share(group, right) for group in votes.values() if len(group) == max_votes]
+    return sum(leading, Fraction(0)) / len(leading) if leading else Fraction(0)
+
+
+# --- The metrics of a benchmark: how each is read off a verdict, and which of them tables show together ---------------
 
 
 class InvalidHandling(Enum):
@@ -164,3 +305,52 @@ class MetricSet:
         """Return a key that sorts settings by their order."""
         matches = max((len(start), -i) for i, start in enumerate(("", *self.settings)) if setting.startswith(start))
         return -matches[1], setting
+
+
+# --- Rates as tables print them: means of multisets, and which conditional ones are not shown -------------------------
+UNDEFINED = "\N{EN DASH}"
+SUPPRESSED = "*"
+MAX_SUPPRESSED = 5  # conditional rates over 1 to 5 instances are not shown (paper, captions of Tables 1 and C.3)
+OUTCOMES = ("found", "impossible", "out_of_budget", "crashed")
+
+
+Weighted: TypeAlias = Mapping[float, int | Fraction]
+"""How often each value occurs; an answer that is one of k samples of its item occurs 1/k times."""
+
+
+def weighted_mean(values: Weighted) -> float | None:
+    """Return the mean of a multiset of values, the same however they came in; None if there is none."""
+    if len(values) < 2:
+        return next(iter(values), None)
+    if all(times.__class__ is int and value in (0, 1) for value, times in values.items()):  # as exact, and faster
+        return float(values.get(1, 0) / sum(values.values()))
+    count = sum(values.values(), Fraction(0))
+    total = sum((Fraction(value) * times for value, times in values.items()), Fraction(0))
+    return float(total / count)
+
+
+def rate_text(values: Weighted, *, conditional: bool, decimals: int = 3, num_items: int | None = None) -> str:
+    """Return the mean as tables print it.
+
+    num_items: number of items it is over, if not one for each time a value occurs
+    """
+    return mean_text(
+        weighted_mean(values),
+        conditional=conditional,
+        decimals=decimals,
+        num_items=sum(values.values()) if num_items is None else num_items,
+    )
+
+
+def mean_text(mean: float | None, *, conditional: bool, decimals: int, num_items: int | Fraction) -> str:
+    """Return a mean over so many items as tables print it."""
+    if mean is None:
+        return UNDEFINED
+    if conditional and is_suppressed(num_items):
+        return SUPPRESSED
+    return f"{mean:.{decimals}f}"
+
+
+def is_suppressed(num_items: int | Fraction) -> bool:
+    """Return whether a conditional rate over so many items is not shown."""
+    return 0 < num_items <= MAX_SUPPRESSED

@@ -6,9 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, TypeAlias
 
-from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet
-from calibrant.bench.core.rates import weighted_mean
-from calibrant.bench.core.samples import Sample
+from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet, Sample, weighted_mean
 from calibrant.bench.core.verdict import LazyVerdict, MeanScore
 
 Values: TypeAlias = tuple[float | None, ...]

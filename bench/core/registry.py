@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from calibrant.bench.core.answer_context import ID_FIELDS
 from calibrant.bench.core.benchmark import Benchmark, load_benchmark
 from calibrant.bench.core.capabilities import C, Capability
 from calibrant.bench.core.names import TITLES
+from calibrant.bench.core.scoring import ID_FIELDS
 from calibrant.dsl.causalab.configs import is_config
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.parse_limits import TooLargeError, load_json

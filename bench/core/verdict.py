@@ -104,7 +104,7 @@ class LazyVerdict(Mapping[str, Any]):
 
     bulk_key: equal for scores of one benchmark that every metric counts alike, so that one of them is computed for all;
         the items may differ in setting; None where no such key is known
-    meaning: equal for two answers that mean the same (bench.core.samples); None where that is not known
+    meaning: equal for two answers that mean the same (bench.core.metrics); None where that is not known
     unread: why the response has no answer; empty if it has one
     """
 

@@ -25,7 +25,7 @@ from calibrant.solvers.outcome import Found
 
 # --- Outcomes of systems on the items of a pool, as a table of right and wrong ----------------------------------------
 if TYPE_CHECKING:
-    from calibrant.bench.core.samples import Item
+    from calibrant.bench.core.metrics import Item
 
     FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 

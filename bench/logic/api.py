@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.audits.logic.generation import SUITES
-from calibrant.bench.core.solutions import ItemScore, Solution
+from calibrant.bench.core.capabilities import ItemScore, Solution
 from calibrant.bench.logic.benchmark import BENCHMARK
 from calibrant.bench.logic.scoring import score_record
 from calibrant.bench.pools.operations import ItemApi
@@ -27,7 +27,7 @@ class LogicScore(ItemScore[Verdict]):
 
 
 class LogicFunctions(ItemApi[LogicItem]):
-    """Implements ItemFunctions (bench.core.solutions)."""
+    """Implements ItemFunctions (bench.core.capabilities)."""
 
     def score(self, item: LogicItem, answer: object) -> LogicScore:
         """Return the verdict; a text counts by its last JSON object."""

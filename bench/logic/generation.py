@@ -10,15 +10,15 @@ from msgspec.structs import asdict
 from calibrant.audits.logic.generation import SUITES as PLANS
 from calibrant.audits.logic.generation import LogicPlan, generate_items
 from calibrant.baselines.logic.rows import greedy_model
+from calibrant.bench.core.capabilities import Drawable
 from calibrant.bench.core.options import OptionError
-from calibrant.bench.core.suites import Drawable
 from calibrant.bench.logic.options import GeneratedItems
 from calibrant.bench.pools.generated import SuiteGenerator
 from calibrant.dsl.logic.item import LogicError, LogicItem
 
 
 class LogicSuites(Drawable[LogicItem]):
-    """Implements Drawable (bench.core.suites)."""
+    """Implements Drawable (bench.core.capabilities)."""
 
     @property
     def names(self) -> Sequence[str]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.logic.benchmark import BENCHMARK
 from calibrant.bench.logic.scoring import METRICS
 from calibrant.bench.report.answers.named import coverage_notes, named_answers

@@ -9,8 +9,7 @@ import msgspec
 from msgspec import Meta, Struct, to_builtins
 
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, BASE, attribution_record
-from calibrant.bench.core.metrics import Metric, MetricSet, Success, View
-from calibrant.bench.core.samples import Sample
+from calibrant.bench.core.metrics import Metric, MetricSet, Sample, Success, View
 from calibrant.bench.core.scoring import Scorable, last_answer
 from calibrant.bench.core.verdict import line_struct
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache

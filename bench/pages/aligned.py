@@ -9,8 +9,7 @@ from itertools import chain, combinations
 from typing import NamedTuple
 
 from calibrant.bench.core.attribution import KEY, KINDS
-from calibrant.bench.core.metrics import MetricSet
-from calibrant.bench.core.rates import SUPPRESSED, UNDEFINED
+from calibrant.bench.core.metrics import SUPPRESSED, UNDEFINED, MetricSet
 from calibrant.bench.terminal import RECORDS_BELOW
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.text import known_names

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from calibrant.bench.core.answer_context import PEOPLE
 from calibrant.bench.core.attribution import KEY, NO_ANSWER, UNDEFINED_VERDICT, verdict_text
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import is_stated
+from calibrant.bench.core.scoring import PEOPLE
 from calibrant.bench.play.game import Game
 from calibrant.bench.runs.records import Record, Timing, step_records
 from calibrant.bench.version import program_version

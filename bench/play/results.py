@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from calibrant.bench.answers.participants import Value, clustered_mean
-from calibrant.bench.core.answer_context import PEOPLE
 from calibrant.bench.core.benchmark import load_benchmark
 from calibrant.bench.core.registry import stated_name
+from calibrant.bench.core.scoring import PEOPLE
 from calibrant.bench.play.journal import EVENTS
 from calibrant.bench.play.plan import QUESTIONS
 from calibrant.bench.play.pool import PlayPool

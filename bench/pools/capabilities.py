@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # benchmarks import this file for its keys: what runs and che
 
     from calibrant.audits.claims import Certificate
     from calibrant.audits.soundness import ItemIdentity
-    from calibrant.bench.core.answer_context import AnswerContext
+    from calibrant.bench.core.scoring import AnswerContext
     from calibrant.bench.pools.item_options import ItemOptions
     from calibrant.bench.pools.soundness import CheckReport
     from calibrant.bench.protocols.base import Protocol as RunProtocol

@@ -8,7 +8,7 @@ from typing import Any
 
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import STATISTICS
-from calibrant.bench.core.rates import UNDEFINED
+from calibrant.bench.core.metrics import UNDEFINED
 from calibrant.bench.core.statistics import Statistic
 from calibrant.dsl.item import Item
 

@@ -2,23 +2,30 @@
 
 A protocol is handed a task or an open episode, never what is sealed. To add one, subclass `Protocol`, give it a name,
 options as fields and an `answer`, and list it in `bench/<benchmark>/protocols.py`, or leave it where it is
-(bench.protocols.plugins); runner, records, resuming and tables need nothing else.
+(bench.protocols.registry); runner, records, resuming and tables need nothing else.
+
+A row that breaks a tie by the first name, or seeds a draw by the task's text, then answers equally up to the renaming.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 
 from calibrant.bench.core.capabilities import Capability
+from calibrant.dsl.episode import Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from calibrant.bench.core.items import ItemPool
     from calibrant.solvers.outcome import Impossible, OutOfBudget
+
 
 Outcome: TypeAlias = Literal["found", "impossible", "out_of_budget", "crashed"]
 
@@ -61,7 +68,7 @@ class Protocol(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     benchmark: of rows that are not ours, the benchmark whose items they answer; empty if any will do
     code: of rows that are not ours, which code answers: a digest of its file, or a package with its version
-    reads_canonical: whether it is handed canonical items (bench.protocols.presentation), and its answers are renamed
+    reads_canonical: whether it is handed canonical items, and its answers are renamed
     """
 
     name: ClassVar[str] = ""
@@ -110,3 +117,37 @@ def nothing_found(outcome: Impossible | OutOfBudget) -> ProtocolResult:
     if isinstance(outcome, BestSoFar):
         del fields["value"]  # an answer that is not proven is no answer of a row that promises the best
     return ProtocolResult(kind, provenance=fields)
+
+
+# --- Canonical presentations: items as rows of the project are handed them, whatever their names and orders -----------
+
+
+@dataclass(frozen=True)
+class Presentation:
+    """A task or an item of an episode in canonical form.
+
+    content: the task or item; restore: from JSON over its names to JSON over the names of the pool
+    """
+
+    content: Any
+    restore: Callable[[Any], Any]
+
+    def restore_step(self, step: Step[Any]) -> Step[Any]:
+        """Return a step over the names of the pool."""
+        action: Mapping[str, Any] = self.restore(step.action)
+        return Step(action, self.restore(step.reading), self.restore(step.refused), step.cost)
+
+
+PRESENT: Capability[Callable[[Any], Presentation]] = Capability("canonical presentation")
+"""Presents a task, or the item of an episode."""
+
+
+def replace_words(content: Any, word: re.Pattern[str], names: Mapping[str, str]) -> Any:
+    """Return JSON in which every match of a pattern that is a name is replaced, in texts and keys."""
+    if isinstance(content, str):
+        return word.sub(lambda match: names.get(match[0], match[0]), content)
+    if isinstance(content, Mapping):
+        return {replace_words(key, word, names): replace_words(value, word, names) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [replace_words(part, word, names) for part in content]
+    return content

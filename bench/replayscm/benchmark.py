@@ -33,8 +33,7 @@ from calibrant.bench.pools.capabilities import (
     STORED_RESULTS,
     VERIFY,
 )
-from calibrant.bench.protocols.base import APPLICABLE, PROTOCOLS
-from calibrant.bench.protocols.presentation import PRESENT
+from calibrant.bench.protocols.base import APPLICABLE, PRESENT, PROTOCOLS
 from calibrant.bench.report.capabilities import EXPECTATIONS, REPORT
 from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.report.people.remaining import REMAINING

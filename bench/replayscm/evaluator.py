@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from calibrant.bench.core.answer_context import AnswerContext
-from calibrant.bench.core.scoring import Prediction, line_head, line_place
+from calibrant.bench.core.scoring import AnswerContext, Prediction, line_head, line_place
 from calibrant.bench.core.verdict import LazyVerdict
 from calibrant.bench.replayscm.meaning import meaning_digest
 from calibrant.bench.replayscm.options import ScoreOptions

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from calibrant.audits.replayscm.attribution import heldout_ceiling
-from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.replayscm.verdict import has_heldout, is_right
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Score, Words
 from calibrant.bench.report.overview.sentences import class_sentence, fit_text

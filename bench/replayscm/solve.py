@@ -8,7 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from calibrant.bench.core.solutions import Solution
+from calibrant.bench.core.capabilities import Solution
 from calibrant.bench.replayscm.extended.plain import require_plain
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.bench.scoring.input.raw_answers import invalid_answer_message, parse_answer
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class ReplayScmFunctions:
-    """Implements ItemFunctions (bench.core.solutions)."""
+    """Implements ItemFunctions (bench.core.capabilities)."""
 
     def __init__(self) -> None:
         self._evaluators: EvaluatorCache[Evaluator] = EvaluatorCache()

@@ -19,8 +19,7 @@ from typing import Any
 import msgspec
 
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, KEY
-from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet, Success, View
-from calibrant.bench.core.samples import Right, Sample
+from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet, Right, Sample, Success, View
 from calibrant.bench.replayscm.appendix_metrics import APPENDIX_METRICS
 from calibrant.bench.replayscm.reference_overlap import reference_overlap
 from calibrant.dsl.replayscm.pools.published_files import latent_of, table_setting

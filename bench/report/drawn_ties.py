@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from math import fsum, sqrt
 from typing import Any
 
-from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.core.verdict import MeanScore
 from calibrant.bench.statistics import NORMAL_95
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from calibrant.bench.answers.names import differing_names, natural, option_suffix
-from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY, KINDS
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.pages.capabilities import TIMELINES
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.report.answers.transcripts import Transcript, transcripts

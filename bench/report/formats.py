@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from calibrant.bench.core.rates import UNDEFINED
+from calibrant.bench.core.metrics import UNDEFINED
 from calibrant.bench.pages.aligned import GAP, aligned, paragraphs
 from calibrant.bench.report.layout import Cell, Source, Table, TableRow
 from calibrant.bench.terminal import RECORDS_BELOW

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from calibrant.bench.answers.intervals import Interval
-from calibrant.bench.core.rates import UNDEFINED
+from calibrant.bench.core.metrics import UNDEFINED
 
 
 class Source(Enum):

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from calibrant.bench.answers.names import SHORT_DIGEST
-from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import CHANCE, KEY, decided_from, has_posterior
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark, benchmark_of
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.core.verdict import change_score
 from calibrant.bench.pools.bundled import bundled_files
 from calibrant.bench.report.capabilities import EXPECTATIONS

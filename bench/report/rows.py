@@ -19,11 +19,22 @@ from calibrant.bench.answers.frame import AnswerFrame
 from calibrant.bench.answers.intervals import Array, Interval, bootstrap_intervals
 from calibrant.bench.answers.names import SystemKey, natural, pool_labels, system_names
 from calibrant.bench.answers.participants import Value, clustered_mean
-from calibrant.bench.core.answer_context import PEOPLE, PEOPLE_SYSTEM, AnswerContext, participant_of
-from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet
+from calibrant.bench.core.metrics import (
+    SUPPRESSED,
+    UNDEFINED,
+    InvalidHandling,
+    Item,
+    Metric,
+    MetricSet,
+    Right,
+    Sample,
+    Sampled,
+    SampleList,
+    mean_text,
+    weighted_mean,
+)
 from calibrant.bench.core.observations import ObservationReader, Values
-from calibrant.bench.core.rates import SUPPRESSED, UNDEFINED, mean_text, weighted_mean
-from calibrant.bench.core.samples import Item, Right, Sample, Sampled, SampleList
+from calibrant.bench.core.scoring import PEOPLE, PEOPLE_SYSTEM, AnswerContext, participant_of
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.text import plural
 

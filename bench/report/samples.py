@@ -9,7 +9,7 @@ from typing import Any
 
 from calibrant.bench.answers.frame import Estimate, estimate
 from calibrant.bench.answers.intervals import INTERVALS
-from calibrant.bench.core.samples import Item, Sampled, majority, pass_at
+from calibrant.bench.core.metrics import Item, Sampled, majority, pass_at
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
 
 

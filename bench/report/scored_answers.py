@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY, NO_ANSWER, attribution_of_tie
 from calibrant.bench.core.registry import benchmark, stated_name
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.core.verdict import MeanScore
 from calibrant.bench.runs.crashes import crash_text
 from calibrant.bench.runs.records import Key, Record, Timing, folder_records

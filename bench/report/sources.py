@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.core.metrics import Item
 from calibrant.bench.core.registry import NAMES, benchmark_of, stated_name
-from calibrant.bench.core.samples import Item
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.core.verdict import MeanScore
 from calibrant.bench.pools.capabilities import STORED_RESULTS
 from calibrant.bench.report.rows import Answer

@@ -9,12 +9,10 @@ from typing import Any
 
 from calibrant.bench.answers.intervals import Interval
 from calibrant.bench.answers.names import natural
-from calibrant.bench.core.answer_context import AnswerContext
-from calibrant.bench.core.metrics import InvalidHandling, MetricSet
+from calibrant.bench.core.metrics import OUTCOMES, SUPPRESSED, UNDEFINED, InvalidHandling, MetricSet, Sample, Sampled
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.observations import ObservationReader, Values
-from calibrant.bench.core.rates import OUTCOMES, SUPPRESSED, UNDEFINED
-from calibrant.bench.core.samples import Sample, Sampled
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.report.legend import luck_sentence
 from calibrant.bench.report.rows import Grouping, Row, RowGroups, drop_equal_choices
 

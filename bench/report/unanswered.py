@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from calibrant.bench.core.answer_context import PEOPLE_SYSTEM, AnswerContext, participant_of
+from calibrant.bench.core.scoring import PEOPLE_SYSTEM, AnswerContext, participant_of
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.text import plural
 

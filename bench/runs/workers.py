@@ -17,8 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from calibrant.bench.core.benchmark import Benchmark, EpisodeHandout, Handout, load_benchmark
-from calibrant.bench.protocols.base import Protocol, ProtocolResult, Ties
-from calibrant.bench.protocols.presentation import PRESENT, Presentation
+from calibrant.bench.protocols.base import PRESENT, Presentation, Protocol, ProtocolResult, Ties
 from calibrant.bench.protocols.registry import make_protocol, protocols_of
 from calibrant.bench.runs.crashes import crash_provenance
 from calibrant.bench.runs.executors.opening import open_executor

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.scoring import Prediction, line_head, line_place
+from calibrant.bench.core.scoring import AnswerContext, Prediction, line_head, line_place
 
 
 class AnswerEvaluator:

@@ -16,12 +16,10 @@ from itertools import chain, islice, starmap
 from multiprocessing import get_context
 from typing import Any, NamedTuple, TypeAlias
 
-from calibrant.bench.core.answer_context import AnswerContext
-from calibrant.bench.core.metrics import MetricSet
+from calibrant.bench.core.metrics import MetricSet, Sample
 from calibrant.bench.core.observations import ObservationReader, Values
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.core.samples import Sample
-from calibrant.bench.core.scoring import Prediction
+from calibrant.bench.core.scoring import AnswerContext, Prediction
 from calibrant.bench.scoring.cluster import score_prediction
 from calibrant.bench.scoring.input.unread import unread_reason
 from calibrant.bench.scoring.lines import json_line

@@ -15,8 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from calibrant.bench.core.answer_context import ID_FIELDS
-from calibrant.bench.core.scoring import Prediction
+from calibrant.bench.core.scoring import ID_FIELDS, Prediction
 from calibrant.bench.scoring.input.answer_fields import (
     SAMPLE_FIELDS,
     AnswerField,

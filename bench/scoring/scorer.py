@@ -7,12 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from calibrant.bench.core.answer_context import NO_MODEL, AnswerContext
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import EVALUATOR, PLAY, REPLIES, TRACES
 from calibrant.bench.core.options import option_struct
 from calibrant.bench.core.registry import one_benchmark
-from calibrant.bench.core.scoring import Evaluator, Prediction
+from calibrant.bench.core.scoring import NO_MODEL, AnswerContext, Evaluator, Prediction
 from calibrant.bench.scoring.answer_evaluator import AnswerEvaluator
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.bench.scoring.ids import PublicIds

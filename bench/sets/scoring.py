@@ -17,9 +17,8 @@ from math import fsum, log10
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.registry import one_benchmark
-from calibrant.bench.core.scoring import Scorable
+from calibrant.bench.core.scoring import AnswerContext, Scorable
 from calibrant.bench.scoring.input.json_lines import shown_name
 from calibrant.bench.scoring.input.prediction_file import PredictionFile
 from calibrant.bench.scoring.predictions import Predictions

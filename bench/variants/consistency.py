@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from calibrant.bench.answers.frame import Estimate, estimate
 from calibrant.bench.answers.intervals import Interval
 from calibrant.bench.answers.names import SystemKey, system_names
-from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.statistics import wilson
 from calibrant.bench.variants.contract import CopyMap
 from calibrant.bench.variants.pool import VariantMaps

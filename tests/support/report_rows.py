@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.metrics import InvalidHandling
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.replayscm.tables.rows import report_rows
 from calibrant.bench.report.layout import Source, Table
 from calibrant.bench.report.rows import Grouping, Row

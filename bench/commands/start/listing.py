@@ -5,23 +5,32 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from math import fsum
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
+import msgspec
 import typer
 
 from calibrant.bench.commands.guard import READS, WRITES_PAGE
 from calibrant.bench.commands.options import AsJson, PoolPath, refuse_options
+from calibrant.bench.core.attribution import KEY
+from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.help_groups import INPUT, ITEMS, OUTPUT, VIEW
+from calibrant.bench.report.pool_attribution import add_attributions
+from calibrant.bench.report.scored_answers import scored_answers
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.dsl.parse_limits import TooLargeError, decode_json
+from calibrant.dsl.records import MAX_CACHED_ITEMS, file_digest, plain_pool
 from calibrant.dsl.text import plural
 
 if TYPE_CHECKING:
-    from calibrant.bench.commands.start.verdicts import AnswerFilter
-    from calibrant.bench.core.benchmark import Benchmark
     from calibrant.bench.pages.aligned import Fitted
+
 
 DEFAULT_LIMIT = 20
 MAX_CRASH_LINES = 10
@@ -100,7 +109,6 @@ def list_items(
     whether it is right. With --json an object a line. Of more than 2,000 items --limit 0 lists the ids alone; those of
     a setting, and reasons, take as long as reading the whole pool.
     """
-    from calibrant.bench.commands.start.large_pools import first_items, large_pool_ids
     from calibrant.bench.core.items import refuse_empty
     from calibrant.bench.core.registry import benchmark_of, is_native_pool
     from calibrant.bench.terminal import NextCommand, print_next
@@ -118,8 +126,6 @@ def list_items(
     refuse_empty(len(items), pool)
     chosen = _places(items, setting, pool.name)
     if scores:
-        from calibrant.bench.commands.start.verdicts import AnswerFilter
-
         _list_answers(AnswerFilter(of, pool, items, frozenset(chosen), kind, system), scores, limit, as_json=as_json)
         return
     places = chosen[:limit] if limit else chosen
@@ -277,3 +283,86 @@ def _table(rows: Sequence[Mapping[str, str]]) -> Fitted:
     keys = [*labels, "reason"]
     lines = [line for row in rows for line in wrapped_row([in_one_line(row[key]) for key in keys], room)]
     return Fitted(aligned([columns[key] for key in keys], lines), ())
+
+
+# --- Large pools, of which `calibrant list` reads the ids of all items and checks those alone that it shows -----------
+
+
+class _IdOnly(msgspec.Struct):
+    id: str
+
+
+def large_pool_ids(path: Path) -> list[str] | None:
+    """Return the ids of a native pool of more than 2,000 items; None for others, and where a line is no item."""
+    with plain_pool(path) as file:
+        next(file, b"")
+        try:
+            ids = [decode_json(line, _IdOnly).id for line in file if not line.isspace()]
+        except (msgspec.DecodeError, UnicodeDecodeError, TooLargeError):  # the reader of pools names it
+            return None
+    return ids if len(ids) > MAX_CACHED_ITEMS else None
+
+
+def first_items(of: Benchmark[Any], path: Path, number: int) -> Sequence[Any]:
+    """Return the first items of a native pool, checked, without reading the others."""
+    with TemporaryDirectory(prefix="calibrant-list-") as folder, plain_pool(path) as file:
+        head = Path(folder) / path.name.removesuffix(".gz")
+        lines = (line for line in file if not line.isspace())
+        head.write_bytes(b"".join(islice(lines, number + 1)))
+        items: Sequence[Any] = of.items.read_pool(head).items
+        return items
+
+
+# --- Answers to items of a pool, for `calibrant list --scores` --------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AnswerFilter:
+    """The answers to chosen items of a pool.
+
+    places: of the chosen items; kind: only answers of this class; system: only its answers
+    """
+
+    of: Benchmark[Any]
+    pool: Path
+    items: Sequence[Any]
+    places: Collection[int]
+    kind: str | None
+    system: str | None
+
+    def rows(self, sources: Sequence[Path]) -> Iterator[dict[str, Any]]:
+        """Yield a row for each answer, in the order of the sources; `CalibrantError` if there are none of the pool."""
+        digest, systems = file_digest(self.pool), dict[str, None]()
+        place_by_id = {item.id: place for place, item in enumerate(self.items)}
+        answers = ((context, score) for context, score in scored_answers(sources) if context.pool_digest == digest)
+        num_answers = 0
+        for context, score in add_attributions(answers, [self.pool] if self.kind else [], with_chance=False):
+            num_answers += 1
+            systems[context.system] = None
+            attribution = score.get(KEY) or {}
+            if self.system not in (None, context.system) or place_by_id.get(context.instance) not in self.places:
+                continue
+            if self.kind is None or attribution.get("kind") == self.kind:
+                yield self._row(context, score, attribution)
+        if not num_answers:
+            names = ", ".join(map(str, sources))
+            raise CalibrantError(f"no answer in {names} is to an item of {self.pool.name}; its SHA-256 is {digest[:8]}")
+        if self.system is not None and self.system not in systems:
+            raise CalibrantError(f"no answer of {short_repr(self.system)}; there are {', '.join(systems)}")
+
+    def _row(self, context: Any, score: Mapping[str, Any], attribution: Mapping[str, Any]) -> dict[str, Any]:
+        row: dict[str, Any] = {"id": context.instance, "setting": context.setting}
+        if self.system is None:
+            row["system"] = context.system
+        steps = score.get("steps", score.get("num_steps"))
+        success = self.of.metrics.success
+        ties = {"right_of_ties": success.rate(score, context.setting)} if context.is_tied else {}
+        return row | {
+            "class": attribution.get("kind"),
+            "moves": steps if isinstance(steps, int) else None,
+            "left": attribution.get("members"),
+            "counted": attribution.get("class"),
+            "crash": context.reason if context.outcome == "crashed" else None,
+            "right": success.judge(score, context.setting),
+            **ties,
+        }

@@ -12,10 +12,9 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
-from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.protocols.base import Protocol
-from calibrant.bench.protocols.presentation import replace_words
+from calibrant.bench.core.scoring import AnswerContext
+from calibrant.bench.protocols.base import Protocol, replace_words
 from calibrant.bench.report.table import ResultTable
 from calibrant.bench.runs.workers import timed_answer
 from calibrant.bench.variants.contract import VARIANTS, CopyMap

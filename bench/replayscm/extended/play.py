@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from calibrant.bench.core.play import Playable
+from calibrant.bench.core.capabilities import Playable
 from calibrant.bench.episodes import Chat
 from calibrant.dsl.episode import Action, Episode, Step
 from calibrant.dsl.errors import CalibrantError, in_one_line
@@ -16,7 +16,7 @@ TYPED_WORLD = re.compile(r"do((?:[\s,]+\w+=\d{1,9})*)", re.ASCII)
 
 
 class ScmPlay(Playable[Problem]):
-    """Implements Playable (bench.core.play); items of other kinds are answered at once."""
+    """Implements Playable (bench.core.capabilities); items of other kinds are answered at once."""
 
     prompts_show_opening = True
 

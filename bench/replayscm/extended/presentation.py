@@ -15,7 +15,7 @@ from hashlib import sha256
 from random import Random
 from typing import Any
 
-from calibrant.bench.protocols.presentation import Presentation, replace_words
+from calibrant.bench.protocols.base import Presentation, replace_words
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
 from calibrant.dsl.replayscm.episodes.evidence import shown_worlds

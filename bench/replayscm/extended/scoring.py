@@ -7,9 +7,8 @@ from math import log2
 from typing import Any
 
 from calibrant.audits.replayscm.extended.attribution import ExtendedDecision, decide_extended
-from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY, attribution_record
-from calibrant.bench.core.scoring import Prediction, line_head, line_place
+from calibrant.bench.core.scoring import AnswerContext, Prediction, line_head, line_place
 from calibrant.bench.replayscm.options import ScoreOptions
 from calibrant.bench.replayscm.verdict import funnel, structure
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from calibrant.bench.core.capabilities import Solution
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.core.solutions import Solution
 from calibrant.bench.replayscm.extended.rows import task_evidence
 from calibrant.bench.replayscm.extended.scoring import ExtendedVerdicts, is_episode
 from calibrant.bench.scoring.transcript_replay import replay_answer

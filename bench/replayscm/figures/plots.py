@@ -9,7 +9,7 @@ from math import cos, pi, sin, sqrt
 from typing import TypeAlias
 
 from calibrant.bench.core.attribution import KEY
-from calibrant.bench.core.rates import UNDEFINED
+from calibrant.bench.core.metrics import UNDEFINED
 from calibrant.bench.pages.charts import Axis, Line, Look, Mark, Panel, looks, panels_svg
 from calibrant.bench.replayscm.figures.curves import (
     BINS,

@@ -15,8 +15,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from calibrant.bench.answers.names import differing_options, natural, pool_labels
-from calibrant.bench.core.metrics import InvalidHandling
-from calibrant.bench.core.rates import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED
+from calibrant.bench.core.metrics import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED, InvalidHandling
 from calibrant.bench.replayscm.verdict import METRICS, MetricReader
 from calibrant.bench.runs.records import Record
 from calibrant.dsl.formulas.formula import OPERATORS

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.replayscm.verdict import score_record
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.records import file_digest

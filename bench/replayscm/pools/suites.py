@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from calibrant.bench.core.suites import Drawable
+from calibrant.bench.core.capabilities import Drawable
 from calibrant.dsl.replayscm.problem import Problem
 
 
 class ReplayScmSuites(Drawable[Problem]):
-    """Implements Drawable (bench.core.suites)."""
+    """Implements Drawable (bench.core.capabilities)."""
 
     @property
     def names(self) -> Sequence[str]:

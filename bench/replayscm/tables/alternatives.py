@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 
-from calibrant.bench.core.rates import UNDEFINED
+from calibrant.bench.core.metrics import UNDEFINED
 from calibrant.bench.replayscm.tables.paper import fits_printed, notes, with_printed
 from calibrant.bench.replayscm.tables.rows import by_pools, is_model, pool_name
 from calibrant.bench.report.layout import Cell, Heading, Table, TableRow

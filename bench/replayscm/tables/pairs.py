@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from calibrant.bench.answers.intervals import LEVEL, Interval, bootstrap_intervals
-from calibrant.bench.core.rates import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED
+from calibrant.bench.core.metrics import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED
 from calibrant.bench.replayscm.tables.paper import PAIR, fits_printed, notes, with_printed
 from calibrant.bench.replayscm.tables.rows import by_pools, mean_by_unit, pool_name
 from calibrant.bench.replayscm.verdict import REPLAY_METRICS

@@ -7,8 +7,7 @@ from math import fsum
 from typing import Any
 
 from calibrant.bench.answers.names import natural
-from calibrant.bench.core.metrics import InvalidHandling
-from calibrant.bench.core.samples import Item
+from calibrant.bench.core.metrics import InvalidHandling, Item
 from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.rows import Answer, Grouping, Observation, Row, group
 from calibrant.dsl.replayscm.pools.published_files import latent_of

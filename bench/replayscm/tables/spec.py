@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from calibrant.bench.core.metrics import Metric
-from calibrant.bench.core.rates import UNDEFINED
+from calibrant.bench.core.metrics import UNDEFINED, Metric
 from calibrant.bench.replayscm.tables.paper import fits_printed, is_papers, notes, printed_table, with_printed
 from calibrant.bench.replayscm.tables.rows import by_pools, is_model, pool_name
 from calibrant.bench.report.layout import Cell, Heading, Table, TableRow

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from calibrant.audits.replayscm.why.failure import FailureWhy, VariableComparison, explain_failure
 from calibrant.audits.why import listed
-from calibrant.bench.core.rates import UNDEFINED
+from calibrant.bench.core.metrics import UNDEFINED
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.capabilities import AnswerExplainable
 from calibrant.bench.pages.graphs import Graph, GraphNode, draw_together

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from calibrant.bench.answers.names import SystemKey, natural, system_names
-from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.report.rows import Answer
 from calibrant.dsl.errors import in_one_line
 

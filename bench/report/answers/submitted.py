@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.report.answers.transcripts import named_systems
 from calibrant.bench.report.scored_answers import context_of
 from calibrant.bench.runs.records import Record, folder_records

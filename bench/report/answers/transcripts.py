@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from calibrant.bench.answers.names import differing_names, option_suffix
-from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.report.scored_answers import context_of
 from calibrant.bench.runs.records import folder_records
 from calibrant.bench.scoring.input.answer_fields import FieldNames

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from calibrant.bench.core.capabilities import Capability
 
 if TYPE_CHECKING:
-    from calibrant.bench.core.answer_context import AnswerContext
+    from calibrant.bench.core.scoring import AnswerContext
     from calibrant.bench.report.people.remaining import Remaining
     from calibrant.dsl.episode import Step
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from calibrant.audits.why import number_text
-from calibrant.bench.core.answer_context import participant_of
+from calibrant.bench.core.scoring import participant_of
 from calibrant.bench.report.overview.contract import Explanation
 from calibrant.bench.report.overview.responses import MAX_TEXT_CHARS, AnswerKey, Responses, answer_key
 from calibrant.bench.report.overview.results import CLASSES, Outcome, Results

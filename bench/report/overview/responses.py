@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from calibrant.bench.core.answer_context import AnswerContext, participant_of
 from calibrant.bench.core.attribution import is_misfit
 from calibrant.bench.core.registry import benchmark, benchmark_of, stated_name
+from calibrant.bench.core.scoring import AnswerContext, participant_of
 from calibrant.bench.report.overview.contract import GUIDE, Explanation, Levels
 from calibrant.bench.report.overview.results import CLASSES, Outcome, Results
 from calibrant.bench.report.overview.sentences import INVALID, MISFIT

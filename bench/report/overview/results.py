@@ -12,9 +12,9 @@ from typing import Any
 
 from calibrant.bench.answers.intervals import Interval
 from calibrant.bench.answers.names import natural
-from calibrant.bench.core.answer_context import AnswerContext, participant_of
 from calibrant.bench.core.attribution import KEY, KINDS, answer_status
 from calibrant.bench.core.metrics import InvalidHandling, MetricSet
+from calibrant.bench.core.scoring import AnswerContext, participant_of
 from calibrant.bench.core.verdict import MeanScore
 from calibrant.bench.report.answers.named import NamedAnswer
 from calibrant.bench.report.overview.contract import AnswerGuide, Levels

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from calibrant.bench.answers.names import differing_names, option_suffix
-from calibrant.bench.core.answer_context import PEOPLE_SYSTEM, participant_of
+from calibrant.bench.core.scoring import PEOPLE_SYSTEM, participant_of
 from calibrant.bench.report.answers.named import NamedAnswer
 from calibrant.dsl.errors import in_one_line
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from calibrant.bench.answers.participants import ClusteredMean
-from calibrant.bench.core.answer_context import participant_of
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.core.scoring import participant_of
 from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, panels_svg
 from calibrant.bench.report.answers.named import named_answers
 from calibrant.bench.report.overview.contract import GUIDE

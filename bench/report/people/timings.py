@@ -7,7 +7,7 @@ from math import fsum
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from calibrant.bench.core.answer_context import PEOPLE, options_text
+from calibrant.bench.core.scoring import PEOPLE, options_text
 from calibrant.bench.runs.records import Record, folder_records
 
 Subject: TypeAlias = tuple[str, str, str, str]  # pool digest, item, system, terms

@@ -10,8 +10,7 @@ import pytest
 from calibrant.bench.answers.names import SystemKey
 from calibrant.bench.causalab.paper import paper
 from calibrant.bench.causalab.report import COLUMNS, difference_table, lab_figures
-from calibrant.bench.core.metrics import Metric
-from calibrant.bench.core.samples import Sample
+from calibrant.bench.core.metrics import Metric, Sample
 from calibrant.bench.report.layout import Cell, Heading, Source, Table, TableRow
 from calibrant.bench.report.rows import Row, RowKey
 from calibrant.dsl.errors import CalibrantError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from calibrant.bench.causalab.paper import NUMBERS, paper, paper_tables, without_printed
-from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.report.answers.named import NamedAnswer
 from calibrant.bench.report.layout import NOTHING, Source, Table
 from calibrant.dsl.causalab.generation import PLANS

@@ -10,13 +10,11 @@ from typing import Any
 import pytest
 
 from calibrant.bench.core import capabilities as core
-from calibrant.bench.core.capabilities import Capability
+from calibrant.bench.core.capabilities import Capability, Drawable, Playable
 from calibrant.bench.core.items import ItemFormats
 from calibrant.bench.core.metrics import MetricSet
-from calibrant.bench.core.play import Playable
 from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.core.scoring import Scorable
-from calibrant.bench.core.suites import Drawable
 from calibrant.bench.pages import capabilities as pages
 from calibrant.bench.pools import capabilities as pools
 from calibrant.bench.protocols.base import PROTOCOLS

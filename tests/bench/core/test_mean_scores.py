@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.observations import ObservationReader
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.core.verdict import MeanScore, change_score
 from calibrant.bench.pools.bundled import bundled_pools
 from calibrant.bench.replayscm.protocols.exact import Exact

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.metrics import InvalidHandling
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.replayscm.tables import specs
 from calibrant.bench.replayscm.tables.alternatives import per_problem
 from calibrant.bench.replayscm.tables.pairs import comparisons, disclosure_deltas

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.core.answer_context import AnswerContext
-from calibrant.bench.core.metrics import InvalidHandling
-from calibrant.bench.core.rates import rate_text
+from calibrant.bench.core.metrics import InvalidHandling, rate_text
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.pages.aligned import aligned, table_text
 from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.rows import Grouping

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from calibrant.bench.cli import main
-from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.report.unanswered import UnansweredCounts
 from calibrant.bench.runs.records import Record, folder_records
 from tests.support.graded_records import blicket_record, graded, write_records

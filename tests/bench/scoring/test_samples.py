@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.bench.cli import main
-from calibrant.bench.core.answer_context import AnswerContext
-from calibrant.bench.core.samples import Sample, SampleList, majority, pass_at
+from calibrant.bench.core.metrics import Sample, SampleList, majority, pass_at
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.samples import sample_rows
 from calibrant.bench.report.table import ResultTable

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.pages.aligned import fit_columns
 from calibrant.bench.report.table import ResultTable
 from tests.bench.commands.lines import Files

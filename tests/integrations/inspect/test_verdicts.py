@@ -20,8 +20,8 @@ from inspect_ai.model import ModelOutput
 
 import calibrant
 from calibrant import inspect as adapter
+from calibrant.bench.core.capabilities import Solution
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.core.solutions import Solution
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.pools.published_files import PAIR_SUFFIXES
 from calibrant.dsl.replayscm.problem import Pool

@@ -15,8 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from calibrant.bench.answers.intervals import FEWEST_PROBLEMS, LEVEL, RESAMPLES, SEED, Array, Interval
-from calibrant.bench.core.rates import UNDEFINED
-from calibrant.bench.core.samples import Item
+from calibrant.bench.core.metrics import UNDEFINED, Item
 from calibrant.bench.replayscm.tables.appendix.levels import finished, systems_text
 from calibrant.bench.replayscm.tables.paper import printed_rows
 from calibrant.bench.replayscm.tables.rows import pool_name

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from calibrant.audits.replayscm.patterns import pattern_coverage
-from calibrant.bench.core.rates import UNDEFINED
+from calibrant.bench.core.metrics import UNDEFINED
 from calibrant.bench.replayscm.tables.appendix.facts import level_of
 from calibrant.bench.replayscm.tables.paper import printed_rows
 from calibrant.bench.report.layout import Cell, Heading, Source, Table, TableRow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from calibrant.bench.core.rates import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED
+from calibrant.bench.core.metrics import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED
 from calibrant.bench.replayscm.tables.appendix.levels import (
     EXTRA,
     LEVEL_HEADINGS,

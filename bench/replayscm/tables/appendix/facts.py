@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from calibrant.bench.core.metrics import Item
 from calibrant.bench.core.registry import benchmark_of
-from calibrant.bench.core.samples import Item
 from calibrant.bench.report.rows import Answer
 from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.pools.files import read_pool

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from calibrant.bench.core.rates import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED
-from calibrant.bench.core.samples import Item
+from calibrant.bench.core.metrics import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED, Item
 from calibrant.bench.replayscm.appendix_metrics import DEPTH_KEYS
 from calibrant.bench.replayscm.reference_overlap import NUM_DEPTHS
 from calibrant.bench.replayscm.tables.appendix.levels import finished, metric_cells, systems_text

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from calibrant.bench.cli import main
-from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.core.verdict import MeanScore
 from calibrant.bench.difficulty.models import read_outcomes
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS

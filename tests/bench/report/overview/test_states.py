@@ -9,7 +9,7 @@ import pytest
 
 from calibrant.bench.blickets.report import GUIDE
 from calibrant.bench.blickets.scoring import METRICS
-from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.report.answers.named import named_answers
 from calibrant.bench.report.overview import page as report_module
 from calibrant.bench.report.overview.page import PageSection, report_page

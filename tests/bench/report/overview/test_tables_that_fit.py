@@ -13,7 +13,7 @@ from calibrant.bench.blickets.report import blicket_tables
 from calibrant.bench.causalab.paper import paper_tables as lab_tables
 from calibrant.bench.causim.paper import ShownProgram, questions_asked
 from calibrant.bench.causim.paper import paper_tables as question_tables
-from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.replayscm.tables.report import report_tables
 from calibrant.bench.report.answers.named import named_answers
 from calibrant.bench.report.layout import Source, Table
