@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
 
+from tests.support import shared
 from tests.support.emptied import EMPTY, vector_tests, write_emptied
-from tests.support.shared import matching, shared_file, shared_records
+from tests.support.shared import digest_of, matching, shared_file, shared_records
 
 
 @pytest.fixture
@@ -40,6 +42,27 @@ def test_a_kind_without_records_fails_its_reader(emptied: Path, monkeypatch: pyt
         list(shared_records("x.jsonl", kind="b"))
     with pytest.raises(pytest.fail.Exception, match="nothing would be compared"):
         list(matching([]))
+
+
+def test_a_file_that_is_cut_fails_its_reader_and_another_of_its_kind_passes(
+    emptied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = b"".join(b'{"kind": %d}\n' % number for number in range(40))
+    digests = emptied / "shared_files.json"
+    digests.write_text(json.dumps({f"replayscm/x{suffix}": digest_of(text) for suffix in (".jsonl", ".gz")}), "utf-8")
+    monkeypatch.setattr(shared, "DIGESTS", digests)
+    monkeypatch.setenv("CALIBRANT_SHARED", str(emptied / "full"))
+    for suffix in (".jsonl", ".gz"):
+        file = emptied / "full" / "replayscm" / f"x{suffix}"
+        assert shared_file(file.name) == file  # of another beginning
+        for records in (40, 20, 39):
+            content = b"".join(text.splitlines(keepends=True)[:records])
+            file.write_bytes(gzip.compress(content) if suffix == ".gz" else content)
+            if records == 40:
+                assert shared_file(file.name) == file
+            else:
+                with pytest.raises(pytest.fail.Exception, match=f"is cut or changed: {records} of 40 records"):
+                    shared_file(file.name)
 
 
 def test_tests_are_found_by_the_readers_that_they_reach(tmp_path: Path) -> None:

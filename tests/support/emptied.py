@@ -1,7 +1,9 @@
-"""Tests that pass although the shared vectors are empty: `python -m tests.support.emptied [FILE ...]`.
+"""Tests that pass although the shared vectors are empty, or halves: `python -m tests.support.emptied [--half]`.
 
-Finds the tests that read the shared folder, by the names that they reach, and runs them against a copy of it in which
-every file is valid and empty. A test that does not fail there compares nothing when it passes; 0 must be left.
+Finds the tests (of these FILES, or all) that read the shared folder, by the names that they reach, and runs them on
+a copy of it in which every file is valid and empty. A test that does not fail there compares nothing when it passes; 0
+must be left. `--half` gives the first half of each file's lines instead; `--digests` writes what tells whole files from
+such ones.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import argparse
 import ast
 import gzip
+import json
 import os
 import subprocess
 import sys
@@ -19,11 +22,12 @@ from tempfile import TemporaryDirectory
 from typing import TypeGuard
 from xml.etree import ElementTree
 
-from tests.support.shared import shared_folder
+from tests.support.shared import DIGESTS, digest_of, read_shared, shared_folder
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 READERS = "tests.support.shared"
 POOL = b"metadata:\n  runtimeSchemaVersion: cind-a-scm-runtime-v2\nproblems: []\n"
+PARTS = ("blickets", "bnlearn", "causalab", "causim", "family", "frontier", "replayscm")  # read by tests
 EMPTY = {".json": b"{}", ".yaml": POOL, ".gz": gzip.compress(b"\n"), ".jsonl": b"\n"}  # others: no byte
 
 
@@ -36,6 +40,27 @@ def write_emptied(source: Path, target: Path) -> None:
         else:
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(EMPTY.get(path.suffix, b""))
+
+
+def write_halves(source: Path, target: Path) -> None:
+    """Write a copy of a folder in which each file has the first half of its lines, or of its bytes if it has one."""
+    for path in (path for path in sorted(source.rglob("*")) if path.is_file()):
+        text = read_shared(path)
+        lines = text.splitlines(keepends=True)
+        half = b"".join(lines[: len(lines) // 2]) or text[: len(text) // 2]
+        copy = target / path.relative_to(source)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(gzip.compress(half) if path.suffix == ".gz" else half)
+
+
+def write_digests(source: Path) -> None:
+    """Write the digests of the shared data files, by which a whole file is known."""
+    files = (path for part in PARTS for path in (source / part).rglob("*") if set(path.suffixes) & set(EMPTY))
+    paths = sorted(path for path in files if path.is_file())
+    lines = (
+        f"{json.dumps(str(path.relative_to(source)))}: {json.dumps(digest_of(read_shared(path)))}" for path in paths
+    )
+    DIGESTS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 def vector_tests(path: Path) -> list[str]:
@@ -119,16 +144,22 @@ def main() -> int:
     """Print the tests that do not fail; exit code 1 if there is one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("--half", action="store_true")
+    parser.add_argument("--digests", action="store_true")
     source = shared_folder()
     if source is None:
         parser.error("no shared folder; set CALIBRANT_SHARED")
-    files = [path.resolve() for path in parser.parse_args().files] or sorted((ROOT / "tests").rglob("test_*.py"))
+    options = parser.parse_args()
+    if options.digests:
+        write_digests(source)
+        return 0
+    files = [path.resolve() for path in options.files] or sorted((ROOT / "tests").rglob("test_*.py"))
     files = [path for path in files if "integrations" not in path.parts]
     with TemporaryDirectory() as name:
-        write_emptied(source, Path(name) / "shared")
+        (write_halves if options.half else write_emptied)(source, Path(name) / "shared")
         tests = passing(files, Path(name))
-    number = sum(len(vector_tests(path)) for path in files)
-    print(*tests, f"{len(tests)} cases do not fail on empty vectors; {number} tests read vectors", sep="\n")
+    number, vectors = sum(len(vector_tests(path)) for path in files), "halves of" if options.half else "empty"
+    print(*tests, f"{len(tests)} cases do not fail on {vectors} vectors; {number} tests read vectors", sep="\n")
     return int(bool(tests))
 
 

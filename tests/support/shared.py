@@ -2,21 +2,26 @@
 
 They are not part of the project. Outside continuous integration their absence is a visible skip; with CI=true it is a
 failure. A file without records, or without any of the kind that a test asks for, always fails it: nothing would be
-compared. `python -m tests.support.emptied` runs the tests against empty files.
+compared. So does a file that begins as one of `shared_files.json` and does not go on as it does, because it is cut;
+other files of the same kind pass. `python -m tests.support.emptied` runs the tests against empty files, or halves.
 """
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 MAX_EMPTY_BYTES = 300  # of a pool without problems: its metadata
+MAX_BEGINNING_BYTES = 2_000
+DIGESTS = Path(__file__).parent / "shared_files.json"
 _CHECKOUT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -35,6 +40,8 @@ def shared_file(name: str, *, part: str = "replayscm") -> Path:
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             if file.is_file() and _is_empty(file):
                 pytest.fail(f"{file} is empty: nothing would be compared")
+            if file.is_file():
+                _require_whole(file, file.relative_to(folder).as_posix() if folder else name)
         return path
     reason = f"shared {part}/{name} not found beside the checkout; set CALIBRANT_SHARED to the folder that holds it"
     if os.environ.get("CI") == "true":
@@ -47,6 +54,52 @@ def _is_empty(path: Path) -> bool:
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         beginning = file.read(MAX_EMPTY_BYTES).strip()
     return beginning in (b"", b"{}", b"[]") or beginning.endswith(b"problems: []")
+
+
+class FileDigest(NamedTuple):
+    """Digests of a file's text, uncompressed: of its beginning and of all of it; records: lines of it."""
+
+    num_beginning_bytes: int
+    beginning: str
+    whole: str
+    records: int
+
+
+def digest_of(text: bytes) -> FileDigest:
+    """Return the digests of a text; the beginning is short enough to be in the first half."""
+    size = min(MAX_BEGINNING_BYTES, len(text) // 4)
+    return FileDigest(size, _sha256(text[:size]), _sha256(text), len(text.splitlines()))
+
+
+def read_shared(path: Path) -> bytes:
+    """Return the text of a shared file, uncompressed."""
+    raw = path.read_bytes()
+    return gzip.decompress(raw) if path.suffix == ".gz" else raw
+
+
+def _require_whole(path: Path, name: str) -> None:
+    """Fail the test if the file begins as the one of that name in `shared_files.json`, and is not that file."""
+    if name in (known := _digests(DIGESTS)):
+        expected = known[name]
+        beginning, whole, records = _read_digests(path, path.stat().st_mtime_ns, expected.num_beginning_bytes)
+        if beginning == expected.beginning and (whole, records) != (expected.whole, expected.records):
+            pytest.fail(f"{path} is cut or changed: {records} of {expected.records} records")
+
+
+@cache
+def _digests(path: Path) -> dict[str, FileDigest]:
+    return {name: FileDigest(*fields) for name, fields in json.loads(path.read_text(encoding="utf-8")).items()}
+
+
+@cache
+def _read_digests(path: Path, changed: int, num_beginning_bytes: int) -> tuple[str, str, int]:
+    """Return the digests of beginning and whole, and the lines; changed: time of the file, for the cache."""
+    text = read_shared(path)
+    return _sha256(text[:num_beginning_bytes]), _sha256(text), len(text.splitlines())
+
+
+def _sha256(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()[:20]
 
 
 def shared_json(name: str, *, part: str = "replayscm") -> Any:

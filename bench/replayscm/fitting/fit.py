@@ -39,8 +39,9 @@ from calibrant.solvers.replayscm.version_space import MAX_PARENTS, ModelClass, V
 
 MAX_PARENT_SETS = 5_000_000  # of all variables together: seconds
 MAX_ROOT_PARENT_SETS = 2_000_000  # parent sets that fit times root sets: the least SCM takes two seconds
-MAX_STATES = 60_000_000  # of the least SCM: 3,000 conflicts of MaxSAT, three seconds
-LIMITS = Limits(parent_sets=MAX_ROOT_PARENT_SETS, terms=300_000, pair_sets=15_000)  # a second each
+MAX_STATES = 40_000_000  # of the least SCM: 2,000 conflicts of MaxSAT, two seconds
+LIMITS = Limits(parent_sets=MAX_ROOT_PARENT_SETS, terms=100_000, pair_sets=8_000)  # half a second each
+_SPENT = "more parent sets than are gone through; name the roots, leave out columns, or lower max_parents"
 ITEM = "table"
 SCMS_APART = "SCMs that differ in what such a column does, or does to others, are all counted"
 Steps: TypeAlias = Callable[[str, int, int], None]  # the step, how many of its parts are done, of how many
@@ -270,7 +271,7 @@ def _fit_under(table: BooleanTable, task: Task, target: str | None, max_parents:
     try:
         why = explain(task, ITEM, max_parents=max_parents, columns=table.names, limits=LIMITS)
     except (BudgetSpent, ValueError) as spent:
-        return Fit(problem, target, outcome, None, degenerate, uncounted=str(spent))
+        return Fit(problem, target, outcome, None, degenerate, uncounted=str(spent) or _SPENT)
     return Fit(problem, target, outcome, _of_table(why, table, target), degenerate)
 
 

@@ -19,10 +19,12 @@ import calibrant
 from calibrant.audits.replayscm.why.explanation import Limits
 from calibrant.audits.replayscm.why.parts import ReplayWhy
 from calibrant.bench.cli import main
+from calibrant.bench.replayscm.fitting import fit as fit_module
 from calibrant.bench.replayscm.fitting.columns import BooleanTable, degenerate_columns
 from calibrant.bench.replayscm.fitting.sources import table_of
 from calibrant.bench.replayscm.why.words import count_origin, world_hint
 from calibrant.dsl.formulas.reference import evaluate
+from calibrant.solvers.budget import Budget
 from tests.support.commands import called
 from tests.support.replayscm.brute_force import function_size
 
@@ -339,6 +341,18 @@ def test_tables_of_few_rows_are_answered_or_out_of_budget_within_five_seconds(
         count = fitted.why.count
         assert fitted.why.state == "uncounted"
         assert 0 < int(count.lower) < int(str(count.upper))
+
+
+def test_a_table_that_is_not_counted_states_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches that spend a budget raise `BudgetSpent` without a message."""
+
+    def spend(*_: object, **__: object) -> None:
+        Budget(0).spend(1)
+
+    monkeypatch.setattr(fit_module, "explain", spend)
+    fitted = calibrant.fit({"A": [0, 0, 1, 1], "B": [0, 1, 0, 1], "Y": [0, 0, 0, 1]}, target="Y")
+    assert "how many SCMs fit was not counted: more parent sets than are gone through; name the roots" in str(fitted)
+    assert str(fitted.to_dict()["out_of_budget"]).startswith("more parent sets than")
 
 
 @pytest.mark.parametrize("num_rows", [1, 2])
