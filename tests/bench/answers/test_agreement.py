@@ -341,6 +341,34 @@ def _texts(page: str, form: str) -> list[list[str]]:
     return [[" ".join(html.unescape(re.sub(r"<[^>]+>", " ", cell)).split()) for cell in row] for row in cells]
 
 
+PRINTED = {  # table, column, and the stratum or setting of its items
+    "blickets": (("5a", "accuracy", "easy-3"), ("6", "accuracy", "hard-3")),
+    "causalab": (("3", "within_percent", "3nodes"), ("3", "within_percent", "4nodes")),
+}
+
+
+def test_printed_tables_state_the_expected_rates(answered: Answered) -> None:
+    """In percent, as the papers have them; what is in no such table is compared nowhere."""
+    rows = list(csv.DictReader(io.StringIO(_report(answered, "csv"))))
+    num_before = COMPARED.total()
+    for table, column, items in PRINTED.get(answered.name, ()):
+        for row in (row for row in rows if (row["table"], row["column"], row["source"]) == (table, column, "ours")):
+            model = {SHOWN.get(name, name): name for name in SYSTEMS}.get(row["system"])
+            chosen = [line for line in answered.lines if line["model"] == model]
+            chosen = [line for line in chosen if items in (line["stratum"], line["setting"])]
+            num_items = str(len({line["instanceId"] for line in chosen}))
+            if (row.get("suite") or row["setting"] or items) != items or (row["n"] or num_items) != num_items:
+                continue  # of another suite, or of some items of it alone
+            if not chosen:
+                continue  # of people
+            rate = expected(answered, chosen, answered.right)
+            assert rate is not None
+            figures = (rate.mean, *(rate.interval or ()))
+            shown = [row[key] for key in ("value", "low", "high") if row[key]]
+            compare("printed tables", shown, [f"{100 * float(figure):.1f}" for figure in figures])
+    assert COMPARED.total() > num_before or answered.name not in PRINTED
+
+
 def test_first_screens_state_the_expected_rates(answered: Answered) -> None:
     page = _report(answered, "html")
     rows = re.findall(
