@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,6 +46,30 @@ SEES_ALL = (
 MAX_FOLDER_FILES = 20
 MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 70
+
+
+class Size(NamedTuple):
+    """Files of a package, their lines, files below 60 lines, and lines of imports."""
+
+    files: int
+    lines: int
+    small_files: int
+    import_lines: int
+
+
+# may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
+SIZES = {
+    "dsl": Size(146, 26661, 24, 1493),
+    "solvers": Size(140, 25909, 19, 1690),
+    "audits": Size(97, 16168, 17, 1313),
+    "baselines": Size(43, 7594, 9, 524),
+    "bench": Size(505, 67306, 142, 6897),
+    "calibrant": Size(19, 1723, 8, 294),
+    "calibrant_tasks": Size(3, 198, 2, 32),
+    "tests": Size(707, 84556, 204, 8922),
+}
+SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
+SMALL = 60
 
 Imports = tuple[tuple[int, str], ...]
 
@@ -177,6 +203,15 @@ def _too_long(nodes: Iterable[ast.AST], num_lines: int) -> list[str]:
     return long
 
 
+def _size(package: str) -> Size:
+    texts = [path.read_text(encoding="utf-8") for path in _sources(package)]
+    nodes = [node for text in texts for node in ast.walk(ast.parse(text))]
+    imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+    lines = [len(text.splitlines()) for text in texts]
+    import_lines = sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in imports)
+    return Size(len(lines), sum(lines), sum(number < SMALL for number in lines), import_lines)
+
+
 def _where(path: Path) -> str:
     return path.relative_to(CHECKOUT).as_posix()
 
@@ -262,6 +297,54 @@ def test_numba_is_imported_in_one_file_and_that_by_kernels_only() -> None:
 def test_files_and_functions_fit_the_budget() -> None:
     offenders = {_where(path): long for path in _sources(*OURS) if (long := _source(path).too_long)}
     assert offenders == {}
+
+
+@pytest.mark.parametrize("package", SIZES)
+def test_packages_do_not_grow(package: str) -> None:
+    """More files than are stated fail at once, more lines beyond the slack: merge or delete, or state the new size."""
+    size, limit = _size(package), SIZES[package]
+    assert size.files <= limit.files
+    assert size.small_files <= limit.small_files
+    assert size.lines <= limit.lines + SLACK
+    assert size.import_lines <= limit.import_lines + SLACK // 10
+
+
+PATHS = {
+    heading: re.findall(r"^\d+\. `(.+)`$", text, re.MULTILINE)
+    for heading, text in re.findall(
+        r"^## (Path of .+)\n((?:\d+\. .+\n)+)", (CHECKOUT / "docs/architecture.md").read_text("utf-8"), re.MULTILINE
+    )
+}
+
+
+def _reached(start: Path) -> set[Path]:
+    """Return the files that a file imports, and what these import; capabilities of benchmarks are not followed."""
+    reached, waiting = {start}, [start]
+    while waiting:
+        for target in {*imported_files(waiting.pop())} - reached:
+            reached.add(target)
+            waiting.append(target)
+    return reached
+
+
+def test_three_paths_are_stated() -> None:
+    assert [*PATHS] == ["Path of an answer", "Path of an audit", "Path of an episode"]
+    assert min(map(len, PATHS.values())) >= 6
+
+
+@pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
+def test_files_of_a_stated_path_lead_to_each_other(path: list[str]) -> None:
+    """By imports; into a folder of a benchmark by its capabilities, which name the file in `provides`."""
+    for first, second in pairwise(path):
+        assert (CHECKOUT / first).is_file()
+        assert (CHECKOUT / second).is_file()
+        if second.startswith(BENCHMARK_FOLDERS) and not first.startswith(BENCHMARK_FOLDERS):
+            provider = Path(second).parent / "benchmark.py"
+            assert f'"{Path(second).stem}:' in (CHECKOUT / provider).read_text(encoding="utf-8"), second
+        elif first == "bench/command_tree.py":
+            assert Path(second).stem in (CHECKOUT / first).read_text(encoding="utf-8")
+        else:
+            assert CHECKOUT / second in _reached(CHECKOUT / first), f"{first} -> {second}"
 
 
 def test_importing_the_packages_compiles_nothing() -> None:
@@ -380,3 +463,8 @@ def test_excess_length_is_noticed() -> None:
         f"file of {MAX_FILE_LINES + 1} lines",
         f"function f of {MAX_FUNCTION_LINES + 1} lines at line 1",
     ]
+
+
+if __name__ == "__main__":  # what SIZES should state
+    for name in SIZES:
+        print(f'    "{name}": {_size(name)},')

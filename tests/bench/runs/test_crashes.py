@@ -220,8 +220,21 @@ def test_methods_are_opened_before_the_first_item_and_finished_ones_keep_their_t
 
 
 # what extras of the project bring, or their packages in turn
-OPTIONAL = ("causallearn", "gies", "girth", "highspy", "networkx", "pandas", "pgmpy", "pyagrum", "pydot", "scipy")
-OPTIONAL += ("sklearn", "statsmodels", "threadpoolctl")
+OPTIONAL = [
+    "causallearn",
+    "gies",
+    "girth",
+    "highspy",
+    "networkx",
+    "pandas",
+    "pgmpy",
+    "pyagrum",
+    "pydot",
+    "scipy",
+    "sklearn",
+    "statsmodels",
+    "threadpoolctl",
+]
 DECLARING = {"exact-integer-program", "pc+dsl", "ges+dsl", "pgmpy-hc+dsl", "gies+dsl"}
 
 
