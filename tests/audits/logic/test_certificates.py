@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,7 @@ def test_a_certificate_of_other_tolerances_is_refused(fit: str, size: int | None
     family = _example()
     task = family.task
     assert task.tolerance not in (Tolerance(fit, size), Tolerance("0", 0))
-    other = _family(task.with_tolerance(fit, size))
+    other = _family(replace(task, tolerance=Tolerance(fit, size)))
     members = list(family.models())
     certificates = [
         count_certificate(family),
@@ -159,8 +160,8 @@ def test_other_evidence_and_another_class_are_noticed() -> None:
         count_certificate(family.condition(family.open_clauses()[0]))
 
 
-@pytest.mark.parametrize("name", ["verification", "recount", "evidence"])
-def test_the_verifier_imports_no_solver(name: str) -> None:
-    source = Path(__file__).parents[3] / "audits" / "logic" / f"{name}.py"
+def test_the_verifier_imports_no_solver() -> None:
+    source = Path(__file__).parents[3] / "audits" / "logic" / "verify.py"
     modules = [node.module for node in ast.walk(ast.parse(source.read_text())) if isinstance(node, ast.ImportFrom)]
+    assert "calibrant.dsl.logic.item" in modules
     assert not [module for module in modules if module and ".solvers" in module]
