@@ -264,10 +264,6 @@ class Task:
         vars(bare)["edges"] = self.edges  # the same: compressing 100,000 edges takes a second
         return bare
 
-    def with_tolerance(self, fit: str, size: int | None) -> Task:
-        """Return the task with other tolerances."""
-        return replace(self, tolerance=Tolerance(fit, size))
-
 
 def kept_names(setup: Setup) -> set[str]:
     """Return the names that compression never merges."""

@@ -6,8 +6,6 @@ it, self-edges allowed; nothing else restricts a model.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,13 +120,3 @@ def parse_series(text: str, file: str = "") -> tuple[tuple[str, ...], tuple[Seri
     if not states:
         raise PoolError("no row below the header", file=file)
     return genes, tuple(Series(tuple(rows_of)) for rows_of in states.values())
-
-
-def series_text(genes: Sequence[str], series: Sequence[Series]) -> str:
-    """Return series as CSV."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([SERIES_COLUMN, *genes])
-    for number, entry in enumerate(series, 1):
-        writer.writerows([number, *state] for state in entry.states)
-    return buffer.getvalue()

@@ -16,7 +16,6 @@ from calibrant.solvers.logic.elimination.lattice import (
     prune,
 )
 from calibrant.solvers.logic.network import MAX_FORMULAS, Columns, Network
-from calibrant.solvers.logic.sums import PathSums
 from calibrant.solvers.outcome import BestSoFar, Found, OutOfBudget
 
 GAP_SHARES = (16, 8, 4, 2)  # parts of the gap between the bounds that a limit allows, one after the other
@@ -139,13 +138,3 @@ def class_lattice(task: Task, limits: Limits = USUAL_LIMITS) -> Lattice:
     columns = Columns(network, ())
     builder = LatticeBuilder(network, columns, max_states=limits.states, max_formulas=limits.formulas)
     return prune(builder.full(None), None)
-
-
-def count_models(task: Task, limits: Limits = USUAL_LIMITS) -> Found[int] | OutOfBudget:
-    """Return the number of models of the class, whatever the data."""
-    try:
-        lattice = class_lattice(task, limits)
-    except LatticeLimitError as error:
-        return OutOfBudget(str(error))
-    sums = PathSums(lattice, lattice.steps.multiplicities, None, with_misfit=False, with_size=False)
-    return Found(sums.count)

@@ -21,18 +21,18 @@ from calibrant.dsl.logic.files.networks import (
     parse_bnet,
     parse_networks,
     parse_sif,
-    sif_text,
 )
 from calibrant.dsl.logic.item import Edge, Options, Task, Tolerance, parse_clause
 from calibrant.dsl.logic.prompt import task_notes
 from calibrant.dsl.logic.records import ItemRecord, item_from_record
-from calibrant.dsl.logic.series import parse_series, series_text
+from calibrant.dsl.logic.series import parse_series
 from calibrant.dsl.records import decode_line
 from calibrant.solvers.logic.family import solve_family
 from calibrant.solvers.logic.search import Limits
 from calibrant.solvers.outcome import Found
 from tests.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE
 from tests.oracles.independent import require
+from tests.support.logic.problems import series_text
 
 SIF = "a 1 c\nb -1 c\nc 1 d e\nd 1 e\ne -1 d\n"
 MIDAS = (
@@ -90,7 +90,7 @@ def _damaged(rng: random.Random, text: str) -> str:
 
 def _prior(rng: random.Random) -> None:
     edges = parse_sif(_damaged(rng, SIF), "x.sif")
-    require(parse_sif(sif_text(edges)) == edges, "a prior is not read back")
+    require(parse_sif("\n".join(map(str, edges))) == edges, "a prior is not read back")
 
 
 def _measurements(rng: random.Random) -> None:

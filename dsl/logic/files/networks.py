@@ -309,8 +309,3 @@ def parse_sif(text: str, file: str = "") -> tuple[Edge, ...]:
     if not edges:
         raise PoolError("no edge; a line is: source sign target", file=file)
     return tuple(edges)
-
-
-def sif_text(edges: Iterable[Edge]) -> str:
-    """Return the edges as SIF, one a line."""
-    return "".join(f"{edge.source}\t{edge.sign}\t{edge.target}\n" for edge in edges)

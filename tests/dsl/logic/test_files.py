@@ -31,7 +31,6 @@ from calibrant.dsl.logic.files.networks import (
     parse_sif,
     read_networks,
     read_sif,
-    sif_text,
 )
 from calibrant.dsl.logic.item import Edge, Experiment, Model, Setup, class_edges, parse_clause
 from tests.support.effort import examples
@@ -52,7 +51,7 @@ def test_line_ends_and_byte_order_marks(tmp_path: Path, end: str, mark: bytes) -
     path = tmp_path / "p.sif"
     path.write_bytes(mark + f"a\t1 b  c{end}{end}b -1 r{end}a 1 b{end}".encode())
     assert read_sif(path) == (Edge("a", 1, "b"), Edge("a", 1, "c"), Edge("b", -1, "r"))
-    assert parse_sif(sif_text(read_sif(path))) == read_sif(path)
+    assert parse_sif("\n".join(map(str, read_sif(path)))) == read_sif(path)
     assert parse_midas(MIDAS.replace("\n", end), 30) == parse_midas(MIDAS, 30)
 
 

@@ -19,8 +19,7 @@ from calibrant.dsl.logic.item import (
     is_cyclic,
     kept_names,
 )
-from calibrant.solvers.logic.family import LogicFamily, solve_family
-from calibrant.solvers.logic.search import count_models
+from calibrant.solvers.logic.family import LogicFamily, solve_class, solve_family
 from calibrant.solvers.outcome import Found
 from tests.support.effort import effort
 from tests.support.packages import needs
@@ -55,9 +54,9 @@ def test_families_of_published_data(case: Case) -> None:
 
 def test_all_models_of_published_data() -> None:
     for case in {case.data: case for case in CASES}.values():
-        outcome = count_models(case_task(case))
+        outcome = solve_class(case_task(case))
         assert isinstance(outcome, Found)
-        assert outcome.value == MODELS[case.data]
+        assert outcome.value.count == MODELS[case.data]
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ import pytest
 from calibrant.bench.lab.logic import compare_series
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.logic.item import Edge, LogicError
-from calibrant.dsl.logic.series import Series, SeriesTask, count_errors, parse_series, readings, series_text
+from calibrant.dsl.logic.series import Series, SeriesTask, count_errors, parse_series, readings
 from calibrant.solvers.logic.series import count_functions, solve_series
 from calibrant.solvers.outcome import Found, OutOfBudget
+from tests.support.logic.problems import series_text
 from tests.support.logic.vectors import Vector, vectors_of
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from calibrant.dsl.logic.item import (
@@ -18,6 +20,7 @@ from calibrant.dsl.logic.item import (
     is_cyclic,
 )
 from calibrant.dsl.logic.reference import clauses_into, formulas_over
+from calibrant.dsl.logic.series import SERIES_COLUMN, Series
 
 MAX_COMBINATIONS = 4_000  # of formulas over all nodes: what listing takes at most
 
@@ -78,3 +81,13 @@ def random_tasks(seed: int, number: int) -> Iterator[Task]:
     """Yield so many random tasks, every second drawn with cycles."""
     for i in range(number):
         yield random_task(random.Random(f"{seed} {i}"), cyclic=i % 2 == 1)
+
+
+def series_text(genes: Sequence[str], series: Sequence[Series]) -> str:
+    """Return series as CSV."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow([SERIES_COLUMN, *genes])
+    for number, entry in enumerate(series, 1):
+        writer.writerows([number, *state] for state in entry.states)
+    return buffer.getvalue()
