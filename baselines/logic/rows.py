@@ -1,4 +1,4 @@
-"""Rows that are not exact: greedy and genetic search.
+"""Rows that are not exact: greedy and genetic search, and the repair of clauses to models.
 
 Each returns a model, a table of probabilities for the questions, or `OutOfBudget` with the reason.
 
@@ -7,24 +7,56 @@ Saez-Rodriguez et al., Mol. Syst. Biol. 5:331 (2009): ranking selection, uniform
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
 
 import numpy as np
 
-from calibrant.baselines.logic.repair import drop_dangling, repair
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.files.networks import ListedModel
 from calibrant.dsl.logic.item import Clause, Edge, Model, Task, clause, edges_by_target, model_size, reachable
-from calibrant.dsl.logic.reference import clauses_into
+from calibrant.dsl.logic.reference import clauses_into, contains
 from calibrant.dsl.logic.score import Table
 from calibrant.solvers.logic.family import solve_class
 from calibrant.solvers.logic.network import ModelCosts
 from calibrant.solvers.logic.search import USUAL_LIMITS, Limits
 from calibrant.solvers.outcome import Found, OutOfBudget
 
+# --- Sets of clauses made into models: redundant clauses, cycles and dangling clauses are taken away ------------------
+
+
+def repair(clauses: Iterable[Clause], task: Task) -> Model:
+    """Return a model of the class within a set of its clauses; earlier clauses are preferred where one has to go."""
+    remaining: list[Clause] = []
+    sources: dict[str, set[str]] = {}
+    for candidate in clauses:
+        redundant = any(
+            candidate.target == earlier.target and (contains(earlier, candidate) or contains(candidate, earlier))
+            for earlier in remaining
+        )
+        if redundant or candidate.target in reachable(candidate.sources, sources):
+            continue
+        remaining.append(candidate)
+        sources.setdefault(candidate.target, set()).update(candidate.sources)
+    return drop_dangling(remaining, task)
+
+
+def drop_dangling(clauses: Iterable[Clause], task: Task) -> Model:
+    """Return the clauses whose sources are all reached from a stimulus and that lead to a readout."""
+    model = set(clauses)
+    stimuli, readouts = set(task.setup.stimuli), set(task.setup.readouts)
+    while True:
+        targets = {clause.target for clause in model} | stimuli
+        occurring = {source for clause in model for source in clause.sources} | readouts
+        remaining = {clause for clause in model if targets.issuperset(clause.sources) and clause.target in occurring}
+        if remaining == model:
+            return frozenset(model)
+        model = remaining
+
+
+# --- Rows that are not exact: greedy and genetic search ---------------------------------------------------------------
 # --- Local search over models: whole paths from a stimulus, literals and clauses, the best step until none improves
 MAX_PATHS = 400  # of one step, shortest first
 MAX_STEPS = 1_000
