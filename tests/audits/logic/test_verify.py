@@ -12,12 +12,7 @@ import msgspec
 import pytest
 
 from calibrant.audits.claims import Certificate, evidence_digest, verify
-from calibrant.audits.logic.items import (
-    better_certificate,
-    count_certificate,
-    missing_certificate,
-    open_certificate,
-)
+from calibrant.audits.logic.items import better_certificate, count_certificate, missing_certificate, open_certificate
 from calibrant.audits.logic.verify import VERIFIERS, evidence_of
 from calibrant.dsl.logic.item import Edge, Task, Tolerance
 from calibrant.solvers.logic.family import LogicFamily, solve_family

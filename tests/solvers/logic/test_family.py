@@ -1,12 +1,13 @@
-"""Properties of families: what must not change a number, what may only fall, uniform draws, budgets."""
+"""Families of logic models: shared vectors, listing by brute force, and properties."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -19,9 +20,11 @@ from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.files.midas import candidate_experiments
 from calibrant.dsl.logic.files.networks import ListedModel
 from calibrant.dsl.logic.item import (
+    Clause,
     Edge,
     Experiment,
     LogicError,
+    Model,
     Options,
     Setup,
     Task,
@@ -30,18 +33,150 @@ from calibrant.dsl.logic.item import (
     parse_clause,
 )
 from calibrant.dsl.logic.prompt import task_notes
+from calibrant.dsl.logic.reference import misfit
 from calibrant.solvers.logic.data import logic_family
 from calibrant.solvers.logic.family import LogicFamily, solve_class, solve_family
 from calibrant.solvers.logic.search import Limits
 from calibrant.solvers.outcome import BestSoFar, Found, OutOfBudget
+from tests.support.effort import effort
 from tests.support.logic.problems import random_tasks
-from tests.support.logic.vectors import task_of, vectors_of
+from tests.support.logic.vectors import experiment_of, model_of, task_of, vectors_of
 
 
 def _family(task: Task) -> LogicFamily:
     outcome = solve_family(task)
     assert isinstance(outcome, Found)
     return outcome.value
+
+
+# --- Every field of the shared vectors of families: numbers that were obtained by listing every model -----------------
+
+
+def test_numbers_of_models() -> None:
+    for vector in vectors_of("family"):
+        expected, family = vector["expected"], _family(task_of(vector))
+        total = solve_class(family.task)
+        assert isinstance(total, Found)
+        assert total.value.count == expected["total"], vector["id"]
+        assert [*family.optimum, family.spectrum[family.optimum]] == expected["optimum"]
+        assert [family.misfit_limit, family.size_limit] == expected["limit"]
+        assert family.count == expected["count"]
+        assert [[*point, number] for point, number in family.spectrum.items()] == expected["spectrum"]
+
+
+def test_clauses_edges_and_pairs() -> None:
+    for vector in vectors_of("family"):
+        expected, family = vector["expected"], _family(task_of(vector))
+        assert {str(clause): number for clause, number in family.clauses().items()} == expected["clauses"], vector["id"]
+        assert {str(edge): number for edge, number in family.edges().items()} == expected["edges"]
+        exclusive, inclusive = family.pairs()
+        assert [[str(clause) for clause in pair] for pair in exclusive] == expected["exclusive"]
+        assert [[str(clause) for clause in pair] for pair in inclusive] == expected["inclusive"]
+
+
+def test_predictions_and_the_next_experiment() -> None:
+    for vector in vectors_of("family"):
+        expected, family = vector["expected"], _family(task_of(vector))
+        best = family.best_next([experiment_of(record) for record in vector["candidates"]])
+        assert best is not None
+        assert list(best.predictions.outcomes) == expected["outcomes"], vector["id"]
+        assert best.predictions.behaviours == expected["behaviours"]
+        assert {"candidate": best.number, "squares": best.squares} == expected["next"]
+
+
+def test_models_of_a_list() -> None:
+    for vector in vectors_of("family"):
+        family = _family(task_of(vector))
+        ensemble = vector["expected"]["ensemble"]
+        comparison = family.compare([model_of(entry["model"]) for entry in ensemble])
+        breaks = {model.number: model.rule for model in comparison.outside_class}
+        assert breaks == {i: entry["breaks"] for i, entry in enumerate(ensemble) if entry["breaks"]}, vector["id"]
+        outside = {model.number: (model.misfit, model.size) for model in comparison.outside_limits}
+        assert outside == {
+            i: (entry["misfit"], entry["size"])
+            for i, entry in enumerate(ensemble)
+            if not entry["breaks"] and not entry["member"]
+        }
+        members = {frozenset(entry["model"]) for entry in ensemble if entry.get("member")}
+        assert comparison.num_members == len(members)
+
+
+@pytest.mark.parametrize("number", [0, 15, 51, 85])
+def test_members_are_listed_in_order(number: int) -> None:
+
+    vector = list(vectors_of("family"))[number]
+    family = _family(task_of(vector))
+    members = list(family.models())
+    points = [(misfit(model, family.task), model_size(model)) for model in members]
+    assert points == sorted(points)
+    assert len(set(members)) == len(members) == vector["expected"]["count"]
+    assert all(map(family.fits, members))
+
+
+# --- Random small problems, half of them drawn with cycles, against listing every model with the reference ------------
+Pair: TypeAlias = tuple[Clause, Clause]
+
+
+def compare_with_listing(task: Task, rng: random.Random) -> None:
+    """Compare every number of a family with the listing of its class."""
+    total = solve_class(task)
+    assert isinstance(total, Found)
+    assert total.value.count == sum(1 for _ in reference.all_models(task))
+    family, members = _family(task), reference.family(task)
+    models = [model for _, _, model in members]
+    assert Counter((misfit, size) for misfit, size, _ in members) == family.spectrum
+    assert family.count == len(members)
+    assert set(family.models()) == set(models)
+    assert Counter(clause for model in models for clause in model) == family.clauses()
+    edges = Counter(edge for model in models for edge in {edge for clause in model for edge in clause.edges})
+    assert edges == family.edges()
+    _compare_pairs(family.pairs(), models)
+    candidates = candidate_experiments(task.setup)
+    predictions = family.predict(candidates)
+    tables = Counter(tuple(reference.predict(model, task.setup, x) for x in candidates) for model in models)
+    assert tables == predictions.tables
+    _compare_parts(task, models, rng)
+
+
+def _compare_pairs(pairs: tuple[list[Pair], list[Pair]], models: list[Model]) -> None:
+    always = frozenset.intersection(*models)
+    candidates = sorted(frozenset.union(*models) - always, key=str)
+    exclusive, inclusive = [], []
+    for first, second in combinations(candidates, 2):
+        together = {(first in model) == (second in model) for model in models}
+        exclusive += [(first, second)] if together == {False} else []
+        inclusive += [(first, second)] if together == {True} else []
+    assert pairs == (exclusive, inclusive)
+
+
+def _compare_parts(task: Task, models: list[Model], rng: random.Random) -> None:
+    family = _family(task)
+    clauses = sorted({clause for model in models for clause in model})
+    if clauses:
+        chosen, present = rng.choice(clauses), rng.random() < 0.5
+        having = [model for model in models if (chosen in model) == present]
+        part = family.condition(chosen, present=present)
+        assert (part.count, part.clauses()) == (len(having), Counter(c for model in having for c in model))
+        assert set(part.models()) == set(having)
+    experiment = rng.choice(candidate_experiments(task.setup))
+    reading = reference.predict(rng.choice(models), task.setup, experiment)
+    after = family.after(experiment, reading)
+    remaining = [model for model in models if reference.predict(model, task.setup, experiment) == reading]
+    assert set(after.models()) == set(remaining)
+    assert after.outcomes(experiment) == {reading: len(remaining)}
+    assert all(model in remaining for model in after.draw(np.random.default_rng(0), 3))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("part", range(4))
+def test_families_are_those_of_the_listing(part: int) -> None:
+    """120 problems: acyclic and cyclic, with every option of the class; a soak has 1,500 and more of other seeds."""
+    number = effort(30, 400)
+    for i, task in enumerate(random_tasks(part, number)):
+        compare_with_listing(task, random.Random(i))
+
+
+# --- Properties of families: what must not change a number, what may only fall, uniform draws, budgets ----------------
 
 
 def _shuffled(task: Task, rng: random.Random) -> Task:
