@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 READERS = "tests.support.shared"
 POOL = b"metadata:\n  runtimeSchemaVersion: cind-a-scm-runtime-v2\nproblems: []\n"
 PARTS = ("blickets", "bnlearn", "causalab", "causim", "family", "frontier", "replayscm")  # read by tests
+SPEED_TEXT = "REFERENCE_SPEED.md"  # the only prose that tests read
 EMPTY = {".json": b"{}", ".yaml": POOL, ".gz": gzip.compress(b"\n"), ".jsonl": b"\n"}  # others: no byte
 
 
@@ -55,7 +56,12 @@ def write_halves(source: Path, target: Path) -> None:
 
 def write_digests(source: Path) -> None:
     """Write the digests of the shared data files, by which a whole file is known."""
-    files = (path for part in PARTS for path in (source / part).rglob("*") if set(path.suffixes) & set(EMPTY))
+    files = (
+        path
+        for part in PARTS
+        for path in (source / part).rglob("*")
+        if {path.name, *path.suffixes} & {*EMPTY, SPEED_TEXT}
+    )
     paths = sorted(path for path in files if path.is_file())
     lines = (
         f"{json.dumps(str(path.relative_to(source)))}: {json.dumps(digest_of(read_shared(path)))}" for path in paths

@@ -117,7 +117,7 @@ def test_an_episode_counts_worlds_refusals_and_what_is_left() -> None:
 
 
 def test_an_episode_by_greedy_has_no_regret_and_no_excess() -> None:
-    line = next(line for line in frontier_vectors("episode") if line["id"] == "episode-303-plain0")
+    line = next(line for line in frontier_vectors("episode") if line["id"].endswith("-plain0"))
     problem = problem_of(line)
     labels = {"clairvoyant": str(line["clairvoyant"]), "floor": str(line["floor"])}
     problem = replace(problem, sealed=replace(problem.sealed, labels=labels))

@@ -19,7 +19,7 @@ from tests.support.replayscm.extensions.vectors import frontier_vectors, problem
 
 @pytest.mark.parametrize("kind", ["plain", "hidden", "ordered"])
 def test_greedy_reaches_the_floor(kind: str) -> None:
-    lines = [x for x in frontier_vectors("episode") if x["id"].startswith(f"episode-303-{kind}") and "floor" in x]
+    lines = [x for x in frontier_vectors("episode") if x["id"].rpartition("-")[2].startswith(kind) and "floor" in x]
     for line in lines[:3]:
         problem = problem_of(line)
         scm_class = task_class(problem.task)
@@ -40,7 +40,7 @@ def test_greedy_reaches_the_floor(kind: str) -> None:
 def test_bits_are_those_of_listing_readings(monkeypatch: pytest.MonkeyPatch) -> None:
     """With 1,500 drawn readings the standard error is below 0.04 bits."""
     monkeypatch.setattr(greedy, "NUM_NOISY_DRAWS", 1_500)
-    line = next(x for x in frontier_vectors("episode") if x["id"] == "episode-303-noise0")
+    line = next(x for x in frontier_vectors("episode") if x["id"].endswith("-noise0"))
     problem = problem_of(line)
     scm_class = task_class(problem.task)
     chooser = WorldChooser(problem.task, scm_class, problem.id)
@@ -54,7 +54,7 @@ def test_bits_are_those_of_listing_readings(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_sampled_contexts_and_chosen_ones_give_choices() -> None:
     for kind in ("drawn", "chosen", "noisedrawn"):
-        line = next(x for x in frontier_vectors("episode") if x["id"] == f"episode-303-{kind}0")
+        line = next(x for x in frontier_vectors("episode") if x["id"].endswith(f"-{kind}0"))
         problem = problem_of(line)
         chooser = WorldChooser(problem.task, task_class(problem.task), problem.id)
         start = EvidenceWorld({}, tuple(line["steps"][0]["rows"]))
@@ -65,7 +65,7 @@ def test_sampled_contexts_and_chosen_ones_give_choices() -> None:
 
 
 def test_compared_candidates_of_large_noisy_items() -> None:
-    line = next(x for x in frontier_vectors("episode") if x["id"] == "episode-303-noise0")
+    line = next(x for x in frontier_vectors("episode") if x["id"].endswith("-noise0"))
     names = [f"X{i}" for i in range(1, 9)]
     raw = {**line["item"]["class"], "variables": names, "roots": ["X1"], "parents_weights": []}
     item = {**line["item"], "class": raw, "gold": {}, "allowance": {**line["item"]["allowance"], "max_targets": 3}}

@@ -26,7 +26,7 @@ from tests.support.replayscm.extensions.vectors import frontier_vectors, problem
 
 
 def _line(kind: str, **allowance: Any) -> dict[str, Any]:
-    line = next(x for x in frontier_vectors("episode") if x["id"] == f"episode-303-{kind}")
+    line = next(x for x in frontier_vectors("episode") if x["id"].endswith(f"-{kind}"))
     return {**line, "item": {**line["item"], "allowance": {**line["item"]["allowance"], **allowance}}}
 
 
