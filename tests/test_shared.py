@@ -63,6 +63,9 @@ def test_a_file_that_is_cut_fails_its_reader_and_another_of_its_kind_passes(
             else:
                 with pytest.raises(pytest.fail.Exception, match=f"is cut or changed: {records} of 40 records"):
                     shared_file(file.name)
+        longer = text + b'{"kind": 40}\n'
+        file.write_bytes(gzip.compress(longer) if suffix == ".gz" else longer)
+        assert shared_file(file.name) == file  # has more of its kind
 
 
 def test_tests_are_found_by_the_readers_that_they_reach(tmp_path: Path) -> None:
