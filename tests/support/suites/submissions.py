@@ -252,7 +252,10 @@ FORGERIES: Mapping[str, tuple[Callable[[Path, Path], object], str]] = {
         ),
         "card.toml: its date 0001-01-01 is before that of the suite, 2026-01-02",
     ),
-    "deep-card": (_card(more=f"settings = {'[' * 30_000}{']' * 30_000}"), "card.toml: not TOML"),
+    "deep-card": (
+        _card(more=f"settings = {'[' * 30_000}{']' * 30_000}"),
+        "card.toml: line 8: nested more than 32 deep",
+    ),
     "linked-card": (_after(lambda suite, folder: _link_card(suite, folder)), "'card.toml' is a link, a folder"),
     "nested-line": (_after(lambda suite, folder: _nest(folder)), "detectors.jsonl: line 1: not a JSON object"),
     "bad name": (_after(lambda suite, folder: None), "a name of a submission is 1 to 64 letters"),
