@@ -59,14 +59,14 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(146, 26661, 24, 1493),
-    "solvers": Size(140, 25909, 19, 1690),
+    "dsl": Size(146, 26640, 24, 1491),
+    "solvers": Size(140, 25898, 19, 1689),
     "audits": Size(97, 16168, 17, 1313),
-    "baselines": Size(43, 7594, 9, 524),
-    "bench": Size(505, 67306, 142, 6897),
+    "baselines": Size(42, 7589, 8, 519),
+    "bench": Size(506, 67323, 142, 6898),
     "calibrant": Size(19, 1723, 8, 294),
     "calibrant_tasks": Size(3, 198, 2, 32),
-    "tests": Size(707, 84556, 204, 8922),
+    "tests": Size(705, 84813, 203, 8912),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

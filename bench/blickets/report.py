@@ -1,4 +1,4 @@
-"""Section of a report about blickets, its tables, and the guide through answers."""
+"""Section of a report about blickets, its tables, the guide through answers, and the rules left open by an episode."""
 
 from __future__ import annotations
 
@@ -25,19 +25,22 @@ from calibrant.bench.report.kind_plot import KIND_METRICS, KindPlot, attribution
 from calibrant.bench.report.layout import NOTHING, Heading, Source, Table, TableRow
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Move, Score, Words
 from calibrant.bench.report.overview.sentences import class_sentence, fit_text
+from calibrant.bench.report.people.remaining import Hypothesis, Remaining, first_entries
 from calibrant.bench.report.rows import Answer, Grouping, Row, section_rows
 from calibrant.bench.report.sections import NoAnswersError, Plot, ReportContents, Section
 from calibrant.bench.report.views import view_tables
 from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.blickets.generation import SUITES, sample_items
-from calibrant.dsl.blickets.item import BlicketItem
+from calibrant.dsl.blickets.item import BlicketItem, condition_of
 from calibrant.dsl.blickets.reference import is_active
 from calibrant.dsl.blickets.rule import all_rules, rule_from_json
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.records import file_digest
 from calibrant.dsl.text import plural
-from calibrant.solvers.blickets.exact import class_of
+from calibrant.solvers.blickets.conditions import OrderSpace
+from calibrant.solvers.blickets.exact import DetectorSpace, class_of, space_after
+from calibrant.solvers.blickets.space import OneRule
 
 # --- Guide of a report through answers about detectors: classes, levels of chance, an episode in words ----------------
 MAX_GUESS_OBJECTS = 12  # rules are listed
@@ -315,3 +318,35 @@ class BlicketReport:
 
 
 REPORT = BlicketReport()
+
+
+# --- Rules that the readings of an episode left open, in words --------------------------------------------------------
+BY_RULE = "by the rule in force at the end"
+
+
+def list_remaining(item: BlicketItem, steps: Sequence[Step[Any]], limit: int) -> Remaining | None:
+    """List rules, or orders; of detectors that switch or are noisy the hypotheses by the rule in force at the end."""
+    if condition_of(item.sealed) is None:
+        return None
+    space = space_after(class_of(item), item.task, steps)
+    is_single = isinstance(space, OneRule | OrderSpace)
+    noun = ("rule", "rules") if isinstance(space, OneRule) else ("hypothesis", "hypotheses")
+    listed = first_entries(_entries(item, space), limit)
+    return Remaining(noun, space.count, listed, "" if is_single else BY_RULE)
+
+
+def _entries(item: BlicketItem, space: DetectorSpace) -> Iterator[Hypothesis]:
+    """Yield rules in a fixed order; of noisy detectors the most probable first."""
+    objects = item.task.objects
+    if isinstance(space, OrderSpace):
+        for order in space.members():
+            yield Hypothesis(f"conjunctive, placed in the order {' '.join(objects[k] for k in order)}")
+        return
+    verdicts = space.verdicts()
+    if item.sealed.p == 1:
+        for rule, number in verdicts.items():
+            yield Hypothesis(rule_text(rule.as_json(objects)), number)
+        return
+    posterior = space.posterior()
+    for rule in sorted(verdicts, key=lambda rule: -posterior.get(rule, 0.0)):
+        yield Hypothesis(rule_text(rule.as_json(objects)), verdicts[rule], posterior.get(rule, 0.0))

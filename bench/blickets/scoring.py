@@ -16,7 +16,6 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from calibrant.audits.blickets.attribution import attribute_run
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, BASE, KEY, attribution_record
 from calibrant.bench.core.metrics import Metric, MetricSet, Sample, View, success_of_field
 from calibrant.bench.core.scoring import Scorable
@@ -347,6 +346,8 @@ def scored_runs(path: Path) -> Iterator[ScoredPrediction]:
 
 def _score_run(run: TextRun, number: int, file: str, digest: str) -> ScoredPrediction:
     """Return the score of a logged run; poolSize is 0, as a log is not a pool."""
+    from calibrant.audits.blickets.attribution import attribute_run  # scoring answers of a pool needs no audit
+
     item = run.item(f"line {number}")
     grade_record = grade(item, [_as_played(step) for step in run.steps]).as_json(item.task.objects)
     attributed = attribute_run(run)

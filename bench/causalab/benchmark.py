@@ -57,7 +57,7 @@ BENCHMARK: Benchmark[LabItem] = Benchmark(
         PRESENT: "rows:present",
         PROTOCOLS: "rows:ROWS",
         REPLIES: "dialogues:play_replies",
-        REMAINING: "play:list_remaining",
+        REMAINING: "report:list_remaining",
         REPORT: "report:REPORT",
         REVEALED_VIEWS: "trajectories:REVEALED_VIEWS",
         SCORING: "scoring:SCORING",

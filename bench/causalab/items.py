@@ -17,7 +17,6 @@ from typing import Any
 
 import msgspec
 
-from calibrant.audits.causalab.attribution import attribute_run
 from calibrant.bench.causalab.scoring import GRAPH, attributions_record
 from calibrant.bench.core.items import ItemFormats
 from calibrant.bench.core.statistics import PoolStatistic, PoolStatistics, share, span, spread, tally
@@ -156,6 +155,8 @@ STATISTICS = PoolStatistics(COLUMNS, lambda item: item.stratum)
 
 def run_picture(title: str, item: LabItem, steps: Sequence[LabStep]) -> GraphPicture:
     """Return what a run stated and did; `BudgetSpent` where the mechanisms left are not counted."""
+    from calibrant.audits.causalab.attribution import attribute_run  # scoring answers of a pool needs no audit
+
     attribution = attributions_record(attribute_run(item, steps), item.task.nodes)
     picture = lab_picture(title, attribution, item.task.nodes)
     assert picture is not None

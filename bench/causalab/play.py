@@ -1,15 +1,11 @@
-"""Episodes of CausaLab for programs and people, and the mechanisms that a run left open, in words."""
+"""Episodes of CausaLab for programs and people."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from math import isnan
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from calibrant.audits.causalab.attribution import RunSpace, frequency_posterior, run_space
 from calibrant.bench.core.capabilities import Playable
 from calibrant.bench.core.words import (
     Act,
@@ -23,7 +19,6 @@ from calibrant.bench.core.words import (
     match_name,
     read_number,
 )
-from calibrant.bench.report.people.remaining import Hypothesis, Remaining, first_entries
 from calibrant.dsl.causalab.episode import HYPOTHESIS, LabEpisode, finite
 from calibrant.dsl.causalab.item import Family, LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY, HIGHEST, LOWEST
@@ -31,9 +26,6 @@ from calibrant.dsl.causalab.prompt import facts, shown_step
 from calibrant.dsl.causalab.replies import is_paper_reply, paper_action
 from calibrant.dsl.causalab.run import last_dialled_frequency, last_raw
 from calibrant.dsl.episode import Action, ActionError, Episode, Step, sole_action
-from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.causalab.evidence import predict_frequency
-from calibrant.solvers.causalab.space import MAX_LISTED, WeightedDags
 
 # --- Episodes of CausaLab: how they are opened, acted in and submitted ------------------------------------------------
 
@@ -271,46 +263,3 @@ def _weight_reader(key: str, verb: str) -> Reader:
 
 
 WORDS = LabWords()
-
-
-# --- Mechanisms that the readings of a run left open, in words --------------------------------------------------------
-BY_FREQUENCY = "by the frequency that they predict"
-
-
-def list_remaining(item: LabItem, steps: Sequence[Step[Any]], limit: int) -> Remaining | None:
-    """List mechanisms, those with fewest edges first; too many, noisy or quadratic ones by predicted frequency."""
-    try:
-        space = run_space(item, steps)
-        is_single = isinstance(space, WeightedDags) and space.count <= MAX_LISTED
-        entries = _mechanisms(space) if isinstance(space, WeightedDags) and is_single else _frequencies(space)
-        listed = first_entries(entries, limit)
-    except BudgetSpent:
-        return None
-    return Remaining(("mechanism", "mechanisms"), space.count, listed, "" if is_single else BY_FREQUENCY)
-
-
-def _frequencies(space: RunSpace) -> Iterator[Hypothesis]:
-    """Yield the predicted frequencies; of noisy readings the most probable first, else the lowest."""
-    verdicts, is_noisy = dict(space.verdicts()), frequency_posterior(space) is not None
-    for value in sorted(verdicts, key=lambda v: (isnan(v), -verdicts[v] if is_noisy else 0, v)):
-        share = verdicts[value] / space.count if is_noisy else None
-        yield Hypothesis(_prediction(value), verdicts[value], share)
-
-
-def _mechanisms(space: WeightedDags) -> Iterator[Hypothesis]:
-    matrices = space.matrices
-    flat = matrices.reshape(len(matrices), -1)
-    for place in np.lexsort((*flat.T[::-1], (flat > 0).sum(axis=1))).tolist():
-        member = space.member(matrices[place])
-        edges = [
-            f"{cause} -> {node} {weight:g}"
-            for node in space.evidence.nodes
-            for cause, weight in sorted(member.weights(node).items())
-        ]
-        text = ", ".join(edges) or "no edges"
-        prediction = _prediction(predict_frequency(member, space.evidence))
-        yield Hypothesis(f"{text}, base of {FREQUENCY} {member.frequency_base:g}: {prediction}")
-
-
-def _prediction(frequency: float) -> str:
-    return "frequency not determined" if isnan(frequency) else f"frequency {frequency:g}"

@@ -7,15 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calibrant.audits.causim.generation import (
-    CURRICULA,
-    ORDERS,
-    TrainingHeader,
-    TrainingRecord,
-    select_first_correct,
-    write_curriculum,
-    write_training,
-)
 from calibrant.bench.causim.benchmark import BENCHMARK
 from calibrant.bench.causim.verdict import score_record
 from calibrant.bench.core.benchmark import Benchmark
@@ -146,19 +137,29 @@ class CausimSolutions:
 
     @property
     def orders(self) -> Sequence[str]:
+        from calibrant.audits.causim.generation import ORDERS
+
         return ORDERS
 
     @property
     def curricula(self) -> Sequence[str]:
+        from calibrant.audits.causim.generation import CURRICULA
+
         return CURRICULA
 
     def write(self, path: Path, items: Sequence[CausimItem], order: str) -> tuple[int, int]:
+        from calibrant.audits.causim.generation import ORDERS, write_training
+
         return write_training(path, items, ORDERS[ORDERS.index(order)])
 
     def write_curriculum(self, folder: Path, items: Sequence[CausimItem], curriculum: str) -> Sequence[str]:
+        from calibrant.audits.causim.generation import CURRICULA, write_curriculum
+
         return write_curriculum(folder, items, CURRICULA[CURRICULA.index(curriculum)])
 
     def select(self, path: Path, items: Sequence[CausimItem], responses: Path) -> Sequence[str]:
+        from calibrant.audits.causim.generation import select_first_correct
+
         by_id = {item.id: item for item in items}
         completions: dict[str, list[str]] = {}
         for instance, text in _responses(responses):
@@ -190,7 +191,6 @@ def _responses(path: Path) -> list[tuple[str, str]]:
 
 
 WORKED_SOLUTIONS = CausimSolutions()
-LINE_RECORDS = {"training": (TrainingHeader, TrainingRecord)}
 
 
 # --- Sets of answers to a question about a program --------------------------------------------------------------------

@@ -48,7 +48,7 @@ BENCHMARK: Benchmark[CausimItem] = Benchmark(
         HARDEN: "audit:HARDEN",
         HYPOTHESES: "api:hypotheses",
         ITEMS: "items:ITEMS",
-        LINE_RECORDS: "api:LINE_RECORDS",
+        LINE_RECORDS: "generation:LINE_RECORDS",
         METRICS: "verdict:METRICS",
         PROGRAMS: "programs:PROGRAMS",
         PRESENT: "rows:present",

@@ -11,6 +11,7 @@ from itertools import count, islice, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from calibrant.audits.causim.generation import TrainingHeader, TrainingRecord
 from calibrant.bench.causim.options import GeneratedItems, GenerateOptions
 from calibrant.bench.causim.options import QuestionOptions as StatedOptions
 from calibrant.bench.core.capabilities import Drawable
@@ -359,3 +360,7 @@ class CausimGenerator(SuiteGenerator):
 
 SUITES = CausimSuites()
 GENERATE = CausimGenerator("causim", draw_with_options)
+
+
+# --- Lines of worked solutions ----------------------------------------------------------------------------------------
+LINE_RECORDS = {"training": (TrainingHeader, TrainingRecord)}

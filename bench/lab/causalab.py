@@ -495,8 +495,12 @@ def _findings(options: argparse.Namespace) -> int:
 
 def _labels(options: argparse.Namespace) -> int:
     """0 if no label differs, 1 if one does; what differs goes to standard error."""
-    with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as workers:
-        reports = list(workers.map(relabelled_suite, options.suites, repeat(options.seed), repeat(options.count)))
+    tasks = (options.suites, repeat(options.seed), repeat(options.count))
+    if options.jobs == 1:
+        reports = list(map(relabelled_suite, *tasks))
+    else:
+        with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as workers:
+            reports = list(workers.map(relabelled_suite, *tasks))
     print(relabelling_table(reports))
     wrong = [text for report in reports for text in report.wrong]
     print(*wrong[:MAX_WRONG_LABELS], sep="\n", end="\n" if wrong else "", file=sys.stderr)

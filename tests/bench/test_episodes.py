@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Prompting
-from calibrant.bench.blickets.api import text_episode
+from calibrant.bench.blickets.text_environment import text_episode
 from calibrant.bench.episodes import JsonChat, Reaction, TextEpisode
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.blickets.rule import Form, Rule
