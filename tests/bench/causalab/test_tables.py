@@ -12,10 +12,10 @@ from calibrant.dsl.causalab.generation import PLANS
 from tests.support.shared import shared_json
 
 
-def _answer(suite: str, system: str = "exact", **score: Any) -> NamedAnswer:
+def _answer(suite: str, system: str = "exact", *, item: str = "i", **score: Any) -> NamedAnswer:
     figures = {"activated": 1.0, "accuracy": 1.0, "settings": 3, "all_edge_f1": 0.5, "shd": 2, "imec": 4} | score
     stratum = f"{PLANS[suite].nodes} nodes" if suite in PLANS else ""
-    return NamedAnswer(system, AnswerContext(system, "p", "d", 4, "i", suite, stratum, benchmark="causalab"), figures)
+    return NamedAnswer(system, AnswerContext(system, "p", "d", 4, item, suite, stratum, benchmark="causalab"), figures)
 
 
 def _tables(*answers: NamedAnswer) -> dict[str, Table]:
@@ -79,7 +79,7 @@ def test_an_answer_stands_behind_the_printed_rows_of_tables_about_its_suite_and_
 
 
 def test_table_7_is_by_number_of_nodes_and_8_by_system() -> None:
-    answers = [_answer("7nodes"), _answer("3nodes", imec=2), _answer("3nodes"), _answer("4nodes", imec=1)]
+    answers = [_answer("7nodes"), _answer("3nodes", imec=2), _answer("3nodes", item="j"), _answer("4nodes", imec=1)]
     tables = _tables(*answers, _answer("4nodes", "abstain", imec=None))
     assert _ours(tables["7"]) == [
         ("abstain", "4", "1", "ours"),
@@ -120,7 +120,7 @@ def test_regimes_are_told_by_the_items_own_records_and_allowance() -> None:
         _answer("6nodes", records=2, allowance=20),
         _answer("6nodes", records=5, allowance=5, settings=0),
         _answer("6nodes", records=0, allowance=5, settings=5),
-        _answer("6nodes", records=0, allowance=5, settings=4),
+        _answer("6nodes", item="j", records=0, allowance=5, settings=4),
         _answer("6nodes", "abstain", records=5, allowance=0, settings=0),
     )
     for number in ("10", "12"):
@@ -144,7 +144,7 @@ def test_an_item_with_another_budget_than_its_suite_stands_in_no_table_about_sui
 
 
 def test_activated_is_what_the_paper_calls_accuracy_and_has_a_score_interval() -> None:
-    answers = [_answer("4nodes_quad_hard", activated=float(k < 3)) for k in range(4)]
+    answers = [_answer("4nodes_quad_hard", item=f"i{k}", activated=float(k < 3)) for k in range(4)]
     table = _tables(*answers)["3"]
     (row,) = (row for row in table.rows if row.source is Source.OURS)
     figures = {heading.key: cell for heading, cell in zip(table.headings, row.cells, strict=True)}

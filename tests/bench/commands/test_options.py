@@ -131,6 +131,8 @@ BESIDE = {
 CHOSEN = {
     "pool convert:--time": ["30"],
     "pool convert:--fit": ["0.5"],
+    "pool convert:--normalise": ["max"],
+    "pool split:--shares": [".1,.1,.8"],
     "pool convert:--size": ["1"],
     "pool convert:--max-clause": ["2"],
     "pool convert:--rounding": ["floor"],

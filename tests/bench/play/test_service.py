@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.core.words import Position
 from calibrant.bench.play.item_state import item_state
@@ -21,7 +22,6 @@ from calibrant.bench.play.pool import PlayPool
 from calibrant.bench.play.service.run import Service
 from calibrant.bench.play.service.server import TIMEOUT_SECONDS
 from calibrant.bench.runs.records import folder_records
-from calibrant.solvers.outcome import Found
 from tests.support.play.right_lines import POOLS, episode_pool, first_item, pool_file, right_actions
 from tests.support.play.served import participant_url, request, served
 
@@ -246,9 +246,9 @@ def test_verdict_and_id_cross_after_the_end_and_only_if_they_may(kind: str, reve
             (row,) = client.state["verdicts"]
             assert (row["ideal"] is None) is (not benchmark_of(pool).is_interactive(item))
             if kind == "blickets":
-                solved = benchmark_of(pool).functions.solve(item)
-                assert isinstance(solved, Found)
-                assert row["ideal"] == sum(step.cost for step in solved.value.steps)
+                assert main(["run", "exact", str(pool), "--only", item.id, "--out", str(tmp_path / "exact")]) == 0
+                (record,) = folder_records(tmp_path / "exact")
+                assert row["ideal"] == sum(step.cost for step in record.steps or ())
             assert (row["right"], row["item"]) == (True, PlayPool(pool).public.ids.public(item.id))
     for body in client.bodies:
         assert f'"{item.id}"' not in body

@@ -137,7 +137,7 @@ def _copy_of_honest(folder: Path) -> None:
 def _nest(folder: Path) -> None:
     """Write a line of a million arrays in each other."""
     file = folder / "detectors.jsonl"
-    file.write_text('{"x": ' + "[" * 1_000_000 + "]" * 1_000_000 + "}\n" + file.read_text())
+    file.write_text("[" * 1_000_000 + "]" * 1_000_000 + "\n" + file.read_text())
     write_card(folder)
 
 
@@ -257,7 +257,7 @@ FORGERIES: Mapping[str, tuple[Callable[[Path, Path], object], str]] = {
         "card.toml: line 8: nested more than 32 deep",
     ),
     "linked-card": (_after(lambda suite, folder: _link_card(suite, folder)), "'card.toml' is a link, a folder"),
-    "nested-line": (_after(lambda suite, folder: _nest(folder)), "detectors.jsonl: line 1: not a JSON object"),
+    "nested-line": (_after(lambda suite, folder: _nest(folder)), "detectors.jsonl: line 1: nested more than 200 deep"),
     "bad name": (_after(lambda suite, folder: None), "a name of a submission is 1 to 64 letters"),
 }
 """Each with the beginning of its reason, or a part of it."""

@@ -89,7 +89,7 @@ def test_without_held_out_worlds_an_answer_is_neither_right_nor_wrong(*, is_epis
         played = steps if answer["mechanisms"] else []
         record = REPLAYSCM.scoring.score(problem, answer, played)
         assert record["heldoutExact"] is record["heldoutAllWorldsExact"] is None
-        assert record["correct"] is False
+        assert record["correct"] is None
         metrics = REPLAYSCM.metrics
         assert metrics.success.judge(record, problem.setting) is None
         verdict = metrics.verdict(record, problem.setting, InvalidHandling.PUBLISHED)

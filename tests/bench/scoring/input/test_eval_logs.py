@@ -216,9 +216,11 @@ def test_what_is_no_log_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     for name, content in broken.items():
         (tmp_path / name).write_bytes(content)
         refused(capsys, "score", POOL, tmp_path / name)
-    for name, header in (("no object", "[]"), ("no JSON", "{"), ("deep", "[" * 100_000)):
+    no_object, too_deep = "not a JSON object", "nested more than 200 deep"
+    headers = (("no object", "[]", no_object), ("no JSON", "{", no_object), ("deep", "[" * 100_000, too_deep))
+    for name, header, reason in headers:
         said = refused(capsys, "score", POOL, _log(tmp_path / name, [_sample(IDS[0])], header))
-        assert "'header.json': not a JSON object" in said
+        assert f"'header.json': {reason}" in said
     assert "there is no header.json" in refused(
         capsys, "score", POOL, _log(tmp_path / "other", [_sample(IDS[0])], name="a.json")
     )
