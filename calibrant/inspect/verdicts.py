@@ -87,12 +87,16 @@ def verdict(extractor: Literal["paper", "published"] = "paper") -> Scorer:
 
 
 def figures(of: Benchmark[Any], record: Mapping[str, Any], setting: str) -> dict[str, float]:
-    """`correct`, then the columns of the benchmark's default view; the same keys for every answer."""
+    """Return `correct`, then the columns of the benchmark's default view; the same keys for every answer.
+
+    An episode that ended without an answer is not correct; NaN is `correct` where nothing is held out.
+    """
     fields = of.metrics.verdict(record, setting, InvalidHandling.PUBLISHED)
     columns = of.metrics.views[of.metrics.default_view].metrics
     values = {column.key: column.value(fields) for column in columns}
+    is_defined = of.metrics.success.is_defined(record, setting)
     return {
-        "correct": math.nan if record["correct"] is None else float(record["correct"]),
+        "correct": float(record["correct"] is True) if is_defined else math.nan,
         **{key: math.nan if value is None else float(value) for key, value in values.items()},
     }
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 from inspect_ai import Task, eval
 from inspect_ai.log import EvalLog, EvalSample
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
@@ -64,6 +66,11 @@ def metrics(log: EvalLog) -> dict[str, dict[str, float]]:
         one.name: {name.removeprefix("calibrant/"): metric.value for name, metric in one.metrics.items()}
         for one in log.results.scores
     }
+
+
+def rate(mean: float, benchmark: str) -> dict[str, Any]:
+    """Return the metrics of items that are all right or all wrong; interactive blickets are one cluster."""
+    return {"mean": mean, "stderr": pytest.approx(math.nan, nan_ok=True) if benchmark == "blickets" else 0.0}
 
 
 def figures(sample: EvalSample) -> Mapping[str, Any]:

@@ -25,7 +25,7 @@ from calibrant.bench.core.registry import benchmark
 from calibrant.bench.runs.workers import timed_answer
 from calibrant.inspect import verdict
 from tests.integrations.inspect.conftest import pool_of
-from tests.integrations.inspect.logs import all_figures, called, evaluated, metrics, own_id, said, samples
+from tests.integrations.inspect.logs import all_figures, called, evaluated, metrics, own_id, rate, said, samples
 
 EPISODES = ("blickets", "causalab")
 
@@ -73,7 +73,7 @@ def test_an_agent_that_does_what_the_exact_row_does_is_right(interactive: Path, 
     for sample in samples(log):
         assert [step["action"] for step in sample.store["Transcript:steps"]] == actions[own_id(sample)]
         assert sample.store["Transcript:handed_in"] is True
-    assert metrics(log)["correct"] == {"mean": 1.0, "stderr": 0.0}
+    assert metrics(log)["correct"] == rate(1.0, interactive.stem)
 
 
 def test_the_same_answer_by_the_tool_submit_is_right(
@@ -88,7 +88,7 @@ def test_the_same_answer_by_the_tool_submit_is_right(
         answer = last if of.name == "blickets" else {"frequency": dialled[-1], **last}
         replies[item] = [*_experiments(kept), called("submit", answer=json.dumps(answer))]
     log = _played(interactive, tmp_path, replies)
-    assert metrics(log)["correct"] == {"mean": 1.0, "stderr": 0.0}
+    assert metrics(log)["correct"] == rate(1.0, interactive.stem)
     assert all(sample.store["Transcript:handed_in"] is False for sample in samples(log))
     assert main(["score", str(interactive), log.location, "--json"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -99,7 +99,7 @@ def test_the_same_answer_by_the_tool_submit_is_right(
 def test_replies_that_are_no_action_cost_nothing_and_end(interactive: Path, tmp_path: Path) -> None:
     nothing = [said("Hm."), called("run_experiment", action="no JSON"), called("run_experiment", action="{}")]
     log = _played(interactive, tmp_path, dict.fromkeys(_actions(interactive), nothing), turns=6)
-    assert metrics(log)["correct"] == {"mean": 0.0, "stderr": 0.0}
+    assert metrics(log)["correct"] == rate(0.0, interactive.stem)
     for sample in samples(log):
         told = [message.text for message in sample.messages if message.role == "tool"]
         assert told[0].startswith("Not understood: ")
