@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, cast
 
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, mean, metric, scorer, stderr
 from inspect_ai.solver import TaskState
@@ -29,11 +29,11 @@ KEPT = "Transcript:steps"  # in the store of a sample that has one
 @metric(name="stderr")
 def clustered_stderr() -> Metric:
     """Return the standard error over clusters; NaN, which is undefined, of one: its items are right and wrong alike."""
-    over_clusters = stderr(cluster=CLUSTER)
+    over_clusters = cast(Callable[[list[SampleScore]], float], stderr(cluster=CLUSTER))
 
     def compute(scores: list[SampleScore]) -> float:
         clusters = {(score.sample_metadata or {}).get(CLUSTER) for score in scores}
-        return float(over_clusters(scores)) if len(clusters) > 1 else math.nan
+        return over_clusters(scores) if len(clusters) > 1 else math.nan
 
     return compute
 
