@@ -56,7 +56,8 @@ class SmtMembers:
         self.solver = _z3(environment)
         self.slots: dict[str, Slots] = {}
         self.roots: dict[str, Any] = {}
-        self._charged = 0
+        self.solver.z3.check()  # z3 counts over all solvers of a process: what earlier ones used is not charged
+        self._charged = self._count()
         self._constrain(model_class)
 
     # --- constraints ------------------------------------------------------------------------------------------------
@@ -175,10 +176,14 @@ class SmtMembers:
                 raise
             self.budget.spend(limit + 1)
             raise AssertionError("a budget that was spent is not spent") from None
-        total = self.solver.z3.statistics().get_key_value("rlimit count")
+        total = self._count()
         used, self._charged = total - self._charged, total
         self.budget.spend(used if limit is None else min(used, limit))
         return is_satisfiable
+
+    def _count(self) -> int:
+        count: int = self.solver.z3.statistics().get_key_value("rlimit count")
+        return count
 
     def block(self, functions: Functions) -> None:
         """Exclude exactly these parents and tables; no constraint if no assignment of the slots encodes them."""
