@@ -56,6 +56,14 @@ def compare(place: str, shown: object, expected: object) -> None:
     COMPARED[place] += 1
 
 
+@pytest.fixture
+def counted() -> Iterator[None]:
+    """Fail the test that compared nothing, whichever tests ran before it in this process."""
+    num_before = COMPARED.total()
+    yield
+    assert COMPARED.total() > num_before
+
+
 # --- what the answers are ------------------------------------------------------------------------------------------
 
 
@@ -242,6 +250,7 @@ def printed(*arguments: object) -> str:
     return done.stdout
 
 
+@pytest.mark.usefixtures("counted")
 def test_tables_state_the_expected_rates(answered: Answered) -> None:
     for by in ("pool", "stratum"):
         both = (answered.scores, answered.scores.with_name("again.jsonl"))
@@ -294,6 +303,7 @@ def _attributed(answered: Answered) -> list[Mapping[str, Any]]:
     ]
 
 
+@pytest.mark.usefixtures("counted")
 def test_reports_state_the_expected_rates_and_intervals(answered: Answered) -> None:
     rows = list(csv.DictReader(io.StringIO(_report(answered, "csv"))))
     systems = {SHOWN.get(name, name): name for name in SYSTEMS}
@@ -369,6 +379,7 @@ def test_printed_tables_state_the_expected_rates(answered: Answered) -> None:
     assert COMPARED.total() > num_before or answered.name not in PRINTED
 
 
+@pytest.mark.usefixtures("counted")
 def test_first_screens_state_the_expected_rates(answered: Answered) -> None:
     page = _report(answered, "html")
     rows = re.findall(
@@ -394,6 +405,7 @@ def test_first_screens_state_the_expected_rates(answered: Answered) -> None:
     assert names == shown.keys()
 
 
+@pytest.mark.usefixtures("counted")
 def test_six_outcomes_add_up_to_1(answered: Answered) -> None:
     """Refusals are NoAnswer, whatever was decided, and no rate leaves them out (docs/chance.md)."""
     rows = json.loads(printed("table", answered.scores, "--attribution", "--pool", answered.pool, "--json"))["rows"]
@@ -424,6 +436,7 @@ def test_six_outcomes_add_up_to_1(answered: Answered) -> None:
         COMPARED["six outcomes of a report"] += 1
 
 
+@pytest.mark.usefixtures("counted")
 def test_lists_boards_and_difficulty_state_the_expected_rates(answered: Answered) -> None:
     systems = [name for name in SYSTEMS if name != "m"]  # a board counts what `m` left out as wrong
     judge, table = PoolJudge(answered.pool), read_outcomes([answered.scores], [answered.pool])
@@ -451,6 +464,7 @@ def test_lists_boards_and_difficulty_state_the_expected_rates(answered: Answered
         compare("board, intervals", (cell.low, cell.high), pytest.approx(rate.interval, abs=1e-6))
 
 
+@pytest.mark.usefixtures("counted")
 def test_samples_state_the_expected_rates(answered: Answered) -> None:
     rows = json.loads(printed("table", answered.scores, "--json"))["samples"]
     groups = row_groups(answered, by_stratum=False)
@@ -476,6 +490,7 @@ def _tied(folder: Path) -> tuple[list[dict[str, Any]], Path, list[dict[str, Any]
     return json.loads(printed("table", folder / "runs", "--json"))["rows"], folder / "runs", records
 
 
+@pytest.mark.usefixtures("counted")
 def test_equally_good_answers_and_the_chosen_one_are_named_at_both_places(tmp_path: Path) -> None:
     rows, runs, records = _tied(tmp_path)
     shares = []
@@ -503,6 +518,7 @@ def test_equally_good_answers_and_the_chosen_one_are_named_at_both_places(tmp_pa
     assert f"{float(chosen):.3f}" in core["exact (chosen)"]
 
 
+@pytest.mark.usefixtures("counted")
 def test_lists_state_what_ties_do_to_the_rate(tmp_path: Path) -> None:
     rows, runs, _ = _tied(tmp_path)
     done = called("list", tmp_path / "block.jsonl", "--scores", runs)
@@ -540,10 +556,3 @@ def test_a_name_that_ends_like_ours_is_a_system_of_its_own(tmp_path: Path) -> No
     done = called("table", tmp_path / "s.jsonl")
     assert [line.split("  ")[1] for line in done.stdout.splitlines()[1:3]] == ["a", "a (chosen)"]
     assert "tie rule" not in done.stderr
-
-
-def test_comparisons_were_made(request: pytest.FixtureRequest) -> None:
-    """Of all five benchmarks together; the numbers are those of this file's answers."""
-    if len(request.session.items) > 30:  # all of them ran before this one
-        print(dict(COMPARED), COMPARED.total())
-        assert COMPARED.total() > 5_000
