@@ -14,7 +14,7 @@ from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.logic.item import LogicItem
-from calibrant.dsl.replayscm.episodes.episode import ScmEpisode
+from calibrant.dsl.replayscm.episode import ScmEpisode
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.score import Score
 

@@ -20,7 +20,7 @@ from random import Random
 from calibrant.dsl.formulas.formula import Formula, apply, constant, var
 from calibrant.dsl.formulas.table import PartialTable, TruthTable
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, Ordered, natural
-from calibrant.dsl.replayscm.episodes.episode import task_class
+from calibrant.dsl.replayscm.episode import task_class
 from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.problem import Task

@@ -61,7 +61,7 @@ from calibrant.baselines.structure_learning.scores import CACHE_BITS, F64, MAX_T
 from calibrant.baselines.structure_learning.search import HillClimbing, Method, Tabu, learn
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.formulas.table import TruthTable
-from calibrant.dsl.replayscm.episodes.episode import task_class
+from calibrant.dsl.replayscm.episode import task_class
 from calibrant.dsl.replayscm.extensions.noise import NoiseKind
 from calibrant.dsl.replayscm.extensions.prior import Prior, parent_weights
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld

@@ -35,10 +35,8 @@ from calibrant.bench.replayscm.extended.rows import task_evidence
 from calibrant.bench.replayscm.extended.text_episode import text_episode
 from calibrant.bench.runs.workers import timed_answer
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
-from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
-from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
+from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, clean_rows, noisy_rows, task_class
 from calibrant.dsl.replayscm.extensions.extension import Allowance, Contexts, Extension
-from calibrant.dsl.replayscm.extensions.local_functions import clean_rows, noisy_rows
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE, known_rate
 from calibrant.dsl.replayscm.extensions.prior import Prior

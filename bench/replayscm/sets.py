@@ -16,7 +16,7 @@ from calibrant.bench.sets.capabilities import Hypotheses, Prior
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.formulas.text import STANDARD, parse
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.episodes.episode import task_class
+from calibrant.dsl.replayscm.episode import task_class
 from calibrant.dsl.replayscm.extensions.extension import Extension, Question
 from calibrant.dsl.replayscm.extensions.maps import check_map
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass

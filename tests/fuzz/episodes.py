@@ -15,8 +15,8 @@ from calibrant.bench.replayscm.extended.scoring import ExtendedVerdicts, is_epis
 from calibrant.bench.scoring.transcript_replay import replay_answer, steps_of
 from calibrant.dsl.episode import ActionError
 from calibrant.dsl.errors import MAX_MESSAGE_CHARS, CalibrantError
-from calibrant.dsl.replayscm.episodes.episode import ScmEpisode
-from calibrant.dsl.replayscm.episodes.text_protocol import TextDialogue
+from calibrant.dsl.replayscm.dialogue import TextDialogue
+from calibrant.dsl.replayscm.episode import ScmEpisode
 from calibrant.dsl.replayscm.pools.build import problem_from_record
 from calibrant.dsl.replayscm.pools.files import record_from_problem
 from calibrant.dsl.replayscm.problem import Problem

@@ -13,9 +13,7 @@ from typing import Any
 
 from calibrant.audits.attribution import Attribution
 from calibrant.dsl.episode import Step
-from calibrant.dsl.replayscm.episodes.episode import task_class
-from calibrant.dsl.replayscm.episodes.evidence import steps_evidence, worlds_evidence
-from calibrant.dsl.replayscm.extensions.local_functions import clean_rows
+from calibrant.dsl.replayscm.episode import clean_rows, steps_evidence, task_class, worlds_evidence
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
 from calibrant.dsl.replayscm.problem import Problem

@@ -10,8 +10,7 @@ from random import Random
 from typing import TypeAlias
 
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.episodes.episode import task_class
-from calibrant.dsl.replayscm.episodes.evidence import evidence_panel_world, worlds_evidence
+from calibrant.dsl.replayscm.episode import evidence_panel_world, task_class, worlds_evidence
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.world import Panel

@@ -10,10 +10,7 @@ from math import log2
 from random import Random
 
 from calibrant.audits.replayscm.extended.attribution import heldout_requests
-from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
-from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
-from calibrant.dsl.replayscm.episodes.evidence import worlds_evidence
-from calibrant.dsl.replayscm.extensions.local_functions import clean_rows
+from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, clean_rows, task_class, worlds_evidence
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms

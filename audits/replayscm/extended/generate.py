@@ -16,8 +16,8 @@ from calibrant.audits.replayscm.extended.strata import MAX_TARGETS, NUM_ROWS, Ex
 from calibrant.dsl.formulas.table import TruthTable
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered, RootedDisclosure, natural
+from calibrant.dsl.replayscm.episode import context_values
 from calibrant.dsl.replayscm.extensions.extension import Allowance, Contexts, Extension
-from calibrant.dsl.replayscm.extensions.local_functions import context_values
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass, model_class
 from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE, known_rate
 from calibrant.dsl.replayscm.extensions.prior import Prior

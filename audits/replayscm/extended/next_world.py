@@ -18,7 +18,7 @@ import numpy as np
 from calibrant.audits.replayscm.extended.drawn_scms import canonical_evidence
 from calibrant.audits.why import Experiment, Outcome, experiment
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.episodes.episode import task_class
+from calibrant.dsl.replayscm.episode import task_class
 from calibrant.dsl.replayscm.extensions.extension import Allowance, Contexts
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld

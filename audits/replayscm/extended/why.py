@@ -15,8 +15,7 @@ from calibrant.audits.replayscm.extended.next_world import EstimatedWorld, next_
 from calibrant.audits.why import Count, Experiment, Fact, Span, State, Why, number_text, spans
 from calibrant.dsl.episode import Step
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
-from calibrant.dsl.replayscm.episodes.evidence import steps_evidence, worlds_evidence
+from calibrant.dsl.replayscm.episode import ScmEpisode, steps_evidence, task_class, worlds_evidence
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.prior import Prior
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld

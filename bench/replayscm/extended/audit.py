@@ -10,7 +10,7 @@ from calibrant.bench.pools.claim_records import FindingRecord
 from calibrant.bench.replayscm.extended.labels import right_blind_rows
 from calibrant.bench.replayscm.extended.rows import task_evidence
 from calibrant.bench.replayscm.extended.scoring import is_episode
-from calibrant.dsl.replayscm.episodes.episode import task_class
+from calibrant.dsl.replayscm.episode import task_class
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.solvers.replayscm.canonical import canonical_problem
 

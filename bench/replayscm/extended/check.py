@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from calibrant.audits.replayscm.extended.attribution import heldout_requests
 from calibrant.dsl.formulas.text import render
-from calibrant.dsl.replayscm.episodes.episode import task_class
+from calibrant.dsl.replayscm.episode import task_class
 from calibrant.dsl.replayscm.extensions.maps import check_map
 from calibrant.dsl.replayscm.extensions.randomness import is_flipped
 from calibrant.dsl.replayscm.extensions.reference import replay_row

@@ -15,8 +15,7 @@ from calibrant.bench.core.attribution import KEY, POSTERIOR
 from calibrant.bench.replayscm.extended.scoring import TOP_TRUE, is_episode
 from calibrant.bench.report.rows import Answer
 from calibrant.dsl.episode import Step
-from calibrant.dsl.replayscm.episodes.episode import task_class
-from calibrant.dsl.replayscm.episodes.evidence import steps_evidence
+from calibrant.dsl.replayscm.episode import steps_evidence, task_class
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.experiments.entropy import posterior_bits

@@ -14,8 +14,7 @@ from typing import Any
 from calibrant.audits.replayscm.extended.attribution import heldout_requests, item_evidence
 from calibrant.bench.replayscm.extended.scoring import is_episode
 from calibrant.dsl.episode import Step
-from calibrant.dsl.replayscm.episodes.episode import task_class
-from calibrant.dsl.replayscm.episodes.evidence import evidence_panel_world, worlds_evidence
+from calibrant.dsl.replayscm.episode import evidence_panel_world, task_class, worlds_evidence
 from calibrant.dsl.replayscm.extensions.extension import Question
 from calibrant.dsl.replayscm.extensions.prior import Prior
 from calibrant.dsl.replayscm.problem import Problem

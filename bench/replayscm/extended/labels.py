@@ -21,8 +21,7 @@ from calibrant.bench.replayscm.extended.presentation import present_episode
 from calibrant.bench.replayscm.extended.rows import task_evidence
 from calibrant.bench.replayscm.extended.scoring import is_episode
 from calibrant.dsl.episode import Step
-from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
-from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
+from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, task_class
 from calibrant.dsl.replayscm.extensions.evaluation import ExtendedEvaluator
 from calibrant.dsl.replayscm.extensions.extension import Contexts
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass

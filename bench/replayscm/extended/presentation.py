@@ -17,8 +17,7 @@ from typing import Any
 
 from calibrant.bench.protocols.base import Presentation, replace_words
 from calibrant.dsl.formulas.text import render
-from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
-from calibrant.dsl.replayscm.episodes.evidence import shown_worlds
+from calibrant.dsl.replayscm.episode import ScmEpisode, shown_worlds, task_class
 from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.world import Panel

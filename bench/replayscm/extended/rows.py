@@ -15,7 +15,7 @@ from calibrant.dsl.replayscm.extensions.extension import Question
 from calibrant.dsl.replayscm.problem import Task
 
 if TYPE_CHECKING:
-    from calibrant.dsl.replayscm.episodes.episode import ScmEpisode
+    from calibrant.dsl.replayscm.episode import ScmEpisode
     from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
     from calibrant.solvers.outcome import Outcome
     from calibrant.solvers.replayscm.experiments.answers import ExtendedAnswer
@@ -77,7 +77,7 @@ def _ties(solved: ExtendedAnswer) -> Ties | None:
 
 
 def _play(row: str, episode: ScmEpisode) -> Sequence[EvidenceWorld]:
-    from calibrant.dsl.replayscm.episodes.evidence import steps_evidence
+    from calibrant.dsl.replayscm.episode import steps_evidence
     from calibrant.solvers.replayscm.experiments.policies import play_worlds
 
     if row == "abstain":
@@ -110,8 +110,7 @@ def _inferences() -> Mapping[str, Inference]:
 
 def task_evidence(task: Task) -> list[EvidenceWorld]:
     """Return the training worlds of a passive item as evidence."""
-    from calibrant.dsl.replayscm.episodes.episode import task_class
-    from calibrant.dsl.replayscm.episodes.evidence import worlds_evidence
+    from calibrant.dsl.replayscm.episode import task_class, worlds_evidence
 
     return worlds_evidence(task_class(task), task.training.worlds)
 

@@ -14,8 +14,7 @@ from calibrant.bench.replayscm.verdict import funnel, structure
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.dsl.episode import ActionError, Step, replay_actions
 from calibrant.dsl.json_objects import json_objects
-from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, episode_contexts
-from calibrant.dsl.replayscm.episodes.evidence import steps_evidence
+from calibrant.dsl.replayscm.episode import ScmEpisode, episode_contexts, steps_evidence
 from calibrant.dsl.replayscm.extensions.evaluation import FORECAST, ExtendedEvaluator, ExtendedScore
 from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension
 from calibrant.dsl.replayscm.problem import Problem

@@ -10,8 +10,8 @@ from calibrant.bench.replayscm.extended.scoring import ExtendedVerdicts
 from calibrant.dsl.episode import Action, Episode, Step, action_of_text
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.item import Message
-from calibrant.dsl.replayscm.episodes.episode import ScmEpisode
-from calibrant.dsl.replayscm.episodes.text_protocol import MARK, TextDialogue, read_reply, world_table
+from calibrant.dsl.replayscm.dialogue import MARK, TextDialogue, read_reply, world_table
+from calibrant.dsl.replayscm.episode import ScmEpisode
 from calibrant.dsl.replayscm.problem import Problem
 
 

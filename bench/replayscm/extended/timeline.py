@@ -12,7 +12,7 @@ from calibrant.dsl.episode import Step, verify_transcript
 from calibrant.dsl.errors import in_one_line, short_repr
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
+from calibrant.dsl.replayscm.episode import ScmEpisode, task_class
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.solvers.budget import BudgetSpent

@@ -13,8 +13,7 @@ from calibrant.bench.scoring.transcript_replay import replay_answer
 from calibrant.dsl.episode import Step, verify_transcript
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.formulas.text import parse
-from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
-from calibrant.dsl.replayscm.episodes.evidence import steps_evidence
+from calibrant.dsl.replayscm.episode import ScmEpisode, steps_evidence, task_class
 from calibrant.dsl.replayscm.extensions.evaluation import ExtendedScore
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import Scm

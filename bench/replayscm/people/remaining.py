@@ -13,7 +13,7 @@ from calibrant.dsl.episode import Step
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.text import infix
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.episodes.episode import task_class
+from calibrant.dsl.replayscm.episode import task_class
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import Scm, local_function
 from calibrant.solvers.budget import BudgetSpent

@@ -8,7 +8,7 @@ from typing import Any
 from calibrant.bench.replayscm.people.draft import formula_names, hidden_names, noise_rates
 from calibrant.bench.replayscm.people.questions import part_view
 from calibrant.dsl.formulas.text import infix
-from calibrant.dsl.replayscm.episodes.text_protocol import episode_facts
+from calibrant.dsl.replayscm.dialogue import episode_facts
 from calibrant.dsl.replayscm.problem import Problem, TaskKind
 from calibrant.dsl.replayscm.prompt import facts
 from calibrant.dsl.replayscm.world import World

@@ -19,7 +19,7 @@ from calibrant.bench.replayscm.people.draft import (
 from calibrant.bench.replayscm.people.questions import part_lines, part_readers, part_verbs
 from calibrant.bench.replayscm.people.view import worlds_view
 from calibrant.dsl.errors import short_repr
-from calibrant.dsl.replayscm.episodes.text_protocol import episode_facts
+from calibrant.dsl.replayscm.dialogue import episode_facts
 from calibrant.dsl.replayscm.extensions.extension import Allowance, Contexts
 from calibrant.dsl.replayscm.problem import Problem, TaskKind
 from calibrant.dsl.replayscm.prompt import facts

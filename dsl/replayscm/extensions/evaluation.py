@@ -12,9 +12,7 @@ from typing import Any
 from calibrant.dsl.episode import ActionError, Step
 from calibrant.dsl.formulas.formula import Formula, constant, rename
 from calibrant.dsl.formulas.table import MAX_TABLE_VARS
-from calibrant.dsl.replayscm.episodes.actions import check_submission
-from calibrant.dsl.replayscm.episodes.episode import task_class
-from calibrant.dsl.replayscm.episodes.evidence import shown_worlds
+from calibrant.dsl.replayscm.episode import check_submission, shown_worlds, task_class
 from calibrant.dsl.replayscm.extensions.extension import Question
 from calibrant.dsl.replayscm.extensions.maps import SubmittedMap, check_map
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass

@@ -10,8 +10,7 @@ from random import Random
 
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS, Formula
 from calibrant.dsl.formulas.text import Grammar, render
-from calibrant.dsl.replayscm.episodes.episode import task_class
-from calibrant.dsl.replayscm.extensions.local_functions import clean_rows
+from calibrant.dsl.replayscm.episode import clean_rows, task_class
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms, replay_row
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.solvers.acyclic.least import members_of

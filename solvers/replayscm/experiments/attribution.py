@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
 
-from calibrant.dsl.replayscm.extensions.local_functions import clean_rows
+from calibrant.dsl.replayscm.episode import clean_rows
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
 from calibrant.solvers.replayscm.hidden.exact_mass import exact_mass
 from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler

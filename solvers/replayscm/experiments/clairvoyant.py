@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.extensions.local_functions import clean_rows
+from calibrant.dsl.replayscm.episode import clean_rows
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
 from calibrant.dsl.replayscm.problem import Task

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
+from calibrant.dsl.replayscm.episode import candidate_worlds
 from calibrant.dsl.replayscm.evaluator import TablePrograms
 from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass

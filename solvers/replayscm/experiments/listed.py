@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import prod
 
-from calibrant.dsl.replayscm.extensions.local_functions import clean_rows
+from calibrant.dsl.replayscm.episode import clean_rows
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms
 from calibrant.solvers.budget import Budget, BudgetSpent

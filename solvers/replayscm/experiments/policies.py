@@ -7,8 +7,7 @@ from random import Random
 from typing import Protocol
 
 from calibrant.dsl.episode import Episode
-from calibrant.dsl.replayscm.episodes.episode import Reading, task_class
-from calibrant.dsl.replayscm.episodes.evidence import steps_evidence
+from calibrant.dsl.replayscm.episode import Reading, steps_evidence, task_class
 from calibrant.dsl.replayscm.extensions.extension import Contexts
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.problem import Task

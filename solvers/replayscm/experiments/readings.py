@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.episodes.evidence import evidence_panel_world
+from calibrant.dsl.replayscm.episode import evidence_panel_world
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.packing import Rows

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
+from calibrant.dsl.replayscm.episode import candidate_worlds
 from calibrant.dsl.replayscm.extensions.noise import NoiseKind
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.problem import Task

@@ -23,8 +23,7 @@ from calibrant.dsl.episode import Step
 from calibrant.dsl.formulas.text import parse_infix
 from calibrant.dsl.logic import reference as logic_reference
 from calibrant.dsl.logic.item import LogicItem, model_texts
-from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
-from calibrant.dsl.replayscm.episodes.evidence import steps_evidence
+from calibrant.dsl.replayscm.episode import ScmEpisode, steps_evidence, task_class
 from calibrant.dsl.replayscm.extensions.reference import likelihood, posterior_weights
 from calibrant.dsl.replayscm.scm import LocalFunction, local_function
 from calibrant.solvers.blickets.conditions import MAX_SWITCH

@@ -15,7 +15,7 @@ from calibrant.bench.replayscm.sets import hypotheses
 from calibrant.bench.sets.scoring import SetScore, score_sets
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.text import render
-from calibrant.dsl.replayscm.episodes.episode import task_class
+from calibrant.dsl.replayscm.episode import task_class
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms, posterior_weights
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.problem import Pool, Problem

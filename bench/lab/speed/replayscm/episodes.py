@@ -15,9 +15,7 @@ from calibrant.audits.replayscm.extended.strata import extended_strata
 from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
 from calibrant.bench.replayscm.extended.labels import clairvoyant_minimum
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
-from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
-from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
-from calibrant.dsl.replayscm.extensions.local_functions import clean_rows, noisy_rows
+from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, clean_rows, noisy_rows, task_class
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE, known_rate
 from calibrant.dsl.replayscm.extensions.prior import Prior

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from calibrant.audits.replayscm.extended.calibration import calibration_bins
-from calibrant.dsl.replayscm.extensions.local_functions import clean_rows
+from calibrant.dsl.replayscm.episode import clean_rows
 from calibrant.dsl.replayscm.extensions.noise import NoiseKind, NoiseModel
 from calibrant.solvers.replayscm.experiments.attribution import decide_behaviour
 from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler

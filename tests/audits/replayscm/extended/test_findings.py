@@ -21,7 +21,7 @@ from calibrant.audits.replayscm.extended.findings import (
 from calibrant.audits.replayscm.extended.generate import sample_extended
 from calibrant.audits.replayscm.extended.strata import extended_strata
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered
-from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
+from calibrant.dsl.replayscm.episode import ScmEpisode, task_class
 from calibrant.dsl.replayscm.extensions.reference import enumerate_scms, visible_rows
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.solvers.replayscm.experiments.policies import episode_evidence

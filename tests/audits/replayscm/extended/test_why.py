@@ -13,8 +13,7 @@ from calibrant.audits.replayscm.extended.generate import sample_extended
 from calibrant.audits.replayscm.extended.strata import extended_strata
 from calibrant.audits.replayscm.extended.why import ExtendedWhy, explain_extended, explain_posterior, percent
 from calibrant.bench.lab.renamings.replayscm import rename
-from calibrant.dsl.replayscm.episodes.episode import task_class
-from calibrant.dsl.replayscm.episodes.evidence import worlds_evidence
+from calibrant.dsl.replayscm.episode import task_class, worlds_evidence
 from calibrant.dsl.replayscm.extensions.reference import enumerate_scms, likelihood
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.solvers.replayscm.noise.posterior import Posterior

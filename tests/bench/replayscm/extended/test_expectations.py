@@ -16,7 +16,7 @@ from calibrant.bench.lab.renamings.replayscm import rename
 from calibrant.bench.replayscm.extended.expectations import UNKNOWN, expect_extended
 from calibrant.bench.replayscm.tables.expectations import EXPECTATIONS
 from calibrant.dsl.episode import Action
-from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
+from calibrant.dsl.replayscm.episode import ScmEpisode, task_class
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.prior import Prior
 from calibrant.dsl.replayscm.extensions.reference import (

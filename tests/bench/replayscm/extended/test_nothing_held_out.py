@@ -26,7 +26,7 @@ from calibrant.bench.report.drawn_ties import DrawnTies
 from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.report.scored_answers import scored_answers
 from calibrant.datasets import bundled_pool
-from calibrant.dsl.replayscm.episodes.episode import ScmEpisode
+from calibrant.dsl.replayscm.episode import ScmEpisode
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.problem import Pool, Problem
 from calibrant.dsl.replayscm.world import Intervention

@@ -27,9 +27,7 @@ from calibrant.bench.scoring.scorer import PoolScorer
 from calibrant.bench.scoring.transcript_replay import steps_of
 from calibrant.dsl.episode import Step, TranscriptError
 from calibrant.dsl.errors import PoolError
-from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
-from calibrant.dsl.replayscm.episodes.evidence import steps_evidence, world_evidence
-from calibrant.dsl.replayscm.extensions.local_functions import clean_rows
+from calibrant.dsl.replayscm.episode import ScmEpisode, clean_rows, steps_evidence, task_class, world_evidence
 from calibrant.dsl.replayscm.extensions.reference import posterior_weights
 from calibrant.dsl.replayscm.pools.build import problem_from_record
 from calibrant.dsl.replayscm.pools.files import record_from_problem, write_pool

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from calibrant.dsl.episode import Step, TranscriptError, verify_transcript
 from calibrant.dsl.errors import CalibrantError, PoolError
 from calibrant.dsl.formulas.text import STANDARD
-from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds, num_candidates
-from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
+from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, num_candidates, task_class
 from calibrant.dsl.replayscm.extensions.maps import SubmittedMap, check_map
 from calibrant.dsl.replayscm.extensions.reference import all_interventions, visible_rows
 from calibrant.dsl.replayscm.pools.build import problem_from_record

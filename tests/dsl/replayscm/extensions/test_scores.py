@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.dsl.formulas.text import STANDARD
-from calibrant.dsl.replayscm.episodes.episode import task_class
+from calibrant.dsl.replayscm.episode import task_class
 from calibrant.dsl.replayscm.extensions.maps import SubmittedMap, check_map
 from calibrant.dsl.replayscm.extensions.reference import replay_row
 from calibrant.dsl.replayscm.extensions.scores import (

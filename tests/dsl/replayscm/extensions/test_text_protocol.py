@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.dsl.episode import ActionError
-from calibrant.dsl.replayscm.episodes.episode import ScmEpisode
-from calibrant.dsl.replayscm.episodes.text_protocol import NO_ACTION, TextDialogue, read_reply
+from calibrant.dsl.replayscm.dialogue import NO_ACTION, TextDialogue, read_reply
+from calibrant.dsl.replayscm.episode import ScmEpisode
 from tests.support.replayscm.extensions.vectors import frontier_vectors, problem_of
 
 NAMES = ("plain0", "noise0", "hidden0", "chosen0", "drawn0", "ordered0")

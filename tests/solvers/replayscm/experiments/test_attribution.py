@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, episode_contexts, task_class
+from calibrant.dsl.replayscm.episode import ScmEpisode, episode_contexts, task_class
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.solvers.replayscm.experiments import regret
 from calibrant.solvers.replayscm.experiments.attribution import behaviour_share, decide_behaviour

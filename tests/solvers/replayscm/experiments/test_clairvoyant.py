@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from calibrant.dsl.errors import MissingExtraError
-from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
-from calibrant.dsl.replayscm.episodes.episode import task_class
+from calibrant.dsl.replayscm.episode import candidate_worlds, task_class
 from calibrant.solvers import highs
 from calibrant.solvers.replayscm.experiments.clairvoyant import ClairvoyantMinimum, ClairvoyantSearch
 from calibrant.solvers.replayscm.experiments.covering import _fewest_by_maxsat, _fewest_by_program

@@ -6,8 +6,7 @@ from random import Random
 
 import pytest
 
-from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
-from calibrant.dsl.replayscm.episodes.evidence import steps_evidence
+from calibrant.dsl.replayscm.episode import ScmEpisode, steps_evidence, task_class
 from calibrant.solvers.replayscm.experiments import regret
 from calibrant.solvers.replayscm.experiments.greedy import WorldChooser
 from calibrant.solvers.replayscm.experiments.shares import expected_bits, request_rows

@@ -6,8 +6,7 @@ from math import log2
 
 import pytest
 
-from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
-from calibrant.dsl.replayscm.episodes.evidence import steps_evidence
+from calibrant.dsl.replayscm.episode import ScmEpisode, steps_evidence, task_class
 from calibrant.dsl.replayscm.extensions.reference import posterior_weights
 from calibrant.solvers.replayscm.experiments.entropy import posterior_bits
 from calibrant.solvers.replayscm.noise.posterior import Posterior

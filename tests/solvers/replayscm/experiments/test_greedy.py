@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
+from calibrant.dsl.replayscm.episode import ScmEpisode, task_class
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.solvers.replayscm.experiments import greedy
 from calibrant.solvers.replayscm.experiments.greedy import WorldChooser

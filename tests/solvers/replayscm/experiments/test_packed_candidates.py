@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
-from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
-from calibrant.dsl.replayscm.extensions.local_functions import clean_rows
+from calibrant.dsl.replayscm.episode import candidate_worlds, clean_rows
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE, known_rate
 from calibrant.dsl.replayscm.extensions.prior import Prior

@@ -9,8 +9,7 @@ import pytest
 
 from calibrant.baselines.replayscm.rows import answer_hidden_blind, answer_majority, answer_noise_blind
 from calibrant.dsl.formulas.text import STANDARD
-from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
-from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
+from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, task_class
 from calibrant.dsl.replayscm.extensions.maps import SubmittedMap, check_map
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.scm import local_function

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
-from calibrant.dsl.replayscm.episodes.episode import episode_contexts, task_class
+from calibrant.dsl.replayscm.episode import candidate_worlds, episode_contexts, task_class
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.solvers.replayscm.experiments.listed import list_candidates

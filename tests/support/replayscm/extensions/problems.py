@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from calibrant.dsl.formulas.text import render
-from calibrant.dsl.replayscm.extensions.local_functions import clean_rows, noisy_rows
+from calibrant.dsl.replayscm.episode import clean_rows, noisy_rows
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.pools.build import problem_from_record
 from calibrant.dsl.replayscm.pools.records import ProblemRecord

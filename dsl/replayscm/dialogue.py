@@ -14,7 +14,7 @@ from calibrant.dsl.episode import ActionError, Step, action_of_text
 from calibrant.dsl.errors import in_one_line, short_repr
 from calibrant.dsl.formulas.formula import OPERATORS
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.episodes.episode import Reading, ScmEpisode
+from calibrant.dsl.replayscm.episode import Reading, ScmEpisode
 from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension, Question
 from calibrant.dsl.replayscm.extensions.noise import NoiseKind
 from calibrant.dsl.replayscm.extensions.wording import forecast_worlds_text, hidden_text, noise_text

@@ -1,0 +1,379 @@
+"""Episodes of ReplaySCM: worlds are asked for one by one, then a map or a forecast is submitted.
+
+{"do": {"X3": 1, "X5": 0}}, under chosen contexts with "contexts": ["010", ...]; {"submit": {"mechanisms": {..},
+"noise": "1/10"}} or {"submit": {"forecast": [..]}}. Every refusal is one line and free.
+
+Step 0 is {"start": {}}: the observational world, number 0, free. Refusals are free, counted, and change nothing.
+Readings are {"world": t, "rows": [..]}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations, product
+from math import comb
+from typing import Any, TypeAlias
+
+from calibrant.dsl.episode import Action, ActionError, Step, verb_of
+from calibrant.dsl.errors import PoolError, short_repr
+from calibrant.dsl.replayscm.disclosure import RootedDisclosure, natural
+from calibrant.dsl.replayscm.extensions.extension import Allowance, Contexts, Extension, Question
+from calibrant.dsl.replayscm.extensions.model_class import MechanismClass, model_class
+from calibrant.dsl.replayscm.extensions.noise import parse_rate
+from calibrant.dsl.replayscm.extensions.randomness import Spelling, is_flipped, sampled_contexts
+from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms, replay_row
+from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.world import Intervention, World, columns_from_rows
+
+# --- Worlds that may be asked for: all constants on at most so many variables, in a fixed order -----------------------
+
+
+def candidate_worlds(variables: Sequence[str], max_targets: int) -> list[dict[str, int]]:
+    """Return all interventions of at most so many constants: by number of targets, then variables, then values.
+
+    Values count up, the last variable fastest.
+    """
+    return [
+        dict(zip(targets, values, strict=True))
+        for number in range(min(max_targets, len(variables)) + 1)
+        for targets in combinations(variables, number)
+        for values in product((0, 1), repeat=number)
+    ]
+
+
+def num_candidates(num_vars: int, max_targets: int) -> int:
+    """Return how many `candidate_worlds` there are."""
+    return sum(comb(num_vars, j) << j for j in range(min(max_targets, num_vars) + 1))
+
+
+# --- Actions of an episode, read from untrusted JSON: a world that is requested, or a submission ----------------------
+Forecast: TypeAlias = list[list[dict[str, float]]]
+"""Of each world, of each row: free endogenous variable -> probability of 1."""
+
+
+@dataclass(frozen=True)
+class WorldRequest:
+    """A world that an action asks for.
+
+    constants: variable -> bit; contexts: numbers of the chosen contexts, None where they are not chosen
+    """
+
+    constants: Mapping[str, int]
+    contexts: tuple[int, ...] | None
+
+
+def read_action(action: object, extension: Extension) -> WorldRequest | None:
+    """Return the world that an action asks for, None for a well-shaped submission; `ActionError` states a refusal."""
+    allowance = extension.allowance
+    assert allowance is not None
+    chosen = frozenset({"contexts"}) if allowance.contexts is Contexts.CHOSEN else frozenset()
+    verb = verb_of(action, {"do": chosen, "submit": frozenset()})
+    assert isinstance(action, Mapping)
+    if verb == "submit":
+        check_submission(action["submit"], extension)
+        return None
+    constants = _read_constants(action["do"], extension, allowance)
+    return WorldRequest(constants, _read_contexts(action["contexts"], extension, allowance) if chosen else None)
+
+
+def _read_constants(raw: Any, extension: Extension, allowance: Allowance) -> dict[str, int]:
+    if not isinstance(raw, Mapping):
+        raise ActionError(f"'do' takes an object of variable: 0 or 1, found {short_repr(raw)}")
+    for variable, value in raw.items():
+        if variable in extension.hidden:
+            raise ActionError(f"{variable} is hidden and cannot be set")
+        if variable not in extension.variables:
+            raise ActionError(f"{short_repr(variable)} is no variable; known: {', '.join(extension.variables)}")
+        if type(value) is not int or value not in (0, 1):
+            raise ActionError(f"{variable} can be set to 0 or 1, found {short_repr(value)}")
+    if len(raw) > allowance.max_targets:
+        raise ActionError(f"{len(raw)} variables set; at most {allowance.max_targets} can be")
+    return {variable: raw[variable] for variable in extension.variables if variable in raw}
+
+
+def _read_contexts(raw: Any, extension: Extension, allowance: Allowance) -> tuple[int, ...]:
+    num_roots = len(extension.roots)
+    if not isinstance(raw, Sequence) or isinstance(raw, str) or not 1 <= len(raw) <= allowance.rows:
+        raise ActionError(f"'contexts' takes 1 to {allowance.rows} texts, found {short_repr(raw)}")
+    for context in raw:
+        if not isinstance(context, str) or len(context) != num_roots or context.strip("01"):
+            raise ActionError(f"context {short_repr(context)} is not {num_roots} characters 0 or 1")
+    return tuple(int(context[::-1] or "0", 2) for context in raw)
+
+
+def check_submission(raw: Any, extension: Extension) -> None:
+    """Check the shape of what `submit` takes; `ActionError` states a refusal."""
+    if not isinstance(raw, Mapping):
+        raise ActionError(f"'submit' takes an object, found {short_repr(raw)}")
+    if extension.question is Question.FORECAST and raw.keys() == {"forecast"}:
+        _check_forecast(raw["forecast"], extension)
+        return
+    if not {"mechanisms"} <= raw.keys() <= {"mechanisms", "noise"}:
+        forecast = "'forecast', or " if extension.question is Question.FORECAST else ""
+        raise ActionError(f"a submission has {forecast}'mechanisms' and if wished 'noise'; found {short_repr(raw)}")
+    mechanisms = raw["mechanisms"]
+    if not isinstance(mechanisms, Mapping) or not all(isinstance(text, str) for text in mechanisms.values()):
+        raise ActionError(f"'mechanisms' takes an object of variable: formula, found {short_repr(mechanisms)}")
+    if "noise" in raw:
+        try:
+            parse_rate(raw["noise"], "noise")
+        except PoolError as error:
+            raise ActionError(str(error)) from None
+
+
+def _check_forecast(raw: Any, extension: Extension) -> None:
+    worlds = extension.forecast_worlds
+    if not isinstance(raw, list) or len(raw) != len(worlds):
+        raise ActionError(f"'forecast' takes a list of {len(worlds)} worlds, found {short_repr(raw)}")
+    for number, (rows, world) in enumerate(zip(raw, worlds, strict=True)):
+        free = {v for v in extension.variables if v not in extension.roots and v not in world.constants}
+        if not isinstance(rows, list) or len(rows) != len(world.contexts):
+            raise ActionError(f"world {number} takes a list of {len(world.contexts)} rows, found {short_repr(rows)}")
+        for row in rows:
+            if not isinstance(row, Mapping) or row.keys() != free or not all(map(_is_probability, row.values())):
+                names = ", ".join(sorted(free)) or "no variables"
+                raise ActionError(f"a row of world {number} takes probabilities of {names}; found {short_repr(row)}")
+
+
+def _is_probability(value: object) -> bool:
+    return type(value) in (int, float) and isinstance(value, int | float) and 0 <= value <= 1
+
+
+# --- Worlds that an episode has shown: as evidence and as worlds of a panel -------------------------------------------
+
+
+def steps_evidence(steps: Sequence[Step[Any]]) -> list[EvidenceWorld]:
+    """Return the worlds that these steps have shown, the start first."""
+    return [
+        EvidenceWorld(step.action.get("do", {}), tuple(step.reading["rows"]))
+        for step in steps
+        if step.reading is not None
+    ]
+
+
+def world_evidence(scm_class: MechanismClass, world: World) -> list[EvidenceWorld]:
+    """Return a world as evidence; targets set row by row are constants of single rows."""
+    constants = {v: world.intervention.constants[v] for v in world.intervention.constants}
+    rows = world.row_texts(scm_class.observed)
+    if not world.intervention.assigned:
+        return [EvidenceWorld(constants, tuple(rows))]
+    single = []
+    for text, values in zip(rows, world.rows(), strict=True):
+        single.append(EvidenceWorld({v: values[v] for v in world.intervention.targets}, (text,)))
+    return single
+
+
+def worlds_evidence(scm_class: MechanismClass, worlds: Sequence[World]) -> list[EvidenceWorld]:
+    """Return worlds as evidence, in their order."""
+    return [rows for world in worlds for rows in world_evidence(scm_class, world)]
+
+
+def evidence_panel_world(name: str, scm_class: MechanismClass, world: EvidenceWorld) -> World:
+    """Return evidence as a world of a panel, whose units are its rows."""
+    by_variable = dict(zip(scm_class.observed, columns_from_rows(world.rows, len(scm_class.observed)), strict=True))
+    variables = natural(scm_class.observed)
+    units = tuple(f"r{row}" for row in range(len(world.rows)))
+    constants = {v: world.constants[v] for v in natural(world.constants)}
+    return World(name, Intervention(constants), variables, units, tuple(by_variable[v] for v in variables))
+
+
+def shown_worlds(scm_class: MechanismClass, steps: Sequence[Step[Any]]) -> tuple[World, ...]:
+    """Return the worlds that these steps have shown, named by their numbers."""
+    evidence = steps_evidence(steps)
+    return tuple(evidence_panel_world(f"world_{number}", scm_class, world) for number, world in enumerate(evidence))
+
+
+# --- SCMs with hidden variables as functions: drawing rows with flips, and what is observable of hidden variables -----
+
+
+def context_values(scm_class: MechanismClass, context: int) -> dict[str, int]:
+    """Return the roots' values in a context: root i has bit i."""
+    return {root: context >> i & 1 for i, root in enumerate(scm_class.roots)}
+
+
+def row_text(scm_class: MechanismClass, values: Mapping[str, int]) -> str:
+    """Return the observed values as a row string."""
+    return "".join(str(values[v]) for v in scm_class.observed)
+
+
+def noisy_rows(
+    scm_class: MechanismClass,
+    mechanisms: Mechanisms,
+    constants: Mapping[str, int],
+    contexts: Sequence[int],
+    *,
+    seed: int,
+    world: int,
+    rates: Mapping[str, Fraction],
+    spelling: Spelling | None = None,
+    row_numbers: Sequence[int] | None = None,
+) -> tuple[str, ...]:
+    """Return the rows of a world with the flips that the seed fixes.
+
+    contexts: of each row; world: its number, the start being 0; rates: by variable, empty without noise
+    spelling: names that flips go by, if others; row_numbers: that flips go by, 0, 1, .. if None
+    """
+    rows = []
+    for number, context in zip(row_numbers or range(len(contexts)), contexts, strict=True):
+        flipped = frozenset(
+            variable
+            for variable in scm_class.endogenous
+            if variable in rates
+            and variable not in constants
+            and is_flipped(seed, world, number, spelling.flip_name(variable) if spelling else variable, rates[variable])
+        )
+        values = replay_row(scm_class, mechanisms, context_values(scm_class, context), constants, flipped)
+        rows.append(row_text(scm_class, values))
+    return tuple(rows)
+
+
+def clean_rows(
+    scm_class: MechanismClass, mechanisms: Mechanisms, constants: Mapping[str, int], contexts: Sequence[int]
+) -> tuple[str, ...]:
+    """Return the noise-free rows of a world."""
+    values = (context_values(scm_class, context) for context in contexts)
+    return tuple(row_text(scm_class, replay_row(scm_class, mechanisms, v, constants)) for v in values)
+
+
+# --- An episode of ReplaySCM: worlds are asked for one by one, then a map or a forecast is submitted ------------------
+Reading: TypeAlias = dict[str, Any]
+"""{"world": number, "rows": row strings}"""
+
+START: Mapping[str, Any] = {"start": {}}
+
+
+def task_class(task: Task) -> MechanismClass:
+    """Return the class of an extended item; `ValueError` for a plain one."""
+    if task.extension is None or task.disclosure.roots is None:
+        raise ValueError("the item has no extension")
+    disclosure: RootedDisclosure = task.disclosure  # type: ignore[assignment]  # its roots are disclosed
+    return model_class(task.extension, disclosure)
+
+
+class ScmEpisode:
+    """One run of an item. Gold and seed are private; readings are in `steps`."""
+
+    __slots__ = ("_class", "_closed", "_gold", "_problem", "_refusals", "_steps", "_worlds")
+
+    def __init__(self, problem: Problem) -> None:
+        """`ValueError` for an item that is no episode."""
+        gold = problem.sealed.gold
+        if problem.task.extension is None or not problem.task.extension.is_episode or gold is None:
+            raise ValueError(f"'{problem.id}' is no episode")
+        self._problem = problem
+        self._class = task_class(problem.task)
+        self._gold: Mechanisms = gold.local_functions
+        self._worlds = 0
+        self._refusals = 0
+        self._closed = False
+        self._steps: list[Step[Reading]] = [Step(START, self._read(WorldRequest({}, None)), "", 0)]
+
+    @property
+    def id(self) -> str:
+        """The item's id, by which policies seed their draws."""
+        return self._problem.id
+
+    @property
+    def task(self) -> Task:
+        return self._problem.task
+
+    @property
+    def steps(self) -> list[Step[Reading]]:
+        return self._steps
+
+    @property
+    def left(self) -> int:
+        """Worlds that may still be asked for."""
+        return self._allowance.worlds - self._worlds + 1
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    @property
+    def refusals(self) -> int:
+        """Return how many actions were refused."""
+        return self._refusals
+
+    def act(self, action: Action) -> Step[Reading]:
+        """Carry out an action, or refuse it; never raises because of what the action is."""
+        try:
+            step = self._step(action)
+        except ActionError as error:
+            self._refusals += 1
+            step = Step(_record_action(action), None, str(error), 0)
+        self._steps.append(step)
+        return step
+
+    def _step(self, action: Action) -> Step[Reading]:
+        if self._closed:
+            raise ActionError("the episode is over")
+        request = read_action(action, self._extension)
+        if request is None:
+            self._closed = True
+            return Step(_record_action(action), None, "", 0)
+        if not self.left:
+            raise ActionError(f"all {self._allowance.worlds} worlds are spent; submit an answer")
+        return Step(_record_action(action), self._read(request), "", 1)
+
+    def _read(self, request: WorldRequest) -> Reading:
+        number, seed, spelling = self._worlds, self._problem.sealed.seed, self._problem.sealed.spelling
+        assert seed is not None
+        contexts = request.contexts or episode_contexts(self._extension, number, seed, spelling)
+        row_numbers = None
+        if spelling is not None and self._allowance.contexts is Contexts.ALL:
+            # the row of a context has the number of the context
+            row_numbers = [spelling.hashed_context(context, self._extension.roots) for context in contexts]
+        rows = noisy_rows(
+            self._class,
+            self._gold,
+            request.constants,
+            contexts,
+            seed=seed,
+            world=number,
+            rates=self._problem.sealed.rates,
+            spelling=spelling,
+            row_numbers=row_numbers,
+        )
+        self._worlds += 1
+        return {"world": number, "rows": list(rows)}
+
+    @property
+    def _extension(self) -> Extension:
+        extension = self._problem.task.extension
+        assert extension is not None
+        return extension
+
+    @property
+    def _allowance(self) -> Allowance:
+        allowance = self._extension.allowance
+        assert allowance is not None
+        return allowance
+
+
+def episode_contexts(
+    extension: Extension, world: int, seed: int | None, spelling: Spelling | None = None
+) -> tuple[int, ...]:
+    """Return the contexts of a world's rows where the action does not list them.
+
+    All contexts; or those that the seed fixes for this world; or, of a start under chosen contexts, the first by
+    number. seed: needed for sampled contexts alone; spelling: of an item that was renamed
+    """
+    allowance = extension.allowance
+    assert allowance is not None
+    num_contexts = 1 << len(extension.roots)
+    if allowance.contexts is Contexts.SAMPLED:
+        assert seed is not None
+        contexts = sampled_contexts(seed, world, len(extension.roots), allowance.rows)
+    else:
+        contexts = tuple(range(min(num_contexts, allowance.rows)))
+    if spelling is None or allowance.contexts is Contexts.ALL:
+        return contexts
+    return tuple(spelling.context_of(context, extension.roots) for context in contexts)
+
+
+def _record_action(action: object) -> Action:
+    """Return an action for the record; one that is not even an object becomes text."""
+    return dict(action) if isinstance(action, Mapping) else {"unreadable": short_repr(action)}
