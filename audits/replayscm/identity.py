@@ -8,8 +8,7 @@ from hashlib import sha256
 import msgspec
 
 from calibrant.audits.soundness import ItemIdentity
-from calibrant.dsl.replayscm.extensions.extension import Contexts
-from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE
+from calibrant.dsl.replayscm.extensions.extension import NOISE_FREE, Contexts
 from calibrant.dsl.replayscm.pools.files import record_from_problem
 from calibrant.dsl.replayscm.pools.records import SealedRecord
 from calibrant.dsl.replayscm.problem import Problem

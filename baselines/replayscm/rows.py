@@ -21,7 +21,7 @@ from calibrant.dsl.formulas.formula import Formula, apply, constant, var
 from calibrant.dsl.formulas.table import PartialTable, TruthTable
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, Ordered, natural
 from calibrant.dsl.replayscm.episode import task_class
-from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE
+from calibrant.dsl.replayscm.extensions.extension import NOISE_FREE
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import Scm

@@ -62,8 +62,7 @@ from calibrant.baselines.structure_learning.search import HillClimbing, Method, 
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.formulas.table import TruthTable
 from calibrant.dsl.replayscm.episode import task_class
-from calibrant.dsl.replayscm.extensions.noise import NoiseKind
-from calibrant.dsl.replayscm.extensions.prior import Prior, parent_weights
+from calibrant.dsl.replayscm.extensions.extension import NoiseKind, Prior, parent_weights
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import Scm

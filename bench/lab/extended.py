@@ -36,10 +36,15 @@ from calibrant.bench.replayscm.extended.text_episode import text_episode
 from calibrant.bench.runs.workers import timed_answer
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, clean_rows, noisy_rows, task_class
-from calibrant.dsl.replayscm.extensions.extension import Allowance, Contexts, Extension
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
-from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE, known_rate
-from calibrant.dsl.replayscm.extensions.prior import Prior
+from calibrant.dsl.replayscm.extensions.extension import (
+    NOISE_FREE,
+    Allowance,
+    Contexts,
+    Extension,
+    MechanismClass,
+    Prior,
+    known_rate,
+)
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.problem import Problem, TaskKind

@@ -17,10 +17,9 @@ from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.formulas.text import STANDARD, parse
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.episode import task_class
-from calibrant.dsl.replayscm.extensions.extension import Extension, Question
-from calibrant.dsl.replayscm.extensions.maps import check_map
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
+from calibrant.dsl.replayscm.extensions.extension import Extension, MechanismClass, Question
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms
+from calibrant.dsl.replayscm.extensions.scores import check_map
 from calibrant.dsl.replayscm.problem import Problem, Task, TaskKind
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm, local_function
 from calibrant.dsl.replayscm.submission import Rejection

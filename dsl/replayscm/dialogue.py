@@ -15,8 +15,7 @@ from calibrant.dsl.errors import in_one_line, short_repr
 from calibrant.dsl.formulas.formula import OPERATORS
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.episode import Reading, ScmEpisode
-from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension, Question
-from calibrant.dsl.replayscm.extensions.noise import NoiseKind
+from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension, NoiseKind, Question
 from calibrant.dsl.replayscm.extensions.wording import forecast_worlds_text, hidden_text, noise_text
 from calibrant.dsl.replayscm.problem import Task
 

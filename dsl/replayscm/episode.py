@@ -19,10 +19,18 @@ from typing import Any, TypeAlias
 from calibrant.dsl.episode import Action, ActionError, Step, verb_of
 from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.replayscm.disclosure import RootedDisclosure, natural
-from calibrant.dsl.replayscm.extensions.extension import Allowance, Contexts, Extension, Question
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass, model_class
-from calibrant.dsl.replayscm.extensions.noise import parse_rate
-from calibrant.dsl.replayscm.extensions.randomness import Spelling, is_flipped, sampled_contexts
+from calibrant.dsl.replayscm.extensions.extension import (
+    Allowance,
+    Contexts,
+    Extension,
+    MechanismClass,
+    Question,
+    Spelling,
+    is_flipped,
+    model_class,
+    parse_rate,
+    sampled_contexts,
+)
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms, replay_row
 from calibrant.dsl.replayscm.problem import Problem, Task
 from calibrant.dsl.replayscm.world import Intervention, World, columns_from_rows

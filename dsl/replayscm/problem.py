@@ -11,8 +11,7 @@ from typing import Any
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.formulas.text import Grammar
 from calibrant.dsl.replayscm.disclosure import Disclosure
-from calibrant.dsl.replayscm.extensions.extension import Extension
-from calibrant.dsl.replayscm.extensions.randomness import Spelling
+from calibrant.dsl.replayscm.extensions.extension import Extension, Spelling
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel, World
 from calibrant.dsl.text import Wording

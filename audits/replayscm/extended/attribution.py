@@ -14,7 +14,7 @@ from typing import Any
 from calibrant.audits.attribution import Attribution
 from calibrant.dsl.episode import Step
 from calibrant.dsl.replayscm.episode import clean_rows, steps_evidence, task_class, worlds_evidence
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
+from calibrant.dsl.replayscm.extensions.extension import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import local_function

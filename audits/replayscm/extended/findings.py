@@ -11,8 +11,7 @@ from random import Random
 
 from calibrant.audits.replayscm.extended.attribution import heldout_requests
 from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, clean_rows, task_class, worlds_evidence
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
-from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE
+from calibrant.dsl.replayscm.extensions.extension import NOISE_FREE, MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.solvers.replayscm.experiments.attribution import NUM_TRIED_DRAWS, AskedWorlds, behaviour_shares

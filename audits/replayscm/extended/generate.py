@@ -17,11 +17,17 @@ from calibrant.dsl.formulas.table import TruthTable
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered, RootedDisclosure, natural
 from calibrant.dsl.replayscm.episode import context_values
-from calibrant.dsl.replayscm.extensions.extension import Allowance, Contexts, Extension
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass, model_class
-from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE, known_rate
-from calibrant.dsl.replayscm.extensions.prior import Prior
-from calibrant.dsl.replayscm.extensions.randomness import is_flipped
+from calibrant.dsl.replayscm.extensions.extension import (
+    NOISE_FREE,
+    Allowance,
+    Contexts,
+    Extension,
+    MechanismClass,
+    Prior,
+    is_flipped,
+    known_rate,
+    model_class,
+)
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms, evaluation_order, replay_row
 from calibrant.dsl.replayscm.problem import Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.sampling.problems import sample_problem

@@ -19,8 +19,7 @@ from calibrant.audits.replayscm.extended.drawn_scms import canonical_evidence
 from calibrant.audits.why import Experiment, Outcome, experiment
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.episode import task_class
-from calibrant.dsl.replayscm.extensions.extension import Allowance, Contexts
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
+from calibrant.dsl.replayscm.extensions.extension import Allowance, Contexts, MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.solvers.budget import BudgetSpent

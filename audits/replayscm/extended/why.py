@@ -16,8 +16,7 @@ from calibrant.audits.why import Count, Experiment, Fact, Span, State, Why, numb
 from calibrant.dsl.episode import Step
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.episode import ScmEpisode, steps_evidence, task_class, worlds_evidence
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
-from calibrant.dsl.replayscm.extensions.prior import Prior
+from calibrant.dsl.replayscm.extensions.extension import MechanismClass, Prior
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.problem import Problem, Task
 from calibrant.solvers.budget import BudgetSpent

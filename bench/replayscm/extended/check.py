@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from calibrant.audits.replayscm.extended.attribution import heldout_requests
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.episode import task_class
-from calibrant.dsl.replayscm.extensions.maps import check_map
-from calibrant.dsl.replayscm.extensions.randomness import is_flipped
+from calibrant.dsl.replayscm.extensions.extension import is_flipped
 from calibrant.dsl.replayscm.extensions.reference import replay_row
+from calibrant.dsl.replayscm.extensions.scores import check_map
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.submission import Rejection
 from calibrant.dsl.replayscm.world import World

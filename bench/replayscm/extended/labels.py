@@ -23,8 +23,7 @@ from calibrant.bench.replayscm.extended.scoring import is_episode
 from calibrant.dsl.episode import Step
 from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, task_class
 from calibrant.dsl.replayscm.extensions.evaluation import ExtendedEvaluator
-from calibrant.dsl.replayscm.extensions.extension import Contexts
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
+from calibrant.dsl.replayscm.extensions.extension import Contexts, MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.solvers.budget import BudgetSpent

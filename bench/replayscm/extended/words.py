@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calibrant.dsl.replayscm.extensions.extension import Extension
-from calibrant.dsl.replayscm.extensions.noise import NoiseKind
+from calibrant.dsl.replayscm.extensions.extension import Extension, NoiseKind
 
 
 def extension_lines(extension: Extension) -> Iterator[str]:

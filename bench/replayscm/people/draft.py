@@ -18,7 +18,7 @@ from calibrant.dsl.errors import ParseError
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.text import parse_infix, render
 from calibrant.dsl.replayscm.disclosure import Disclosure
-from calibrant.dsl.replayscm.extensions.noise import NoiseKind
+from calibrant.dsl.replayscm.extensions.extension import NoiseKind
 from calibrant.dsl.replayscm.problem import Problem
 
 KEYS = ("formulas", "roots", "noise", *PART_KEYS)

@@ -13,15 +13,13 @@ from calibrant.dsl.episode import ActionError, Step
 from calibrant.dsl.formulas.formula import Formula, constant, rename
 from calibrant.dsl.formulas.table import MAX_TABLE_VARS
 from calibrant.dsl.replayscm.episode import check_submission, shown_worlds, task_class
-from calibrant.dsl.replayscm.extensions.extension import Question
-from calibrant.dsl.replayscm.extensions.maps import SubmittedMap, check_map
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
-from calibrant.dsl.replayscm.extensions.noise import NoiseKind
-from calibrant.dsl.replayscm.extensions.refusals import MAX_NOISY_ENDOGENOUS
+from calibrant.dsl.replayscm.extensions.extension import MAX_NOISY_ENDOGENOUS, MechanismClass, NoiseKind, Question
 from calibrant.dsl.replayscm.extensions.scores import (
     ForecastScore,
     FreeRow,
     MapScore,
+    SubmittedMap,
+    check_map,
     gold_law,
     implied_law,
     score_forecast,

@@ -16,8 +16,7 @@ from typing import TypeAlias
 
 from calibrant.dsl.formulas.table import TruthTable, support
 from calibrant.dsl.replayscm.disclosure import Names
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
-from calibrant.dsl.replayscm.extensions.noise import NoiseKind
+from calibrant.dsl.replayscm.extensions.extension import MechanismClass, NoiseKind
 from calibrant.dsl.replayscm.scm import LocalFunction
 
 Mechanisms: TypeAlias = Mapping[str, LocalFunction]

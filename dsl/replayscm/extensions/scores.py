@@ -1,4 +1,7 @@
-"""Scores of extended items: clean held-out replay, training match, and proper scores against gold's exact law.
+"""Submitted maps of extended items, and scores: clean held-out replay, proper scores against gold's exact law.
+
+Keys are all observed endogenous variables; a hidden variable may have a mechanism, and may be mentioned only if it has.
+Checks are those of plain items, in their order: schema, keys, parse, legal, acyclic.
 
 A forecast states the probability of 1 of every free cell of the held-out worlds; a map implies one with its rate. Cells
 are compared with the probability pi that gold and its true rates give them, not with drawn rows: the expectation of the
@@ -11,14 +14,96 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import fsum, log2
+from typing import Any
 
+from calibrant.dsl.errors import CycleError, ParseError, PoolError, short_repr
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.reference import evaluate
-from calibrant.dsl.replayscm.extensions.maps import SubmittedMap
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
-from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.formulas.text import Grammar, parse
+from calibrant.dsl.replayscm.disclosure import natural
+from calibrant.dsl.replayscm.extensions.extension import MechanismClass, parse_rate
+from calibrant.dsl.replayscm.scm import Scm, topological_order
+from calibrant.dsl.replayscm.submission import Rejection
 from calibrant.dsl.replayscm.world import World
 
+# --- Submitted maps of extended items: hidden names are optional, and judged are visible rows -------------------------
+
+
+@dataclass(frozen=True)
+class SubmittedMap:
+    """A legal map.
+
+    formulas: observed endogenous and hidden variables; order: parents first; rate: as submitted, if it was
+    """
+
+    formulas: Mapping[str, Formula]
+    order: tuple[str, ...]
+    rate: Fraction | None = None
+
+    @property
+    def size(self) -> int:
+        """Total formula size, hidden variables included."""
+        return sum(formula.size for formula in self.formulas.values())
+
+    def replay(self, roots: Mapping[str, int], clamped: Mapping[str, int], flipped: frozenset[str]) -> dict[str, int]:
+        """Return all values in one row."""
+        values = {**roots, **{v: bit for v, bit in clamped.items() if v in roots}}
+        for variable in self.order:
+            if variable in clamped:
+                values[variable] = clamped[variable]
+            else:
+                values[variable] = evaluate(self.formulas[variable], values) ^ (variable in flipped)
+        return values
+
+
+def check_map(scm_class: MechanismClass, grammar: Grammar, answer: Any) -> SubmittedMap | Rejection:
+    """Return the map of {"mechanisms": {..}, "noise": ..}, or the first reason why it is not legal."""
+    if not isinstance(answer, Mapping) or not isinstance(answer.get("mechanisms"), Mapping):
+        return Rejection("schema", "'mechanisms' is no object of variable: formula")
+    texts: Mapping[str, Any] = answer["mechanisms"]
+    problem = _key_problem(scm_class, texts)
+    if problem:
+        return Rejection("keys", problem)
+    formulas: dict[str, Formula] = {}
+    names = frozenset(scm_class.variables)
+    for variable in natural(texts):
+        text = texts[variable]
+        if not isinstance(text, str) or not text.strip():
+            return Rejection("parse", f"mechanism of '{variable}' is {short_repr(text)}, not a formula")
+        try:
+            formulas[variable] = parse(text, grammar, names)
+        except ParseError as error:
+            return Rejection("parse", f"mechanism of '{variable}': {error}")
+    for variable, formula in formulas.items():
+        allowed = {u for u in scm_class.admissible_parents(variable) if u in formulas or u in scm_class.roots}
+        strangers = [u for u in formula.variables if u not in allowed]
+        if strangers:
+            listed = ", ".join(natural(allowed)) or "none"
+            reason = f"mechanism of '{variable}' mentions {', '.join(strangers)}; admissible parents: {listed}"
+            return Rejection("legal", reason)
+    try:
+        order = topological_order(formulas)
+    except CycleError as error:
+        return Rejection("acyclic", str(error))
+    rate = None
+    if answer.get("noise") is not None:
+        try:
+            rate = parse_rate(answer["noise"], "noise")
+        except PoolError as error:
+            return Rejection("schema", str(error))
+    return SubmittedMap(formulas, order, rate)
+
+
+def _key_problem(scm_class: MechanismClass, texts: Mapping[str, Any]) -> str:
+    unknown = sorted(key for key in map(str, texts) if key not in (*scm_class.endogenous, *scm_class.hidden_parents))
+    expected = ", ".join(natural(scm_class.endogenous))
+    if unknown:
+        return f"no endogenous variables: {', '.join(map(short_repr, unknown[:5]))}; expected: {expected}"
+    missing = [v for v in natural(scm_class.endogenous) if v not in texts]
+    return f"no mechanism for {', '.join(missing)}; expected: {expected}" if missing else ""
+
+
+# --- Scores of extended items: clean held-out replay, training match, and proper scores against gold's exact law ------
 MIN_PROBABILITY = 2.0**-20  # of a forecast, so that a wrong certainty costs 20 bits and not infinitely many
 MIN_IMPLIED_RATE = Fraction(1, 1 << 10)  # of a map that is read as a forecast
 

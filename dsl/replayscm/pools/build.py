@@ -12,14 +12,14 @@ from calibrant.dsl.formulas.formula import OPERATORS, Formula
 from calibrant.dsl.formulas.table import MAX_TABLE_VARS
 from calibrant.dsl.formulas.text import Grammar, parse
 from calibrant.dsl.replayscm.disclosure import Disclosure, natural
-from calibrant.dsl.replayscm.extensions.build import (
+from calibrant.dsl.replayscm.extensions.extension import Extension
+from calibrant.dsl.replayscm.extensions.records import (
     read_extension,
     read_rates,
     require_forecast,
     require_gold,
     require_seed,
 )
-from calibrant.dsl.replayscm.extensions.extension import Extension
 from calibrant.dsl.replayscm.pools.disclosures import disclosure_from_record, distinct, permutation, subset
 from calibrant.dsl.replayscm.pools.records import ProblemRecord, WorldRecord
 from calibrant.dsl.replayscm.problem import ModelResult, Problem, Sealed, Task, TaskKind

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.episode import clean_rows
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
+from calibrant.dsl.replayscm.extensions.extension import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.solvers.highs import require_highs

@@ -8,7 +8,7 @@ from random import Random
 from statistics import fmean, stdev
 from typing import NamedTuple
 
-from calibrant.dsl.replayscm.extensions.prior import Prior
+from calibrant.dsl.replayscm.extensions.extension import Prior
 from calibrant.solvers.replayscm.hidden.exact_mass import count_members, exact_mass
 from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import Posterior

@@ -22,9 +22,7 @@ import numpy.typing as npt
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.episode import candidate_worlds
 from calibrant.dsl.replayscm.evaluator import TablePrograms
-from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
-from calibrant.dsl.replayscm.extensions.noise import NoiseKind, NoiseModel
+from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension, MechanismClass, NoiseKind, NoiseModel
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.packing import Rows
 from calibrant.dsl.replayscm.problem import Task

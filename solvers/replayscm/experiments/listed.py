@@ -12,7 +12,7 @@ from functools import cached_property
 from math import prod
 
 from calibrant.dsl.replayscm.episode import clean_rows
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
+from calibrant.dsl.replayscm.extensions.extension import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.replayscm.experiments.shares import best_by_share

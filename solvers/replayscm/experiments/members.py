@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from calibrant.dsl.formulas.table import permute
 from calibrant.dsl.replayscm.evaluator import compile_tables
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
+from calibrant.dsl.replayscm.extensions.extension import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms, evaluation_order
 from calibrant.dsl.replayscm.packing import Rows
 from calibrant.dsl.replayscm.scm import LocalFunction

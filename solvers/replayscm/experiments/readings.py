@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.episode import evidence_panel_world
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
+from calibrant.dsl.replayscm.extensions.extension import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.packing import Rows
 from calibrant.dsl.replayscm.problem import Task, TaskKind

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from calibrant.dsl.replayscm.episode import candidate_worlds
-from calibrant.dsl.replayscm.extensions.noise import NoiseKind
+from calibrant.dsl.replayscm.extensions.extension import NoiseKind
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.solvers.budget import BudgetSpent

@@ -11,8 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from math import fsum, log2
 
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
-from calibrant.dsl.replayscm.extensions.noise import NoiseKind, known_rate
+from calibrant.dsl.replayscm.extensions.extension import MechanismClass, NoiseKind, known_rate
 from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.noise.predictions import free_bits, reading_probabilities

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
+from calibrant.dsl.replayscm.extensions.extension import MechanismClass
 from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.noise.local_weights import invert, parent_masks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from calibrant.dsl.replayscm.extensions.prior import Prior
+from calibrant.dsl.replayscm.extensions.extension import Prior
 from calibrant.solvers.replayscm.hidden.grouped import grouped_mass
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 

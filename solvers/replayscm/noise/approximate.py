@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.dsl.replayscm.extensions.noise import NoiseKind
+from calibrant.dsl.replayscm.extensions.extension import NoiseKind
 from calibrant.solvers.replayscm._kernels_worlds import find_subsets
 from calibrant.solvers.replayscm.noise._kernels_masses import count_patterns, log_masses
 from calibrant.solvers.replayscm.noise.posterior import Posterior

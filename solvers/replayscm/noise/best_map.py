@@ -20,9 +20,7 @@ import numpy as np
 from calibrant.dsl.formulas.formula import Formula, constant
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, support
 from calibrant.dsl.formulas.text import Grammar
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
-from calibrant.dsl.replayscm.extensions.noise import NoiseKind
-from calibrant.dsl.replayscm.extensions.prior import Prior
+from calibrant.dsl.replayscm.extensions.extension import MechanismClass, NoiseKind, Prior
 from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.formulas.catalogue import essential_functions, synthesis_operators

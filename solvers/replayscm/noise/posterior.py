@@ -10,9 +10,7 @@ from functools import cached_property
 from math import lcm, prod
 from typing import NamedTuple
 
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
-from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE, NoiseKind
-from calibrant.dsl.replayscm.extensions.prior import Prior
+from calibrant.dsl.replayscm.extensions.extension import NOISE_FREE, MechanismClass, NoiseKind, Prior
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
 from calibrant.solvers.acyclic.count import Weights, total
 from calibrant.solvers.acyclic.draws import Marginals

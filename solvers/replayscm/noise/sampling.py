@@ -13,7 +13,7 @@ from math import lcm
 from random import Random
 
 from calibrant.dsl.formulas.table import TruthTable, support
-from calibrant.dsl.replayscm.extensions.noise import NoiseKind
+from calibrant.dsl.replayscm.extensions.extension import NoiseKind
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms
 from calibrant.dsl.replayscm.scm import LocalFunction
 from calibrant.solvers.acyclic.count import total

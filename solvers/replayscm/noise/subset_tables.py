@@ -24,8 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
-from calibrant.dsl.replayscm.extensions.noise import NoiseKind
+from calibrant.dsl.replayscm.extensions.extension import MechanismClass, NoiseKind
 from calibrant.solvers.acyclic.count import Weights
 from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.replayscm.noise._kernels_masses import count_patterns

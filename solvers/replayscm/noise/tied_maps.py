@@ -16,8 +16,7 @@ from typing import NamedTuple
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.table import TruthTable
 from calibrant.dsl.formulas.text import Grammar
-from calibrant.dsl.replayscm.extensions.noise import NoiseKind
-from calibrant.dsl.replayscm.extensions.prior import Prior
+from calibrant.dsl.replayscm.extensions.extension import NoiseKind, Prior
 from calibrant.solvers.acyclic.draws import draw_weighted
 from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.outcome import Found, OutOfBudget

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from calibrant.baselines.replayscm.rows import _consistent_rows
-from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE
+from calibrant.dsl.replayscm.extensions.extension import NOISE_FREE
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.solvers.replayscm.hidden.exact_mass import exact_mass
 from calibrant.solvers.replayscm.noise.posterior import Posterior

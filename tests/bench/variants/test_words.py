@@ -17,8 +17,7 @@ from calibrant.dsl.causalab.item import Family, Traced
 from calibrant.dsl.causalab.reference import Reading
 from calibrant.dsl.logic import prompt as logic
 from calibrant.dsl.replayscm import rephrased as replayscm
-from calibrant.dsl.replayscm.extensions.extension import Extension
-from calibrant.dsl.replayscm.extensions.noise import parse_noise
+from calibrant.dsl.replayscm.extensions.extension import Extension, parse_noise
 from calibrant.dsl.replayscm.problem import TaskKind
 
 PHRASES = {

@@ -16,9 +16,7 @@ from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row
 from calibrant.bench.replayscm.extended.labels import clairvoyant_minimum
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, clean_rows, noisy_rows, task_class
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
-from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE, known_rate
-from calibrant.dsl.replayscm.extensions.prior import Prior
+from calibrant.dsl.replayscm.extensions.extension import NOISE_FREE, MechanismClass, Prior, known_rate
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.solvers.replayscm.experiments.greedy import WorldChooser

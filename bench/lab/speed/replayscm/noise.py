@@ -17,8 +17,14 @@ from msgspec.structs import replace
 
 from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
 from calibrant.dsl.replayscm.episode import candidate_worlds, clean_rows, noisy_rows, task_class
-from calibrant.dsl.replayscm.extensions.extension import Allowance, Contexts, Extension
-from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE, NoiseModel, known_rate
+from calibrant.dsl.replayscm.extensions.extension import (
+    NOISE_FREE,
+    Allowance,
+    Contexts,
+    Extension,
+    NoiseModel,
+    known_rate,
+)
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.problem import Problem, Task
 from calibrant.solvers.acyclic.count import total

@@ -12,8 +12,7 @@ from calibrant.audits.replayscm.extended.generate import sample_extended
 from calibrant.audits.replayscm.extended.strata import ExtendedStratum, extended_strata
 from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.dsl.replayscm.episode import ScmEpisode, task_class
-from calibrant.dsl.replayscm.extensions.maps import SubmittedMap
-from calibrant.dsl.replayscm.extensions.scores import score_map
+from calibrant.dsl.replayscm.extensions.scores import SubmittedMap, score_map
 from calibrant.dsl.replayscm.pools.files import as_written, read_pool, record_from_problem
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 

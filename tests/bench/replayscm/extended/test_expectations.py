@@ -17,8 +17,7 @@ from calibrant.bench.replayscm.extended.expectations import UNKNOWN, expect_exte
 from calibrant.bench.replayscm.tables.expectations import EXPECTATIONS
 from calibrant.dsl.episode import Action
 from calibrant.dsl.replayscm.episode import ScmEpisode, task_class
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
-from calibrant.dsl.replayscm.extensions.prior import Prior
+from calibrant.dsl.replayscm.extensions.extension import MechanismClass, Prior
 from calibrant.dsl.replayscm.extensions.reference import (
     EvidenceWorld,
     Mechanisms,

@@ -17,8 +17,8 @@ from calibrant.dsl.episode import Step, TranscriptError, verify_transcript
 from calibrant.dsl.errors import CalibrantError, PoolError
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, num_candidates, task_class
-from calibrant.dsl.replayscm.extensions.maps import SubmittedMap, check_map
 from calibrant.dsl.replayscm.extensions.reference import all_interventions, visible_rows
+from calibrant.dsl.replayscm.extensions.scores import SubmittedMap, check_map
 from calibrant.dsl.replayscm.pools.build import problem_from_record
 from calibrant.dsl.replayscm.pools.files import as_written, record_from_problem
 from calibrant.dsl.replayscm.score import Evaluator

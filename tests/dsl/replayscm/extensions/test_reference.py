@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.dsl.replayscm.extensions.prior import Prior, num_essential_functions, parent_weights
+from calibrant.dsl.replayscm.extensions.extension import Prior, num_essential_functions, parent_weights
 from calibrant.dsl.replayscm.extensions.reference import (
     EvidenceWorld,
     enumerate_scms,

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.episode import task_class
-from calibrant.dsl.replayscm.extensions.maps import SubmittedMap, check_map
 from calibrant.dsl.replayscm.extensions.reference import replay_row
 from calibrant.dsl.replayscm.extensions.scores import (
     FreeRow,
+    SubmittedMap,
     cell_law,
+    check_map,
     gold_law,
     implied_law,
     score_forecast,

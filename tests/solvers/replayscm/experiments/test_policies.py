@@ -10,8 +10,8 @@ import pytest
 from calibrant.baselines.replayscm.rows import answer_hidden_blind, answer_majority, answer_noise_blind
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, task_class
-from calibrant.dsl.replayscm.extensions.maps import SubmittedMap, check_map
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
+from calibrant.dsl.replayscm.extensions.scores import SubmittedMap, check_map
 from calibrant.dsl.replayscm.scm import local_function
 from calibrant.solvers.outcome import Found, Impossible
 from calibrant.solvers.replayscm.experiments import answers

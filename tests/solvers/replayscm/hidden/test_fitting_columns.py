@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from calibrant.dsl.formulas.text import STANDARD
-from calibrant.dsl.replayscm.extensions.prior import Prior
+from calibrant.dsl.replayscm.extensions.extension import Prior
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.hidden.fitting_columns import best_fitting_columns, columns_by_fit
 from calibrant.solvers.replayscm.hidden.grouped import feasible_columns

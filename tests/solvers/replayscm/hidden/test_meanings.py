@@ -8,7 +8,7 @@ from time import process_time
 import pytest
 
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
+from calibrant.dsl.replayscm.extensions.extension import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.hidden import meanings

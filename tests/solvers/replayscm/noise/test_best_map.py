@@ -10,7 +10,7 @@ import pytest
 
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.formulas.text import STANDARD
-from calibrant.dsl.replayscm.extensions.prior import Prior
+from calibrant.dsl.replayscm.extensions.extension import Prior
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms, posterior_weights
 from calibrant.dsl.replayscm.scm import local_function
 from calibrant.solvers.budget import BudgetSpent

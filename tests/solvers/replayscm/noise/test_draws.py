@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from calibrant.dsl.replayscm.extensions.noise import NoiseKind, NoiseModel
+from calibrant.dsl.replayscm.extensions.extension import NoiseKind, NoiseModel
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, enumerate_scms
 from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
 from calibrant.solvers.replayscm.noise.approximate import ApproximateMasses

@@ -11,9 +11,14 @@ from hypothesis import strategies as st
 
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, Ordered, RootedDisclosure
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
-from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE, NoiseKind, NoiseModel, known_rate
-from calibrant.dsl.replayscm.extensions.prior import Prior
+from calibrant.dsl.replayscm.extensions.extension import (
+    NOISE_FREE,
+    MechanismClass,
+    NoiseKind,
+    NoiseModel,
+    Prior,
+    known_rate,
+)
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, enumerate_scms, posterior_weights
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.solvers.replayscm.noise.local_weights import (

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
-from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE, NoiseKind, NoiseModel
+from calibrant.dsl.replayscm.extensions.extension import NOISE_FREE, NoiseKind, NoiseModel
 from calibrant.solvers.acyclic.count import total
 from calibrant.solvers.replayscm.noise import subset_tables
 from calibrant.solvers.replayscm.noise.posterior import Posterior

@@ -11,7 +11,7 @@ import msgspec
 
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.episode import clean_rows, noisy_rows
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
+from calibrant.dsl.replayscm.extensions.extension import MechanismClass
 from calibrant.dsl.replayscm.pools.build import problem_from_record
 from calibrant.dsl.replayscm.pools.records import ProblemRecord
 from calibrant.dsl.replayscm.problem import Problem

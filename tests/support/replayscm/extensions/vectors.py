@@ -12,9 +12,7 @@ from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.formulas.table import TruthTable
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered
-from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
-from calibrant.dsl.replayscm.extensions.noise import NoiseKind, NoiseModel, known_rate
-from calibrant.dsl.replayscm.extensions.prior import Prior
+from calibrant.dsl.replayscm.extensions.extension import MechanismClass, NoiseKind, NoiseModel, Prior, known_rate
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.pools.build import problem_from_record
 from calibrant.dsl.replayscm.pools.records import ProblemRecord
