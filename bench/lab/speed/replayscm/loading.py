@@ -26,7 +26,7 @@ from calibrant.bench.lab.speed.replayscm.candidates import gold_of
 from calibrant.bench.replayscm.protocols.answers import scm_answer
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
-from calibrant.dsl.replayscm.pools.results import cut_results
+from calibrant.dsl.replayscm.pools.official import cut_results
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.score import Evaluator
 
