@@ -23,8 +23,8 @@ from calibrant.audits.replayscm.patterns import pattern_coverage
 from calibrant.audits.replayscm.prior import ceiling_by_size, draws, prior_parents, split, split_cuts, uniform_ceiling
 from calibrant.audits.replayscm.spaces import MAX_SETS, Spaces
 from calibrant.audits.replayscm.survivors import most_different
+from calibrant.dsl.replayscm.generation.strata import shortcut_floor
 from calibrant.dsl.replayscm.problem import Problem
-from calibrant.dsl.replayscm.sampling.strata import shortcut_floor
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.members_by_size import count_by_size
 

@@ -21,7 +21,7 @@ from calibrant.dsl.replayscm.alternatives.alternative import witness_for
 from calibrant.dsl.replayscm.alternatives.separation import PairwiseExperiments, Separation
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.evaluator import MAX_LAID_ROWS, Layout, lay_out
-from calibrant.dsl.replayscm.sampling.strata import MAX_TARGETS
+from calibrant.dsl.replayscm.generation.strata import MAX_TARGETS
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column
 

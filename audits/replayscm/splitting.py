@@ -23,9 +23,9 @@ import numpy as np
 from calibrant.audits.replayscm.behaviour import simulate
 from calibrant.audits.replayscm.class_search import ClassSearch, list_classes
 from calibrant.dsl.replayscm.disclosure import natural
+from calibrant.dsl.replayscm.generation.strata import MAX_TARGETS
 from calibrant.dsl.replayscm.packing import Rows, pack_rows
 from calibrant.dsl.replayscm.problem import Task
-from calibrant.dsl.replayscm.sampling.strata import MAX_TARGETS
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Intervention, World
 from calibrant.solvers.budget import Budget

@@ -14,9 +14,9 @@ from calibrant.bench.replayscm.extended.generate import generate_extended
 from calibrant.bench.replayscm.options import GenerateOptions as GenerateArguments
 from calibrant.bench.replayscm.pools.generated import GenerateOptions, generated_pool
 from calibrant.dsl.atomic_write import write_pieces
+from calibrant.dsl.replayscm.generation.problems import sample_pool
+from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA, Stratum, stratum
 from calibrant.dsl.replayscm.pools.files import write_pool
-from calibrant.dsl.replayscm.sampling.problems import sample_pool
-from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA, Stratum, stratum
 from calibrant.dsl.text import plural
 
 

@@ -219,7 +219,7 @@ class ReplayScmFunctions:
         """
         from calibrant.audits.replayscm.generation.generate import generate
         from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS
-        from calibrant.dsl.replayscm.sampling.strata import stratum as named_stratum
+        from calibrant.dsl.replayscm.generation.strata import stratum as named_stratum
 
         limit = MAX_ADDED_WORLDS if max_added is None else max_added
         return generate(named_stratum(stratum), seed, setting=setting, max_added=limit)

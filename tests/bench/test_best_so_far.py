@@ -8,8 +8,8 @@ import pytest
 
 from calibrant.bench.replayscm.protocols.exact import Exact
 from calibrant.bench.replayscm.solve import ReplayScmFunctions
-from calibrant.dsl.replayscm.sampling.problems import sample_problem
-from calibrant.dsl.replayscm.sampling.strata import stratum
+from calibrant.dsl.replayscm.generation.problems import sample_problem
+from calibrant.dsl.replayscm.generation.strata import stratum
 from calibrant.solvers.outcome import BestSoFar
 from calibrant.solvers.replayscm import exact
 

@@ -8,9 +8,9 @@ from calibrant.bench.lab.limits import published
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.replayscm.protocols.exact import Exact, ExactIntegerProgram
 from calibrant.dsl.errors import MissingExtraError
+from calibrant.dsl.replayscm.generation.problems import sample_problem
+from calibrant.dsl.replayscm.generation.strata import stratum
 from calibrant.dsl.replayscm.pools.files import read_pool
-from calibrant.dsl.replayscm.sampling.problems import sample_problem
-from calibrant.dsl.replayscm.sampling.strata import stratum
 from calibrant.solvers import highs
 from calibrant.solvers.acyclic.least import cost_by_size
 from calibrant.solvers.budget import Undecided

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA, Stratum
+from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA, Stratum
 
 RATES = (Fraction(0), Fraction(1, 50), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5))
 NUM_ROWS = 8

@@ -1,12 +1,12 @@
 """Conditions of acceptance (Algorithm 3 of the paper, steps 3 and 9), and held-out worlds that meet them.
 
-To the conditions of dsl.replayscm.sampling.evidence (there every endogenous variable has to vary where it is scored;
+To the conditions of dsl.replayscm.generation.worlds (there every endogenous variable has to vary where it is scored;
 the published generator asks it of half of them) come the survivor reduction, the bound on interventions and the balance
 of the held-out targets. Bounded audits are measured and reported, not filters: the paper states no threshold for them.
 
 Reading: the paper calls a formula a shortcut only if it differs from the intended mechanism; the published generator
-counts equivalents as well and so can never accept some SCMs (dsl.replayscm.sampling.scms drops them before any world is
-drawn). Here they count as surviving, as in the published pools, but not in the reduction, which they would make
+counts equivalents as well and so can never accept some SCMs (dsl.replayscm.generation.scms drops them before any world
+is drawn). Here they count as surviving, as in the published pools, but not in the reduction, which they would make
 unreachable.
 """
 
@@ -18,11 +18,9 @@ from calibrant.audits.replayscm.exposure import target_novelty
 from calibrant.audits.replayscm.generation.plans import StratumPlan
 from calibrant.audits.replayscm.generation.proposals import Proposer
 from calibrant.audits.replayscm.generation.training import Training, reduction
-from calibrant.dsl.replayscm.sampling.evidence import Evidence, rejections
-from calibrant.dsl.replayscm.sampling.scms import LatentScm, has_equivalent_shortcut
-from calibrant.dsl.replayscm.sampling.shortcuts import with_shortcuts
-from calibrant.dsl.replayscm.sampling.strata import Stratum
-from calibrant.dsl.replayscm.sampling.worlds import Drawn
+from calibrant.dsl.replayscm.generation.scms import LatentScm, has_equivalent_shortcut
+from calibrant.dsl.replayscm.generation.strata import Stratum
+from calibrant.dsl.replayscm.generation.worlds import Drawn, Evidence, rejections, with_shortcuts
 from calibrant.dsl.replayscm.world import Intervention, World
 
 HELDOUT_DRAWS = 80  # sets of held-out worlds tried for one training set where their targets are bounded

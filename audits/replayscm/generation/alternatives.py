@@ -19,7 +19,7 @@ from calibrant.audits.replayscm.bounded import LOCAL
 from calibrant.audits.replayscm.local_patterns import rows_by_pattern
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.formulas.table import from_formula
-from calibrant.dsl.replayscm.sampling.scms import LatentScm
+from calibrant.dsl.replayscm.generation.scms import LatentScm
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.formulas.catalogue import essential_functions
 

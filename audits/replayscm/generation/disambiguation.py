@@ -21,7 +21,13 @@ import numpy.typing as npt
 from calibrant.audits.replayscm.generation.alternatives import LocalAlternatives
 from calibrant.audits.replayscm.local_patterns import rows_by_pattern
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.sampling.worlds import Drawn, Environment, Population, sample_assigned, sample_environment
+from calibrant.dsl.replayscm.generation.worlds import (
+    Drawn,
+    Environment,
+    Population,
+    sample_assigned,
+    sample_environment,
+)
 from calibrant.dsl.replayscm.world import Column, Intervention
 
 TARGET_COUNTS = (2, 3, 4)  # the published worlds of this kind have four

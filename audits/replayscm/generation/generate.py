@@ -1,6 +1,6 @@
 """Instances from nothing: the paper's Algorithms 1 to 3, every accepted instance with its audit.
 
-A latent SCM that can be accepted (dsl.replayscm.sampling.scms); training worlds that leave no shortcut, with restarts
+A latent SCM that can be accepted (dsl.replayscm.generation.scms); training worlds that leave no shortcut, with restarts
 (audits.replayscm.generation.training); held-out worlds; every filter (audits.replayscm.generation.acceptance); worlds
 against local alternatives (audits.replayscm.generation.disambiguation); the bounded audits beside exact counts
 (audits.replayscm.generation.record).
@@ -28,14 +28,19 @@ from calibrant.audits.replayscm.generation.disambiguation import Disambiguation,
 from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS, StratumPlan, plan_for
 from calibrant.audits.replayscm.generation.record import Effort, GenerationAudit, evidence_audit
 from calibrant.audits.replayscm.generation.training import Training, TrainingChoice
+from calibrant.dsl.replayscm.generation.problems import disclose_problem, problem_of
+from calibrant.dsl.replayscm.generation.scms import LatentScm, sample_scm
+from calibrant.dsl.replayscm.generation.strata import Stratum
+from calibrant.dsl.replayscm.generation.worlds import (
+    Drawn,
+    Evidence,
+    Population,
+    num_functions,
+    sample_population,
+    with_shortcuts,
+)
 from calibrant.dsl.replayscm.pools.files import as_written
 from calibrant.dsl.replayscm.problem import Problem
-from calibrant.dsl.replayscm.sampling.evidence import Evidence
-from calibrant.dsl.replayscm.sampling.problems import disclose_problem, problem_of
-from calibrant.dsl.replayscm.sampling.scms import LatentScm, sample_scm
-from calibrant.dsl.replayscm.sampling.shortcuts import num_functions, with_shortcuts
-from calibrant.dsl.replayscm.sampling.strata import Stratum
-from calibrant.dsl.replayscm.sampling.worlds import Drawn, Population, sample_population
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibrant.audits.replayscm.generation.generate import Generated, generate
-from calibrant.dsl.replayscm.sampling.problems import SEEDS_PER_POOL
-from calibrant.dsl.replayscm.sampling.strata import Stratum
+from calibrant.dsl.replayscm.generation.problems import SEEDS_PER_POOL
+from calibrant.dsl.replayscm.generation.strata import Stratum
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from dataclasses import replace
 from random import Random
 
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.sampling.strata import Stratum
-from calibrant.dsl.replayscm.sampling.worlds import Drawn, Population, sample_intervention, sample_world
+from calibrant.dsl.replayscm.generation.strata import Stratum
+from calibrant.dsl.replayscm.generation.worlds import Drawn, Population, sample_intervention, sample_world
 from calibrant.dsl.replayscm.world import Intervention
 
 MAX_DRAWS = 10_000  # in a row without a new signature; the smallest stratum has hundreds of signatures

@@ -22,8 +22,8 @@ from calibrant.audits.replayscm.exposure import (
     intervention_mix,
 )
 from calibrant.audits.replayscm.local_patterns import all_probes, coverage
+from calibrant.dsl.replayscm.generation.strata import Stratum
 from calibrant.dsl.replayscm.problem import Problem
-from calibrant.dsl.replayscm.sampling.strata import Stratum
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.acyclic.count import Bounds
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace

@@ -25,16 +25,18 @@ from calibrant.audits.replayscm.generation.plans import SEED_WORLDS, StratumPlan
 from calibrant.audits.replayscm.generation.proposals import Proposer
 from calibrant.audits.replayscm.local_patterns import count_new, outer_probes, patterns, rows_by_pattern, unite
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.sampling.scms import LatentScm
-from calibrant.dsl.replayscm.sampling.shortcuts import (
+from calibrant.dsl.replayscm.generation.scms import LatentScm
+from calibrant.dsl.replayscm.generation.strata import Stratum
+from calibrant.dsl.replayscm.generation.worlds import (
+    Drawn,
+    Population,
     Survivors,
+    baseline_world,
     num_functions,
     remaining_survivors,
     shortcut_classes,
     with_shortcuts,
 )
-from calibrant.dsl.replayscm.sampling.strata import Stratum
-from calibrant.dsl.replayscm.sampling.worlds import Drawn, Population, baseline_world
 from calibrant.dsl.replayscm.world import World
 
 CHOICES = 8  # proposals among which the preferred one is taken where nothing else decides

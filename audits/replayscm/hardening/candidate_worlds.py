@@ -22,14 +22,14 @@ from typing import TypeAlias
 
 from calibrant.audits.replayscm.hardening.thresholds import Range
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.problem import Problem
-from calibrant.dsl.replayscm.sampling.strata import ENVIRONMENT_LEVELS, MAX_TARGETS
-from calibrant.dsl.replayscm.sampling.worlds import (
+from calibrant.dsl.replayscm.generation.strata import ENVIRONMENT_LEVELS, MAX_TARGETS
+from calibrant.dsl.replayscm.generation.worlds import (
     Drawn,
     Population,
     baseline_environment,
     sample_world,
 )
+from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.world import Intervention, World
 
 ASSIGNED = 0.75  # share of hard_assigned among random proposals: they show more

@@ -21,8 +21,8 @@ from random import Random
 from typing import NamedTuple, TypeAlias
 
 from calibrant.audits.replayscm.patterns import latent_scm
+from calibrant.dsl.replayscm.generation.worlds import Population
 from calibrant.dsl.replayscm.problem import Problem
-from calibrant.dsl.replayscm.sampling.worlds import Population
 from calibrant.dsl.replayscm.world import Column
 
 Range: TypeAlias = tuple[float, float]

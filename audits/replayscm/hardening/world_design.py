@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from calibrant.audits.replayscm.hardening.candidate_worlds import Targets, WorldFamily
 from calibrant.audits.replayscm.hardening.objectives import Objective
-from calibrant.dsl.replayscm.sampling.strata import ENVIRONMENT_LEVELS
-from calibrant.dsl.replayscm.sampling.worlds import Drawn, Environment
+from calibrant.dsl.replayscm.generation.strata import ENVIRONMENT_LEVELS
+from calibrant.dsl.replayscm.generation.worlds import Drawn, Environment
 from calibrant.dsl.replayscm.world import Column, Intervention, World
 
 

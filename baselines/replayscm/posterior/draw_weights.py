@@ -1,6 +1,6 @@
 """Writes baselines/data/formula_weights.bin: how often the generator's random formulas mean which function.
 
-`python -m calibrant.baselines.replayscm.posterior.draw_weights` draws from dsl.replayscm.sampling.scms, which
+`python -m calibrant.baselines.replayscm.posterior.draw_weights` draws from dsl.replayscm.generation.scms, which
 restates the published grammar, with fixed
 seeds; baselines may not import it, so the frequencies are load_shipped as data. Ten minutes on
 one core.
@@ -17,8 +17,8 @@ from random import Random
 from calibrant.baselines.replayscm.posterior import formula_weights
 from calibrant.baselines.replayscm.posterior.formula_weights import ANY_SIZE, Drawn, pack
 from calibrant.dsl.formulas.table import TruthTable, from_formula, permute
-from calibrant.dsl.replayscm.sampling.scms import sample_mechanism
-from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA
+from calibrant.dsl.replayscm.generation.scms import sample_mechanism
+from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA
 
 CHUNK = 2_000  # formulas of one seed, so that a part can be drawn again and compared
 CHUNKS = {2: 10, 3: 50, 4: 150, 5: 40}

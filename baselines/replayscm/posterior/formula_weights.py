@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from calibrant.dsl.replayscm.sampling.strata import STRATA
+from calibrant.dsl.replayscm.generation.strata import STRATA
 
 SHIPPED = "data/formula_weights.bin"
 ANY_SIZE = min(s.sizes[0] for s in STRATA), max(s.sizes[1] for s in STRATA)  # of a drawn formula

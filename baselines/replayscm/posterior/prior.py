@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from calibrant.baselines.replayscm.posterior.formula_weights import load_shipped
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
-from calibrant.dsl.replayscm.sampling.scms import MIN_PARENTS
-from calibrant.dsl.replayscm.sampling.strata import LARGE_STRATA, SHORTCUT_CAP, STRATA, Stratum
+from calibrant.dsl.replayscm.generation.scms import MIN_PARENTS
+from calibrant.dsl.replayscm.generation.strata import LARGE_STRATA, SHORTCUT_CAP, STRATA, Stratum
 from calibrant.solvers.formulas.catalogue import catalogue, essential_functions
 
 SHORTCUT_VARIABLES = 3  # shortcuts have nodes of at most three arguments, so none of size 5 mentions more

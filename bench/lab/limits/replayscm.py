@@ -12,11 +12,11 @@ from random import Random
 
 from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
 from calibrant.bench.lab.speed.replayscm.synthesis import planted_tables
+from calibrant.dsl.replayscm.generation.problems import disclose_problem, problem_of, sample_problem
+from calibrant.dsl.replayscm.generation.scms import sample_scm
+from calibrant.dsl.replayscm.generation.strata import Stratum, stratum, worlds_for
+from calibrant.dsl.replayscm.generation.worlds import sample_evidence
 from calibrant.dsl.replayscm.problem import Problem, Task
-from calibrant.dsl.replayscm.sampling.evidence import sample_evidence
-from calibrant.dsl.replayscm.sampling.problems import disclose_problem, problem_of, sample_problem
-from calibrant.dsl.replayscm.sampling.scms import sample_scm
-from calibrant.dsl.replayscm.sampling.strata import Stratum, stratum, worlds_for
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.outcome import OutOfBudget

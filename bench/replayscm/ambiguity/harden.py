@@ -17,8 +17,8 @@ from calibrant.bench.replayscm.pools.hardened import HardenedPool, HardenOptions
 from calibrant.bench.replayscm.pools.known_alternatives import read_alternatives
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.replayscm.generation.strata import STRATA
 from calibrant.dsl.replayscm.pools.files import write_pool
-from calibrant.dsl.replayscm.sampling.strata import STRATA
 from calibrant.dsl.text import plural
 
 PUBLISHED = "the published CEx has 8-11 training worlds before, 14.27 on average after, 11-23 (paper, Tables B.1, F.2)"

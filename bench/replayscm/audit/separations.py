@@ -17,9 +17,9 @@ from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.parse_limits import TooLargeError, load_json, read_bounded
 from calibrant.dsl.replayscm.alternatives.alternative import witness_for
 from calibrant.dsl.replayscm.alternatives.separation import Experiment, PairwiseExperiments, Separation
+from calibrant.dsl.replayscm.generation.strata import MAX_TARGETS
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.reference import first_mismatch
-from calibrant.dsl.replayscm.sampling.strata import MAX_TARGETS
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.submission import Rejection, Submission, SubmissionChecker
 from calibrant.solvers.replayscm.members_by_size import SmallestMembers, smallest_members

@@ -12,8 +12,8 @@ from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS
 from calibrant.audits.replayscm.generation.pool import Job, pool_jobs, pool_metadata, pool_name, run_job
 from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool
 from calibrant.bench.runs.jobs import HERE, Execution, Progress
+from calibrant.dsl.replayscm.generation.strata import Stratum
 from calibrant.dsl.replayscm.problem import Pool
-from calibrant.dsl.replayscm.sampling.strata import Stratum
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,15 @@ class ReplayScmSuites(Drawable[Problem]):
 
         `calibrant generate` names the two apart, and does more than draw.
         """
-        from calibrant.dsl.replayscm.sampling.problems import SETTINGS
-        from calibrant.dsl.replayscm.sampling.strata import STRATA
+        from calibrant.dsl.replayscm.generation.problems import SETTINGS
+        from calibrant.dsl.replayscm.generation.strata import STRATA
 
         return tuple(f"{stratum.name}/{setting}" for stratum in STRATA for setting in SETTINGS)
 
     def draw(self, suites: Sequence[str], seed: int, count: int) -> Sequence[Problem]:
         """Draw items as `calibrant sample` does."""
-        from calibrant.dsl.replayscm.sampling.problems import sample_pool
-        from calibrant.dsl.replayscm.sampling.strata import stratum
+        from calibrant.dsl.replayscm.generation.problems import sample_pool
+        from calibrant.dsl.replayscm.generation.strata import stratum
 
         parts = [suite.partition("/") for suite in suites]
         pools = [sample_pool([stratum(name)], count, seed, setting) for name, _, setting in parts]

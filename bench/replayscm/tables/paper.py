@@ -12,8 +12,8 @@ import msgspec
 
 from calibrant.bench.report.layout import NOTHING, Cell, Source, Table, TableRow
 from calibrant.bench.report.rows import Row
+from calibrant.dsl.replayscm.generation.strata import STRATA
 from calibrant.dsl.replayscm.pools.published_files import BY_DIGEST
-from calibrant.dsl.replayscm.sampling.strata import STRATA
 
 MAX_NAMED = 2  # pools that a note names one by one
 PAIR = " -> "  # between two settings that are compared

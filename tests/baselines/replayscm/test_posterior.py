@@ -31,9 +31,9 @@ from calibrant.bench.replayscm.protocols.exact import Exact
 from calibrant.bench.replayscm.protocols.posterior import MostPosterior
 from calibrant.dsl.formulas.text import STANDARD, Grammar, parse
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenRoots, Ordered
+from calibrant.dsl.replayscm.generation.problems import disclose_problem, sample_problem
+from calibrant.dsl.replayscm.generation.strata import STRATA, stratum
 from calibrant.dsl.replayscm.problem import Problem, Task
-from calibrant.dsl.replayscm.sampling.problems import disclose_problem, sample_problem
-from calibrant.dsl.replayscm.sampling.strata import STRATA, stratum
 from calibrant.dsl.replayscm.scm import scm
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.solvers.budget import Budget

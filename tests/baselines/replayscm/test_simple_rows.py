@@ -14,10 +14,10 @@ from calibrant.bench.replayscm.protocols.simple import SIMPLE, CopyParent, First
 from calibrant.bench.runs.workers import timed_answer
 from calibrant.dsl.formulas.text import STANDARD, Grammar
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered
+from calibrant.dsl.replayscm.generation.problems import sample_problem
+from calibrant.dsl.replayscm.generation.strata import stratum
 from calibrant.dsl.replayscm.problem import Task, TaskKind
 from calibrant.dsl.replayscm.reference import replays_exactly
-from calibrant.dsl.replayscm.sampling.problems import sample_problem
-from calibrant.dsl.replayscm.sampling.strata import stratum
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import Intervention, Panel, World

@@ -12,7 +12,7 @@ import pytest
 
 from calibrant.bench.cli import main
 from calibrant.bench.pools.bundled import bundled_sample
-from calibrant.dsl.replayscm.sampling.strata import LARGE_STRATA, STRATA
+from calibrant.dsl.replayscm.generation.strata import LARGE_STRATA, STRATA
 from calibrant.dsl.text import nearest_names
 from tests.support.commands import CHECKOUT, refusal
 

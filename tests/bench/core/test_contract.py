@@ -21,9 +21,9 @@ from calibrant.bench.pools.generated import write_drawn
 from calibrant.dsl.episode import Step, TranscriptError, verify_transcript
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.item import Pool
+from calibrant.dsl.replayscm.generation.problems import SETTINGS, sample_pool
+from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA
 from calibrant.dsl.replayscm.pools import files as replayscm_files
-from calibrant.dsl.replayscm.sampling.problems import SETTINGS, sample_pool
-from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA
 from tests.support.blickets.twin import Twin
 from tests.support.contract.blickets import Blickets
 from tests.support.contract.causalab import CausaLab

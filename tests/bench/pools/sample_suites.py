@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from calibrant.dsl.replayscm.generation.problems import SETTINGS, sample_pool
+from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA
 from calibrant.dsl.replayscm.pools.files import write_pool
-from calibrant.dsl.replayscm.sampling.problems import SETTINGS, sample_pool
-from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA
 
 BUNDLED_SEED = 20
 BUNDLED_PER_STRATUM = 3

@@ -24,11 +24,11 @@ from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES, MAX_JSON_TOKENS
+from calibrant.dsl.replayscm.generation.problems import SETTINGS as DISCLOSURES
+from calibrant.dsl.replayscm.generation.problems import disclose_problem, sample_problem
+from calibrant.dsl.replayscm.generation.strata import stratum
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.problem import Pool
-from calibrant.dsl.replayscm.sampling.problems import SETTINGS as DISCLOSURES
-from calibrant.dsl.replayscm.sampling.problems import disclose_problem, sample_problem
-from calibrant.dsl.replayscm.sampling.strata import stratum
 from calibrant.solvers.causim.generation import generated_items
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.version_space import ModelClass

@@ -12,8 +12,8 @@ from calibrant.audits.replayscm.generation.generate import Generated
 from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS
 from calibrant.audits.replayscm.generation.pool import Job, pool_jobs, pool_metadata, pool_name, run_job
 from calibrant.audits.replayscm.generation.record import GenerationAudit
+from calibrant.dsl.replayscm.generation.strata import Stratum
 from calibrant.dsl.replayscm.problem import Pool
-from calibrant.dsl.replayscm.sampling.strata import Stratum
 
 JOBS_PER_MESSAGE = 4  # an instance takes some ten milliseconds
 
@@ -39,7 +39,7 @@ def generate_pool(
     workers: int = 1,
     max_added: int = MAX_ADDED_WORLDS,
 ) -> GeneratedPool:
-    """Instances of each stratum in turn, under one of dsl.replayscm.sampling.problems.SETTINGS.
+    """Instances of each stratum in turn, under one of dsl.replayscm.generation.problems.SETTINGS.
 
     Pools of one seed are matched: the same SCMs and worlds in all settings, and a larger pool extends a smaller one.
     """

@@ -18,11 +18,11 @@ from statistics import median
 from msgspec.structs import replace
 
 from calibrant.bench.lab.speed.comparison import Options, Row, seconds
+from calibrant.dsl.replayscm.generation.problems import problem_of
+from calibrant.dsl.replayscm.generation.scms import sample_scm
+from calibrant.dsl.replayscm.generation.strata import NUM_ROOTS, Stratum
+from calibrant.dsl.replayscm.generation.worlds import sample_evidence
 from calibrant.dsl.replayscm.problem import Problem, Task
-from calibrant.dsl.replayscm.sampling.evidence import sample_evidence
-from calibrant.dsl.replayscm.sampling.problems import problem_of
-from calibrant.dsl.replayscm.sampling.scms import sample_scm
-from calibrant.dsl.replayscm.sampling.strata import NUM_ROOTS, Stratum
 from calibrant.solvers.outcome import Found, OutOfBudget
 from calibrant.solvers.replayscm.engines.cnf_encoding import SYMMETRY_BREAKS, SymmetryBreak
 from calibrant.solvers.replayscm.engines.contract import Counted, Engine, Enumeration

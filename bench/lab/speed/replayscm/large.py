@@ -17,9 +17,9 @@ from typing import NamedTuple, TypeVar
 
 from calibrant.audits.replayscm.generation.generate import generate
 from calibrant.bench.lab.speed.comparison import Options, Row, seconds
+from calibrant.dsl.replayscm.generation.problems import sample_problem
+from calibrant.dsl.replayscm.generation.strata import Stratum, stratum
 from calibrant.dsl.replayscm.problem import Task
-from calibrant.dsl.replayscm.sampling.problems import sample_problem
-from calibrant.dsl.replayscm.sampling.strata import Stratum, stratum
 from calibrant.solvers.acyclic.least import (
     Cost,
     Mask,

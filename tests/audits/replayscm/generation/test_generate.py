@@ -18,11 +18,11 @@ from calibrant.audits.replayscm.bounded import LOCAL, BoundedAudit
 from calibrant.audits.replayscm.generation.generate import Generated, generate
 from calibrant.audits.replayscm.generation.plans import PLANS, plan_for
 from calibrant.dsl.replayscm.disclosure import HiddenRoots
+from calibrant.dsl.replayscm.generation.problems import SETTINGS
+from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
 from calibrant.dsl.replayscm.pools.files import native_lines
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.reference import replays_exactly
-from calibrant.dsl.replayscm.sampling.problems import SETTINGS
-from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel, World
 from tests.support.replayscm.generated_pool import generate_pool
@@ -281,7 +281,7 @@ def test_pools_do_not_depend_on_the_number_of_workers_or_on_hashing() -> None:
     """Bytes of a hardened pool and its audits; nothing else would show an order of a set or of workers in them."""
     program = (
         "import sys; from tests.support.replayscm.generated_pool import generate_pool;"
-        "from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA;"
+        "from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA;"
         "from calibrant.dsl.replayscm.pools.files import native_lines\n"
         "if __name__ == '__main__':\n"
         "    made = generate_pool(NAMED_STRATA[2:4], 3, 9, 'block', workers=2)\n"

@@ -11,13 +11,13 @@ import pytest
 
 from calibrant.audits.replayscm.generation.generate import Generated, generate
 from calibrant.audits.replayscm.generation.plans import plan_for
+from calibrant.dsl.replayscm.generation.problems import sample_problem
+from calibrant.dsl.replayscm.generation.scms import shortest_sizes
+from calibrant.dsl.replayscm.generation.strata import LARGE_STRATA, NAMED_STRATA, stratum
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.problem import Pool, Problem
 from calibrant.dsl.replayscm.prompt import prompt
 from calibrant.dsl.replayscm.reference import replays_exactly
-from calibrant.dsl.replayscm.sampling.formula_sizes import shortest_sizes
-from calibrant.dsl.replayscm.sampling.problems import sample_problem
-from calibrant.dsl.replayscm.sampling.strata import LARGE_STRATA, NAMED_STRATA, stratum
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import Panel, World
 
@@ -52,7 +52,7 @@ def test_worlds_grow_with_the_variables_and_nothing_else_does() -> None:
 def shortcuts_left(problem: Problem) -> dict[str, list[int]]:
     """Functions of a variable's window that fit all its rows and have a formula of three to five nodes, below gold's.
 
-    Rows are read one by one; the functions are those of dsl.replayscm.sampling.formula_sizes, with tests of their own.
+    Rows are read one by one; the functions are those of dsl.replayscm.generation.scms, with tests of their own.
     """
     gold, order = problem.sealed.gold, problem.sealed.latent_order
     assert gold is not None

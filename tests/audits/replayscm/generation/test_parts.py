@@ -21,10 +21,9 @@ from calibrant.audits.replayscm.generation.training import TrainingChoice, num_r
 from calibrant.audits.replayscm.local_patterns import all_probes, outer_probes, patterns
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.formulas.text import parse
-from calibrant.dsl.replayscm.sampling.evidence import Evidence
-from calibrant.dsl.replayscm.sampling.scms import LatentScm, sample_scm
-from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
-from calibrant.dsl.replayscm.sampling.worlds import Drawn, Population, sample_population, sample_world
+from calibrant.dsl.replayscm.generation.scms import LatentScm, sample_scm
+from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
+from calibrant.dsl.replayscm.generation.worlds import Drawn, Evidence, Population, sample_population, sample_world
 from calibrant.dsl.replayscm.scm import scm
 from calibrant.dsl.replayscm.world import Intervention, World
 from calibrant.dsl.yaml_text import load_yaml

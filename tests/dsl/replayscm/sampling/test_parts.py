@@ -17,11 +17,15 @@ from hypothesis import strategies as st
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.table import from_formula
 from calibrant.dsl.formulas.text import canonical_formula, parse
-from calibrant.dsl.replayscm.problem import Problem
-from calibrant.dsl.replayscm.reference import replay_row
-from calibrant.dsl.replayscm.sampling.formula_sizes import published_sizes, shortest_sizes
-from calibrant.dsl.replayscm.sampling.scms import LatentScm, has_equivalent_shortcut, sample_mechanism, sample_scm
-from calibrant.dsl.replayscm.sampling.strata import (
+from calibrant.dsl.replayscm.generation.scms import (
+    LatentScm,
+    has_equivalent_shortcut,
+    published_sizes,
+    sample_mechanism,
+    sample_scm,
+    shortest_sizes,
+)
+from calibrant.dsl.replayscm.generation.strata import (
     ENVIRONMENT_LEVELS,
     NAMED_STRATA,
     NUM_ROOTS,
@@ -32,13 +36,15 @@ from calibrant.dsl.replayscm.sampling.strata import (
     Stratum,
     stratum,
 )
-from calibrant.dsl.replayscm.sampling.worlds import (
+from calibrant.dsl.replayscm.generation.worlds import (
     Population,
     sample_assigned,
     sample_environment,
     sample_intervention,
     sample_population,
 )
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.reference import replay_row
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.yaml_text import load_yaml
 from tests.support.replayscm.dev_pools import shared_problems

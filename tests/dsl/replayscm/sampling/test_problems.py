@@ -16,20 +16,25 @@ import pytest
 from calibrant.bench.pools.bundled import bundled_pool, bundled_pools
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenRoots, Ordered
-from calibrant.dsl.replayscm.pools.files import native_lines, read_pool, write_pool
-from calibrant.dsl.replayscm.problem import Problem, TaskKind
-from calibrant.dsl.replayscm.reference import replays_exactly
-from calibrant.dsl.replayscm.sampling.evidence import Evidence, rejections, sample_evidence
-from calibrant.dsl.replayscm.sampling.problems import (
+from calibrant.dsl.replayscm.generation.problems import (
     SETTINGS,
     cut_blocks,
     disclose_problem,
     sample_pool,
     sample_problem,
 )
-from calibrant.dsl.replayscm.sampling.scms import LatentScm, sample_scm
-from calibrant.dsl.replayscm.sampling.shortcuts import remaining_survivors, shortcut_classes
-from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
+from calibrant.dsl.replayscm.generation.scms import LatentScm, sample_scm
+from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
+from calibrant.dsl.replayscm.generation.worlds import (
+    Evidence,
+    rejections,
+    remaining_survivors,
+    sample_evidence,
+    shortcut_classes,
+)
+from calibrant.dsl.replayscm.pools.files import native_lines, read_pool, write_pool
+from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, World
 from tests.bench.pools.sample_suites import BUNDLED_PER_STRATUM, BUNDLED_SEED, write_bundled_pools
@@ -321,8 +326,8 @@ def test_a_sampled_pool_survives_its_file(tmp_path: Path) -> None:
 
 def test_bytes_do_not_depend_on_hash_randomisation() -> None:
     program = (
-        "import sys; from calibrant.dsl.replayscm.sampling.problems import sample_pool;"
-        "from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA;"
+        "import sys; from calibrant.dsl.replayscm.generation.problems import sample_pool;"
+        "from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA;"
         "from calibrant.dsl.replayscm.pools.files import native_lines;"
         "sys.stdout.buffer.writelines(native_lines(sample_pool(NAMED_STRATA[3:4], 2, 9, 'block')))"
     )

@@ -1,7 +1,7 @@
 """The project's own sampler: problems and pools of the published kind, from a seed.
 
 The same arguments give the same bytes: every draw comes from one `random.Random` per problem, seeded by the stratum's
-name and the instance seed. A problem is accepted by the checks of dsl.replayscm.sampling.evidence; this is not the
+name and the instance seed. A problem is accepted by the checks of dsl.replayscm.generation.worlds; this is not the
 complete generator of the paper's Algorithm 3; the modules of audits.replayscm.generation name what they leave out.
 """
 
@@ -14,10 +14,10 @@ from random import Random
 
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered, natural
+from calibrant.dsl.replayscm.generation.scms import LatentScm, sample_scm
+from calibrant.dsl.replayscm.generation.strata import Stratum
+from calibrant.dsl.replayscm.generation.worlds import Evidence, rejections, sample_evidence
 from calibrant.dsl.replayscm.problem import Pool, Problem, Sealed, Task, TaskKind
-from calibrant.dsl.replayscm.sampling.evidence import Evidence, rejections, sample_evidence
-from calibrant.dsl.replayscm.sampling.scms import LatentScm, sample_scm
-from calibrant.dsl.replayscm.sampling.strata import Stratum
 from calibrant.dsl.replayscm.world import Panel
 
 ATTEMPTS = 10  # sets of worlds for one SCM before another SCM is drawn; nearly always the first will do
