@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from calibrant.dsl.errors import CalibrantError, PoolError
     from calibrant.dsl.item import Pool
     from calibrant.dsl.replayscm.evaluator import Evaluation, evaluate
-    from calibrant.dsl.replayscm.problem import Problem, Task
+    from calibrant.dsl.replayscm.item import Problem, Task
     from calibrant.dsl.replayscm.scm import Scm
     from calibrant.dsl.replayscm.score import Score
     from calibrant.families import LogicFamily, logic_family
@@ -145,7 +145,7 @@ _HOME = {
     "OutOfBudget": "calibrant.solvers.outcome",
     "Pool": "calibrant.dsl.item",
     "PoolError": "calibrant.dsl.errors",
-    "Problem": "calibrant.dsl.replayscm.problem",
+    "Problem": "calibrant.dsl.replayscm.item",
     "Protocol": "calibrant.bench.protocols.base",
     "ProtocolResult": "calibrant.bench.protocols.base",
     "Record": "calibrant.bench.runs.records",
@@ -154,7 +154,7 @@ _HOME = {
     "SeparatedPair": "calibrant.bench.replayscm.audit.separations",
     "Solution": "calibrant.bench.core.capabilities",
     "Step": "calibrant.dsl.episode",
-    "Task": "calibrant.dsl.replayscm.problem",
+    "Task": "calibrant.dsl.replayscm.item",
     "TextEpisode": "calibrant.bench.episodes",
     "Verdict": "calibrant.item_types",
     "VersionSpace": "calibrant.solvers.replayscm.version_space",

@@ -15,7 +15,7 @@ from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.logic.item import LogicItem
 from calibrant.dsl.replayscm.episode import ScmEpisode
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.score import Score
 
 __all__ = [

@@ -14,7 +14,7 @@ from calibrant.baselines.replayscm.structure import bnlearn_candidates, exact_mb
 from calibrant.bench.replayscm.pages import instance_text
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.disclosure import Disclosure, KnownRoots, Names
-from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.prompt import prompt
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm

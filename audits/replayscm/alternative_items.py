@@ -15,10 +15,9 @@ from random import Random
 from typing import Any
 
 from calibrant.dsl.formulas.text import render
-from calibrant.dsl.replayscm.alternatives.alternative import told_apart
-from calibrant.dsl.replayscm.alternatives.separation import Separation
+from calibrant.dsl.replayscm.alternatives import Separation, told_apart
 from calibrant.dsl.replayscm.evaluator import replays
-from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.formulas.lookup import MAX_SIZE_OF_FOUR
 from calibrant.solvers.outcome import Found

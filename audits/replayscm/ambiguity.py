@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from calibrant.audits.replayscm.patterns import latent_scm
 from calibrant.dsl.formulas.text import Grammar
-from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.solvers.formulas.catalogue import (
     COMPLETE,
     MAX_SIZES,

@@ -9,7 +9,7 @@ from random import Random
 from calibrant.audits.attribution import Attribution
 from calibrant.audits.replayscm.ambiguity import headline_parents
 from calibrant.audits.replayscm.class_search import ClassSearch
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.replayscm.version_space import MAX_PARENTS, ModelClass, VersionSpace
 

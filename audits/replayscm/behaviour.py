@@ -11,9 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from calibrant.dsl.replayscm.evaluator import simulate as simulate_columns
-from calibrant.dsl.replayscm.packing import Rows
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.dsl.replayscm.world import Panel, World
+from calibrant.dsl.replayscm.world import Panel, Rows, World
 
 
 def distinct_contexts(rows: Rows, roots: int, num_vars: int) -> Rows:

@@ -16,9 +16,9 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
-from calibrant.dsl.replayscm.packing import PackedPanels, pack_panels
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import PackedPanels, pack_panels
 from calibrant.solvers.formulas.catalogue import (
     EssentialFunctions,
     constant_sizes,

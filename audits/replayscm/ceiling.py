@@ -19,7 +19,7 @@ from random import Random
 from calibrant.audits.replayscm.class_search import ClassSearch
 from calibrant.audits.replayscm.patterns import latent_scm
 from calibrant.dsl.replayscm.evaluator import replays
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.budget import Budget, BudgetSpent

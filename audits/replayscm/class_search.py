@@ -23,9 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.audits.replayscm.behaviour import distinct_contexts
-from calibrant.dsl.replayscm.packing import Rows, pack_rows
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.dsl.replayscm.world import World
+from calibrant.dsl.replayscm.world import Rows, World, pack_rows
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
 from calibrant.solvers.replayscm.drawn_members import Members, draw

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.world import Intervention, World
 
 

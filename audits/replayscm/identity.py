@@ -9,9 +9,9 @@ import msgspec
 
 from calibrant.audits.soundness import ItemIdentity
 from calibrant.dsl.replayscm.extensions.extension import NOISE_FREE, Contexts
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import record_from_problem
 from calibrant.dsl.replayscm.pools.records import SealedRecord
-from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.canonical import canonical_key
 from calibrant.solvers.replayscm.canonical import scm_structure

@@ -24,7 +24,7 @@ from calibrant.audits.replayscm.prior import ceiling_by_size, draws, prior_paren
 from calibrant.audits.replayscm.spaces import MAX_SETS, Spaces
 from calibrant.audits.replayscm.survivors import most_different
 from calibrant.dsl.replayscm.generation.strata import shortcut_floor
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.members_by_size import count_by_size
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from calibrant.audits.replayscm.local_patterns import PatternSets, Probe, all_probes, outer_probes, patterns, unite
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
 

@@ -24,7 +24,7 @@ from calibrant.audits.replayscm.splitting import (
     single_worlds,
 )
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.formulas.catalogue import synthesis_operators
 from calibrant.solvers.formulas.lookup import formula_for

@@ -1,6 +1,6 @@
 """Separation of two SCMs by every hard intervention on up to three targets, over every assignment of the roots.
 
-Single-variable interventions are measured by dsl.replayscm.alternatives.separation, as the Alternative-SCM task does.
+Single-variable interventions are measured by dsl.replayscm.alternatives, as the Alternative-SCM task does.
 For more targets all assignments are simulated at once: with per-row values (hard_assigned) a world can show every one
 of them, so a set of targets separates two SCMs under hard_assigned iff it does so under some constants. If no set of
 at most n targets separates them, no evidence from such interventions ever will.
@@ -17,8 +17,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from calibrant.dsl.replayscm.alternatives.alternative import witness_for
-from calibrant.dsl.replayscm.alternatives.separation import PairwiseExperiments, Separation
+from calibrant.dsl.replayscm.alternatives import PairwiseExperiments, Separation, witness_for
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.evaluator import MAX_LAID_ROWS, Layout, lay_out
 from calibrant.dsl.replayscm.generation.strata import MAX_TARGETS
@@ -50,7 +49,7 @@ class TargetSeparation:
 
 
 class PairAudit:
-    """Two SCMs over the same roots; `ValueError` from dsl.replayscm.alternatives.separation otherwise."""
+    """Two SCMs over the same roots; `ValueError` from dsl.replayscm.alternatives otherwise."""
 
     def __init__(self, first: Scm, second: Scm, *, max_targets: int = MAX_TARGETS) -> None:
         self.pair = PairwiseExperiments(first, second)

@@ -9,7 +9,7 @@ from functools import cached_property
 from math import comb
 
 from calibrant.audits.replayscm.ambiguity import PARENTS, restrict_to_grammar
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.replayscm.version_space import MAX_PARENTS, ModelClass, VersionSpace
 

@@ -24,10 +24,9 @@ from calibrant.audits.replayscm.behaviour import simulate
 from calibrant.audits.replayscm.class_search import ClassSearch, list_classes
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.generation.strata import MAX_TARGETS
-from calibrant.dsl.replayscm.packing import Rows, pack_rows
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.dsl.replayscm.world import Intervention, World
+from calibrant.dsl.replayscm.world import Intervention, Rows, World, pack_rows
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
 from calibrant.solvers.replayscm.drawn_members import Members, draw

@@ -13,8 +13,7 @@ from calibrant.audits.replayscm.findings import Survivors
 from calibrant.audits.replayscm.separation import PairAudit
 from calibrant.audits.replayscm.spaces import Spaces
 from calibrant.dsl.formulas.text import render
-from calibrant.dsl.replayscm.alternatives.alternative import witness_for
-from calibrant.dsl.replayscm.alternatives.separation import MenuResponses, PairwiseExperiments, Separation
+from calibrant.dsl.replayscm.alternatives import MenuResponses, PairwiseExperiments, Separation, witness_for
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.replayscm.member_sampling import sample_members
 from calibrant.solvers.replayscm.members_by_size import smallest_members

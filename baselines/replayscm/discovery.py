@@ -41,7 +41,7 @@ from calibrant.baselines.structure_learning.graph import (
 )
 from calibrant.baselines.structure_learning.scores import LocalScores, NetworkScore, mbde
 from calibrant.dsl.errors import MissingExtraError
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.replayscm.roots import nested_variables
 

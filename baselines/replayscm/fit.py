@@ -19,7 +19,7 @@ from calibrant.baselines.structure_learning.frame import Mask as FrameMask
 from calibrant.baselines.structure_learning.graph import Constraints
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.replayscm.disclosure import Disclosure
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.acyclic.least import Cost, Mask, break_ties, cost_by_size, find_good_choice

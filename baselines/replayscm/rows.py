@@ -23,7 +23,7 @@ from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, Ordered, nat
 from calibrant.dsl.replayscm.episode import task_class
 from calibrant.dsl.replayscm.extensions.extension import NOISE_FREE
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.submission import illegality
 from calibrant.solvers.acyclic.least import Mask, cost_by_size

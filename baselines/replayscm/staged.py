@@ -32,7 +32,7 @@ import numpy.typing as npt
 from calibrant.baselines.replayscm._kernels_choice import first_choice
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.budget import Budget, BudgetSpent

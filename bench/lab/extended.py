@@ -46,8 +46,8 @@ from calibrant.dsl.replayscm.extensions.extension import (
     known_rate,
 )
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms
+from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.pools.files import read_pool
-from calibrant.dsl.replayscm.problem import Problem, TaskKind
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.experiments.attribution import decide_behaviour

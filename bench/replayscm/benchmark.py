@@ -41,7 +41,7 @@ from calibrant.bench.sets.capabilities import HYPOTHESES
 from calibrant.bench.variants.contract import VARIANTS
 
 if TYPE_CHECKING:
-    from calibrant.dsl.replayscm.problem import Problem
+    from calibrant.dsl.replayscm.item import Problem
 
 BENCHMARK: Benchmark[Problem] = Benchmark(
     name="replayscm",

@@ -15,7 +15,7 @@ from calibrant.bench.report.overview.sentences import class_sentence, fit_text
 from calibrant.dsl.episode import ActionError
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.formulas.text import render
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 
 MAX_CEILING_COUNTS = 64  # of an item, 20 ms: mean width of the bounds 0.03; 16 counts give 0.11
 

@@ -12,7 +12,7 @@ from calibrant.bench.core.items import ItemFormats
 from calibrant.bench.replayscm.extended.play import PLAY
 from calibrant.bench.replayscm.options import ConvertOptions
 from calibrant.dsl.item import Message
-from calibrant.dsl.replayscm.problem import Pool, Problem
+from calibrant.dsl.replayscm.item import Pool, Problem
 
 
 class ReplayScmItems(ItemFormats[Problem]):

@@ -10,9 +10,9 @@ from functools import lru_cache
 from calibrant.dsl.formulas.table import MAX_TABLE_VARS, TruthTable, full_mask, projection, shrink
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.evaluator import compute
-from calibrant.dsl.replayscm.mechanisms import Mechanism
-from calibrant.dsl.replayscm.problem import TaskKind
+from calibrant.dsl.replayscm.item import TaskKind
 from calibrant.dsl.replayscm.score import Score
+from calibrant.dsl.replayscm.submission import Mechanism
 
 
 def _function(mechanism: Mechanism) -> str:

@@ -15,8 +15,8 @@ from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.records import item_ids
 from calibrant.dsl.replayscm.disclosure import Disclosure
+from calibrant.dsl.replayscm.item import Pool, Problem, TaskKind
 from calibrant.dsl.replayscm.pools.files import record_from_problem
-from calibrant.dsl.replayscm.problem import Pool, Problem, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
 

@@ -1,4 +1,7 @@
-"""Overlap of an Alternative-SCM answer with the reference that its item supplies (paper, Tables G.4 and G.5)."""
+"""Overlap of an Alternative-SCM answer with the reference that its item supplies (paper, Tables G.4 and G.5).
+
+Parents are functional ones; depth counts endogenous variables of the reference.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from calibrant.dsl.formulas.table import MAX_TABLE_VARS
-from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.scm import Scm, structure_metrics
 from calibrant.dsl.replayscm.score import Score
-from calibrant.dsl.replayscm.structure import structure_metrics
 
 NUM_DEPTHS = 3  # 1, 2, and 3 or deeper
 

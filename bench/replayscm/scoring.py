@@ -14,7 +14,7 @@ from calibrant.bench.replayscm.items import ITEMS
 from calibrant.bench.replayscm.options import ScoreOptions
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.dsl.episode import ActionError, Step
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 
 if TYPE_CHECKING:
     from calibrant.audits.replayscm.attribution import HeldoutDecision

@@ -20,7 +20,7 @@ from calibrant.dsl.replayscm.episode import task_class
 from calibrant.dsl.replayscm.extensions.extension import Extension, MechanismClass, Question
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms
 from calibrant.dsl.replayscm.extensions.scores import check_map
-from calibrant.dsl.replayscm.problem import Problem, Task, TaskKind
+from calibrant.dsl.replayscm.item import Problem, Task, TaskKind
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm, local_function
 from calibrant.dsl.replayscm.submission import Rejection
 from calibrant.solvers.budget import BudgetSpent

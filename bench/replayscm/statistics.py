@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from calibrant.bench.core.statistics import PoolStatistic, PoolStatistics, share, span, spread
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 
 MODES = ("none", "hard_constant", "hard_assigned")
 

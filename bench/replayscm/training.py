@@ -8,7 +8,7 @@ from typing import Any
 from calibrant.bench.replayscm.protocols.answers import alternative_answer, scm_answer
 from calibrant.dsl.replayscm.extensions.evaluation import ExtendedScore
 from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA
-from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.score import Score
 from calibrant.solvers.outcome import Found
 

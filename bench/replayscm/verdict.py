@@ -22,10 +22,9 @@ from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, KEY
 from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet, Right, Sample, Success, View
 from calibrant.bench.replayscm.appendix_metrics import APPENDIX_METRICS
 from calibrant.bench.replayscm.reference_overlap import reference_overlap
+from calibrant.dsl.replayscm.item import TaskKind
 from calibrant.dsl.replayscm.pools.published_files import latent_of, table_setting
-from calibrant.dsl.replayscm.problem import TaskKind
-from calibrant.dsl.replayscm.published_score import NOTHING_HELD_OUT
-from calibrant.dsl.replayscm.score import Score
+from calibrant.dsl.replayscm.score import NOTHING_HELD_OUT, Score
 
 MEANING = "meaning"  # the key of that digest beside a verdict
 HIDDEN_ROOTS = ("Hidden-roots", "Hid-Roots")  # settings in which an answer names the roots

@@ -16,8 +16,8 @@ from calibrant.dsl.formulas.formula import OPERATORS
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.episode import Reading, ScmEpisode
 from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension, NoiseKind, Question
-from calibrant.dsl.replayscm.extensions.wording import forecast_worlds_text, hidden_text, noise_text
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
+from calibrant.dsl.replayscm.prompt import forecast_worlds_text, hidden_text, noise_text
 
 MARK = "ACTION:"
 MAX_REPLY_CHARS = 1_000_000

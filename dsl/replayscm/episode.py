@@ -32,7 +32,7 @@ from calibrant.dsl.replayscm.extensions.extension import (
     sampled_contexts,
 )
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms, replay_row
-from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.world import Intervention, World, columns_from_rows
 
 # --- Worlds that may be asked for: all constants on at most so many variables, in a fixed order -----------------------

@@ -34,9 +34,8 @@ from calibrant.dsl.errors import CalibrantError, CycleError, ParseError, short_r
 from calibrant.dsl.formulas.formula import BY_CODE, OPERATORS, Apply, Formula, Node
 from calibrant.dsl.formulas.table import WORD_BITS, projection
 from calibrant.dsl.formulas.text import ALL_OPERATORS, MAX_TEXT, STANDARD, Grammar, parse
-from calibrant.dsl.replayscm.packing import PackedPanels, Rows, pack_panels
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.dsl.replayscm.world import Column, Panel, World
+from calibrant.dsl.replayscm.world import Column, PackedPanels, Panel, Rows, World, pack_panels
 
 U8 = npt.NDArray[np.uint8]
 I32 = npt.NDArray[np.int32]

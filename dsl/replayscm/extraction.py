@@ -1,4 +1,4 @@
-"""From the text of a response to the answer it gives: two rules, chosen by name.
+"""From the text of a response to the answer it gives: two rules, and a short way for one plain answer.
 
 `paper` is the rule of the published protocol (paper, Table A.3): the JSON objects of the text are candidates, ranked by
 how much of the task's answer shape they have, then number of keys, length of their text, and earliest start. The caller
@@ -15,6 +15,10 @@ takes the first candidate that is executable and valid, else the first.
 
 Both rules accept a text that is only an answer without further selection, and neither repairs anything. JSON and its
 limit of nesting are defined in `dsl.json_objects`.
+
+Plain means: no backslash, no brace but those of the answer and of its mechanism map, every mechanism a text, no other
+keys. There is one object of the shape of the task then and nothing that could be taken for another, so that both rules
+come to it. For every other text the functions here give None, and those rules decide.
 """
 
 from __future__ import annotations
@@ -25,8 +29,11 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias, assert_never
 
+import msgspec
+
 from calibrant.dsl.json_objects import JsonObject, decode, json_fragments, json_objects
 
+# --- From the text of a response to the answer it gives: two rules, chosen by name ------------------------------------
 Kind: TypeAlias = Literal["scm", "roots", "alternative"]
 """The answer that a task asks for: a mechanism map, roots and mechanisms, or an alternative SCM with its witness."""
 
@@ -191,3 +198,59 @@ def _failure(stripped: str) -> Failure:
         return "empty"
     opening = stripped.find("{")
     return "could_not_parse" if 0 <= opening < stripped.rfind("}") else "no_json"
+
+
+# --- Responses that are one plain answer, bare or with words or a fence around it: read in a fifth of the time --------
+PlainReader: TypeAlias = Callable[[str, Kind], tuple[dict[str, Any], bool] | None]
+"""From a response to its answer, and whether that is `Extraction.strict_json`."""
+
+
+class _Map(msgspec.Struct, forbid_unknown_fields=True):
+    mechanisms: dict[str, str]
+
+
+class _MapAndRoots(msgspec.Struct, forbid_unknown_fields=True):
+    roots: list[str]
+    mechanisms: dict[str, str]
+
+
+_map: Final = msgspec.json.Decoder(_Map).decode
+_map_and_roots: Final = msgspec.json.Decoder(_MapAndRoots).decode
+
+
+def read_plain(text: str, kind: Kind) -> tuple[dict[str, Any], bool] | None:
+    """Return the answer of a plain response as `paper` finds it."""
+    start, end = text.find("{"), text.rfind("}") + 1
+    return _read_answer(text, start, end, kind)
+
+
+def read_bare(text: str, kind: Kind) -> tuple[dict[str, Any], bool] | None:
+    """Read the answer of a bare plain response; with something around it the released rule looks at what that is."""
+    start, end = text.find("{"), text.rfind("}") + 1
+    return None if text[:start].strip() or text[end:].strip() else _read_answer(text, start, end, kind)
+
+
+def _read_answer(text: str, start: int, end: int, kind: Kind) -> tuple[dict[str, Any], bool] | None:
+    if kind == "alternative" or text.count("{") != 2 or "\\" in text:
+        return None
+    answer: dict[str, Any]
+    try:
+        if kind == "scm":
+            answer = {"mechanisms": _map(text[start:end]).mechanisms}
+        else:
+            stated_roots = _map_and_roots(text[start:end])
+            answer = {"roots": stated_roots.roots, "mechanisms": stated_roots.mechanisms}
+    except (msgspec.DecodeError, UnicodeEncodeError):  # a lone surrogate has no bytes
+        return None
+    return answer, _is_one_line(text, start, end)
+
+
+def _is_one_line(text: str, start: int, end: int) -> bool:
+    """One line with the answer, and at most line breaks behind it."""
+    if start or (end != len(text) and text[end:].strip("\r\n")):
+        return False
+    inside = text[:end]
+    return "\n" not in inside and "\r" not in inside
+
+
+PLAIN: Final[Mapping[str, PlainReader]] = MappingProxyType({"paper": read_plain, "published": read_bare})

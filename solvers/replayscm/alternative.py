@@ -14,12 +14,11 @@ from typing import Any
 
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, from_formula, full_mask
-from calibrant.dsl.replayscm.alternatives.alternative import told_apart
-from calibrant.dsl.replayscm.alternatives.separation import Separation
+from calibrant.dsl.replayscm.alternatives import Separation, told_apart
 from calibrant.dsl.replayscm.evaluator import replays
-from calibrant.dsl.replayscm.packing import pack_panels
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import pack_panels
 from calibrant.solvers.formulas.catalogue import synthesis_operators
 from calibrant.solvers.formulas.lookup import MAX_SIZE_OF_FOUR, formula_for
 from calibrant.solvers.formulas.synthesis import least_formula

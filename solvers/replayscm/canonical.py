@@ -16,7 +16,7 @@ import numpy as np
 
 from calibrant.dsl.formulas.formula import Apply, Formula
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column, Intervention, World
 from calibrant.solvers.canonical import Permutation, Structure, StructureBuilder, canonical_order, refined_colours, word

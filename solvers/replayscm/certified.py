@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 
 from calibrant.dsl.formulas.formula import Formula, constant
 from calibrant.dsl.replayscm.evaluator import replays
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm
 from calibrant.dsl.replayscm.submission import illegality

@@ -15,7 +15,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.dsl.replayscm.packing import NO_ROWS, Rows
+from calibrant.dsl.replayscm.world import NO_ROWS, Rows
 from calibrant.solvers.acyclic.count import Weights, WordWeights, limbs_for, total
 from calibrant.solvers.acyclic.draws import Draws
 from calibrant.solvers.acyclic.least import Mask

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Protocol
 
 from calibrant.dsl.formulas.text import render
-from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.submission import illegality

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from calibrant.dsl.formulas.table import TruthTable
 from calibrant.dsl.replayscm.evaluator import TablePrograms, compile_tables
-from calibrant.dsl.replayscm.packing import Rows
 from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import Rows
 from calibrant.solvers.acyclic.draws import draw_below, draw_weighted
 from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.replayscm._kernels_worlds import count_agreeing

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from calibrant.dsl.formulas.formula import Formula, constant
 from calibrant.dsl.formulas.table import PartialTable
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.least import Cost, Mask, cost_by_size, find_good_choice, total_size
 from calibrant.solvers.acyclic.optimum import Choice, optimal_choice

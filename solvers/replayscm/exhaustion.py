@@ -14,7 +14,7 @@ from itertools import combinations, permutations
 from typing import TypeAlias
 
 from calibrant.dsl.formulas.text import Grammar
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 
 State: TypeAlias = tuple[str, int, int]
 """A formula ("", values, 0), or a list of two or more arguments (operator, combined values, 0).

@@ -15,7 +15,7 @@ from random import Random
 
 import numpy as np
 
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.formulas.catalogue import COMPLETE, constant_sizes

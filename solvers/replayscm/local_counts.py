@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.formulas.table import PartialTable, TruthTable
-from calibrant.dsl.replayscm.packing import PackedPanels
+from calibrant.dsl.replayscm.world import PackedPanels
 from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.formulas.catalogue import COMPLETE, EssentialFunctions
 from calibrant.solvers.replayscm._kernels_parents import list_tables

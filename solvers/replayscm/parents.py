@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.formulas.table import PartialTable
-from calibrant.dsl.replayscm.packing import PackedPanels, pack_panels
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
+from calibrant.dsl.replayscm.world import PackedPanels, pack_panels
 from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.formulas.catalogue import essential_functions, synthesis_operators
 from calibrant.solvers.replayscm._kernels_parents import list_determining_sets

@@ -10,7 +10,7 @@ from typing import Any
 from calibrant.dsl.formulas.formula import rename
 from calibrant.dsl.replayscm.disclosure import Disclosure, natural
 from calibrant.dsl.replayscm.extensions.extension import Extension, ForecastWorld, Spelling
-from calibrant.dsl.replayscm.problem import Problem, Sealed, Task
+from calibrant.dsl.replayscm.item import Problem, Sealed, Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column, Intervention, Panel, World
 

@@ -15,9 +15,8 @@ from functools import cached_property
 
 import numpy as np
 
-from calibrant.dsl.replayscm.packing import PackedPanels, pack_panels
-from calibrant.dsl.replayscm.problem import Task
-from calibrant.dsl.replayscm.world import Panel, World
+from calibrant.dsl.replayscm.item import Task
+from calibrant.dsl.replayscm.world import PackedPanels, Panel, World, pack_panels
 from calibrant.solvers.acyclic.count import Bounds, Weights, bounds, total
 from calibrant.solvers.acyclic.draws import Draws, Marginals
 from calibrant.solvers.acyclic.elimination import is_orderable, minimal_sets

@@ -30,8 +30,8 @@ from calibrant.bench.runs.executors.opening import open_executor
 from calibrant.bench.runs.jobs import Execution, Executor, Failure
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.generation.strata import stratum
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool
-from calibrant.dsl.replayscm.problem import Problem
 from tests.faults.loopback import Loopback
 from tests.faults.scenarios import NODES
 

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from calibrant.bench.protocols.base import ProtocolResult
 from calibrant.bench.replayscm.protocols.exact import Exact
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 
 
 class Paced(Exact, frozen=True):

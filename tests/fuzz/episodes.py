@@ -17,9 +17,9 @@ from calibrant.dsl.episode import ActionError
 from calibrant.dsl.errors import MAX_MESSAGE_CHARS, CalibrantError
 from calibrant.dsl.replayscm.dialogue import TextDialogue
 from calibrant.dsl.replayscm.episode import ScmEpisode
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.build import problem_from_record
 from calibrant.dsl.replayscm.pools.files import record_from_problem
-from calibrant.dsl.replayscm.problem import Problem
 from tests.fuzz.corruption import CHARACTER_DAMAGE
 from tests.oracles.independent import require
 from tests.support.replayscm.extensions.problems import gold_submission, small_problem

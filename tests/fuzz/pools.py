@@ -14,8 +14,8 @@ import yaml
 
 from calibrant.bench.pools.bundled import bundled_pools
 from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.replayscm.item import Pool, Problem, TaskKind
 from calibrant.dsl.replayscm.pools.files import native_lines, read_pool
-from calibrant.dsl.replayscm.problem import Pool, Problem, TaskKind
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import Panel, World
 from tests.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE, damaged, other_bit

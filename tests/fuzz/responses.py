@@ -20,10 +20,10 @@ from calibrant.bench.scoring.lines import json_line
 from calibrant.bench.scoring.predictions import PredictionLines
 from calibrant.bench.scoring.scorer import PoolScorer
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.replayscm.mechanisms import MANY, NOVELTY
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool
-from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.score import Evaluator
+from calibrant.dsl.replayscm.submission import MANY, NOVELTY
 from tests.fuzz.answers import answer, response
 from tests.fuzz.corruption import LONGEST
 from tests.fuzz.submissions import good_answer

@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 from calibrant.bench.pools.bundled import bundled_pools
 from calibrant.dsl.formulas.formula import apply
 from calibrant.dsl.formulas.text import render
-from calibrant.dsl.replayscm.alternatives.alternative import witness_for
-from calibrant.dsl.replayscm.alternatives.separation import PairwiseExperiments
+from calibrant.dsl.replayscm.alternatives import PairwiseExperiments, witness_for
+from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.pools.files import read_pool
-from calibrant.dsl.replayscm.problem import Problem, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import Evaluator, Score
 from tests.fuzz.answers import answer, response

@@ -11,11 +11,10 @@ import pytest
 
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.disclosure import HiddenRoots, Ordered
+from calibrant.dsl.replayscm.item import Pool, Problem, TaskKind
 from calibrant.dsl.replayscm.pools.files import read_pool
-from calibrant.dsl.replayscm.problem import Pool, Problem, TaskKind
-from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.scm import RootScore, Scm
 from calibrant.dsl.replayscm.score import Evaluator, Score
-from calibrant.dsl.replayscm.structure import RootScore
 from calibrant.dsl.replayscm.world import Panel
 from tests.fuzz import blickets, causalab, causim, episodes, logic, papers, pools, responses, submissions
 from tests.fuzz.answers import answer, response
@@ -73,7 +72,7 @@ def test_every_line_of_predictions_gets_the_plain_verdict() -> None:
 
 
 def test_a_verdict_that_differs_from_the_plain_one_in_a_key_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    cell = "calibrant.dsl.replayscm.published_score._cell"
+    cell = "calibrant.dsl.replayscm.score._cell"
     monkeypatch.setattr(cell, lambda cell: None)
     found = run_chunk(responses.case, 11, 0, 60).failures
     assert found

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.dsl.formulas.formula import Formula, apply, constant, var
-from calibrant.dsl.replayscm.alternatives.alternative import as_bit
-from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.alternatives import as_bit
+from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.reference import Cell, first_mismatch, replay_row
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import Score

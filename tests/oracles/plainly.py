@@ -13,10 +13,10 @@ from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.evaluator import Candidate, mismatches
 from calibrant.dsl.replayscm.extraction import EXTRACTORS
-from calibrant.dsl.replayscm.problem import Problem, TaskKind
-from calibrant.dsl.replayscm.published_score import BLOAT_SLACK
+from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.reference import replay_world
 from calibrant.dsl.replayscm.scm import Scm, topological_order
+from calibrant.dsl.replayscm.score import BLOAT_SLACK
 from calibrant.dsl.replayscm.submission import STAGES, Rejection, Submission, SubmissionChecker
 from calibrant.dsl.replayscm.world import Column, Panel, World
 

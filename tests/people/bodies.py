@@ -32,8 +32,8 @@ from calibrant.bench.play.pool import PlayPool
 from calibrant.bench.play.service.page import play_page
 from calibrant.bench.play.service.run import open_service
 from calibrant.bench.pools.public_items import public_record
+from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools.files import write_pool
-from calibrant.dsl.replayscm.problem import Pool
 from tests.support.shared import shared_folder
 
 DATA = Path(__file__).resolve().parents[2] / "bench"

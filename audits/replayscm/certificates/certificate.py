@@ -17,8 +17,8 @@ from typing import Any
 import msgspec
 
 from calibrant.dsl.formulas.text import render
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import record_from_problem
-from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.formulas.lookup import MAX_SIZE_OF_FOUR
 from calibrant.solvers.replayscm.member_sampling import sample_members

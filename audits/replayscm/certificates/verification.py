@@ -29,8 +29,8 @@ from calibrant.audits.replayscm.certificates.shape import CertificateFile
 from calibrant.dsl.errors import in_one_line, short_repr
 from calibrant.dsl.formulas.formula import OPERATORS
 from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import record_from_problem
-from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm
 from calibrant.dsl.replayscm.world import World

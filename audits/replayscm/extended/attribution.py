@@ -16,7 +16,7 @@ from calibrant.dsl.episode import Step
 from calibrant.dsl.replayscm.episode import clean_rows, steps_evidence, task_class, worlds_evidence
 from calibrant.dsl.replayscm.extensions.extension import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import local_function
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.experiments.attribution import (

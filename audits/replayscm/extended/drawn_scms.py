@@ -12,7 +12,7 @@ from typing import TypeAlias
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.episode import evidence_panel_world, task_class, worlds_evidence
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.replayscm.canonical import CanonicalTask, canonical_task
 from calibrant.solvers.replayscm.hidden.meanings import meaning

@@ -13,7 +13,7 @@ from calibrant.audits.replayscm.extended.attribution import heldout_requests
 from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, clean_rows, task_class, worlds_evidence
 from calibrant.dsl.replayscm.extensions.extension import NOISE_FREE, MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.replayscm.experiments.attribution import NUM_TRIED_DRAWS, AskedWorlds, behaviour_shares
 from calibrant.solvers.replayscm.experiments.policies import episode_evidence
 from calibrant.solvers.replayscm.hidden.exact_mass import exact_mass

@@ -33,7 +33,7 @@ from calibrant.dsl.replayscm.generation.problems import sample_problem
 from calibrant.dsl.replayscm.generation.scms import sample_labels
 from calibrant.dsl.replayscm.generation.strata import NUM_ROOTS, NUM_WORLDS
 from calibrant.dsl.replayscm.generation.worlds import sample_assigned, sample_intervention
-from calibrant.dsl.replayscm.problem import Problem, Sealed, Task, TaskKind
+from calibrant.dsl.replayscm.item import Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.replayscm.experiments.answers import member_formulas

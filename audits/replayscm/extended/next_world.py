@@ -21,7 +21,7 @@ from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.episode import task_class
 from calibrant.dsl.replayscm.extensions.extension import Allowance, Contexts, MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.canonical import CanonicalTask
 from calibrant.solvers.replayscm.experiments.greedy import WorldChooser

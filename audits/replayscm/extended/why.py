@@ -18,7 +18,7 @@ from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.episode import ScmEpisode, steps_evidence, task_class, worlds_evidence
 from calibrant.dsl.replayscm.extensions.extension import MechanismClass, Prior
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
-from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.hidden.columns import hidden_parent_sets
 from calibrant.solvers.replayscm.hidden.exact_mass import count_members, exact_mass

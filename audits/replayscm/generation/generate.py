@@ -39,8 +39,8 @@ from calibrant.dsl.replayscm.generation.worlds import (
     sample_population,
     with_shortcuts,
 )
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import as_written
-from calibrant.dsl.replayscm.problem import Problem
 
 
 @dataclass(frozen=True)

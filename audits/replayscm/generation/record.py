@@ -23,7 +23,7 @@ from calibrant.audits.replayscm.exposure import (
 )
 from calibrant.audits.replayscm.local_patterns import all_probes, coverage
 from calibrant.dsl.replayscm.generation.strata import Stratum
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.acyclic.count import Bounds
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace

@@ -29,7 +29,7 @@ from calibrant.dsl.replayscm.generation.worlds import (
     baseline_environment,
     sample_world,
 )
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.world import Intervention, World
 
 ASSIGNED = 0.75  # share of hard_assigned among random proposals: they show more

@@ -37,8 +37,8 @@ from calibrant.audits.replayscm.hardening.thresholds import population, threshol
 from calibrant.audits.replayscm.patterns import latent_scm, pattern_coverage, probes, seen_patterns
 from calibrant.dsl.replayscm.generation.strata import MAX_TARGETS
 from calibrant.dsl.replayscm.generation.worlds import Drawn, sample_world
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import as_written
-from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel

@@ -16,7 +16,7 @@ from calibrant.audits.replayscm.hardening.members import Members
 from calibrant.audits.replayscm.hardening.objectives import DisagreeingMembers, Objective
 from calibrant.dsl.replayscm.evaluator import fits, replays
 from calibrant.dsl.replayscm.generation.worlds import Population
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget

@@ -11,8 +11,7 @@ from itertools import islice
 
 import numpy as np
 
-from calibrant.dsl.replayscm.packing import pack_rows
-from calibrant.dsl.replayscm.world import World
+from calibrant.dsl.replayscm.world import World, pack_rows
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
 from calibrant.solvers.replayscm.version_space import VersionSpace
 

@@ -11,7 +11,7 @@ from calibrant.audits.replayscm.hardening.members import Members
 from calibrant.audits.replayscm.hardening.objectives import ChargedObjective, Objective
 from calibrant.audits.replayscm.hardening.world_design import designed_world
 from calibrant.dsl.replayscm.generation.worlds import Drawn
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.budget import Budget, BudgetSpent
 

@@ -22,7 +22,7 @@ from typing import NamedTuple, TypeAlias
 
 from calibrant.audits.replayscm.patterns import latent_scm
 from calibrant.dsl.replayscm.generation.worlds import Population
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.world import Column
 
 Range: TypeAlias = tuple[float, float]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calibrant.audits.replayscm.why.parts import Contradiction
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 
 
 def smallest_contradiction(task: Task) -> Contradiction | None:

@@ -39,7 +39,7 @@ from calibrant.audits.replayscm.why.table_rows import (
 from calibrant.audits.replayscm.why.truth import with_truth
 from calibrant.audits.why import Count, State
 from calibrant.dsl.formulas.text import render
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.budget import Budget, BudgetSpent

@@ -17,7 +17,7 @@ from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.evaluator import compute
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.reference import replay_row
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm
 from calibrant.dsl.replayscm.score import Score

@@ -14,9 +14,8 @@ from calibrant.audits.replayscm.why.parts import Decider, Reading
 from calibrant.audits.replayscm.why.table_rows import Context, differing_contexts, target_menu, values_at
 from calibrant.dsl.formulas.table import projection
 from calibrant.dsl.replayscm.evaluator import simulate
-from calibrant.dsl.replayscm.packing import Rows, row_words
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.dsl.replayscm.world import Intervention, World
+from calibrant.dsl.replayscm.world import Intervention, Rows, World, row_words
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
 from calibrant.solvers.replayscm.version_space import VersionSpace
 

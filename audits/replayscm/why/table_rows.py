@@ -10,7 +10,7 @@ from calibrant.audits.replayscm.why.parts import TableRow, Witness
 from calibrant.dsl.formulas.table import projection
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.evaluator import MAX_LAID_ROWS, Candidate, lay_out
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.reference import replay_row
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column, Intervention, World

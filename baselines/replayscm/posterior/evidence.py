@@ -11,7 +11,7 @@ from calibrant.baselines.replayscm.posterior.formula_weights import ANY_SIZE
 from calibrant.baselines.replayscm.posterior.prior import MAX_PARENTS, SHORTCUT_VARIABLES, essential
 from calibrant.dsl.formulas.table import PartialTable, from_formula
 from calibrant.dsl.replayscm.generation.strata import SHORTCUT_CAP
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.formulas.synthesis import LeastSize

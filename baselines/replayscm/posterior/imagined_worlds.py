@@ -19,7 +19,7 @@ import numpy.typing as npt
 from calibrant.baselines.replayscm.posterior.local import Local
 from calibrant.baselines.replayscm.posterior.posterior import Member
 from calibrant.dsl.replayscm.generation.strata import ASSIGNMENT_BIASES
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 
 NUM_TARGETS = (0.05, 0.5, 0.45)  # chance of 1, 2 and 3 targets, about the mean of the published configurations
 ASSIGNED = 0.8  # chance that targets are set row by row

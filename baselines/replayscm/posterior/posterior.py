@@ -13,7 +13,7 @@ from calibrant.baselines.replayscm.posterior.latent_orders import Choice, Latent
 from calibrant.baselines.replayscm.posterior.local import Local, LocalPosterior
 from calibrant.baselines.replayscm.posterior.prior import CONFIGURATIONS, Configuration, of_shape
 from calibrant.baselines.replayscm.posterior.root_evidence import root_probability
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.replayscm.roots import list_root_sets

@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import fsum
 
 from calibrant.dsl.replayscm.generation.strata import BASELINE_LEVEL, ENVIRONMENT_LEVELS
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.solvers.replayscm.roots import is_repeating
 
 LEVELS = ENVIRONMENT_LEVELS

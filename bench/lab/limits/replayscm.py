@@ -16,7 +16,7 @@ from calibrant.dsl.replayscm.generation.problems import disclose_problem, proble
 from calibrant.dsl.replayscm.generation.scms import sample_scm
 from calibrant.dsl.replayscm.generation.strata import Stratum, stratum, worlds_for
 from calibrant.dsl.replayscm.generation.worlds import sample_evidence
-from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.outcome import OutOfBudget

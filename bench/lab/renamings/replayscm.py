@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 
 from calibrant.bench.lab.renamings.measure import RenamedItem, permuted_names, shuffled
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.replayscm.renaming import PanelOrder, rename_problem, unchanged_order
 

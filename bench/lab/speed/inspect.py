@@ -22,8 +22,8 @@ from calibrant.bench.lab.speed.replayscm.candidates import gold_of
 from calibrant.bench.replayscm.protocols.answers import scm_answer
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer
+from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import write_pool
-from calibrant.dsl.replayscm.problem import Pool, Problem
 from calibrant.dsl.replayscm.score import Evaluator
 
 TOPIC = "inspect"

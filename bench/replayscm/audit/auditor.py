@@ -43,7 +43,7 @@ from calibrant.bench.runs.reasons import reason_lines
 from calibrant.bench.runs.records import folder_records
 from calibrant.bench.terminal import DEFAULT_WIDTH
 from calibrant.dsl.errors import in_one_line
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.text import plural
 from calibrant.solvers.replayscm.version_space import ModelClass
 

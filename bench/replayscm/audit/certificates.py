@@ -10,7 +10,7 @@ from pathlib import Path
 from calibrant.audits.replayscm.certificates.certificate import build_certificate, to_json
 from calibrant.audits.replayscm.certificates.plain_sizes import MAX_CAP
 from calibrant.dsl.atomic_write import write_atomically
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.text import plural
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.version_space import ModelClass

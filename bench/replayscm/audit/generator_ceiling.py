@@ -25,10 +25,9 @@ from msgspec import Meta
 from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.evaluator import compile_tables
-from calibrant.dsl.replayscm.packing import pack_rows
-from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.dsl.replayscm.world import Column, Panel
+from calibrant.dsl.replayscm.world import Column, Panel, pack_rows
 from calibrant.solvers.budget import BudgetSpent
 
 DRAWS = 400  # to choose the behaviour, and as many to measure it

@@ -35,8 +35,8 @@ from calibrant.bench.runs.audits import AuditedPool
 from calibrant.bench.runs.reasons import reason_of
 from calibrant.bench.statistics import Reliability
 from calibrant.dsl.formulas.text import parse
-from calibrant.dsl.replayscm.alternatives.separation import Experiment, PairwiseExperiments
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.alternatives import Experiment, PairwiseExperiments
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import scm
 from calibrant.dsl.text import natural_key
 

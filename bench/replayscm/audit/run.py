@@ -21,7 +21,7 @@ from calibrant.bench.runs.jobs import HERE, Execution, Progress
 from calibrant.bench.runs.jsonl_file import RecordKind
 from calibrant.bench.runs.runner import EVERYTHING, Selection
 from calibrant.bench.version import program_version
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,9 @@ from calibrant.audits.replayscm.survivors import mechanism_texts
 from calibrant.bench.pages.aligned import aligned
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.parse_limits import TooLargeError, load_json, read_bounded
-from calibrant.dsl.replayscm.alternatives.alternative import witness_for
-from calibrant.dsl.replayscm.alternatives.separation import Experiment, PairwiseExperiments, Separation
+from calibrant.dsl.replayscm.alternatives import Experiment, PairwiseExperiments, Separation, witness_for
 from calibrant.dsl.replayscm.generation.strata import MAX_TARGETS
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.submission import Rejection, Submission, SubmissionChecker

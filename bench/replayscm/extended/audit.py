@@ -11,7 +11,7 @@ from calibrant.bench.replayscm.extended.labels import right_blind_rows
 from calibrant.bench.replayscm.extended.rows import task_evidence
 from calibrant.bench.replayscm.extended.scoring import is_episode
 from calibrant.dsl.replayscm.episode import task_class
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.replayscm.canonical import canonical_problem
 
 BLIND = "trivial"

@@ -22,7 +22,7 @@ from calibrant.bench.replayscm.extended.scoring import is_episode
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import MissingExtraError
 from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, task_class
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 

@@ -10,7 +10,7 @@ from calibrant.dsl.replayscm.episode import task_class
 from calibrant.dsl.replayscm.extensions.extension import is_flipped
 from calibrant.dsl.replayscm.extensions.reference import replay_row
 from calibrant.dsl.replayscm.extensions.scores import check_map
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.submission import Rejection
 from calibrant.dsl.replayscm.world import World
 

@@ -16,7 +16,7 @@ from calibrant.bench.replayscm.extended.scoring import TOP_TRUE, is_episode
 from calibrant.bench.report.rows import Answer
 from calibrant.dsl.episode import Step
 from calibrant.dsl.replayscm.episode import steps_evidence, task_class
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.experiments.entropy import posterior_bits
 from calibrant.solvers.replayscm.hidden.exact_mass import count_members

@@ -16,7 +16,7 @@ from calibrant.bench.replayscm.extended.scoring import is_episode
 from calibrant.dsl.episode import Step
 from calibrant.dsl.replayscm.episode import evidence_panel_world, task_class, worlds_evidence
 from calibrant.dsl.replayscm.extensions.extension import Prior, Question
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.canonical import canonical_task

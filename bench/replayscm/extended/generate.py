@@ -19,8 +19,8 @@ from calibrant.bench.replayscm.extended.labels import label_problem
 from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import short_repr
+from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools.files import write_pool
-from calibrant.dsl.replayscm.problem import Pool
 from calibrant.dsl.text import known_names, plural
 
 FORMS = ("episode", "passive")

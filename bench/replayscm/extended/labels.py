@@ -25,7 +25,7 @@ from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, task_c
 from calibrant.dsl.replayscm.extensions.evaluation import ExtendedEvaluator
 from calibrant.dsl.replayscm.extensions.extension import Contexts, MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.canonical import canonical_problem

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from calibrant.dsl.errors import CalibrantError, in_one_line
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 
 
 def require_plain(items: Iterable[Problem], subject: str) -> None:

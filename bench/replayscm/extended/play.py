@@ -10,7 +10,7 @@ from calibrant.bench.episodes import Chat
 from calibrant.dsl.episode import Action, Episode, Step
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.replayscm.episode import ScmEpisode
-from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.item import Problem, TaskKind
 
 TYPED_WORLD = re.compile(r"do((?:[\s,]+\w+=\d{1,9})*)", re.ASCII)
 

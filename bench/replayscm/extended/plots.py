@@ -14,7 +14,7 @@ from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import Plot, ReportContents
 from calibrant.dsl.episode import Step
 from calibrant.dsl.records import pool_digest
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark

@@ -19,7 +19,7 @@ from calibrant.bench.protocols.base import Presentation, replace_words
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.episode import ScmEpisode, shown_worlds, task_class
 from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.replayscm.canonical import canonical_task, variable_colours
 from calibrant.solvers.replayscm.renaming import PanelOrder, rename_problem, unchanged_order

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from calibrant.bench.protocols.base import ProtocolResult, Ties, nothing_found
 from calibrant.dsl.replayscm.extensions.extension import Question
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 
 if TYPE_CHECKING:
     from calibrant.dsl.replayscm.episode import ScmEpisode

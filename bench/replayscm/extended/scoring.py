@@ -17,7 +17,7 @@ from calibrant.dsl.json_objects import json_objects
 from calibrant.dsl.replayscm.episode import ScmEpisode, episode_contexts, steps_evidence
 from calibrant.dsl.replayscm.extensions.evaluation import FORECAST, ExtendedEvaluator, ExtendedScore
 from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.experiments.regret import StepRegret, episode_regrets, is_worth_asking
 from calibrant.solvers.replayscm.hidden.exact_mass import count_members

@@ -12,7 +12,7 @@ from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.item import Message
 from calibrant.dsl.replayscm.dialogue import MARK, TextDialogue, read_reply, world_table
 from calibrant.dsl.replayscm.episode import ScmEpisode
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 
 
 class ScmChat:

@@ -14,7 +14,7 @@ from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.episode import ScmEpisode, task_class
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.experiments.entropy import posterior_bits
 from calibrant.solvers.replayscm.hidden.exact_mass import count_members

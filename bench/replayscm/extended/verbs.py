@@ -15,7 +15,7 @@ from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.episode import ScmEpisode, steps_evidence, task_class
 from calibrant.dsl.replayscm.extensions.evaluation import ExtendedScore
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.outcome import Found, Outcome
 from calibrant.solvers.replayscm.experiments.answers import answer_exact

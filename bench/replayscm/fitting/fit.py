@@ -28,8 +28,8 @@ from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.formulas.text import Grammar, infix
 from calibrant.dsl.replayscm.disclosure import Disclosure, HiddenOrder, HiddenRoots, natural
+from calibrant.dsl.replayscm.item import Pool, Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.pools.files import write_pool
-from calibrant.dsl.replayscm.problem import Pool, Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
 from calibrant.dsl.text import known_names, plural
 from calibrant.solvers.budget import BudgetSpent

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from calibrant.bench.core.words import Draft, Position, WordsError
 from calibrant.bench.replayscm.people.draft import read_formula, variables_to_explain
 from calibrant.dsl.formulas.formula import Formula
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 
 
 class _Table(NamedTuple):

@@ -19,7 +19,7 @@ from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.text import parse_infix, render
 from calibrant.dsl.replayscm.disclosure import Disclosure
 from calibrant.dsl.replayscm.extensions.extension import NoiseKind
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 
 KEYS = ("formulas", "roots", "noise", *PART_KEYS)
 MAX_DRAFT_CHARS = 20_000

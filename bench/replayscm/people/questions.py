@@ -13,7 +13,7 @@ from typing import Any
 from calibrant.bench.core.words import Draft, Edit, Position, Reader, Verb, WordsError, match_name, read_number
 from calibrant.dsl.errors import short_repr
 from calibrant.dsl.replayscm.extensions.extension import Question
-from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.item import Problem, TaskKind
 
 PART_KEYS = ("experiment", "witness", "differences", "forecast")
 _SETTING = re.compile(r"([^\s=]{1,80})\s*=\s*([01])", re.ASCII)

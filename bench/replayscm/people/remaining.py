@@ -14,7 +14,7 @@ from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.text import infix
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.episode import task_class
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm, local_function
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.formulas.catalogue import synthesis_operators

@@ -9,7 +9,7 @@ from calibrant.bench.replayscm.people.draft import formula_names, hidden_names, 
 from calibrant.bench.replayscm.people.questions import part_view
 from calibrant.dsl.formulas.text import infix
 from calibrant.dsl.replayscm.dialogue import episode_facts
-from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.prompt import facts
 from calibrant.dsl.replayscm.world import World
 

@@ -21,7 +21,7 @@ from calibrant.bench.replayscm.people.view import worlds_view
 from calibrant.dsl.errors import short_repr
 from calibrant.dsl.replayscm.dialogue import episode_facts
 from calibrant.dsl.replayscm.extensions.extension import Allowance, Contexts
-from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.prompt import facts
 from calibrant.dsl.replayscm.world import World
 

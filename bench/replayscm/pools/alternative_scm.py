@@ -9,8 +9,8 @@ from calibrant.audits.replayscm.alternative_items import alternative_item, open_
 from calibrant.bench.replayscm.extended.plain import require_plain
 from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.errors import CalibrantError, in_one_line
+from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
-from calibrant.dsl.replayscm.problem import Pool
 from calibrant.dsl.text import plural
 
 

@@ -23,9 +23,9 @@ from calibrant.bench.replayscm.pools.unused_fields import count_unused_fields
 from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.evaluator import replays
 from calibrant.dsl.replayscm.generation.problems import SETTINGS
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.pools.published_files import BY_DIGEST, BY_NAME
-from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.submission import illegality

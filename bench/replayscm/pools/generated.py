@@ -13,7 +13,7 @@ from calibrant.audits.replayscm.generation.pool import Job, pool_jobs, pool_meta
 from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool
 from calibrant.bench.runs.jobs import HERE, Execution, Progress
 from calibrant.dsl.replayscm.generation.strata import Stratum
-from calibrant.dsl.replayscm.problem import Pool
+from calibrant.dsl.replayscm.item import Pool
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ from calibrant.bench.runs.jobs import HERE, Execution, Jobs, Progress
 from calibrant.bench.runs.records import config_digest
 from calibrant.bench.runs.runner import EVERYTHING, Selection
 from calibrant.dsl.records import file_digest
+from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import as_written, read_pool
-from calibrant.dsl.replayscm.problem import Pool, Problem
 from calibrant.dsl.text import natural_key
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.outcome import Found, Impossible

@@ -15,7 +15,7 @@ from typing import Any
 from calibrant.bench.replayscm.audit.separations import submitted_scm
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, json_fault, load_json
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.submission import Rejection

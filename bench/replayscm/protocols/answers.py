@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.text import render
-from calibrant.dsl.replayscm.problem import TaskKind
+from calibrant.dsl.replayscm.item import TaskKind
 from calibrant.dsl.replayscm.scm import Scm
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from calibrant.bench.protocols.base import ProtocolResult
 from calibrant.bench.replayscm.protocols.answers import scm_answer
 from calibrant.bench.replayscm.protocols.exact import warming_task
 from calibrant.bench.replayscm.protocols.plain_row import PlainRow
-from calibrant.dsl.replayscm.problem import Task, TaskKind
+from calibrant.dsl.replayscm.item import Task, TaskKind
 
 if TYPE_CHECKING:
     from calibrant.baselines.replayscm.discovery import GraphProposal

@@ -10,7 +10,7 @@ from calibrant.bench.protocols.base import ProtocolResult, Ties, nothing_found
 from calibrant.bench.replayscm.extended.rows import answer_extended, is_extended
 from calibrant.bench.replayscm.protocols.answers import alternative_answer, scm_answer
 from calibrant.bench.replayscm.protocols.plain_row import PlainRow
-from calibrant.dsl.replayscm.problem import Task, TaskKind
+from calibrant.dsl.replayscm.item import Task, TaskKind
 
 if TYPE_CHECKING:
     from calibrant.solvers.replayscm.exact import ExactAnswer

@@ -12,7 +12,7 @@ from calibrant.bench.replayscm.protocols.posterior import MostPosterior
 from calibrant.bench.replayscm.protocols.score_portfolios import SCORE_PROTOCOLS
 from calibrant.bench.replayscm.protocols.simple import SIMPLE
 from calibrant.bench.replayscm.protocols.staged import StagedExactSearch
-from calibrant.dsl.replayscm.problem import Pool
+from calibrant.dsl.replayscm.item import Pool
 
 PLAIN = (Exact, ExactIntegerProgram, MostPosterior, StagedExactSearch, *SCORE_PROTOCOLS, *DISCOVERY, *SIMPLE)
 ROWS = (*PLAIN, *EXTENDED)

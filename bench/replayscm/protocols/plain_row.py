@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calibrant.bench.protocols.base import Protocol
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 
 
 class PlainRow(Protocol, frozen=True):

@@ -10,7 +10,7 @@ from calibrant.bench.replayscm.protocols.answers import scm_answer
 from calibrant.bench.replayscm.protocols.exact import Exact, warming_task
 from calibrant.bench.replayscm.protocols.plain_row import PlainRow
 from calibrant.dsl.formulas.text import STANDARD
-from calibrant.dsl.replayscm.problem import Task, TaskKind
+from calibrant.dsl.replayscm.item import Task, TaskKind
 
 if TYPE_CHECKING:
     from calibrant.baselines.replayscm.posterior.choice import Choice

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calibrant.bench.protocols.base import Presentation
 from calibrant.bench.replayscm.extended.presentation import present_episode
-from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.solvers.replayscm.canonical import canonical_task
 
 

@@ -16,7 +16,7 @@ from calibrant.bench.protocols.base import ProtocolResult
 from calibrant.bench.replayscm.protocols.answers import scm_answer
 from calibrant.bench.replayscm.protocols.exact import warming_task
 from calibrant.bench.replayscm.protocols.plain_row import PlainRow
-from calibrant.dsl.replayscm.problem import Task, TaskKind
+from calibrant.dsl.replayscm.item import Task, TaskKind
 
 if TYPE_CHECKING:
     from calibrant.baselines.replayscm.fit import FittedModel
@@ -121,7 +121,7 @@ def _nothing(task: Task) -> ProtocolResult:
 def _told_apart(reference: Scm, model: Scm) -> dict[str, Any] | None:
     """Return the answer object; None if no intervention of the menu (hard, on one variable) separates the two."""
     from calibrant.bench.replayscm.protocols.answers import alternative_answer
-    from calibrant.dsl.replayscm.alternatives.alternative import told_apart
+    from calibrant.dsl.replayscm.alternatives import told_apart
     from calibrant.solvers.replayscm.alternative import AlternativeAnswer
 
     if model.roots != reference.roots or model.equivalent(reference):

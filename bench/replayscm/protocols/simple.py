@@ -7,7 +7,7 @@ from calibrant.bench.replayscm.extended.rows import answer_extended, is_extended
 from calibrant.bench.replayscm.protocols.answers import scm_answer
 from calibrant.bench.replayscm.protocols.exact import warming_task
 from calibrant.bench.replayscm.protocols.plain_row import PlainRow
-from calibrant.dsl.replayscm.problem import Task, TaskKind
+from calibrant.dsl.replayscm.item import Task, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
 
 

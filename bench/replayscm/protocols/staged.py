@@ -10,7 +10,7 @@ from calibrant.bench.protocols.base import ProtocolResult
 from calibrant.bench.replayscm.protocols.answers import scm_answer
 from calibrant.bench.replayscm.protocols.exact import warming_task
 from calibrant.bench.replayscm.protocols.plain_row import PlainRow
-from calibrant.dsl.replayscm.problem import Task, TaskKind
+from calibrant.dsl.replayscm.item import Task, TaskKind
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 

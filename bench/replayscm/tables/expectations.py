@@ -25,7 +25,7 @@ from calibrant.bench.replayscm.extended.scoring import evidence_key
 from calibrant.bench.replayscm.scoring import ATTRIBUTE
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.dsl.formulas.text import STANDARD
-from calibrant.dsl.replayscm.problem import Problem, Task, TaskKind
+from calibrant.dsl.replayscm.item import Problem, Task, TaskKind
 from calibrant.dsl.replayscm.world import Panel, World
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.replayscm.canonical import canonical_task

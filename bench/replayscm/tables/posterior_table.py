@@ -22,8 +22,8 @@ from calibrant.bench.protocols.base import Protocol
 from calibrant.bench.replayscm.protocols.answers import no_answer
 from calibrant.bench.replayscm.protocols.exact import Exact
 from calibrant.bench.replayscm.protocols.posterior import MostPosterior
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool
-from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.solvers.replayscm.canonical import canonical_problem
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace

@@ -26,7 +26,7 @@ from calibrant.bench.report.rows import Row
 from calibrant.bench.report.samples import sample_rows, sample_table
 from calibrant.bench.report.sections import NoAnswersError, ReportContents
 from calibrant.bench.runs.jobs import Progress
-from calibrant.dsl.replayscm.problem import BENCHMARK
+from calibrant.dsl.replayscm.item import BENCHMARK
 
 _PRINTED = (*(spec.id for spec in SPECS), "3A", "D.1", "F.11")
 _ALWAYS = (*sorted(_PRINTED, key=natural), "paired", "samples", "ceiling", "attribution", "time")

@@ -19,7 +19,7 @@ from calibrant.bench.replayscm.why.page import body
 from calibrant.bench.replayscm.why.words import lines
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.budget import BudgetSpent
 
 

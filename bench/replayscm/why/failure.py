@@ -17,7 +17,7 @@ from calibrant.bench.pages.graphs import Graph, GraphNode, draw_together
 from calibrant.bench.pages.html_page import html_page
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.text import ALL_OPERATORS, infix, parse
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.score import Evaluator
 
 MAX_ROWS = 32  # differing assignments that page and terminal list for a variable; JSON has all

@@ -27,10 +27,9 @@ from calibrant.dsl.replayscm.extensions.scores import (
     world_rows,
 )
 from calibrant.dsl.replayscm.extraction import EXTRACTORS, Extraction
-from calibrant.dsl.replayscm.problem import Problem
-from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.item import Problem
+from calibrant.dsl.replayscm.scm import Scm, StructureMetrics, structure_metrics
 from calibrant.dsl.replayscm.score import Score
-from calibrant.dsl.replayscm.structure import StructureMetrics, structure_metrics
 from calibrant.dsl.replayscm.submission import Rejection
 from calibrant.dsl.replayscm.world import World
 

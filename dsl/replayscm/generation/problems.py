@@ -17,7 +17,7 @@ from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, 
 from calibrant.dsl.replayscm.generation.scms import LatentScm, sample_scm
 from calibrant.dsl.replayscm.generation.strata import Stratum
 from calibrant.dsl.replayscm.generation.worlds import Evidence, rejections, sample_evidence
-from calibrant.dsl.replayscm.problem import Pool, Problem, Sealed, Task, TaskKind
+from calibrant.dsl.replayscm.item import Pool, Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.world import Panel
 
 ATTEMPTS = 10  # sets of worlds for one SCM before another SCM is drawn; nearly always the first will do

@@ -22,6 +22,7 @@ from calibrant.dsl.replayscm.extensions.records import (
     require_gold,
     require_seed,
 )
+from calibrant.dsl.replayscm.item import ModelResult, Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.pools.records import (
     ProblemRecord,
     WorldRecord,
@@ -30,7 +31,6 @@ from calibrant.dsl.replayscm.pools.records import (
     permutation,
     subset,
 )
-from calibrant.dsl.replayscm.problem import ModelResult, Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
 from calibrant.dsl.text import is_name

@@ -21,10 +21,10 @@ import msgspec
 from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.memory import rare_collections
 from calibrant.dsl.records import copied_items, plain_pool, text_lines
+from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.build import Fields, ResultsInMemory, problem_from_record
 from calibrant.dsl.replayscm.pools.official import EmbeddedResults, OfficialRecord, ResultsCut, cut_results
 from calibrant.dsl.replayscm.pools.records import ProblemRecord
-from calibrant.dsl.replayscm.problem import Pool, Problem
 from calibrant.dsl.yaml_text import UNREADABLE, ListedRecords, NotPlainError, load_yaml
 
 RECORDS = "problems"

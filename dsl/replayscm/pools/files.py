@@ -18,6 +18,7 @@ from calibrant.dsl.formulas.text import render
 from calibrant.dsl.parse_limits import TooLargeError, load_json
 from calibrant.dsl.records import Line, decode_line, decoded_again, item_ids, plain_pool, pool_lines, stored_items
 from calibrant.dsl.replayscm.extensions.records import extension_fields, rates_field
+from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.build import error_location, problem_from_record
 from calibrant.dsl.replayscm.pools.records import (
     FORMAT,
@@ -29,7 +30,6 @@ from calibrant.dsl.replayscm.pools.records import (
     WorldRecord,
     record_from_disclosure,
 )
-from calibrant.dsl.replayscm.problem import Pool, Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
 

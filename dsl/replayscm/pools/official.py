@@ -15,6 +15,7 @@ import yaml
 
 from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
+from calibrant.dsl.replayscm.item import ModelResult, Problem, TaskKind
 from calibrant.dsl.replayscm.pools.build import Fields, Results, error_location, problem_from_record
 from calibrant.dsl.replayscm.pools.published_files import latent_of
 from calibrant.dsl.replayscm.pools.records import (
@@ -27,7 +28,6 @@ from calibrant.dsl.replayscm.pools.records import (
     SealedRecord,
     WorldRecord,
 )
-from calibrant.dsl.replayscm.problem import ModelResult, Problem, TaskKind
 from calibrant.dsl.yaml_text import load_yaml
 
 # --- Model results embedded in official files: cut out as text, parsed only when asked for ----------------------------

@@ -17,8 +17,8 @@ from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.disclosure import Disclosure
+from calibrant.dsl.replayscm.item import ModelResult, Pool, Problem, TaskKind
 from calibrant.dsl.replayscm.pools.official import OWN_LABELS, problem_from_official
-from calibrant.dsl.replayscm.problem import ModelResult, Pool, Problem, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
 from calibrant.dsl.yaml_text import load_yaml

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, num_rows
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import LocalFunction
 from calibrant.solvers.acyclic.least import components
 from calibrant.solvers.budget import Budget

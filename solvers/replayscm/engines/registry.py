@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.outcome import Outcome, OutOfBudget

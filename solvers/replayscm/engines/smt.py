@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from calibrant.dsl.formulas.table import TruthTable, num_rows, projection
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import LocalFunction
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.replayscm.engines.contract import Functions

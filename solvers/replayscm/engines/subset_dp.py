@@ -12,7 +12,7 @@ from itertools import combinations
 from math import prod
 
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, depends_on, num_rows
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm
 from calibrant.solvers.acyclic import count as dag_count
 from calibrant.solvers.acyclic import least as structure

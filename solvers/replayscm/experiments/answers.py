@@ -12,7 +12,7 @@ from calibrant.dsl.formulas.formula import STANDARD_OPERATORS, Formula
 from calibrant.dsl.formulas.text import Grammar, render
 from calibrant.dsl.replayscm.episode import clean_rows, task_class
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms, replay_row
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.solvers.acyclic.least import members_of
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.formulas.lookup import formula_for

@@ -24,8 +24,8 @@ from calibrant.dsl.replayscm.episode import candidate_worlds
 from calibrant.dsl.replayscm.evaluator import TablePrograms
 from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension, MechanismClass, NoiseKind, NoiseModel
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
-from calibrant.dsl.replayscm.packing import Rows
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
+from calibrant.dsl.replayscm.world import Rows
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
 from calibrant.solvers.replayscm.drawn_members import draw
 from calibrant.solvers.replayscm.experiments.members import MemberArrays, numpy_rng

@@ -13,8 +13,8 @@ from calibrant.dsl.formulas.table import permute
 from calibrant.dsl.replayscm.evaluator import compile_tables
 from calibrant.dsl.replayscm.extensions.extension import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms, evaluation_order
-from calibrant.dsl.replayscm.packing import Rows
 from calibrant.dsl.replayscm.scm import LocalFunction
+from calibrant.dsl.replayscm.world import Rows
 from calibrant.solvers.replayscm.experiments._kernels_members import count_mismatches
 
 U64 = npt.NDArray[np.uint64]

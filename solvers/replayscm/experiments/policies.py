@@ -10,7 +10,7 @@ from calibrant.dsl.episode import Episode
 from calibrant.dsl.replayscm.episode import Reading, steps_evidence, task_class
 from calibrant.dsl.replayscm.extensions.extension import Contexts
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.solvers.replayscm.experiments.attribution import AskedWorlds, decide_behaviour
 from calibrant.solvers.replayscm.experiments.greedy import WorldChooser
 from calibrant.solvers.replayscm.noise.posterior import Posterior

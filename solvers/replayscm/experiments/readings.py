@@ -12,9 +12,8 @@ from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.episode import evidence_panel_world
 from calibrant.dsl.replayscm.extensions.extension import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
-from calibrant.dsl.replayscm.packing import Rows
-from calibrant.dsl.replayscm.problem import Task, TaskKind
-from calibrant.dsl.replayscm.world import Panel
+from calibrant.dsl.replayscm.item import Task, TaskKind
+from calibrant.dsl.replayscm.world import Panel, Rows
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
 U64 = npt.NDArray[np.uint64]

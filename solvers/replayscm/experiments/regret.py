@@ -12,7 +12,7 @@ import numpy as np
 from calibrant.dsl.replayscm.episode import candidate_worlds
 from calibrant.dsl.replayscm.extensions.extension import NoiseKind
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.experiments.greedy import NUM_PAIR_MEMBERS, WorldChooser
 from calibrant.solvers.replayscm.experiments.listed import list_candidates

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from calibrant.dsl.replayscm.evaluator import TablePrograms
 from calibrant.dsl.replayscm.extensions.extension import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
-from calibrant.dsl.replayscm.packing import Rows
+from calibrant.dsl.replayscm.world import Rows
 
 U64 = npt.NDArray[np.uint64]
 

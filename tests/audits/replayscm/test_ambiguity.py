@@ -11,7 +11,7 @@ import pytest
 from calibrant.audits.replayscm.ambiguity import add_size_cap, gold_class, profile_classes
 from calibrant.audits.replayscm.findings import Findings
 from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.replayscm.version_space import ModelClass
 from tests.support.replayscm.brute_force import member_size
 from tests.support.replayscm.dev_pools import dev_problems

@@ -30,10 +30,9 @@ from calibrant.dsl.errors import CycleError
 from calibrant.dsl.formulas.table import permute
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.evaluator import TablePrograms
-from calibrant.dsl.replayscm.packing import pack_rows
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm, scm
-from calibrant.dsl.replayscm.world import Intervention, World
+from calibrant.dsl.replayscm.world import Intervention, World, pack_rows
 from calibrant.dsl.text import natural_key
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
 from calibrant.solvers.replayscm.drawn_members import Members

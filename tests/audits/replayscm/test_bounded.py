@@ -19,7 +19,7 @@ from calibrant.audits.replayscm.bounded import (
 from calibrant.audits.replayscm.exposure import exposure, heldout_balance, intervention_mix
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.written import written_problem, written_scm, written_world
 

@@ -11,7 +11,7 @@ import pytest
 
 from calibrant.audits.replayscm.ceiling import BestAnswer, ceiling, is_realised
 from calibrant.audits.replayscm.class_search import ClassSearch, list_classes
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.budget import Budget

@@ -18,7 +18,7 @@ from calibrant.bench.cli import main
 from calibrant.dsl.formulas.formula import OPERATORS, STANDARD_OPERATORS
 from calibrant.dsl.formulas.text import STANDARD, Grammar
 from calibrant.dsl.replayscm.disclosure import Ordered
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.formulas.catalogue import expresses_everything
 from calibrant.solvers.replayscm.members_by_size import smallest_members
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace

@@ -20,7 +20,7 @@ from calibrant.audits.replayscm.patterns import (
     windows,
 )
 from calibrant.dsl.replayscm.disclosure import Ordered
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem
 from tests.support.replayscm.written import written_problem, written_scm, written_world

@@ -21,7 +21,7 @@ from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
 from calibrant.audits.replayscm.patterns import latent_scm
 from calibrant.audits.replayscm.separation import PairAudit
 from calibrant.dsl.formulas.table import TruthTable
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.outcome import Found

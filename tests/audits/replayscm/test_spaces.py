@@ -11,9 +11,8 @@ from calibrant.audits.replayscm.ambiguity import profile_classes
 from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
 from calibrant.audits.replayscm.spaces import Spaces
 from calibrant.audits.replayscm.survivors import candidates
-from calibrant.dsl.replayscm.packing import PackedPanels, pack_panels
-from calibrant.dsl.replayscm.problem import Task
-from calibrant.dsl.replayscm.world import Panel
+from calibrant.dsl.replayscm.item import Task
+from calibrant.dsl.replayscm.world import PackedPanels, Panel, pack_panels
 from calibrant.solvers.replayscm.local_counts import local_space
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from calibrant.baselines.replayscm.fit import Fitter, Unfit
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.outcome import Found
@@ -131,7 +131,7 @@ def test_a_choice_that_can_only_be_cyclic_is_refused() -> None:
     """Two variables that always agree, each proposed as the only parent of the other."""
     from calibrant.dsl.formulas.text import STANDARD
     from calibrant.dsl.replayscm.disclosure import HiddenOrder
-    from calibrant.dsl.replayscm.problem import TaskKind
+    from calibrant.dsl.replayscm.item import TaskKind
     from calibrant.dsl.replayscm.world import Intervention, Panel, World
 
     world = World("w", Intervention(), ("X1", "X2", "X3"), ("a", "b"), (0b01, 0b10, 0b10))

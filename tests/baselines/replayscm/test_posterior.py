@@ -33,7 +33,7 @@ from calibrant.dsl.formulas.text import STANDARD, Grammar, parse
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.generation.problems import disclose_problem, sample_problem
 from calibrant.dsl.replayscm.generation.strata import STRATA, stratum
-from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.scm import scm
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.solvers.budget import Budget

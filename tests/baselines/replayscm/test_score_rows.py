@@ -25,7 +25,7 @@ from calibrant.bench.replayscm.benchmark import BENCHMARK
 from calibrant.bench.replayscm.protocols.score_portfolios import BnlearnThenFit, ExactMbdeThenFit
 from calibrant.dsl.formulas.text import STANDARD, parse
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered
-from calibrant.dsl.replayscm.problem import Problem, Task, TaskKind
+from calibrant.dsl.replayscm.item import Problem, Task, TaskKind
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from tests.support.effort import effort

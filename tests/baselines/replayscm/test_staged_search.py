@@ -11,7 +11,7 @@ from calibrant.baselines.replayscm.staged import STAGES, Candidates, Caps, NotFo
 from calibrant.bench.replayscm.protocols.staged import StagedExactSearch
 from calibrant.dsl.formulas.text import STANDARD, parse
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, HiddenRoots
-from calibrant.dsl.replayscm.problem import Task, TaskKind
+from calibrant.dsl.replayscm.item import Task, TaskKind
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import Intervention, Panel, World

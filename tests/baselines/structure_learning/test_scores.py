@@ -36,7 +36,7 @@ from calibrant.baselines.structure_learning.scores import (
 )
 from calibrant.bench.lab.speed.replayscm.structures import all_families, dictionary_score, local_scores
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from tests.support.bnlearn import vectors as bnlearn
 from tests.support.effort import examples

@@ -35,12 +35,11 @@ from calibrant.dsl.formulas.formula import OPERATORS
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, full_mask, num_rows
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.evaluator import Candidate, compile_formulas
-from calibrant.dsl.replayscm.packing import pack_panels
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool
-from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.score import Evaluator
-from calibrant.dsl.replayscm.world import Panel, World
+from calibrant.dsl.replayscm.world import Panel, World, pack_panels
 from tests.support.effort import SOAKING
 from tests.support.replayscm.replay_oracle import counts
 from tests.support.replayscm.strategies import arbitrary_worlds, scms, simulated_worlds

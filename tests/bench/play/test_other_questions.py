@@ -11,7 +11,7 @@ from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.words import Act, Draft, Edit, Position, WordsError
 from calibrant.bench.replayscm.people.words import WORDS
 from calibrant.dsl.formulas.text import infix, render
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.replayscm.alternative import AlternativeAnswer
 from tests.support.play.other_questions import alternative_lines, alternative_of, forecast_of, solved_alternative
 from tests.support.play.right_lines import EPISODES, POOLS, extended_item, first_item

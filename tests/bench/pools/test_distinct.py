@@ -18,7 +18,7 @@ from calibrant.bench.pools.capabilities import CHECK
 from calibrant.bench.pools.parts import write_part
 from calibrant.dsl.formulas.formula import apply
 from calibrant.dsl.replayscm.extensions.extension import Contexts
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import scm
 from tests.support.commands import refused
 from tests.support.replayscm.extensions.problems import small_problem

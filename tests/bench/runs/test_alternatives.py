@@ -13,8 +13,8 @@ from calibrant.bench.cli import main
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
+from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
-from calibrant.dsl.replayscm.problem import Pool, Problem
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.replayscm.member_sampling import sample_members

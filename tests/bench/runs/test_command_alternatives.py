@@ -12,8 +12,8 @@ import pytest
 from calibrant.bench.cli import main
 from calibrant.bench.replayscm.pools.distinct_models import FoundModels, meaning_of
 from calibrant.bench.runs.records import FILE_NAME, Record, Timing, folder_records
+from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
-from calibrant.dsl.replayscm.problem import Pool
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import Evaluator
 from tests.support.commands import refused

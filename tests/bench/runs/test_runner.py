@@ -22,8 +22,8 @@ from calibrant.bench.runs.jobs import Execution
 from calibrant.bench.runs.records import FILE_NAME, RunFile, folder_records, read_records
 from calibrant.bench.runs.runner import RunSummary, Selection, run
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
+from calibrant.dsl.replayscm.item import TaskKind
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
-from calibrant.dsl.replayscm.problem import TaskKind
 from calibrant.dsl.replayscm.score import Evaluator
 from tests.support.commands import CHECKOUT, program
 from tests.support.shared import shared_file

@@ -18,8 +18,8 @@ from calibrant.audits.replayscm.attribution import HeldoutDecision
 from calibrant.bench.replayscm.scoring import ReplayScmAttribution
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.dsl import records
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
-from calibrant.dsl.replayscm.problem import Problem
 from tests.support.stub_protocols import small_pool
 
 SCORE = {"trainExact": True, "heldoutExact": False}

@@ -11,8 +11,8 @@ import pytest
 
 from calibrant.bench.cli import main
 from calibrant.dsl.records import file_digest
+from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
-from calibrant.dsl.replayscm.problem import Pool, Problem
 from tests.support.commands import command, jsonl, refused
 from tests.support.stub_protocols import small_pool
 

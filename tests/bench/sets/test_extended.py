@@ -17,8 +17,8 @@ from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.episode import task_class
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms, posterior_weights
+from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import write_pool
-from calibrant.dsl.replayscm.problem import Pool, Problem
 from calibrant.solvers.replayscm.experiments.answers import member_formulas
 from tests.support.commands import jsonl
 from tests.support.replayscm.extensions.problems import small_problem

@@ -16,9 +16,9 @@ from calibrant.dsl.causalab import prompt as causalab
 from calibrant.dsl.causalab.item import Family, Traced
 from calibrant.dsl.causalab.reference import Reading
 from calibrant.dsl.logic import prompt as logic
-from calibrant.dsl.replayscm import rephrased as replayscm
+from calibrant.dsl.replayscm import prompt as replayscm
 from calibrant.dsl.replayscm.extensions.extension import Extension, parse_noise
-from calibrant.dsl.replayscm.problem import TaskKind
+from calibrant.dsl.replayscm.item import TaskKind
 
 PHRASES = {
     "replayscm": replayscm.PHRASES,

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from calibrant.dsl.replayscm.item import ModelResult, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool
-from calibrant.dsl.replayscm.problem import ModelResult, Problem
 from calibrant.dsl.replayscm.score import Evaluator
 from tests.support.shared import shared_file, shared_records
 

@@ -11,10 +11,10 @@ from calibrant.dsl.formulas.table import full_mask, projection
 from calibrant.dsl.formulas.text import Grammar, parse, render
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.evaluator import MAX_CANDIDATE_CHARS, MAX_WORD_VARS, Judge
-from calibrant.dsl.replayscm.mechanisms import MANY, NOVELTY, JudgedMechanism, mechanism_stats
 from calibrant.dsl.replayscm.reference import replay_world
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.score import Evaluator
+from calibrant.dsl.replayscm.submission import MANY, NOVELTY, JudgedMechanism, mechanism_stats
 from calibrant.dsl.replayscm.world import Panel, World
 from calibrant.dsl.text import natural_key
 from tests.support.replayscm.strategies import arbitrary_worlds, scms

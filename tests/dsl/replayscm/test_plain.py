@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from calibrant.dsl.memory import CacheBudget
 from calibrant.dsl.replayscm import extraction
-from calibrant.dsl.replayscm.extraction import EXTRACTORS, Kind
-from calibrant.dsl.replayscm.plain import PLAIN
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.extraction import EXTRACTORS, PLAIN, Kind
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.score import Evaluator
 from tests.support.effort import examples
 from tests.support.replayscm.problems import answer_of, legal_maps, problems

@@ -14,8 +14,8 @@ from calibrant.bench.cli import main
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered
+from calibrant.dsl.replayscm.item import Problem, Task, TaskKind
 from calibrant.dsl.replayscm.pools.files import write_pool
-from calibrant.dsl.replayscm.problem import Problem, Task, TaskKind
 from calibrant.dsl.replayscm.prompt import prompt
 from calibrant.dsl.replayscm.world import Intervention, World
 from tests.support.commands import refused

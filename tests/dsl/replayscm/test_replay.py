@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.formula import OPERATORS, Formula, apply, var
 from calibrant.dsl.replayscm.evaluator import Candidate, compile_formulas, compile_tables, evaluate, lay_out
-from calibrant.dsl.replayscm.packing import pack_panels, pack_rows
 from calibrant.dsl.replayscm.reference import first_mismatch, replay_row, replay_world
 from calibrant.dsl.replayscm.replay import SplitReplay, replay, replay_splits
 from calibrant.dsl.replayscm.scm import Scm, scm
-from calibrant.dsl.replayscm.world import Intervention, Panel, World
+from calibrant.dsl.replayscm.world import Intervention, Panel, World, pack_panels, pack_rows
 from tests.support.effort import examples
 from tests.support.replayscm.oracles import (
     FEWEST_ARGUMENTS,

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, Ordered
-from calibrant.dsl.replayscm.problem import TaskKind
+from calibrant.dsl.replayscm.item import TaskKind
 from calibrant.dsl.replayscm.reference import Cell
 from calibrant.dsl.replayscm.scm import scm
 from calibrant.dsl.replayscm.score import Evaluator, Score

@@ -16,9 +16,9 @@ import msgspec
 import pytest
 
 from calibrant.dsl.replayscm.disclosure import Blocks, Ordered
+from calibrant.dsl.replayscm.item import Pool, Problem, Sealed
 from calibrant.dsl.replayscm.pools.files import record_from_problem
 from calibrant.dsl.replayscm.pools.records import SealedRecord
-from calibrant.dsl.replayscm.problem import Pool, Problem, Sealed
 from tests.support.replayscm.official_records import POOLS, Record, official_records, read_records
 
 Scramble = Callable[[Record, random.Random], None]

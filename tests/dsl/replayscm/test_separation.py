@@ -8,8 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from calibrant.dsl.replayscm.alternatives.alternative import witness_for
-from calibrant.dsl.replayscm.alternatives.separation import Experiment, MenuResponses, PairwiseExperiments
+from calibrant.dsl.replayscm.alternatives import Experiment, MenuResponses, PairwiseExperiments, witness_for
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.score import Evaluator

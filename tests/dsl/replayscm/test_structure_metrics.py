@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
-from calibrant.dsl.replayscm.scm import Scm, scm
-from calibrant.dsl.replayscm.structure import RootScore, StructureMetrics, structure_metrics
+from calibrant.dsl.replayscm.scm import RootScore, Scm, StructureMetrics, scm, structure_metrics
 from tests.support.effort import examples
 from tests.support.replayscm.oracles import assignments, tree_of, tree_value
 from tests.support.replayscm.problems import legal_maps

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.text import Grammar
 from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
-from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.submission import Rejection, Submission, SubmissionChecker
 from tests.support.effort import examples
 from tests.support.replayscm.problems import answer_of, legal_maps, problems

@@ -10,10 +10,9 @@ import pytest
 
 from calibrant.dsl.formulas.formula import var
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, HiddenRoots
-from calibrant.dsl.replayscm.problem import Problem, TaskKind
-from calibrant.dsl.replayscm.scm import scm
+from calibrant.dsl.replayscm.item import Problem, TaskKind
+from calibrant.dsl.replayscm.scm import scm, structure_metrics
 from calibrant.dsl.replayscm.score import Evaluator
-from calibrant.dsl.replayscm.structure import structure_metrics
 from tests.support.replayscm.written import written_problem, written_scm, written_world
 
 NAMES = "A B C D"

@@ -14,8 +14,8 @@ from inspect_ai.model import ModelOutput
 
 from calibrant import inspect as adapter
 from calibrant.bench.core.registry import benchmark
+from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools.files import write_pool
-from calibrant.dsl.replayscm.problem import Pool
 from tests.integrations.inspect.logs import called, evaluated, metrics, said, samples
 from tests.support.replayscm.extensions.problems import gold_submission, small_problem
 

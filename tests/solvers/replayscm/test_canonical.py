@@ -17,7 +17,7 @@ from calibrant.bench.replayscm.protocols.posterior import MostPosterior
 from calibrant.bench.replayscm.protocols.simple import FirstFound, RandomLegal
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
-from calibrant.dsl.replayscm.problem import Problem, Task, TaskKind
+from calibrant.dsl.replayscm.item import Problem, Task, TaskKind
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.replayscm.canonical import canonical_task
 

@@ -10,10 +10,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from calibrant.dsl.replayscm.packing import pack_rows
-from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.reference import replays_exactly
-from calibrant.dsl.replayscm.world import Panel, World
+from calibrant.dsl.replayscm.world import Panel, World, pack_rows
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
 from calibrant.solvers.replayscm.drawn_members import draw
 from calibrant.solvers.replayscm.member_sampling import sample_members

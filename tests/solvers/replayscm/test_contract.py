@@ -10,7 +10,7 @@ import pytest
 
 from calibrant.dsl.formulas.formula import Formula, apply, constant, var
 from calibrant.dsl.replayscm.disclosure import HiddenRoots
-from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.replayscm.conformance import Breach, Solver, check

@@ -15,7 +15,7 @@ from pysat.solvers import Solver
 
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.formulas.text import parse, render
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.budget import Budget

@@ -11,7 +11,7 @@ import pytest
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.formulas.text import STANDARD, Grammar
 from calibrant.dsl.replayscm.disclosure import HiddenRoots
-from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.solvers.outcome import Found, Impossible, Outcome
 from calibrant.solvers.replayscm import exact
 from calibrant.solvers.replayscm.exact import ExactAnswer, solve

@@ -15,7 +15,7 @@ from pysat.formula import WCNF, IDPool
 from calibrant.bench.replayscm.protocols.exact import Exact
 from calibrant.dsl.formulas.text import STANDARD, render
 from calibrant.dsl.replayscm.disclosure import HiddenRoots
-from calibrant.dsl.replayscm.problem import Problem, Task, TaskKind
+from calibrant.dsl.replayscm.item import Problem, Task, TaskKind
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.solvers.outcome import Found, Impossible
 from calibrant.solvers.replayscm.exact import ExactAnswer, solve

@@ -8,7 +8,7 @@ from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.disclosure import Disclosure, HiddenOrder, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.generation.problems import disclose_problem, sample_problem
 from calibrant.dsl.replayscm.generation.strata import stratum
-from calibrant.dsl.replayscm.problem import Task, TaskKind
+from calibrant.dsl.replayscm.item import Task, TaskKind
 from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.submission import illegality
 from calibrant.dsl.replayscm.world import Intervention, Panel, World

@@ -15,7 +15,7 @@ from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.formulas.table import TruthTable
 from calibrant.dsl.formulas.text import STANDARD, parse, render
 from calibrant.dsl.replayscm.disclosure import HiddenRoots
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel

@@ -15,7 +15,7 @@ import pytest
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.formulas.text import STANDARD, Grammar
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, HiddenRoots, Ordered
-from calibrant.dsl.replayscm.problem import Task, TaskKind
+from calibrant.dsl.replayscm.item import Task, TaskKind
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.acyclic.count import Layers, Weights, total
 from calibrant.solvers.budget import BudgetSpent

@@ -10,8 +10,8 @@ from typing import Any
 from calibrant.audits.replayscm.ambiguity import gold_class
 from calibrant.bench.pools.bundled import bundled_pools
 from calibrant.bench.protocols.registry import protocols_of
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools import files
-from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.solvers.outcome import Found

@@ -10,7 +10,7 @@ from typing import Any
 
 from calibrant.audits.replayscm.certificates.certificate import build_certificate, evidence_digest, to_json
 from calibrant.dsl.formulas.text import parse
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.replayscm.version_space import ModelClass
 from tests.support.forgery.forger import is_same

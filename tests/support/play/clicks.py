@@ -9,7 +9,7 @@ from typing import Any
 
 from calibrant.dsl.formulas.text import infix
 from calibrant.dsl.replayscm.extensions.extension import Question
-from calibrant.dsl.replayscm.problem import TaskKind
+from calibrant.dsl.replayscm.item import TaskKind
 from tests.support.play.keyboard import KeyboardPage
 from tests.support.play.other_questions import alternative_choices, forecast_chances, solved_alternative
 from tests.support.play.right_lines import detector_rule, program_answer

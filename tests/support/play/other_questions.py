@@ -8,7 +8,7 @@ from typing import Any
 
 from calibrant.dsl.formulas.text import infix, render
 from calibrant.dsl.replayscm.extensions.extension import ForecastWorld, Question
-from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.alternative import AlternativeAnswer, find_alternative

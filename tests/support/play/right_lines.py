@@ -15,8 +15,8 @@ from calibrant.dsl.causim.model import run
 from calibrant.dsl.formulas.text import infix, render
 from calibrant.dsl.logic.item import model_texts
 from calibrant.dsl.replayscm.extensions.extension import Question
+from calibrant.dsl.replayscm.item import Pool, Problem, TaskKind
 from calibrant.dsl.replayscm.pools.files import write_pool
-from calibrant.dsl.replayscm.problem import Pool, Problem, TaskKind
 from tests.support.play import other_questions
 
 DATA = Path(__file__).resolve().parents[3] / "bench"

@@ -6,7 +6,7 @@ from typing import Any
 
 from calibrant.bench.protocols.base import ProtocolResult
 from calibrant.bench.replayscm.protocols.answers import no_answer
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 
 
 def answered(task: Task, result: ProtocolResult) -> dict[str, Any]:

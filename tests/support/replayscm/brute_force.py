@@ -12,7 +12,7 @@ from math import prod
 from typing import NamedTuple, TypeAlias
 
 from calibrant.dsl.formulas.text import Grammar
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.world import World
 
 Pattern: TypeAlias = tuple[int, ...]

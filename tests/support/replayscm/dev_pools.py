@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool
-from calibrant.dsl.replayscm.problem import Problem
 from tests.support.shared import shared_file
 
 POOLS = ("ordered", "block", "hidden_order", "hidden_roots")

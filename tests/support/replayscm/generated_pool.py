@@ -13,7 +13,7 @@ from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS
 from calibrant.audits.replayscm.generation.pool import Job, pool_jobs, pool_metadata, pool_name, run_job
 from calibrant.audits.replayscm.generation.record import GenerationAudit
 from calibrant.dsl.replayscm.generation.strata import Stratum
-from calibrant.dsl.replayscm.problem import Pool
+from calibrant.dsl.replayscm.item import Pool
 
 JOBS_PER_MESSAGE = 4  # an instance takes some ten milliseconds
 

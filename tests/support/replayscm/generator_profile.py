@@ -16,7 +16,7 @@ from calibrant.audits.replayscm.bounded import LOCAL, BoundedAudit
 from calibrant.audits.replayscm.exposure import exposure, heldout_balance
 from calibrant.audits.replayscm.local_patterns import Probe, all_probes, coverage
 from calibrant.audits.replayscm.patterns import latent_scm
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.replayscm.roots import nested_variables

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.dsl.records import convert_object
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.build import problem_from_record
 from calibrant.dsl.replayscm.pools.records import ProblemRecord
-from calibrant.dsl.replayscm.problem import Problem
 
 HEADER = {"format": "calibrant-pool", "version": 1, "name": "classroom", "metadata": {}}
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
+from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools.files import read_pool
-from calibrant.dsl.replayscm.problem import Pool
 from tests.support.shared import shared_file
 
 Record = dict[str, Any]

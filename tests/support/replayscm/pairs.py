@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
-from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Intervention
 from tests.support.replayscm.oracles import assignments, replay

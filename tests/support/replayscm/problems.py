@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS, Formula
 from calibrant.dsl.formulas.text import Grammar, render
 from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
-from calibrant.dsl.replayscm.problem import Problem, Sealed, Task, TaskKind
+from calibrant.dsl.replayscm.item import Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.dsl.text import natural_key

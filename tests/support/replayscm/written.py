@@ -7,7 +7,7 @@ from typing import Any
 
 from calibrant.dsl.formulas.text import STANDARD, Grammar, parse
 from calibrant.dsl.replayscm.disclosure import Disclosure
-from calibrant.dsl.replayscm.problem import Problem, Sealed, Task, TaskKind
+from calibrant.dsl.replayscm.item import Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 

@@ -18,8 +18,8 @@ from calibrant.audits.replayscm.instance import AuditOptions
 from calibrant.bench.lab.speed.comparison import Options, Row
 from calibrant.bench.lab.speed.memory import OURS, command_cost
 from calibrant.bench.replayscm.audit.run import ScmAudit
+from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import write_pool
-from calibrant.dsl.replayscm.problem import Pool, Problem
 
 TOPIC = "audits"
 ROUNDS = 2  # each instance is audited so often, and the shorter time counts

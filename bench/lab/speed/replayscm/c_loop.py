@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from calibrant.bench.lab.speed.replayscm.rowwise import Counts
 from calibrant.dsl.replayscm.evaluator import Programs
-from calibrant.dsl.replayscm.packing import PackedPanels
+from calibrant.dsl.replayscm.world import PackedPanels
 
 SOURCE = Path(__file__).with_name("replay_loop.c")
 FLAGS = ("-std=c99", "-O3", "-march=native", "-shared", "-fPIC")

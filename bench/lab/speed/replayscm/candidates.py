@@ -13,7 +13,7 @@ from statistics import median
 
 from calibrant.dsl.formulas.formula import Apply, Formula, Node
 from calibrant.dsl.replayscm.evaluator import Candidate
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
 
 LISTS = ("and", "or", "xor", "iff")

@@ -22,7 +22,7 @@ from calibrant.dsl.replayscm.generation.problems import problem_of
 from calibrant.dsl.replayscm.generation.scms import sample_scm
 from calibrant.dsl.replayscm.generation.strata import NUM_ROOTS, Stratum
 from calibrant.dsl.replayscm.generation.worlds import sample_evidence
-from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.solvers.outcome import Found, OutOfBudget
 from calibrant.solvers.replayscm.engines.cnf_encoding import SYMMETRY_BREAKS, SymmetryBreak
 from calibrant.solvers.replayscm.engines.contract import Counted, Engine, Enumeration

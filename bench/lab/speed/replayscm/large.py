@@ -19,7 +19,7 @@ from calibrant.audits.replayscm.generation.generate import generate
 from calibrant.bench.lab.speed.comparison import Options, Row, seconds
 from calibrant.dsl.replayscm.generation.problems import sample_problem
 from calibrant.dsl.replayscm.generation.strata import Stratum, stratum
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.item import Task
 from calibrant.solvers.acyclic.least import (
     Cost,
     Mask,

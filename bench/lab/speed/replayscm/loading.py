@@ -25,9 +25,9 @@ from calibrant.bench.lab.speed.comparison import Comparison, Discipline, Options
 from calibrant.bench.lab.speed.replayscm.candidates import gold_of
 from calibrant.bench.replayscm.protocols.answers import scm_answer
 from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.pools.official import cut_results
-from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.score import Evaluator
 
 # --- An official-format pool file as large as the real ones, made of a small one --------------------------------------

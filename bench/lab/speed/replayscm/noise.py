@@ -26,7 +26,7 @@ from calibrant.dsl.replayscm.extensions.extension import (
     known_rate,
 )
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
-from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.solvers.acyclic.count import total
 from calibrant.solvers.replayscm.experiments.greedy import WorldChooser
 from calibrant.solvers.replayscm.noise.posterior import Posterior

@@ -10,7 +10,7 @@ from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row
 from calibrant.bench.lab.speed.replayscm import candidates
 from calibrant.bench.lab.speed.replayscm.candidates import gold_of
 from calibrant.dsl.formulas.text import parse, render
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 
 TOPIC = "parse"
 Tree: TypeAlias = "str | list[Tree]"

@@ -16,12 +16,11 @@ from calibrant.bench.lab.speed.replayscm.candidates import random_candidates, ty
 from calibrant.bench.lab.speed.replayscm.rowwise import RowwisePanels
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.evaluator import Candidate, compile_formulas, compile_texts
-from calibrant.dsl.replayscm.packing import pack_panels
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.reference import replay_world
 from calibrant.dsl.replayscm.replay import replay_splits
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.dsl.replayscm.world import Panel
+from calibrant.dsl.replayscm.world import Panel, pack_panels
 
 TOPIC = "replay"
 BATCH = 10_000

@@ -31,11 +31,11 @@ from calibrant.bench.replayscm.protocols.answers import scm_answer
 from calibrant.dsl.formulas.formula import Apply, Formula, apply, fold
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.memory import CacheBudget
-from calibrant.dsl.replayscm.mechanisms import MANY, NOVELTY, READ
+from calibrant.dsl.replayscm.item import Pool, Problem, TaskKind
 from calibrant.dsl.replayscm.pools.files import write_pool
-from calibrant.dsl.replayscm.problem import Pool, Problem, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import SCORED, Evaluator, Score
+from calibrant.dsl.replayscm.submission import MANY, NOVELTY, READ
 
 # --- A pool of many instances and a file of responses of several models to them, as large as asked for ----------------
 RESPONSE_SEED = 14

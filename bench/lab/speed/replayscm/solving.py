@@ -14,7 +14,7 @@ from statistics import median
 from msgspec.structs import replace
 
 from calibrant.bench.lab.speed.comparison import Options, Row, by_setting, by_stratum, seconds
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.exact import solve
 

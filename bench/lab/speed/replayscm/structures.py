@@ -41,7 +41,7 @@ from calibrant.baselines.structure_learning.score_optimum import ScoreOptimum
 from calibrant.baselines.structure_learning.scores import LocalScores, NetworkScore, bde, bic, k2, mbde
 from calibrant.baselines.structure_learning.search import HillClimbing, Tabu, learn
 from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.world import Panel
 
 # --- Libraries that learn structures from tables: what they are asked to do when speed is compared with them ----------

@@ -10,8 +10,8 @@ from calibrant.bench.core.metrics import UNDEFINED
 from calibrant.bench.replayscm.tables.appendix.facts import level_of
 from calibrant.bench.replayscm.tables.paper import printed_rows
 from calibrant.bench.report.layout import Cell, Heading, Source, Table, TableRow
+from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.published_files import BY_DIGEST, latent_of
-from calibrant.dsl.replayscm.problem import Pool, Problem
 
 COLUMNS = {"original": "Original", "extra_worlds": "Extra Worlds", "counterexample_audit": "CEx"}
 _OF_LEVEL = {None: "original", "Ext": "extra_worlds", "CEx": "counterexample_audit"}

@@ -11,8 +11,8 @@ from calibrant.bench.core.metrics import Item
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.report.rows import Answer
 from calibrant.dsl.records import file_digest
+from calibrant.dsl.replayscm.item import BENCHMARK, Pool
 from calibrant.dsl.replayscm.pools.files import read_pool
-from calibrant.dsl.replayscm.problem import BENCHMARK, Pool
 
 LEVELS = {"extra-worlds": "Ext", "cex": "CEx"}  # mode of `calibrant harden` -> suffix of the paper's settings
 _DISCLOSED = {"Ordered": "Ord", "Hidden-order": "Hid"}

@@ -14,7 +14,7 @@ from calibrant.bench.report.answers.submitted import read_answers
 from calibrant.bench.report.layout import Cell, Heading, Table, TableRow
 from calibrant.bench.scoring.input.answer_fields import FieldNames
 from calibrant.dsl.formulas.table import MAX_TABLE_VARS
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.score import Evaluator, Score
 
 ID = "wrong"

@@ -16,7 +16,7 @@ from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.formulas.table import TruthTable, depends_on, full_mask, projection
 from calibrant.dsl.formulas.text import STANDARD, Grammar
 from calibrant.dsl.replayscm.disclosure import Ordered
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.commands import refused
 from tests.support.effort import effort

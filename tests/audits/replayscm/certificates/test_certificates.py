@@ -18,8 +18,8 @@ from calibrant.audits.replayscm.certificates.certificate import build_certificat
 from calibrant.audits.replayscm.certificates.rup import ProofError, check_refutation
 from calibrant.audits.replayscm.certificates.verification import verify
 from calibrant.bench.cli import main
+from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import write_pool
-from calibrant.dsl.replayscm.problem import Pool, Problem
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.replayscm.dev_pools import dev_problems
 

@@ -24,7 +24,7 @@ from calibrant.dsl.replayscm.extensions.reference import (
     replay_row,
     visible_rows,
 )
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from tests.support.replayscm.extensions.problems import small_problem
 
 Meant = tuple[Mechanisms, Any]

@@ -15,7 +15,7 @@ from calibrant.audits.replayscm.extended.why import ExtendedWhy, explain_extende
 from calibrant.bench.lab.renamings.replayscm import rename
 from calibrant.dsl.replayscm.episode import task_class, worlds_evidence
 from calibrant.dsl.replayscm.extensions.reference import enumerate_scms, likelihood
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from tests.support.replayscm.extensions.random_items import random_class, random_member, random_worlds
 

@@ -20,8 +20,8 @@ from calibrant.audits.replayscm.generation.plans import PLANS, plan_for
 from calibrant.dsl.replayscm.disclosure import HiddenRoots
 from calibrant.dsl.replayscm.generation.problems import SETTINGS
 from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import native_lines
-from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel, World

@@ -14,8 +14,8 @@ from calibrant.audits.replayscm.generation.plans import plan_for
 from calibrant.dsl.replayscm.generation.problems import sample_problem
 from calibrant.dsl.replayscm.generation.scms import shortest_sizes
 from calibrant.dsl.replayscm.generation.strata import LARGE_STRATA, NAMED_STRATA, stratum
+from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
-from calibrant.dsl.replayscm.problem import Pool, Problem
 from calibrant.dsl.replayscm.prompt import prompt
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.score import Evaluator

@@ -22,7 +22,7 @@ import pytest
 from calibrant.audits.replayscm.generation.generate import generate
 from calibrant.audits.replayscm.generation.plans import plan_for
 from calibrant.dsl.replayscm.generation.strata import STRATA, Stratum, stratum
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from tests.support.effort import effort
 from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.generator_profile import Distance, distances, figures, fixed

@@ -14,7 +14,7 @@ from calibrant.audits.replayscm.hardening.steps import HardeningEffort
 from calibrant.audits.replayscm.hardening.thresholds import population
 from calibrant.bench.replayscm.pools import hardened as hardened_pools
 from calibrant.bench.replayscm.pools.hardened import HardenJob, HardenOptions, harden_instance
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.outcome import Found, OutOfBudget
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace

@@ -22,8 +22,8 @@ from calibrant.audits.replayscm.hardening.world_design import designed_world, on
 from calibrant.audits.replayscm.patterns import latent_scm, pattern_coverage
 from calibrant.bench.replayscm.pools.hardened import HardenJob, HardenOptions, harden_instance
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
+from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
-from calibrant.dsl.replayscm.problem import Pool, Problem
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, World
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget

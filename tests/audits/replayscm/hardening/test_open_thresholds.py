@@ -21,8 +21,8 @@ from calibrant.audits.replayscm.hardening.thresholds import population, threshol
 from calibrant.audits.replayscm.patterns import latent_scm
 from calibrant.bench.cli import main
 from calibrant.dsl.replayscm.generation.worlds import Population, sample_assigned
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool
-from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.world import Intervention, World
 from calibrant.solvers.outcome import Found, Impossible
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace

@@ -13,7 +13,7 @@ from calibrant.audits.replayscm.why.explanation import explain
 from calibrant.audits.replayscm.why.parts import FittingScm, ReplayWhy
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
-from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.reference import replay_row, replays_exactly
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World

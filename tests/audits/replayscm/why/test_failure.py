@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from calibrant.audits.replayscm.why.failure import FailureWhy, explain_failure
 from calibrant.dsl.formulas.reference import evaluate
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.score import Evaluator
 from tests.audits.replayscm.why.appendix_cases import CASES, case_record, problem_of, record

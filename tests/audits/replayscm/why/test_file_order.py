@@ -12,10 +12,10 @@ import pytest
 from calibrant.audits.replayscm.why.explanation import explain
 from calibrant.audits.replayscm.why.parts import ReplayWhy
 from calibrant.dsl.records import convert_object
+from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.build import problem_from_record
 from calibrant.dsl.replayscm.pools.files import file_record, read_pool, record_from_problem, write_pool
 from calibrant.dsl.replayscm.pools.records import ProblemRecord
-from calibrant.dsl.replayscm.problem import Pool, Problem
 from tests.support.commands import called, jsonl
 from tests.support.replayscm.lamp import HEADER
 

@@ -19,8 +19,8 @@ from calibrant.bench.replayscm.audit import run as audit_run
 from calibrant.bench.replayscm.audit.certificates import certificate_name
 from calibrant.bench.replayscm.audit.text import short_count
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
+from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools.files import write_pool
-from calibrant.dsl.replayscm.problem import Pool
 from tests.support.commands import called, refused
 from tests.support.replayscm.audited_pools import (
     ALL_ROWS,

@@ -12,8 +12,8 @@ from calibrant.baselines.replayscm.posterior.posterior import Posterior
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.replayscm.audit.generator_ceiling import DRAWS, BehaviourReplay, generator_ceiling
 from calibrant.dsl.formulas.text import Grammar
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool
-from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.world import Panel
 from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.oracles import replay

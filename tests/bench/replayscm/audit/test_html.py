@@ -17,7 +17,7 @@ from calibrant.bench.replayscm.audit.plots import agreement_plot, profile_plot
 from calibrant.bench.replayscm.audit.run import audit_pool
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.formulas.text import parse
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm, scm
 from tests.support.browser import Tab, needs_chromium, pressed

@@ -21,8 +21,8 @@ from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.replayscm.extended.audit import finding_records
 from calibrant.bench.replayscm.extended.certificates import check_certificate, evidence_certificate
 from calibrant.bench.replayscm.extended.labels import clairvoyant_minimum, item_labels
+from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
-from calibrant.dsl.replayscm.problem import Pool
 from tests.support.commands import called
 from tests.support.replayscm.extensions.problems import small_problem
 

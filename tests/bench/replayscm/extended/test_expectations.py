@@ -25,7 +25,7 @@ from calibrant.dsl.replayscm.extensions.reference import (
     enumerate_scms,
     replay_row,
 )
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.replayscm.experiments import attribution
 from tests.support.replayscm.extensions.problems import gold_submission, small_problem
 

@@ -27,8 +27,8 @@ from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.report.scored_answers import scored_answers
 from calibrant.datasets import bundled_pool
 from calibrant.dsl.replayscm.episode import ScmEpisode
+from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import write_pool
-from calibrant.dsl.replayscm.problem import Pool, Problem
 from calibrant.dsl.replayscm.world import Intervention
 from calibrant.rewards import verdict
 from tests.support.replayscm.extensions.problems import gold_submission, small_problem

@@ -16,8 +16,8 @@ from calibrant.bench.replayscm.extended.presentation import present_episode
 from calibrant.bench.runs.workers import timed_answer
 from calibrant.dsl.episode import verify_transcript
 from calibrant.dsl.replayscm.episode import ScmEpisode
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import record_from_problem
-from calibrant.dsl.replayscm.problem import Problem
 from tests.support.replayscm.extensions.problems import small_problem
 
 REPLAYSCM = benchmark("replayscm")

@@ -18,8 +18,8 @@ from calibrant.bench.runs.runner import run
 from calibrant.dsl.episode import Action, Step, verify_transcript
 from calibrant.dsl.records import StoredItems
 from calibrant.dsl.replayscm.episode import ScmEpisode
+from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
-from calibrant.dsl.replayscm.problem import Pool
 from tests.support.replayscm.extensions.problems import small_problem
 from tests.support.replayscm.gold_problems import gold_problem
 

@@ -29,10 +29,10 @@ from calibrant.dsl.episode import Step, TranscriptError
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.replayscm.episode import ScmEpisode, clean_rows, steps_evidence, task_class, world_evidence
 from calibrant.dsl.replayscm.extensions.reference import posterior_weights
+from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.build import problem_from_record
 from calibrant.dsl.replayscm.pools.files import record_from_problem, write_pool
 from calibrant.dsl.replayscm.pools.records import ProblemRecord
-from calibrant.dsl.replayscm.problem import Pool, Problem
 from tests.support.replayscm.extensions.problems import gold_submission, small_problem
 from tests.support.replayscm.extensions.vectors import frontier_vectors, problem_of
 

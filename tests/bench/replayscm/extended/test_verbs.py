@@ -14,8 +14,8 @@ from calibrant.bench.replayscm.extended.text_episode import text_episode
 from calibrant.bench.training import attributed, conversation, lesson, score_replies, verdict
 from calibrant.dsl.episode import ActionError
 from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools.files import write_pool
-from calibrant.dsl.replayscm.problem import Pool
 from calibrant.solvers.outcome import Found
 from tests.support.commands import called
 from tests.support.replayscm.extensions.problems import gold_submission, small_problem

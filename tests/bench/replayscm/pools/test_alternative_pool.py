@@ -9,8 +9,8 @@ import pytest
 
 from calibrant.bench.cli import main
 from calibrant.bench.replayscm.tables.appendix.facts import pool_facts
+from calibrant.dsl.replayscm.item import Pool, TaskKind
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
-from calibrant.dsl.replayscm.problem import Pool, TaskKind
 from calibrant.dsl.replayscm.score import Evaluator
 from tests.support.commands import refused
 from tests.support.replayscm.dev_pools import dev_problems

@@ -20,8 +20,8 @@ from calibrant.bench.report.layout import Source
 from calibrant.bench.report.rows import Row
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools.files import read_pool
-from calibrant.dsl.replayscm.problem import Pool
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import Evaluator
 from tests.support.report_rows import INVALID, Answers, answer, ours, rows_of

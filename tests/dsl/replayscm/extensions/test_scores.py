@@ -27,7 +27,7 @@ from calibrant.dsl.replayscm.extensions.scores import (
     score_map,
     world_rows,
 )
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.submission import Rejection
 from calibrant.dsl.replayscm.world import Intervention, World
 from tests.support.replayscm.extensions.vectors import frontier_vectors, problem_of

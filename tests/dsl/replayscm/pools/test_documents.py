@@ -14,9 +14,9 @@ import calibrant.dsl.records
 from calibrant.bench.replayscm.pools.unused_fields import count_unused_fields
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.records import StoredItems
+from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools import documents
 from calibrant.dsl.replayscm.pools.documents import read_official, read_official_whole
-from calibrant.dsl.replayscm.problem import Pool
 from calibrant.dsl.yaml_text import load_whole
 from tests.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE
 from tests.fuzz.pools import TOKENS

@@ -16,8 +16,8 @@ from calibrant.dsl.errors import PoolError
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered
+from calibrant.dsl.replayscm.item import ModelResult, Pool, Problem, TaskKind
 from calibrant.dsl.replayscm.pools.files import native_lines, read_pool, write_pool
-from calibrant.dsl.replayscm.problem import ModelResult, Pool, Problem, TaskKind
 from calibrant.dsl.replayscm.scm import scm
 from calibrant.dsl.replayscm.world import Intervention
 from tests.support.effort import examples

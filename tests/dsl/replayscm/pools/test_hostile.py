@@ -12,8 +12,8 @@ import pytest
 
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.parse_limits import MAX_DEPTH, check_nesting
+from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
-from calibrant.dsl.replayscm.problem import Pool
 from tests.support.commands import CHECKOUT
 from tests.support.replayscm.pool_texts import (
     HEADER,

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from calibrant.dsl.errors import PoolError
+from calibrant.dsl.replayscm.item import ModelResult, Pool
 from calibrant.dsl.replayscm.pools.files import read_pool
-from calibrant.dsl.replayscm.problem import ModelResult, Pool
 from tests.support.replayscm.official_records import POOLS
 from tests.support.replayscm.pool_texts import Record, official_file, official_record
 from tests.support.shared import shared_file

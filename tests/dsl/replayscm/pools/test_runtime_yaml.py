@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from calibrant.bench.cli import main
 from calibrant.bench.pools.bundled import bundled_pools
 from calibrant.dsl.errors import PoolError
+from calibrant.dsl.replayscm.item import ModelResult, Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.pools.runtime_yaml import write_official
-from calibrant.dsl.replayscm.problem import ModelResult, Pool, Problem
 from tests.support.commands import refused
 from tests.support.effort import examples
 from tests.support.replayscm.official_records import POOLS, official_records, read_records

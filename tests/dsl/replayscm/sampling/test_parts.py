@@ -43,7 +43,7 @@ from calibrant.dsl.replayscm.generation.worlds import (
     sample_intervention,
     sample_population,
 )
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.reference import replay_row
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.yaml_text import load_yaml

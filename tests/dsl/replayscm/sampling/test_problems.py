@@ -32,8 +32,8 @@ from calibrant.dsl.replayscm.generation.worlds import (
     sample_evidence,
     shortcut_classes,
 )
+from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.pools.files import native_lines, read_pool, write_pool
-from calibrant.dsl.replayscm.problem import Problem, TaskKind
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, World

@@ -8,7 +8,7 @@ from typing import Any
 
 from calibrant.dsl.replayscm.episode import candidate_worlds, episode_contexts, task_class
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.replayscm.experiments.listed import list_candidates
 from calibrant.solvers.replayscm.experiments.shares import (
     best_by_bits,

@@ -12,9 +12,9 @@ import msgspec
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.episode import clean_rows, noisy_rows
 from calibrant.dsl.replayscm.extensions.extension import MechanismClass
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.build import problem_from_record
 from calibrant.dsl.replayscm.pools.records import ProblemRecord
-from calibrant.dsl.replayscm.problem import Problem
 from calibrant.solvers.replayscm.experiments.answers import member_formulas
 from tests.support.replayscm.extensions.random_items import random_class, random_member
 

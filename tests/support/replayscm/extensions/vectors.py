@@ -14,9 +14,9 @@ from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered
 from calibrant.dsl.replayscm.extensions.extension import MechanismClass, NoiseKind, NoiseModel, Prior, known_rate
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.build import problem_from_record
 from calibrant.dsl.replayscm.pools.records import ProblemRecord
-from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import LocalFunction
 from calibrant.solvers.formulas.lookup import formula_for
 from tests.support.shared import shared_records

@@ -1,1 +1,0 @@
-"""The Alternative-SCM task: how an alternative is scored, and what separates it from the reference."""
