@@ -20,7 +20,6 @@ from calibrant.dsl.replayscm.extensions.extension import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import (
     Mechanisms,
     enumerate_scms,
-    likelihood,
     replay_row,
     visible_rows,
 )
@@ -39,10 +38,18 @@ def start(problem: Problem) -> NextWorlds:
 
 
 def fitting(problem: Problem) -> list[Mechanisms]:
+    """Return the SCMs that show the opening's rows: without noise, those whose replay is the row."""
     scm_class = task_class(problem.task)
-    evidence = steps_evidence(ScmEpisode(problem).steps)
-    rates = dict.fromkeys(scm_class.endogenous, Fraction(0))
-    return [scm for scm, _ in enumerate_scms(scm_class) if likelihood(scm_class, scm, evidence, rates)]
+    shown = [
+        (world.constants, dict(zip(scm_class.observed, map(int, row), strict=True)))
+        for world in steps_evidence(ScmEpisode(problem).steps)
+        for row in world.rows
+    ]
+
+    def fits(scm: Mechanisms) -> bool:
+        return all(replay_row(scm_class, scm, row, do).items() >= row.items() for do, row in shown)
+
+    return [scm for scm, _ in enumerate_scms(scm_class) if fits(scm)]
 
 
 def outcomes(scm_class: MechanismClass, scms: Sequence[Meant], do: Mapping[str, int], contexts: Any) -> Answers:
