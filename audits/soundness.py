@@ -17,7 +17,7 @@ class ItemIdentity(Generic[I]):
     """Keys by which items are the same.
 
     units: word for latent models, as `programs`
-    duplicate_key: equal for items that show and ask the same, whatever a system does
+    duplicate_key: equal for items that show and ask the same, whatever a system does within the budget
     model_keys: of the latent models that an item is about, equal up to renaming; empty where the item states none
     structure_key: equal for models of one graph up to renaming; of items with a model
     """

@@ -14,13 +14,24 @@ from math import factorial
 from typing import Any
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from calibrant.audits.blickets.orders import order_findings
 from calibrant.audits.blickets.verify import evidence_of
 from calibrant.audits.claims import Certificate, ClaimStatus, Finding, certify
 from calibrant.audits.soundness import ItemIdentity, Soundness
 from calibrant.dsl.blickets.episode import BlicketEpisode
-from calibrant.dsl.blickets.item import BlicketItem, Count, Mechanism, Sealed, SwitchBy, contradiction
+from calibrant.dsl.blickets.item import (
+    MAX_OBJECTS,
+    BlicketItem,
+    Count,
+    Exposure,
+    Mechanism,
+    Sealed,
+    SwitchBy,
+    contradiction,
+)
 from calibrant.dsl.blickets.reference import is_active
 from calibrant.dsl.blickets.rule import Form, Rule, set_of
 from calibrant.dsl.blickets.score import Grade, Split, grade
@@ -362,6 +373,9 @@ def _play_all_roles(item: BlicketItem) -> Outcome[float]:
 
 
 # --- Soundness of a blicket item: its record is true of it, and it can be decided -------------------------------------
+MAX_PLAYED_STATES = 1 << 22  # times moves: 0.1 s
+# one for each object, then of a refused move, the answer and the reading
+_FACTORS = np.random.default_rng(0).integers(1, 1 << 63, MAX_OBJECTS + 3, np.uint64) | np.uint64(1)
 EASY_LABELS = frozenset({"steps", "winnable", "certifiable"})
 
 
@@ -407,9 +421,90 @@ def explain_undecided(item: BlicketItem) -> str | None:
 
 
 def duplicate_key(item: BlicketItem) -> bytes:
-    """Encode all but id and labels, and without noise its draws, which nothing shows."""
-    sealed = item.sealed if item.sealed.p < 1 else replace(item.sealed, noise_seed=0, draws=())
-    return msgspec.json.encode(replace(item, id="", labels={}, sealed=sealed))
+    """Encode the task, and all that actions within the budget can show, with the answer that is right after each.
+
+    Rules that no action reaches or tells apart are the same. With noise, in an order and beyond `MAX_PLAYED_STATES`
+    a key is finer: it has the rules and their switch points, except those beyond the budget, and what draws noise.
+    """
+    task, sealed = item.task, _reachable_rules(item.sealed, item.task.budget)
+    if sealed.p == 1 and all(len(mechanism.order or ()) < 2 for mechanism in sealed.mechanisms):
+        digest = _outcomes_digest(sealed, task.n, task.budget, edges=task.count is Count.EDGE, graded=task.graded)
+        if digest is not None:
+            return msgspec.json.encode((task, sealed.start_on, digest))
+    return msgspec.json.encode((task, sealed))
+
+
+def _reachable_rules(sealed: Sealed, budget: int) -> Sealed:
+    """Return what is hidden in canonical rules, without those whose switch is beyond the budget."""
+    end = budget + (sealed.switch_by is SwitchBy.ACTIVATIONS and sealed.start_on is not None)
+    switches = tuple(point for point in sealed.switches if point <= end)
+    rules = [old.rule if sealed.strict_singleton else old.rule.canonical for old in sealed.mechanisms]
+    mechanisms = tuple(replace(old, rule=rule) for old, rule in zip(sealed.mechanisms, rules, strict=True))
+    exposure = sealed.exposure
+    if exposure.after_switch and len(switches) < len(sealed.switches):
+        exposure = Exposure(budget)  # no submission is accepted before the budget is spent
+    sealed = replace(sealed, mechanisms=mechanisms[: len(switches) + 1], switches=switches, exposure=exposure)
+    return sealed if sealed.p < 1 else replace(sealed, noise_seed=0, draws=())
+
+
+@lru_cache(maxsize=4096)
+def _outcomes_digest(sealed: Sealed, num_objects: int, budget: int, *, edges: bool, graded: bool) -> int | None:
+    """Digest what every sequence of moves shows, and the right answers; None beyond `MAX_PLAYED_STATES`.
+
+    From the last move back, each state is a hash of its answer and of what each move shows and leads to. A state is
+    how many activations count, whether the last reading was ACTIVE, and which of the rules' objects are present.
+    """
+    rules, switches = [mechanism.rule for mechanism in sealed.mechanisms], sealed.switches
+    objects = [i for i in range(num_objects) if any(rule.blickets >> i & 1 for rule in rules)]
+    by_steps = sealed.switch_by is SwitchBy.STEPS
+    max_count = 0 if by_steps or not switches else switches[-1] + 1
+    counts, sets = range(max_count + 1), range(1 << len(objects))
+    if len(counts) * len(sets) * (1 + edges) * budget > MAX_PLAYED_STATES:
+        return None
+    present = [sum(1 << objects[i] for i in range(len(objects)) if local >> i & 1) for local in sets]
+    readings = np.array(
+        [[rule.active(s) * (1 + graded * (rule.blickets & s).bit_count()) for s in present] for rule in rules]
+    )
+    answers = [2 * rule.blickets + (rule.form is Form.CONJUNCTIVE) for rule in rules]
+    toggled = np.array(sets) ^ (1 << np.arange(len(objects)))[:, None]
+    factors = _FACTORS[objects][:, None]
+    others = _FACTORS[[i for i in range(num_objects) if i not in objects]].sum(dtype=np.uint64)
+    was_active, local = np.arange(1 + edges)[:, None], np.array(sets)
+
+    def advance(moves: int) -> tuple[Any, ...]:
+        """Return what a move after so many shows, and the state that it leads to."""
+        phases = [sealed.phase(count, moves) for count in counts]
+        reading = readings[phases][:, None, :]
+        counted = np.minimum(np.array(counts)[:, None, None] + ((reading > 0) & (was_active == 0)), max_count)
+        return reading.astype(np.uint64) * _FACTORS[-1], (counted, (reading > 0) * int(edges), local)
+
+    step = advance(0)
+    states = np.zeros((len(counts), 1 + edges, len(sets)), np.uint64)
+    for moves in range(budget, -1, -1):
+        answer_codes = []
+        for count in counts:
+            is_shown = not sealed.exposure.after_switch or not switches or (moves if by_steps else count) > switches[-1]
+            accepted = moves == budget or (moves >= sealed.exposure.moves and is_shown)
+            answer_codes.append(2 * answers[sealed.phase(count, moves)] + accepted)
+        following = states
+        states = np.array(answer_codes, np.uint64)[:, None, None] * _FACTORS[-2] + np.zeros_like(following)
+        if moves < budget:
+            reading, target = advance(moves) if by_steps else step
+            arrived = _mix(following[target] ^ reading)
+            states = states + following * _FACTORS[-3] + arrived * others + (arrived[:, :, toggled] * factors).sum(2)
+        states = _mix(states)
+    if sealed.start_on is None:
+        return int(states[0, 0, 0])
+    start = present.index(set_of(sealed.start_on) & set_of(objects))
+    reading, target = advance(0)
+    return int(_mix(states[target] ^ reading)[0, 0, start])
+
+
+def _mix(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return the finaliser of splitmix64."""
+    values = (values ^ values >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ values >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return values ^ values >> np.uint64(31)
 
 
 @lru_cache(maxsize=4096)  # small strata have few rules: 40 in 5,000 items of easy-3 and hard-3

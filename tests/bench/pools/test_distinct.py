@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from msgspec.json import encode
 
 from calibrant.audits.replayscm.identity import IDENTITY
 from calibrant.bench.cli import main
@@ -16,11 +19,17 @@ from calibrant.bench.core.registry import benchmark, benchmarks
 from calibrant.bench.pools.bundled import bundled_files, bundled_pool
 from calibrant.bench.pools.capabilities import CHECK
 from calibrant.bench.pools.parts import write_part
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Count, Exposure, Mechanism, Sealed, SwitchBy, Task
+from calibrant.dsl.blickets.reference import run
+from calibrant.dsl.blickets.rule import Form, Rule
 from calibrant.dsl.formulas.formula import apply
-from calibrant.dsl.replayscm.extensions.extension import Contexts
+from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds
+from calibrant.dsl.replayscm.extensions.extension import Allowance, Contexts
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import scm
 from tests.support.commands import refused
+from tests.support.effort import effort
 from tests.support.replayscm.extensions.problems import small_problem
 
 
@@ -142,3 +151,120 @@ def test_part_of_a_pool_is_a_pool(of: Benchmark[Any], tmp_path: Path) -> None:
     part = of.items.read_pool(tmp_path / "part.jsonl")
     assert list(part.items) == list(pool.items[1:3])
     assert part.name == pool.name
+
+
+def _outcomes(item: BlicketItem, actions: tuple[dict[str, Any], ...] = ()) -> list[object]:
+    """Return what every sequence of moves within the budget shows, and which answer is right after it."""
+    objects, history = item.task.objects, run(item, actions)
+    rule = item.sealed.mechanisms[history.phase].rule
+    check = run(item, (*actions, {"check": rule.as_json(objects)})).moments[-1]
+    right = rule if item.sealed.strict_singleton else rule.canonical
+    outcomes: list[object] = [[moment.reading for moment in history.moments], check.refused, right]
+    if len(actions) < item.task.budget:
+        moves = [{verb: name} for verb in ("place", "remove") for name in objects]
+        for move in (*moves, {"place": "no object"}):
+            outcomes += _outcomes(item, (*actions, move))
+    return outcomes
+
+
+def _tiny_detector(rng: Random) -> BlicketItem:
+    """Return an item of 2 objects and 1 to 3 moves: few enough to play every sequence, and to meet twins."""
+    rules = [Rule(form, blickets) for form in Form for blickets in (1, 2, 3)]
+    switches = tuple(sorted(rng.sample(range(1, 5), rng.choice((0, 1, 1, 2)))))
+    sealed = Sealed(
+        tuple(Mechanism(rng.choice(rules)) for _ in range(len(switches) + 1)),
+        switches,
+        rng.choice(list(SwitchBy)),
+        start_on=rng.choice((None, None, (), (1,), (1, 0))),
+        exposure=Exposure(rng.choice((0, 0, 2)), after_switch=rng.random() < 0.2),
+        strict_singleton=rng.random() < 0.2,
+    )
+    graded, count = rng.random() < 0.3, rng.choice(list(Count))
+    return BlicketItem("tiny", Condition.MODERATOR, Task(("A", "B"), rng.randint(1, 3), count, graded=graded), sealed)
+
+
+@pytest.mark.soak
+def test_detectors_are_equal_exactly_if_no_sequence_of_moves_shows_a_difference() -> None:
+    """Play every sequence of actions on the reference; a tenth of the soak still has twins of every kind."""
+    rng, key = Random(5), benchmark("blickets").require(CHECK).identity.duplicate_key
+    shown: dict[str, bytes] = {}
+    keys: dict[bytes, str] = {}
+    stated = set()
+    for _ in range(effort(120, 4000)):
+        item = _tiny_detector(rng)
+        outcomes = repr((encode(item.task), item.sealed.start_on, _outcomes(item)))
+        assert shown.setdefault(outcomes, key(item)) == key(item), item.sealed
+        assert keys.setdefault(key(item), outcomes) == outcomes, item.sealed
+        stated.add(repr((encode(item.task), item.sealed.start_on, item.sealed.mechanisms, item.sealed.switches)))
+    assert 50 < len(shown) < len(stated)
+
+
+def test_rules_beyond_the_budget_are_no_part_of_a_detector() -> None:
+    """A finer key, with noise and in an order, leaves them out as well."""
+    key = benchmark("blickets").require(CHECK).identity.duplicate_key
+    first, second = Mechanism(Rule(Form.CONJUNCTIVE, 1)), Mechanism(Rule(Form.DISJUNCTIVE, 3))
+    task = Task(tuple("ABCD"), 20)
+
+    def detector(mechanisms: tuple[Mechanism, ...], switches: tuple[int, ...] = (), p: float = 1.0) -> BlicketItem:
+        return BlicketItem("x", Condition.MODERATOR, task, Sealed(mechanisms, switches, SwitchBy.STEPS, p))
+
+    for p in (1.0, 0.7):
+        alone, unreached = detector((first,), p=p), detector((first, second), (21,), p)
+        assert key(alone) == key(unreached) == key(replace(alone, condition=Condition.DISJUNCTIVE, id="y"))
+        assert key(alone) != key(detector((first, second), (19,), p))
+        word = replace(unreached, sealed=replace(unreached.sealed, strict_singleton=True))
+        assert key(word) != key(alone)
+
+
+def _episode(rng: Random) -> Problem:
+    """Return an episode whose last variable has many parents that are copies, so that actions reach few states."""
+    problem = small_problem(rng.randrange(12))
+    extension, gold = problem.task.extension, problem.sealed.gold
+    assert extension is not None
+    assert extension.allowance is not None
+    assert gold is not None
+    root, (child, last) = gold.roots[0], gold.order
+    formulas = ("(and {0} {1})", "(or {0} {1})", "{1}", "(xor {0} {1})", "(not {0})", "(and {0} (not {0}))")
+    mechanisms = {
+        child: parse(rng.choice((root, f"(not {root})", f"(and {root} {gold.roots[1]})"))),
+        last: parse(rng.choice(formulas).format(root, child)),
+    }
+    contexts, rows = rng.choice(((Contexts.ALL, 4), (Contexts.CHOSEN, 1), (Contexts.CHOSEN, 4)))
+    allowance = Allowance(rng.choice((0, 1, 2)), rows, rng.choice((0, 1)), contexts)
+    task = replace(problem.task, extension=replace(extension, allowance=allowance))
+    return replace(problem, task=task, sealed=replace(problem.sealed, gold=scm(gold.roots, mechanisms)))
+
+
+def _shown(problem: Problem) -> list[object]:
+    """Return the start and, of every action that may follow it, what it shows; nothing depends on earlier actions."""
+    extension = problem.task.extension
+    assert extension is not None
+    assert extension.allowance is not None
+    shown: list[object] = [ScmEpisode(problem).steps[0].reading]
+    chosen = extension.allowance.contexts is Contexts.CHOSEN
+    texts = ["".join(bits) for bits in product("01", repeat=len(extension.roots))]
+    for do in candidate_worlds(extension.variables, extension.allowance.max_targets):
+        for context in texts if chosen else [""]:
+            step = ScmEpisode(problem).act({"do": do, "contexts": [context]} if chosen else {"do": do})
+            shown.append(step.refused or step.reading)
+    return shown
+
+
+@pytest.mark.soak
+def test_episodes_are_equal_exactly_if_no_action_shows_a_difference() -> None:
+    """Mechanisms differ in states that parents never have together, or without a request; few cases have both."""
+    rng = Random(3)
+    shown: dict[str, bytes] = {}
+    keys: dict[bytes, str] = {}
+    stated = set()
+    for _ in range(effort(150, 3000)):
+        problem = _episode(rng)
+        assert problem.sealed.gold is not None
+        key, readings = (
+            IDENTITY.duplicate_key(problem),
+            repr((problem.task.extension, problem.task.disclosure, _shown(problem))),
+        )
+        assert shown.setdefault(readings, key) == key
+        assert keys.setdefault(key, readings) == readings
+        stated.add(repr((problem.task.extension, problem.task.disclosure, problem.sealed.gold.signature)))
+    assert 50 < len(shown) < len(stated)
