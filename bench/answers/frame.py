@@ -1,85 +1,532 @@
-"""Answers of one row as columns: items, units and metrics as codes, so that a metric is summed in one pass."""
+"""Scored answers as columns: items, units, values, samples and times as codes, so that a metric is one pass over them.
+
+A rate is a ratio of sums over items, one of k answers to an item weighing 1/k; of a group of people every participant
+weighs the same. Means are exact: they are those of the multiset of values, however the answers came in.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from array import array
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import comb, nan
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.bench.answers.intervals import Interval, unit_interval
-from calibrant.bench.core.metrics import weighted_mean
+from calibrant.bench.answers.names import SystemKey
+from calibrant.bench.answers.participants import Value, clustered_mean
+from calibrant.bench.core.metrics import Right, Sample, weighted_mean
 from calibrant.bench.core.observations import Values
+from calibrant.bench.core.scoring import PEOPLE_SYSTEM, AnswerContext, participant_of
 
-Codes: TypeAlias = NDArray[np.int64]
+Codes: TypeAlias = NDArray[np.int32 | np.int64]
 Floats: TypeAlias = NDArray[np.float64]
+Number: TypeAlias = int | Fraction
+_DIGEST = 16  # hexadecimal digits of a meaning that is stored as a number
+_FLAGS = [(bool(f & 1), bool(f & 2), bool(f & 4), bool(f & 8)) for f in range(16)]
+_NOT_A_DIGEST, _UNKNOWN = 16, 32  # flags: the meaning is another text, by its place; there is none
 
 
-@dataclass(frozen=True)
-class AnswerFrame:
-    """Answers in an order that does not depend on the files'.
+class Origin(NamedTuple):
+    """Properties shared by answers of one system to one pool. system: of a participant their group, beside their id."""
 
-    unit, code: of each answer, its unit and its place in `values`; times: number of answers to its item
-    values: of each distinct list of values, NaN where a metric is not defined; num_units, num_items: of all answers
+    system: SystemKey
+    participant: str
+    setting: str
+    stratum: str
+    pool: str
+    pool_digest: str
+    pool_size: int
+    outcome: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Columns of answers, and what their codes stand for.
+
+    items, units: sorted; unit_of_item: of each item, its unit; values: distinct lists of values, also as an array
+    origin, item, code: of each answer, its places in `origins`, `items` and `values`
+    flags, meaning: of each answer as a sample; meanings: those that are no digests; seconds: NaN where unknown
     """
 
-    unit: Codes
+    origins: Sequence[Origin]
+    items: Sequence[Any]
+    units: Sequence[str]
+    unit_of_item: Codes
+    values: Sequence[Values]
+    origin: Codes
+    item: Codes
     code: Codes
-    times: Codes
-    values: Floats
-    num_units: int
-    num_items: int
-
-    @classmethod
-    def of(cls, answers: Iterable[tuple[Any, str, Values]], num_metrics: int) -> AnswerFrame:
-        """Return the frame of answers with their items, units and values."""
-        listed = list(answers)
-        items, item = _codes(item for item, _, _ in listed)
-        units, unit = _codes(unit for _, unit, _ in listed)
-        values, code = _codes(values for _, _, values in listed)
-        table = np.array(values, dtype=np.float64).reshape(-1, num_metrics)  # None becomes NaN
-        ranks = np.empty(len(values), dtype=np.int64)
-        ranks[np.lexsort(np.nan_to_num(table, nan=-1.0).T)] = np.arange(len(values))
-        order = np.lexsort((ranks[code], _ranks(items)[item]))
-        times = np.bincount(item)[item] if listed else item
-        return cls(_ranks(units)[unit][order], code[order], times[order], table, len(units), len(items))
-
-    def sums(self, place: int) -> tuple[Floats, Floats]:
-        """Return what each unit adds to numerator and denominator of a metric's rate."""
-        values = self.values[self.code, place]
-        defined = ~np.isnan(values)
-        unit, weight = self.unit[defined], 1 / self.times[defined]
-        return (
-            np.bincount(unit, values[defined] * weight, minlength=self.num_units).astype(np.float64),
-            np.bincount(unit, weight, minlength=self.num_units).astype(np.float64),
-        )
+    flags: NDArray[np.uint8]
+    meaning: NDArray[np.uint64]
+    meanings: Sequence[str]
+    seconds: Floats
 
     @cached_property
-    def _counts(self) -> list[tuple[int, int, int]]:
-        """Return how often a list of values is one of so many answers to an item: place, answers to the item, count."""
-        pairs, counts = np.unique(np.stack([self.code, self.times]), axis=1, return_counts=True)
-        return [*zip(*pairs.tolist(), counts.tolist(), strict=True)]
+    def table(self) -> Floats:
+        """Values as an array, NaN where a metric is not defined."""
+        return np.array(self.values, dtype=np.float64).reshape(len(self.values), self.num_metrics)
 
-    def weights(self, place: int) -> dict[float, int | Fraction]:
-        """Return how often each value of a metric occurs; one of k answers to an item occurs 1/k times."""
-        weights: dict[float, int | Fraction] = {}
-        for code, times, count in self._counts:
-            value = float(self.values[code, place])
-            if value == value:
-                weights[value] = weights.get(value, 0) + (count if times == 1 else Fraction(count, times))
+    @property
+    def num_metrics(self) -> int:
+        return len(self.values[0]) if self.values else 0
+
+    @cached_property
+    def patterns(self) -> tuple[NDArray[np.bool_], Sequence[int]]:
+        """Return for which lists of values metrics are defined: distinct columns, and that of each metric."""
+        patterns, which = np.unique(~np.isnan(self.table), axis=1, return_inverse=True)
+        return patterns.T, np.ravel(which).tolist()
+
+    @cached_property
+    def value_ranks(self) -> Codes:
+        """Return the place of each list of values in an order that does not depend on the files'."""
+        ranks = np.empty(len(self.values), dtype=np.int64)
+        ranks[np.lexsort(np.nan_to_num(self.table, nan=-1.0).T)] = np.arange(len(self.values))
+        return ranks
+
+
+class Answers:
+    """Collects scored answers as columns, about 30 bytes each."""
+
+    def __init__(self, unit: Callable[[Any], str]) -> None:
+        self._unit = unit
+        self._origins: dict[tuple[Hashable, ...], int] = {}
+        self.configs: dict[SystemKey, Mapping[str, Any]] = {}
+        self._items: dict[Any, int] = {}
+        self._values: dict[Values, int] = {}
+        self._meanings: dict[str, int] = {}
+        self._origin, self._item, self._code = array("i"), array("i"), array("i")
+        self._flags, self._meaning, self._seconds = array("B"), array("Q"), array("d")
+
+    def __len__(self) -> int:
+        return len(self._item)
+
+    def add(self, context: AnswerContext, values: Values, sample: Sample) -> None:
+        """Add one answer of which these values were read."""
+        key = (context.system, context.options, context.is_chosen, context.setting, context.stratum, context.pool)
+        key += (context.pool_digest, context.pool_size, context.outcome)  # type: ignore[assignment]
+        origin = self._origins.get(key)
+        if origin is None:
+            origin = self._origins[key] = len(self._origins)
+            self.configs.setdefault(_system_of(context), context.config)
+        self._origin.append(origin)
+        self._append((context.pool_digest, context.instance), values, context.seconds)
+        self._append_sample(sample)
+
+    def add_values(self, item: Any, values: Values) -> None:
+        """Add the values of an answer of which nothing else is of interest."""
+        self._origin.append(0)
+        self._append(item, values, None)
+        self._flags.append(_UNKNOWN)
+        self._meaning.append(0)
+
+    def _append(self, item: Any, values: Values, seconds: float | None) -> None:
+        self._item.append(self._items.setdefault(item, len(self._items)))
+        self._code.append(self._values.setdefault(values, len(self._values)))
+        if seconds is not None or self._seconds:
+            self._seconds.extend([nan] * (len(self._item) - 1 - len(self._seconds)))
+            self._seconds.append(nan if seconds is None else seconds)
+
+    def _append_sample(self, sample: Sample) -> None:
+        valid, correct, train_exact, heldout_exact, meaning = sample
+        flags, number = valid | correct << 1 | train_exact << 2 | heldout_exact << 3, 0
+        if meaning is None:
+            flags |= _UNKNOWN
+        elif (digest := _read_digest(meaning)) is not None:
+            number = digest
+        else:
+            flags |= _NOT_A_DIGEST
+            number = self._meanings.setdefault(meaning, len(self._meanings))
+        self._flags.append(flags)
+        self._meaning.append(number)
+
+    def columns(self) -> Columns:
+        """Return the columns of what was added so far."""
+        items, places = [*self._items], sorted(range(len(self._items)), key=[*self._items].__getitem__)
+        ranks = np.empty(len(items), dtype=np.int32)
+        ranks[places] = np.arange(len(items))
+        sorted_items = [items[place] for place in places]
+        unit_names = [self._unit(item) for item in sorted_items]
+        units = sorted(set(unit_names))
+        unit_places = {unit: place for place, unit in enumerate(units)}
+        seconds = np.full(len(self._item), nan)
+        seconds[: len(self._seconds)] = self._seconds
+        return Columns(
+            [_origin_of(key) for key in self._origins],
+            sorted_items,
+            units,
+            np.array([unit_places[name] for name in unit_names], dtype=np.int64),
+            [*self._values],
+            np.array(self._origin, dtype=np.int32),
+            ranks[np.array(self._item, dtype=np.int32)],
+            np.array(self._code, dtype=np.int32),
+            np.array(self._flags, dtype=np.uint8),
+            np.array(self._meaning, dtype=np.uint64),
+            [*self._meanings],
+            seconds,
+        )
+
+    def group(self, key: Callable[[Origin], Hashable]) -> dict[Any, AnswerFrame]:
+        """Return the answers by a key of their origins, in the order in which the keys came."""
+        columns = self.columns()
+        groups: dict[Hashable, int] = {}
+        group_of_origin = np.array([groups.setdefault(key(o), len(groups)) for o in columns.origins], dtype=np.int64)
+        group = group_of_origin[columns.origin]
+        order = np.lexsort((columns.item, group))
+        ends = np.cumsum(np.bincount(group, minlength=len(groups)))
+        return dict(zip(groups, (AnswerFrame(columns, part) for part in np.split(order, ends[:-1])), strict=True))
+
+
+def _system_of(context: AnswerContext) -> SystemKey:
+    key = SystemKey.of(context)
+    return key._replace(system=PEOPLE_SYSTEM) if participant_of(context.system) else key
+
+
+def _origin_of(key: tuple[Any, ...]) -> Origin:
+    system, options, is_chosen, setting, stratum, pool, pool_digest, pool_size, outcome = key
+    participant = participant_of(system)
+    named = SystemKey(PEOPLE_SYSTEM if participant else system, options, is_chosen)
+    return Origin(named, participant, setting, stratum, pool, pool_digest, pool_size, outcome)
+
+
+def _read_digest(meaning: str) -> int | None:
+    """Return the number that sixteen lower hexadecimal digits spell; None for any other text."""
+    if len(meaning) != _DIGEST:
+        return None
+    try:
+        number = int(meaning, 16)
+    except ValueError:
+        return None
+    return number if f"{number:016x}" == meaning else None  # no capitals, signs or underscores
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerFrame:
+    """Some answers of `columns`. index: their places there, by item, those to an item as they came in."""
+
+    columns: Columns
+    index: Codes
+
+    @classmethod
+    def of(cls, answers: Iterable[tuple[Any, str, Values]]) -> AnswerFrame:
+        """Return the frame of answers with their items, units and values."""
+        units: dict[Any, str] = {}
+        collected = Answers(units.__getitem__)
+        for item, unit, values in answers:
+            units[item] = unit
+            collected.add_values(item, values)
+        columns = collected.columns()
+        return cls(columns, np.argsort(columns.item, kind="stable"))
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @cached_property
+    def _starts(self) -> Codes:
+        """Return where the answers to each item begin."""
+        return np.flatnonzero(np.diff(self.columns.item[self.index], prepend=-1))
+
+    @cached_property
+    def sizes(self) -> Codes:
+        """Number of answers to each item."""
+        return np.diff(self._starts, append=len(self.index))
+
+    @cached_property
+    def _item_codes(self) -> Codes:
+        return self.columns.item[self.index[self._starts]]
+
+    @cached_property
+    def items(self) -> list[Any]:
+        """Return the items, sorted."""
+        return [self.columns.items[code] for code in self._item_codes]
+
+    @property
+    def num_items(self) -> int:
+        return len(self._starts)
+
+    @cached_property
+    def item(self) -> Codes:
+        """Place of each answer's item in `items`."""
+        return np.repeat(np.arange(self.num_items), self.sizes)
+
+    @cached_property
+    def times(self) -> Codes:
+        """Number of answers to each answer's item."""
+        return np.repeat(self.sizes, self.sizes)
+
+    @cached_property
+    def _unit_codes(self) -> tuple[Codes, Codes]:
+        """Return the units, and the place of each item's among them."""
+        codes, places = np.unique(self.columns.unit_of_item[self._item_codes], return_inverse=True)
+        return codes, places
+
+    @cached_property
+    def units(self) -> list[str]:
+        """Return the units, sorted."""
+        return [self.columns.units[code] for code in self._unit_codes[0]]
+
+    @cached_property
+    def unit(self) -> Codes:
+        """Place of each answer's unit in `units`."""
+        return self._unit_codes[1][self.item]
+
+    @property
+    def is_clustered(self) -> bool:
+        """Whether some items share a unit."""
+        return len(self.units) < self.num_items
+
+    @cached_property
+    def origins(self) -> list[Origin]:
+        """Return the distinct origins of the answers."""
+        if not self.columns.origins:
+            return []
+        return [self.columns.origins[code] for code in np.unique(self.columns.origin[self.index]).tolist()]
+
+    @cached_property
+    def outcomes(self) -> Counter[str]:
+        """Number of answers by outcome, where they have one."""
+        numbers: Counter[str] = Counter()
+        codes, counts = np.unique(self.columns.origin[self.index], return_counts=True)
+        for code, number in zip(codes.tolist(), counts.tolist(), strict=True):
+            if (outcome := self.columns.origins[code].outcome) is not None:
+                numbers[outcome] += number
+        return numbers
+
+    @cached_property
+    def participants(self) -> list[str]:
+        """Return the participant who gave each answer; empty of systems that are no people."""
+        if not any(origin.participant for origin in self.origins):
+            return []
+        return [self.columns.origins[code].participant for code in self.columns.origin[self.index].tolist()]
+
+    @property
+    def seconds(self) -> Floats:
+        """Return the time of each answer, NaN where it is not known."""
+        return self.columns.seconds[self.index]
+
+    def observe(self) -> Iterator[tuple[Any, str, int, Values, float | None]]:
+        """Yield item, unit, number of answers to the item, values and time of each answer."""
+        columns = (self.item, self.unit, self.times, self.columns.code[self.index], self.seconds)
+        for item, unit, times, code, seconds in zip(*(column.tolist() for column in columns), strict=True):
+            time = seconds if seconds == seconds else None
+            yield self.items[item], self.units[unit], times, self.columns.values[code], time
+
+    # --- Parts ---
+
+    def restrict(self, keep: Callable[[Any], bool]) -> AnswerFrame:
+        """Return the answers to the items to keep."""
+        mask = np.array([keep(item) for item in self.items], dtype=bool)
+        return AnswerFrame(self.columns, self.index[mask[self.item]])
+
+    def restrict_units(self, units: Collection[str]) -> AnswerFrame:
+        """Return the answers to the items of these units."""
+        mask = np.array([unit in units for unit in self.units], dtype=bool)
+        return AnswerFrame(self.columns, self.index[mask[self.unit]])
+
+    def merge(self, others: Iterable[AnswerFrame]) -> AnswerFrame:
+        """Return these answers and those of other frames of the same columns."""
+        index = np.concatenate([self.index, *(other.index for other in others)])
+        return AnswerFrame(self.columns, index[np.argsort(self.columns.item[index], kind="stable")])
+
+    # --- Rates ---
+
+    def read(self, place: int) -> Floats:
+        """Return the value of a metric for each answer, NaN where it is not defined."""
+        values: Floats = self.columns.table[self.columns.code[self.index], place]
+        return values
+
+    def count(self, place: int, value: float) -> int:
+        """Return the number of answers for which a metric has a value."""
+        return int((self.read(place) == value).sum())
+
+    @cached_property
+    def weights(self) -> list[dict[float, Number]]:
+        """Return how often each value of each metric occurs; one of k answers to an item occurs 1/k times."""
+        if self.participants:
+            return [self._person_weights(place) for place in range(self.columns.num_metrics)]
+        weights: list[dict[float, Number]] = [{} for _ in range(self.columns.num_metrics)]
+        for times in np.unique(self.sizes).tolist():
+            codes, counts = np.unique(self.columns.code[self.index[self.times == times]], return_counts=True)
+            numbers = counts.tolist()
+            columns = zip(*(self.columns.values[code] for code in codes.tolist()), strict=True)
+            for of_metric, column in zip(weights, columns, strict=True):
+                for value, number in _count(column, numbers).items():
+                    share = number if times == 1 else Fraction(number, times)
+                    of_metric[value] = of_metric.get(value, 0) + share
+        return weights
+
+    def _person_weights(self, place: int) -> dict[float, Number]:
+        """Return the same of a group of people, where one of k values of a participant occurs 1/k times."""
+        values = self.people_values(place)
+        sizes = Counter(person for person, _, _ in values)
+        counts = Counter((value, sizes[person]) for person, _, value in values)
+        weights: dict[float, Number] = {}
+        for (value, size), number in counts.items():
+            weights[value] = weights.get(value, 0) + Fraction(number, size)
         return weights
 
     def rate(self, place: int) -> float | None:
-        """Return a ratio of sums over items, an item's answers by their mean; None where it is not defined."""
-        return weighted_mean(self.weights(place))
+        """Return a ratio of sums over items, an item's answers by their mean; None where it is not defined.
+
+        Of a group of people the mean over participants, of each the mean over the items that they took.
+        """
+        return weighted_mean(self.weights[place])
+
+    def total(self, place: int) -> Fraction:
+        """Return the exact sum of a metric, one of k answers to an item weighing 1/k."""
+        return sum((Fraction(value) * times for value, times in self.weights[place].items()), Fraction(0))
+
+    @cached_property
+    def nums_defined(self) -> list[int]:
+        """Number of items for which each metric is defined."""
+        if self.num_items == len(self) and not self.participants:
+            return [int(sum(weights.values())) for weights in self.weights]
+        code = self.columns.code[self.index]
+        patterns, which = self.columns.patterns
+        numbers = [int(np.unique(self.item[pattern[code]]).size) for pattern in patterns]
+        return [numbers[place] for place in which]
+
+    @cached_property
+    def _by_value(self) -> Codes:
+        """Return the places of answers by item and values, an order that does not depend on the files'."""
+        if self.num_items == len(self):
+            return np.arange(len(self))
+        return np.lexsort((self.columns.value_ranks[self.columns.code[self.index]], self.item))
+
+    def sums(self, place: int) -> tuple[Floats, Floats]:
+        """Return what each unit adds to numerator and denominator of a metric's rate."""
+        values = self.read(place)[self._by_value]
+        defined = ~np.isnan(values)
+        answers = self._by_value[defined]
+        unit, weight = self.unit[answers], 1 / self.times[answers]
+        number = len(self.units)
+        sums = np.bincount(unit, values[defined] * weight, minlength=number).astype(np.float64)
+        return sums, np.bincount(unit, weight, minlength=number).astype(np.float64)
+
+    def sums_of(self, values: Floats) -> Floats:
+        """Return the sums over units with some value, in the order in which items name them.
+
+        values: of each answer, NaN where there is none; one of k answers to an item weighs 1/k
+        """
+        defined = np.flatnonzero(~np.isnan(values))
+        places, first = np.unique(self.unit[defined], return_index=True)
+        order = places[np.argsort(first)]
+        sums = np.bincount(self.unit[defined], values[defined] / self.times[defined], minlength=len(self.units))
+        return sums[order].astype(np.float64)
+
+    def estimate(self, place: int, *, is_share: bool = True) -> Estimate | None:
+        """Return the rate of a metric with its interval; None where no answer has it."""
+        mean = self.rate(place) if len(self) else None
+        if mean is None:
+            return None
+        return Estimate(mean, self.interval(place, is_share=is_share), self.nums_defined[place])
 
     def interval(self, place: int, *, is_share: bool) -> Interval | None:
-        """Return the 95 % interval of a metric's rate."""
-        return unit_interval(*self.sums(place), is_share=is_share, is_clustered=self.num_units < self.num_items)
+        """Return the 95 % interval of a metric's rate; of people clustered by participant and item."""
+        if self.participants:
+            return clustered_mean(self.people_values(place)).interval
+        return unit_interval(*self.sums(place), is_share=is_share, is_clustered=self.is_clustered)
+
+    def people_values(self, place: int) -> list[Value]:
+        """Return the values of one metric with their participants and items."""
+        names = [" ".join(item) for item in self.items]
+        values = zip(self.participants, self.item.tolist(), self.read(place).tolist(), strict=True)
+        return [(person, names[item], value) for person, item, value in values if value == value]
+
+    def item_means(self, place: int) -> dict[Any, float]:
+        """Return the mean of a metric on each item for which it is defined."""
+        return self._means(place, self.item, self.items)
+
+    def unit_means(self, place: int) -> dict[str, float]:
+        """Return the mean of a metric over the items of each unit for which it is defined."""
+        return self._means(place, self.unit, self.units)
+
+    def _means(self, place: int, group: Codes, names: Sequence[Any]) -> dict[Any, float]:
+        values = self.read(place)
+        defined = ~np.isnan(values)
+        weight = 1 / self.times[defined]
+        sums = np.bincount(group[defined], values[defined] * weight, minlength=len(names))
+        counts = np.bincount(group[defined], weight, minlength=len(names))
+        return {names[k]: float(sums[k] / counts[k]) for k in np.flatnonzero(counts).tolist()}
+
+    # --- Samples ---
+
+    def num_right(self, right: Right) -> Codes:
+        """Return the number of right answers to each item."""
+        return np.bincount(self.item[self._is_right(right)], minlength=self.num_items)
+
+    def _is_right(self, right: Right) -> NDArray[np.bool_]:
+        flags = np.array([right(Sample(*flags, None)) for flags in _FLAGS], dtype=bool)
+        is_right: NDArray[np.bool_] = flags[self.columns.flags[self.index] & 15]
+        return is_right
+
+    def majorities(self, right: Right) -> list[Fraction] | None:
+        """Return how right the most frequent meaning is on each item; None if some valid sample's is not known.
+
+        Where several are equally frequent it is the mean over these; an item without a valid sample counts as wrong.
+        """
+        flags, is_right = self.columns.flags[self.index], self._is_right(right)
+        valid = (flags & 1).astype(bool)
+        if (flags[valid] & _UNKNOWN).any():
+            return None
+        kinds = (flags[valid] & _NOT_A_DIGEST).astype(np.int64)
+        order = np.lexsort((self.columns.meaning[self.index][valid], kinds, self.item[valid]))
+        item, kind = self.item[valid][order], kinds[order]
+        meaning = self.columns.meaning[self.index][valid][order]
+        is_new = np.ones(len(item), dtype=bool)
+        is_new[1:] = (np.diff(item) != 0) | (np.diff(kind) != 0) | (meaning[1:] != meaning[:-1])
+        vote = np.cumsum(is_new) - 1
+        votes = np.bincount(vote, minlength=0)
+        hits = np.bincount(vote, is_right[valid][order], minlength=len(votes)).astype(np.int64)
+        item_of_vote = item[is_new]
+        most = np.zeros(self.num_items, dtype=np.int64)
+        np.maximum.at(most, item_of_vote, votes)
+        leading = votes == most[item_of_vote]
+        num_leading = np.bincount(item_of_vote[leading], minlength=self.num_items).tolist()
+        num_hits = np.bincount(item_of_vote[leading], hits[leading], minlength=self.num_items).astype(np.int64).tolist()
+        return [
+            Fraction(hits, number * size) if number else Fraction(0)
+            for hits, number, size in zip(num_hits, num_leading, most.tolist(), strict=True)
+        ]
+
+    def estimate_items(self, values: Sequence[Fraction]) -> Estimate:
+        """Return the mean of one exact value an item, with the interval of a share."""
+        per_unit = self._unit_codes[1]
+        floats = np.array([float(value) for value in values])
+        sums = np.bincount(per_unit, floats, minlength=len(self.units)).astype(np.float64)
+        counts = np.bincount(per_unit, minlength=len(self.units)).astype(np.float64)
+        interval = unit_interval(sums, counts, is_share=True, is_clustered=self.is_clustered)
+        return Estimate(exact_mean(values), interval, self.num_items)
+
+
+def _count(column: Sequence[float | None], numbers: Sequence[int]) -> dict[float, int]:
+    """Return how often each value occurs, each being there so many times."""
+    counts: dict[float, int] = {}
+    for value, number in zip(column, numbers, strict=True):
+        if value is not None:
+            counts[value] = counts.get(value, 0) + number
+    return counts
+
+
+def pass_at(num_samples: int, num_right: int, k: int) -> Fraction:
+    """Return the probability that k of the samples hold a right one; k is at most their number.
+
+    Without bias: 1 - C(n-c, k) / C(n, k) (Chen et al. 2021, Evaluating Large Language Models Trained on Code, eq. 1).
+    """
+    return 1 - Fraction(comb(num_samples - num_right, k), comb(num_samples, k))
+
+
+def exact_mean(values: Iterable[float | Fraction]) -> float:
+    """Return the exact mean of some values, rounded once."""
+    counts = Counter(values)  # mostly few different ones, of which fractions are slow
+    total = sum((Fraction(value) * times for value, times in counts.items()), Fraction(0))
+    return float(total / counts.total())
 
 
 class Estimate(NamedTuple):
@@ -92,23 +539,4 @@ class Estimate(NamedTuple):
 
 def estimate(answers: Iterable[tuple[Any, str, float | None]], *, is_share: bool = True) -> Estimate | None:
     """Return the mean of one value an answer, given with items and units; None where no answer has one."""
-    listed = [(item, unit, (value,)) for item, unit, value in answers]
-    frame = AnswerFrame.of(listed, 1)
-    mean = frame.rate(0)
-    if mean is None:
-        return None
-    num_items = len({item for item, _, (value,) in listed if value is not None})
-    return Estimate(mean, frame.interval(0, is_share=is_share), num_items)
-
-
-def _codes(values: Iterable[Any]) -> tuple[list[Any], Codes]:
-    """Return the distinct values and the place of each."""
-    places: dict[Any, int] = {}
-    codes = [places.setdefault(value, len(places)) for value in values]
-    return list(places), np.array(codes, dtype=np.int64)
-
-
-def _ranks(values: list[Any]) -> Codes:
-    ranks = np.empty(len(values), dtype=np.int64)
-    ranks[sorted(range(len(values)), key=values.__getitem__)] = np.arange(len(values))
-    return ranks
+    return AnswerFrame.of((item, unit, (value,)) for item, unit, value in answers).estimate(0, is_share=is_share)

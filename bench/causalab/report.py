@@ -227,20 +227,9 @@ def difference_table(rows: Sequence[Row], against: Sequence[str]) -> Table | Non
 
 
 def _line(row: Row, reference: Row) -> TableRow:
-    cells = [_difference(_means(row, key), _means(reference, key)) for key in COLUMNS]
-    number = len(row.answers.keys() & reference.answers.keys())
+    cells = [_difference(*(side.frame.item_means(side.places[key]) for side in (row, reference))) for key in COLUMNS]
+    number = len({*row.items} & {*reference.items})
     return TableRow((row.setting, row.system, reference.system, str(number)), tuple(cells))
-
-
-def _means(row: Row, key: str) -> dict[Item, float]:
-    """Return the mean of a metric on each item for which it is defined."""
-    place = row.places[key]
-    means = {}
-    for item, answers in row.answers.items():
-        values = [value for answer in answers if (value := answer[place]) is not None]
-        if values:
-            means[item] = fmean(values)
-    return means
 
 
 def _difference(first: dict[Item, float], second: dict[Item, float]) -> Cell:

@@ -30,7 +30,7 @@ from calibrant.bench.report.layout import Cell, Heading, Source, Table
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Score, Words
 from calibrant.bench.report.overview.sentences import answer_text, class_sentence
 from calibrant.bench.report.rows import Answer, Grouping, Row, section_rows
-from calibrant.bench.report.samples import sample_rows, sample_table
+from calibrant.bench.report.samples import sample_table
 from calibrant.bench.report.sections import NoAnswersError, Plot, ReportContents, Section
 from calibrant.bench.report.sources import items_of_pools
 from calibrant.bench.report.table import ResultTable
@@ -319,7 +319,7 @@ def _samples(answers: Sequence[Answer], by: Grouping) -> Table | None:
     collected = ResultTable(METRICS, by=by)
     for origin, score in answers:
         collected.add(origin, score)
-    table = sample_table(sample_rows(collected.collect_samples()))
+    table = sample_table(collected.sample_rows(), METRICS.rights)
     return None if table is None else replace(table, id=SAMPLES)
 
 

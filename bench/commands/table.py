@@ -291,13 +291,12 @@ def print_table(
 
 
 def _print_json(tables: Collection[ResultTable], stored: Sequence[StoredResults], notes: list[str]) -> None:
-    from calibrant.bench.report.samples import sample_rows
 
     for table in tables:
         _print_incomplete(table)
     printed = {
         "rows": [row for table in tables for row in table.to_json()],
-        "samples": [row.to_dict() for table in tables for row in sample_rows(table.collect_samples())],
+        "samples": [row.to_dict() for table in tables for row in table.sample_rows()],
         "incomplete": [line for table in tables for line in table.incomplete()],
         "disagreements": [disagreement._asdict() for results in stored for disagreement in results.disagreements],
     }
@@ -321,7 +320,7 @@ def print_rows(collected: ResultTable, *, columns: str | None = None, err: bool 
     from calibrant.bench.core.metrics import UNDEFINED
     from calibrant.bench.pages.aligned import fit_columns, table_text
     from calibrant.bench.report.legend import attribution_legend, tie_legend
-    from calibrant.bench.report.samples import sample_headings, sample_rows
+    from calibrant.bench.report.samples import sample_headings
     from calibrant.bench.terminal import stated_width, width_of
 
     _print_incomplete(collected)
@@ -340,9 +339,9 @@ def print_rows(collected: ResultTable, *, columns: str | None = None, err: bool 
         typer.echo(line, err=True)
     if table.left_out:
         _print_left_out(table.left_out, width, f"{again} --columns all" if again else "")
-    sampled = sample_rows(collected.collect_samples())
+    sampled = collected.sample_rows()
     if sampled:
-        headings = sample_headings(sampled[0].of)
+        headings = sample_headings(collected.metrics.rights)
         several = fit_columns(headings, [row.cells_by_name() for row in sampled], width=width)
         typer.echo(f"\nSeveral samples, with 95% intervals over items\n{several.text}", err=err)
         if several.left_out:

@@ -56,7 +56,7 @@ def luck_sentence(rows: Iterable[Row]) -> str:
     for row in rows:
         for counts, key in ((earned, "earned"), (lucky, "lucky")):
             if (place := row.places.get(key)) is not None:
-                counts[row.system] += sum(values[place] == 1 for answers in row.answers.values() for values in answers)
+                counts[row.system] += row.frame.count(place, 1)
     if not lucky.total():
         return ""
     system = min(lucky, key=lambda name: (-lucky[name] / (lucky[name] + earned[name] or 1), name))

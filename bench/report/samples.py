@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
-from calibrant.bench.answers.frame import Estimate, estimate
+from calibrant.bench.answers.frame import Estimate, pass_at
 from calibrant.bench.answers.intervals import INTERVALS
-from calibrant.bench.core.metrics import Item, Sampled, majority, pass_at
+from calibrant.bench.core.metrics import Right
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
+from calibrant.bench.report.rows import Row
+
+Rights = tuple[tuple[str, str, Right], ...]
 
 
 @dataclass(frozen=True)
@@ -20,26 +23,25 @@ class SampleRow:
     way: mean | pass@k | majority; k: of pass@k; estimates: by measure, None where it is not known
     """
 
-    of: Sampled
+    of: Row
     way: str
     k: int | None
     estimates: Mapping[str, Estimate | None]
 
     def to_dict(self) -> dict[str, Any]:
         """Numbers as numbers, what is undefined as null."""
-        low, high = self.of.sizes
         record: dict[str, Any] = {"setting": self.of.setting, "system": self.of.system, "pool": self.of.pool}
-        record |= {"n": len(self.of.items), "samples": [low, high], "way": self.way, "k": self.k}
+        record |= {"n": self.of.num_items, "samples": [*self.of.num_samples], "way": self.way, "k": self.k}
         for key, rate in self.estimates.items():
             low_end, high_end = (rate and rate.interval) or (None, None)
             record[key] = {"value": rate and rate.mean, "low": low_end, "high": high_end}
         return record
 
     def labels(self) -> tuple[str, ...]:
-        low, high = self.of.sizes
+        low, high = self.of.num_samples
         times = str(low) if low == high else f"{low}-{high}"
         way = self.way if self.k is None else f"pass@{self.k}"
-        return self.of.setting, self.of.system, self.of.pool, f"{len(self.of.items)} x {times}", way
+        return self.of.setting, self.of.system, self.of.pool, f"{self.of.num_items} x {times}", way
 
     def cells_by_name(self) -> dict[str, str]:
         """Return the cells of a text table, under the keys of `sample_headings`."""
@@ -52,62 +54,42 @@ class SampleRow:
         )
 
 
-def sample_rows(sampled: Iterable[Sampled]) -> list[SampleRow]:
-    """Return a row for each way to count, of each system that has several samples of an item."""
-    return [row for system in sampled if system.is_several for row in _rows(system)]
+def sample_rows(rows: Iterable[Row], rights: Rights) -> list[SampleRow]:
+    """Return a row for each way to count, of each system that has several samples of an item; none of people.
+
+    rights: key, heading and criterion of what is counted
+    """
+    several = (row for row in rows if not row.is_group and row.num_samples[1] > 1)
+    return [sample_row for row in several for sample_row in _rows(row, rights)]
 
 
-def _rows(sampled: Sampled) -> list[SampleRow]:
-    min_samples = sampled.sizes[0]
+def _rows(row: Row, rights: Rights) -> list[SampleRow]:
+    min_samples = row.num_samples[0]
     powers = [2**i for i in range(1, min_samples.bit_length()) if 2**i < min_samples]
     ways: list[tuple[str, int | None]] = [("mean", None), *(("pass", k) for k in (*powers, min_samples) if k > 1)]
-    counts, voted = _count_right(sampled)
-    figures: list[list[dict[Item, Fraction] | None]] = [
-        [{item: pass_at(number, hits, k or 1) for item, (number, hits) in of.items()} for of in counts]
-        for _, k in ways  # the mean is that of one sample
+    sizes = row.frame.sizes.tolist()
+    counts = {key: [*zip(sizes, row.frame.num_right(right).tolist(), strict=True)] for key, _, right in rights}
+    rows = [
+        SampleRow(row, way, k, {key: _estimate_passes(row, counts[key], k or 1) for key in counts})  # the mean is of 1
+        for way, k in ways
     ]
-    figures.append([_all_known(of) for of in voted])
-    return [
-        SampleRow(
-            sampled, way, k, {key: _estimate(sampled, v) for (key, _, _), v in zip(sampled.rights, row, strict=True)}
-        )
-        for (way, k), row in zip([*ways, ("majority", None)], figures, strict=True)
-    ]
+    votes = {key: row.frame.majorities(right) for key, _, right in rights}
+    estimates = {key: None if shares is None else row.frame.estimate_items(shares) for key, shares in votes.items()}
+    return [*rows, SampleRow(row, "majority", None, estimates)]
 
 
-def _count_right(
-    sampled: Sampled,
-) -> tuple[list[dict[Item, tuple[int, int]]], list[dict[Item, Fraction | None]]]:
-    """For each thing that is counted, of an item: samples and how many are right; how right their majority is."""
-    counts: list[dict[Item, tuple[int, int]]] = [{} for _ in sampled.rights]
-    voted: list[dict[Item, Fraction | None]] = [{} for _ in sampled.rights]
-    for item, samples in sampled.items.items():
-        answers = tuple(samples)
-        for place, (_, _, right) in enumerate(sampled.rights):
-            counts[place][item] = len(answers), sum(map(right, answers))
-            voted[place][item] = majority(answers, right)
-    return counts, voted
-
-
-def _all_known(values: Mapping[Item, Fraction | None]) -> dict[Item, Fraction] | None:
-    defined = {item: value for item, value in values.items() if value is not None}
-    return defined if len(defined) == len(values) else None
-
-
-def _estimate(sampled: Sampled, values: Mapping[Item, Fraction] | None) -> Estimate | None:
-    """Return the mean over items; None where it is not known of one."""
-    if values is None:
-        return None
-    rate = estimate((item, sampled.latents[item], float(value)) for item, value in values.items())
-    return rate and rate._replace(mean=float(sum(values.values(), Fraction(0)) / len(values)))
+def _estimate_passes(row: Row, counts: Sequence[tuple[int, int]], k: int) -> Estimate:
+    """Return the mean of pass@k. counts: of each item, its samples and how many are right."""
+    shares = {pair: pass_at(*pair, k) for pair in Counter(counts)}
+    return row.frame.estimate_items([shares[pair] for pair in counts])
 
 
 _LABEL_HEADINGS = {"setting": "Setting", "system": "System", "pool": "Pool", "n": "n", "way": "Samples"}
 
 
-def sample_headings(sampled: Sampled) -> dict[str, str]:
+def sample_headings(rights: Rights) -> dict[str, str]:
     """Key and heading of every column of a text table, labels first."""
-    return _LABEL_HEADINGS | {key: heading for key, heading, _ in reversed(sampled.rights)}
+    return _LABEL_HEADINGS | {key: heading for key, heading, _ in reversed(rights)}
 
 
 _LABELS = (
@@ -124,10 +106,10 @@ CAPTION = (
 )
 
 
-def sample_table(rows: Sequence[SampleRow]) -> Table | None:
+def sample_table(rows: Sequence[SampleRow], rights: Rights) -> Table | None:
     """Return the table of these rows; None if there are none."""
     if not rows:
         return None
-    headings = tuple(Heading(key, heading) for key, heading, _ in rows[0].of.rights)
+    headings = tuple(Heading(key, heading) for key, heading, _ in rights)
     lines = tuple(TableRow(row.labels(), row.cells()) for row in rows)
     return Table("samples", "Several samples", CAPTION, _LABELS, headings, lines)

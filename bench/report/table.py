@@ -7,14 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
+import numpy as np
+
 from calibrant.bench.answers.intervals import Interval
 from calibrant.bench.answers.names import natural
-from calibrant.bench.core.metrics import OUTCOMES, SUPPRESSED, UNDEFINED, InvalidHandling, MetricSet, Sample, Sampled
+from calibrant.bench.core.metrics import OUTCOMES, SUPPRESSED, UNDEFINED, InvalidHandling, MetricSet, Sample
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.observations import ObservationReader, Values
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.report.legend import luck_sentence
 from calibrant.bench.report.rows import Grouping, Row, RowGroups, drop_equal_choices
+from calibrant.bench.report.samples import SampleRow, sample_rows
 
 NAMELESS_BENCHMARK = next(iter(TITLES))  # its rows are older than the name in JSON
 STRUCTURE_METRIC = "parent_f1"  # defined for answers with structure metrics; they are counted
@@ -77,9 +80,9 @@ class ResultTable:
                 lines = [{key: value for key, value in line.items() if key not in keys} for line in lines]
         return lines
 
-    def collect_samples(self) -> list[Sampled]:
-        """Return every row's samples, for the table of those that have several."""
-        return [row.collect_samples(self.metrics.rights) for row in self._sorted_rows() if not row.participants]
+    def sample_rows(self) -> list[SampleRow]:
+        """Return the table of the rows that have several samples of an item."""
+        return sample_rows(self._sorted_rows(), self.metrics.rights)
 
     def incomplete(self) -> list[str]:
         """Return a line for every row that does not cover its pools, and for every row with answers that crashed.
@@ -89,7 +92,7 @@ class ResultTable:
         lines: dict[str, None] = {}  # each once, in order
         rows = self._sorted_rows()
         for row, num_answered in zip(rows, self._num_answered(rows), strict=True):
-            if row.participants:
+            if row.is_group:
                 lines |= dict.fromkeys(self._partial_lines(row, rows))
                 continue
             if num_answered < row.num_expected and self._by is not Grouping.STRATUM:
@@ -136,16 +139,15 @@ class ResultTable:
     def _json_row(self, row: Row, num_answered: int) -> dict[str, Any]:
         cells = self._label_cells(row, num_answered)
         labels: dict[str, Any] = {key: None if text == UNDEFINED else text for key, text in cells.items()}
-        sizes = [len(answers) for answers in row.answers.values()]
         numbers: dict[str, Any] = {
             "n": row.num_items,
             "answers": row.num_answers,
-            "samples": [1, 1] if row.participants else [min(sizes), max(sizes)],
+            "samples": [1, 1] if row.is_group else [*row.num_samples],
             "coverage": num_answered / row.num_expected if labels["coverage"] else None,
             "pools": [{"name": name, "digest": digest} for digest, (name, _) in sorted(row.pools.items())],
             "options": dict(row.config),
         }
-        if row.participants:
+        if row.is_group:
             numbers["participants"] = len(row.num_taken)
         if self.metrics.benchmark != NAMELESS_BENCHMARK:
             labels = {"benchmark": self.metrics.benchmark, **labels}
@@ -201,13 +203,12 @@ def _num_structured(row: Row) -> int | None:
     place = row.places.get(STRUCTURE_METRIC)
     if place is None:
         return None
-    return sum(values[place] is not None for answers in row.answers.values() for values in answers)
+    return int((~np.isnan(row.frame.read(place))).sum())
 
 
 def _num_samples(row: Row) -> str:
     """Return how many samples the items have: undefined if it is one of each, and of a group of people."""
-    if row.participants:
+    if row.is_group:
         return UNDEFINED
-    sizes = {len(answers) for answers in row.answers.values()}
-    low, high = min(sizes, default=1), max(sizes, default=1)
+    low, high = row.num_samples
     return UNDEFINED if high == 1 else str(low) if low == high else f"{low}-{high}"

@@ -45,7 +45,7 @@ def per_problem(rows: Sequence[Row], *, with_paper: bool) -> Table | None:
 
 
 def _problem_row(group: Sequence[Row]) -> TableRow:
-    problems = {item for row in group for item in row.answers}
+    problems = {item for row in group for item in row.items}
     models = [row for row in group if is_model(row)]
     searches = [row for row in group if not is_model(row)]
     cells = [_num_without(problems, part) for part in (models, searches, group)]

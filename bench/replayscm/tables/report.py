@@ -64,7 +64,7 @@ def report_tables(
         "F.11": partial(per_problem, rows, with_paper=contents.with_paper),
         "3A": partial(supplied_reference, rows, pool_facts.sources, with_paper=contents.with_paper),
         "paired": partial(comparisons, rows, contents.against),
-        "samples": lambda: sample_table(sample_rows(row.collect_samples(METRICS.rights) for row in rows)),
+        "samples": lambda: sample_table(sample_rows(rows, METRICS.rights), METRICS.rights),
         "ceiling": partial(ceilings, rows, audited or {}),
         "attribution": partial(ATTRIBUTION.make, [row for row in all_rows if _is_attributed(row)], with_paper=False),
     }

@@ -7,22 +7,23 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.answers.names import SystemKey
 from calibrant.bench.causalab.paper import paper
 from calibrant.bench.causalab.report import COLUMNS, difference_table, lab_figures
+from calibrant.bench.causalab.scoring import METRICS
 from calibrant.bench.core.metrics import Metric, Sample
+from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.report.layout import Cell, Heading, Source, Table, TableRow
-from calibrant.bench.report.rows import Row, RowKey
+from calibrant.bench.report.rows import Row, RowGroups
 from calibrant.dsl.errors import CalibrantError
 
 
 def row(system: str, activated: Sequence[float], setting: str = "4nodes") -> Row:
     columns = tuple(Metric(key, key, key, lambda score: 0.0) for key in COLUMNS)
-    made = Row(RowKey(setting, "", "d", SystemKey(system, "")), columns, {}, lambda item: item[1], {"d": ("p", 9)})
+    groups = RowGroups(METRICS, columns)
     for k, value in enumerate(activated):
-        made.answers["d", f"I{k}"] = [(value, *[0.5] * (len(columns) - 1))]
-        made.samples["d", f"I{k}"] = [Sample(True, True, False, False, None)]  # type: ignore[assignment]
-    made.system = system
+        context = AnswerContext(system, "p", "d", 9, f"I{k}", setting, "")
+        groups.add(context, (value, *[0.5] * (len(columns) - 1)), Sample(True, True, False, False, None))
+    (made,) = groups.rows()
     return made
 
 

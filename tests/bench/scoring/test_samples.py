@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calibrant.bench.answers.frame import AnswerFrame, Answers, pass_at
 from calibrant.bench.cli import main
-from calibrant.bench.core.metrics import Sample, SampleList, majority, pass_at
+from calibrant.bench.core.metrics import Right, Sample
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.replayscm.verdict import METRICS
-from calibrant.bench.report.samples import sample_rows
 from calibrant.bench.report.table import ResultTable
 from calibrant.dsl.replayscm.pools.files import write_pool
 from tests.support.commands import jsonl
@@ -37,6 +37,21 @@ def samples(*told: str) -> list[Sample]:
     return [Sample(t != "-", t.isupper(), t.isupper(), t.isupper(), None if t == "-" else t) for t in told]
 
 
+def frame_of(*items: list[Sample]) -> AnswerFrame:
+    """Return the answers to some items, first one of each item, then the second ones."""
+    collected = Answers(lambda item: str(item[1]))
+    longest = max(map(len, items), default=0)
+    for number, (name, listed) in product(range(longest), enumerate(items)):
+        if number < len(listed):
+            collected.add(run_of(f"I{name}", number), (1.0,), listed[number])
+    (frame,) = collected.group(lambda origin: origin.system).values()
+    return frame
+
+
+def majorities(*items: list[Sample], right: Right = lambda sample: sample.correct) -> list[Fraction] | None:
+    return frame_of(*items).majorities(right)
+
+
 @pytest.mark.parametrize(
     ("told", "expected"),
     [
@@ -50,11 +65,11 @@ def samples(*told: str) -> list[Sample]:
     ],
 )
 def test_the_majority_is_of_meanings_and_only_of_valid_answers(told: str, expected: Fraction) -> None:
-    assert majority(samples(*told), lambda sample: sample.correct) == expected
+    assert majorities(samples(*told)) == [expected]
 
 
 def test_a_majority_is_not_known_where_a_meaning_is_not() -> None:
-    assert majority([*samples("A"), Sample(True, True, True, True, None)], lambda sample: sample.correct) is None
+    assert majorities([*samples("A"), Sample(True, True, True, True, None)]) is None
 
 
 def run_of(instance: str, number: int = 0) -> AnswerContext:
@@ -70,12 +85,30 @@ def verdict(right: bool) -> dict[str, object]:
 _MEANINGS = st.one_of(st.none(), st.text(max_size=17), st.text("0123456789abcdefABCDEF ", min_size=15, max_size=17))
 
 
-@given(st.lists(st.builds(Sample, st.booleans(), st.booleans(), st.booleans(), st.booleans(), _MEANINGS)))
-def test_what_is_kept_in_few_bytes_comes_back_as_it_was(samples: list[Sample]) -> None:
-    kept = SampleList(samples)
-    assert list(kept) == samples
-    assert [kept[place] for place in range(-len(samples), len(samples))] == samples * 2
-    assert kept[1:-1] == samples[1:-1]
+_SAMPLE = st.builds(Sample, st.booleans(), st.booleans(), st.booleans(), st.booleans(), _MEANINGS)
+_SAMPLES = st.lists(_SAMPLE, min_size=1)
+
+
+def counted_majority(listed: list[Sample]) -> Fraction | None:
+    """Return what the docstring of `majorities` states, counted one by one."""
+    votes: dict[str | None, list[bool]] = {}
+    for sample in listed:
+        if sample.valid:
+            votes.setdefault(sample.meaning, []).append(sample.heldout_exact)
+    if None in votes:
+        return None
+    most = max(map(len, votes.values()), default=0)
+    shares = [Fraction(sum(hits), most) for hits in votes.values() if len(hits) == most]
+    return sum(shares, Fraction()) / len(shares) if shares else Fraction()
+
+
+@given(st.lists(_SAMPLES, min_size=1, max_size=5))
+def test_what_is_kept_of_samples_in_few_bytes_votes_as_they_do(items: list[list[Sample]]) -> None:
+    expected = [counted_majority(listed) for listed in items]
+    known = None if None in expected else expected
+    assert majorities(*items, right=lambda sample: sample.heldout_exact) == known
+    numbers = frame_of(*items).num_right(lambda sample: sample.train_exact).tolist()
+    assert numbers == [sum(sample.train_exact for sample in listed) for listed in items]
 
 
 def test_every_item_weighs_the_same_however_often_it_was_answered() -> None:
@@ -162,7 +195,7 @@ def test_samples_that_are_all_right_get_an_interval_with_a_width() -> None:
     for i in range(8):
         for number in range(2):
             table.add(run_of(f"I{i}", number), verdict(True))
-    for row in sample_rows(table.collect_samples()):
+    for row in table.sample_rows():
         rate = row.estimates["train_exact"]
         assert rate is not None
         assert rate.interval is not None

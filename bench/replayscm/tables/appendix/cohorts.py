@@ -234,9 +234,9 @@ def by_kill_coverage(rows: Sequence[Row], kills: Mapping[Item, float], *, with_p
         for name, holds in _BINS.items():
             chosen = {}
             for row in listed:
-                items = {item for item in row.answers if item in kills and holds(kills[item])}
+                items = {item for item in row.items if item in kills and holds(kills[item])}
                 part = row.restrict(items.__contains__)
-                if part.answers:
+                if part.num_items:
                     chosen[row.system] = part
             if chosen:
                 lines.append(_bin_line(Cohort(name, setting, chosen)))

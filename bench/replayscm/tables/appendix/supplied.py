@@ -82,7 +82,7 @@ def _labels(row: Row) -> tuple[str, ...]:
 
 def by_relation(row: Row, sources: Mapping[Item, frozenset[str]]) -> Iterator[tuple[str, Row]]:
     """Yield the answers by where the known alternative is from; nothing where the pool's file was not read."""
-    if not any(item in sources for item in row.answers):
+    if not any(item in sources for item in row.items):
         return
     tests: dict[str, Callable[[Item], bool]] = {
         KNOWN_PAIRS: lambda item: item in sources,
@@ -92,7 +92,7 @@ def by_relation(row: Row, sources: Mapping[Item, frozenset[str]]) -> Iterator[tu
     }
     for name, holds in tests.items():
         part = row.restrict(holds)
-        if part.answers:
+        if part.num_items:
             yield name, part
 
 

@@ -187,7 +187,7 @@ def test_a_cohort_without_answers_and_a_text_that_is_no_cohort_are_refused(tmp_p
 
 def test_bins_of_kill_coverage_have_their_own_problems() -> None:
     (row,) = rows_of(Answers("m", [answer(1, 1)] * 6 + [answer(0.5, 0.25)] * 6, "Ordered", "p"))
-    kills = {item: 0.4 if int(item[1][1:]) < 6 else 0.8 for item in row.answers}
+    kills = {item: 0.4 if int(item[1][1:]) < 6 else 0.8 for item in row.items}
     low, high = ours(cohorts.by_kill_coverage([row], kills, with_paper=False))
     assert (low["n"], low["heldout_world"], low["retention"]) == ("6", "1.000", "1.000")
     assert (high["n"], high["heldout_world"], high["heldout_world_given_train_exact"]) == ("6", "0.250", DASH)
@@ -212,7 +212,7 @@ def alternatives() -> tuple[list[Row], dict[tuple[str, str], frozenset[str]]]:
         Answers("m", source, "Ordered", "p", is_run=False),
     )
     (row,) = (row for row in rows if row.setting == "Alt-Ordered")
-    items = sorted(row.answers, key=lambda item: int(item[1][1:].removesuffix("__ALT_EXP")))
+    items = sorted(row.items, key=lambda item: int(item[1][1:].removesuffix("__ALT_EXP")))
     return rows, {item: frozenset({"m"} if k < 2 else {"other"}) for k, item in enumerate(items[:8])}
 
 
