@@ -15,6 +15,8 @@ from calibrant.dsl.blickets.generation import SUITES as SUITE_PLANS
 from calibrant.dsl.blickets.generation import Plan, sample_items
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Count, OrderReading, SwitchBy
 
+PART_ITEMS = 64  # drawn in 20 ms
+
 
 class BlicketSuites(Drawable[BlicketItem]):
     """Implements Drawable (bench.core.capabilities)."""
@@ -25,6 +27,9 @@ class BlicketSuites(Drawable[BlicketItem]):
 
     def draw(self, suites: Sequence[str], seed: int, count: int) -> Sequence[BlicketItem]:
         return tuple(item for name in suites for item in self.iterate_part(name, seed, range(count)))
+
+    def parts(self, count: int) -> Sequence[range]:
+        return [range(first, min(first + PART_ITEMS, count)) for first in range(0, count, PART_ITEMS)]
 
     def iterate_part(self, suite: str, seed: int, places: range) -> Iterator[BlicketItem]:
         return _draw(SUITE_PLANS[suite], suite, seed, places)

@@ -208,6 +208,9 @@ class ProgramPools:
     def _draw(self, buffers: Sequence[SpillBuffer[CausimItem]]) -> None:
         request = self._request
         places = list(self._places())
+        # questions that a program is to have; of a few there are fewer
+        size = len(self._versions) * len(self._plan.types) * self._plan.per_type
+        request.progress(request.out.name, 0, size * len(places))
         work = partial(_draw_program, request.seed, self._options, request.report is not None)
         for i, (number, result) in enumerate(as_completed(work, dict(enumerate(places)), request.execution)):
             place = places[number]
@@ -216,16 +219,18 @@ class ProgramPools:
             self._add(buffers, number, _Part(place[0], place in self._heldout), result)
             for item in result.items:
                 self._of_programs[item.scm, _cell(item)] += 1
-            request.progress(request.out.name, i + 1, len(places))
+            request.progress(request.out.name, size * (i + 1), size * len(places))
 
     def _draw_further(self, buffers: Sequence[SpillBuffer[CausimItem]]) -> None:
         """Draw questions about further programs where a part lacks some."""
         gaps = list(self._gaps())
         work = partial(_fill, self._request.seed, self._options)
         num_programs = self._programs * len(self._suites)
-        for i, (number, result) in enumerate(as_completed(work, dict(enumerate(gaps)), self._request.execution)):
-            self._request.progress(self._request.out.name, num_programs + i + 1, num_programs + len(gaps))
+        done, total = 0, sum(sum(gap.missing.values()) for gap in gaps)
+        for number, result in as_completed(work, dict(enumerate(gaps)), self._request.execution):
             part = gaps[number].part
+            done += sum(gaps[number].missing.values())
+            self._request.progress(f"{self._request.out.name}, further programs", done, total)
             if isinstance(result, Failure):
                 raise CalibrantError(f"further programs of {part.topology}: {result.error}")
             self._add(buffers, num_programs + number, part, result)
