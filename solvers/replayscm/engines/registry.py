@@ -1,7 +1,7 @@
 """Registry of the engines, and choice of the fastest for a task; engines share a contract and no search.
 
 subset_dp   dynamic programming over subsets of the endogenous variables (solvers.acyclic.count)
-sat         CNF through python-sat (solvers.replayscm.engines.cnf_encoding)
+sat         CNF through python-sat (solvers.replayscm.engines.sat)
 smt         bit vectors and integers through pysmt and z3 (solvers.replayscm.engines.smt)
 """
 

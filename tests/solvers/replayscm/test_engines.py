@@ -20,10 +20,9 @@ from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
-from calibrant.solvers.replayscm.engines.cnf_encoding import SYMMETRY_BREAKS, Acyclicity, encode_members
 from calibrant.solvers.replayscm.engines.contract import Counted, Enumeration
 from calibrant.solvers.replayscm.engines.registry import ENGINES, choose_engine, create_engine
-from calibrant.solvers.replayscm.engines.sat import SatMembers
+from calibrant.solvers.replayscm.engines.sat import SYMMETRY_BREAKS, Acyclicity, SatMembers, encode_members
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from calibrant.solvers.sat import (
     Cnf,

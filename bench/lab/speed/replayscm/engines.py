@@ -24,10 +24,9 @@ from calibrant.dsl.replayscm.generation.strata import NUM_ROOTS, Stratum
 from calibrant.dsl.replayscm.generation.worlds import sample_evidence
 from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.solvers.outcome import Found, OutOfBudget
-from calibrant.solvers.replayscm.engines.cnf_encoding import SYMMETRY_BREAKS, SymmetryBreak
 from calibrant.solvers.replayscm.engines.contract import Counted, Engine, Enumeration
 from calibrant.solvers.replayscm.engines.registry import ENGINES, create_engine
-from calibrant.solvers.replayscm.engines.sat import SatMembers
+from calibrant.solvers.replayscm.engines.sat import SYMMETRY_BREAKS, SatMembers, SymmetryBreak
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from calibrant.solvers.sat import add_linear_order, add_tight_levels, add_topological_levels
 
