@@ -71,9 +71,14 @@ from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.outcome import Found, Impossible, Outcome
 from calibrant.solvers.replayscm.experiments.answers import ExtendedAnswer, map_submission
 from calibrant.solvers.replayscm.experiments.readings import plain_task
-from calibrant.solvers.replayscm.noise.local_weights import parent_masks, scaled_rate, set_weights
+from calibrant.solvers.replayscm.noise.local_weights import (
+    EvidenceRow,
+    parent_masks,
+    scaled_rate,
+    set_weights,
+    variable_rows,
+)
 from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.replayscm.noise.rows import EvidenceRow, variable_rows
 
 # --- Greedy structure learning, then exact formulas: the published row `bnlearn+DSL` (ReplaySCM, appendix H) ----------
 SAMPLE_SIZES = (1.0, 10.0)  # imaginary rows of mbde; networks are ranked under the first

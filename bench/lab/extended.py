@@ -58,8 +58,7 @@ from calibrant.solvers.replayscm.experiments.policies import POLICIES, episode_e
 from calibrant.solvers.replayscm.experiments.shares import BITS_TOLERANCE, binary_entropy
 from calibrant.solvers.replayscm.hidden.exact_mass import count_members
 from calibrant.solvers.replayscm.hidden.meanings import list_members
-from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.replayscm.noise.predictions import DECIDED
+from calibrant.solvers.replayscm.noise.posterior import DECIDED, Posterior
 
 # --- Episodes on a class that is listed whole: 4 variables, 2 of them roots, at most 2 parents; 960 SCMs --------------
 NAMES = ("X1", "X2", "X3", "X4")

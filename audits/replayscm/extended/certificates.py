@@ -15,8 +15,8 @@ from calibrant.solvers.acyclic.count import total
 from calibrant.solvers.acyclic.least import members_of
 from calibrant.solvers.replayscm.experiments.clairvoyant import ClairvoyantMinimum, ClairvoyantSearch
 from calibrant.solvers.replayscm.hidden.columns import hidden_columns
+from calibrant.solvers.replayscm.noise.local_weights import word_text
 from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.replayscm.noise.rows import word_text
 
 FORMAT = "calibrant-extended-certificate"
 VERSION = 1

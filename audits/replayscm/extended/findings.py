@@ -19,8 +19,7 @@ from calibrant.solvers.replayscm.experiments.policies import episode_evidence
 from calibrant.solvers.replayscm.hidden.exact_mass import exact_mass
 from calibrant.solvers.replayscm.hidden.meanings import meaning
 from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
-from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.replayscm.noise.predictions import DECIDED
+from calibrant.solvers.replayscm.noise.posterior import DECIDED, Posterior
 
 
 class Finding(Enum):

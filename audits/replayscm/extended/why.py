@@ -24,8 +24,7 @@ from calibrant.solvers.replayscm.hidden.columns import hidden_parent_sets
 from calibrant.solvers.replayscm.hidden.exact_mass import count_members, exact_mass
 from calibrant.solvers.replayscm.hidden.meanings import count_meanings
 from calibrant.solvers.replayscm.noise.most_probable import MostProbable, most_probable
-from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.replayscm.noise.predictions import DECIDED
+from calibrant.solvers.replayscm.noise.posterior import DECIDED, Posterior
 
 MAX_SUMMED = 5_000  # combinations of hidden columns, times 2**endogenous: about two seconds
 NUM_DRAWS = 100  # from the posterior where they are more: a standard error of at most 5 %; 10 to 20 ms a draw

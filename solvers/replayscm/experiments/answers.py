@@ -20,10 +20,8 @@ from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.replayscm.experiments.policies import stop_worlds
 from calibrant.solvers.replayscm.experiments.shares import request_rows
 from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
-from calibrant.solvers.replayscm.noise.best_map import BestMap, best_map
-from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.replayscm.noise.predictions import MAX_LISTED_CELLS, cell_marginals, free_bits
-from calibrant.solvers.replayscm.noise.tied_maps import TiedMaps, tied_maps
+from calibrant.solvers.replayscm.noise.best_map import BestMap, TiedMaps, best_map, tied_maps
+from calibrant.solvers.replayscm.noise.posterior import MAX_LISTED_CELLS, Posterior, cell_marginals, free_bits
 
 # 256: a share is off by at most 0.031 (one standard error)
 NUM_BEHAVIOUR_DRAWS = 256

@@ -38,8 +38,7 @@ from calibrant.solvers.replayscm.experiments.readings import candidate_rows, ver
 from calibrant.solvers.replayscm.experiments.shares import BITS_TOLERANCE, request_rows
 from calibrant.solvers.replayscm.experiments.witnesses import Witnesses
 from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
-from calibrant.solvers.replayscm.noise.approximate import ApproximateMasses
-from calibrant.solvers.replayscm.noise.posterior import Posterior
+from calibrant.solvers.replayscm.noise.posterior import ApproximateMasses, Posterior
 
 F64 = npt.NDArray[np.float64]
 U64 = npt.NDArray[np.uint64]

@@ -13,9 +13,8 @@ from math import fsum, log2
 
 from calibrant.dsl.replayscm.extensions.extension import MechanismClass, NoiseKind, known_rate
 from calibrant.solvers.acyclic.least import Mask
-from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.replayscm.noise.predictions import free_bits, reading_probabilities
-from calibrant.solvers.replayscm.noise.rows import target_mask
+from calibrant.solvers.replayscm.noise.local_weights import target_mask
+from calibrant.solvers.replayscm.noise.posterior import Posterior, free_bits, reading_probabilities
 
 BITS_TOLERANCE = 1e-9  # differences of bits below this are rounding: the first candidate of equals is taken
 

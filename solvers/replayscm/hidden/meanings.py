@@ -21,8 +21,8 @@ from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_columns
 from calibrant.solvers.replayscm.hidden.exact_mass import count_members
+from calibrant.solvers.replayscm.noise.local_weights import VariableRows
 from calibrant.solvers.replayscm.noise.posterior import Posterior, extend_rows
-from calibrant.solvers.replayscm.noise.rows import VariableRows
 from calibrant.solvers.replayscm.noise.sampling import negate_arguments
 
 # listed to count meanings: 512 members were 28 meanings, so that one member left is no criterion

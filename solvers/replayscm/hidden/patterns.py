@@ -18,8 +18,7 @@ import numpy.typing as npt
 
 from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.replayscm.noise.local_weights import parent_masks
-from calibrant.solvers.replayscm.noise.rows import VariableRows
+from calibrant.solvers.replayscm.noise.local_weights import VariableRows, parent_masks
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]

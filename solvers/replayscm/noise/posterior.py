@@ -1,4 +1,4 @@
-"""The posterior over SCMs of an extended class: masses, edges, noise rates; plain sums over columns and rates."""
+"""The posterior over SCMs of an extended class: exact masses, edges, rates, predictions; masses in doubles."""
 
 from __future__ import annotations
 
@@ -10,15 +10,30 @@ from functools import cached_property
 from math import lcm, prod
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from calibrant.dsl.replayscm.extensions.extension import NOISE_FREE, MechanismClass, NoiseKind, Prior
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
 from calibrant.solvers.acyclic.count import Weights, total
 from calibrant.solvers.acyclic.draws import Marginals
 from calibrant.solvers.acyclic.least import Mask, members_of
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.replayscm._kernels_worlds import find_subsets
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_columns
-from calibrant.solvers.replayscm.noise.local_weights import parent_masks, scaled_rate, set_weights
-from calibrant.solvers.replayscm.noise.rows import EvidenceRow, VariableRows, evidence_rows, variable_rows
+from calibrant.solvers.replayscm.noise._kernels_masses import count_patterns, log_masses
+from calibrant.solvers.replayscm.noise.local_weights import (
+    EvidenceRow,
+    VariableRows,
+    evidence_rows,
+    parent_masks,
+    scaled_rate,
+    set_weights,
+    variable_rows,
+)
 from calibrant.solvers.replayscm.noise.subset_tables import exact_mass_by_tables
+
+# --- The posterior over SCMs of an extended class: masses, edges, noise rates; plain sums over columns and rates ------
 
 
 class Term(NamedTuple):
@@ -244,3 +259,166 @@ def _with_hidden(word: int, scm_class: MechanismClass, mechanisms: Mechanisms, i
         pattern = sum((word >> index[u] & 1) << i for i, u in enumerate(function.parents))
         word |= (function.table.bits >> pattern & 1) << index[name]
     return word
+
+
+# --- Exact predictions of a posterior: readings of a world, marginals of cells, clean behaviours and their verdict ----
+DECIDED = Fraction(99, 100)  # posterior of a clean behaviour from which the verdict under noise is decided
+# all readings of 12 free cells
+MAX_LISTED_READINGS = 4_096
+# 128 masses a row
+MAX_LISTED_CELLS = 7  # free cells of a row of which marginals are listed
+
+
+@dataclass(frozen=True)
+class CleanBehaviours:
+    """Posterior of the noise-free rows of some contexts: rows as words -> probability, all of positive probability."""
+
+    shares: Mapping[tuple[int, ...], Fraction]
+
+    @property
+    def top_share(self) -> Fraction:
+        return max(self.shares.values())
+
+    @property
+    def is_decided(self) -> bool:
+        return self.top_share >= DECIDED
+
+
+def free_bits(posterior: Posterior, clamped: Mask) -> list[Mask]:
+    """Return the bits of observed endogenous variables that an intervention leaves free."""
+    indices = (posterior.scm_class.observed.index(v) for v in posterior.scm_class.endogenous)
+    return [1 << i for i in indices if not clamped >> i & 1]
+
+
+def completions(fixed: int, free: Sequence[Mask]) -> Iterator[int]:
+    """Every word with these bits fixed; the others' bits count up, the last listed slowest."""
+    for number in range(1 << len(free)):
+        yield fixed | sum(bit for i, bit in enumerate(free) if number >> i & 1)
+
+
+def fixed_part(posterior: Posterior, word: int, clamped: Mask) -> int:
+    """Return a row's word without its free cells."""
+    return word & ~sum(free_bits(posterior, clamped))
+
+
+def probability(posterior: Posterior, rows: Sequence[EvidenceRow]) -> Fraction:
+    """Return the probability of rows given the evidence, their contexts and interventions."""
+    return posterior.condition_rows(rows).mass / posterior.mass
+
+
+def reading_probabilities(
+    posterior: Posterior,
+    worlds: Sequence[tuple[int, Mask]],
+    *,
+    is_clean: bool = False,
+    limit: int = MAX_LISTED_READINGS,
+) -> dict[tuple[int, ...], Fraction]:
+    """Return every reading of positive probability, as words of the rows, with its probability.
+
+    worlds: fixed part and clamped bits of each row; `BudgetSpent` for more than `limit` readings of a prefix
+    """
+    reached: dict[tuple[int, ...], Posterior] = {(): posterior}
+    for fixed, clamped in worlds:
+        free = free_bits(posterior, clamped)
+        following: dict[tuple[int, ...], Posterior] = {}
+        for words, before in reached.items():
+            for word in completions(fixed, free):
+                after = before.condition_rows([EvidenceRow(word, clamped, is_clean)])
+                # row by row: a prefix of probability 0 has no continuation, which leaves few readings without noise
+                if after.mass:
+                    following[(*words, word)] = after
+                    if len(following) > limit:
+                        raise BudgetSpent(f"more than {limit:,} readings have positive probability")
+        reached = following
+    return {words: after.mass / posterior.mass for words, after in reached.items()}
+
+
+def clean_behaviours(posterior: Posterior, worlds: Sequence[tuple[int, Mask]]) -> CleanBehaviours:
+    """Return the posterior of noise-free rows; arguments and errors as for `reading_probabilities`."""
+    return CleanBehaviours(reading_probabilities(posterior, worlds, is_clean=True))
+
+
+def cell_marginals(posterior: Posterior, fixed: int, clamped: Mask) -> dict[int, Fraction]:
+    """Return the probability of 1 of each free cell of a row, noise included, by variable; exact, by listing.
+
+    `BudgetSpent` for more than MAX_LISTED_CELLS free cells
+    """
+    free = free_bits(posterior, clamped)
+    if len(free) > MAX_LISTED_CELLS:
+        raise BudgetSpent(f"{len(free)} free cells in a row; marginals are listed up to {MAX_LISTED_CELLS}")
+    marginals = {bit.bit_length() - 1: Fraction(0) for bit in free}
+    for word in completions(fixed, free):
+        share = probability(posterior, [EvidenceRow(word, clamped)])
+        for index in members_of(word & sum(free)):
+            marginals[index] += share
+    return marginals
+
+
+# --- Masses under one known rate in doubles, many readings at a time: to choose worlds by, never to report ------------
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+
+
+class ApproximateMasses:
+    """The evidence of a posterior without hidden variables as arrays; a shared grid is a list of rates."""
+
+    def __init__(self, posterior: Posterior) -> None:
+        """`ValueError` for hidden variables, or for an independent rate of each variable."""
+        scm_class = posterior.scm_class
+        if scm_class.hidden_parents or scm_class.noise.kind is NoiseKind.EACH:
+            raise ValueError("masses in doubles are for a common rate and no hidden variables")
+        self.posterior = posterior
+        order = list(posterior.masks)
+        self.variables: I64 = np.array(order, np.int64)
+        listed = [np.array(posterior.masks[v], np.int64) for v in order]
+        self.starts: I64 = np.cumsum([0, *map(len, listed)])
+        self.masks: I64 = np.concatenate(listed)
+        self.owners: I64 = np.repeat(self.variables, [len(masks) for masks in listed])
+        self.below: I64 = np.zeros((len(self.masks), max(1, scm_class.max_parents)), np.int64)
+        # sets come by size, not as numbers: bisection needs their order
+        for masks, start in zip(listed, self.starts.tolist(), strict=False):
+            find_subsets(masks, np.argsort(masks), self.below[start : start + len(masks)])
+        self.inside: I64 = np.zeros(len(self.masks), np.int64)
+        for position, v in enumerate(order):
+            self.inside |= (self.masks >> v & 1) << position
+        weights = np.array([float(weight) for weight in scm_class.parent_weights])
+        self.prior: F64 = weights[np.bitwise_count(self.masks)]
+        words = np.array([row.word for row in posterior.rows], np.uint64)
+        targets = np.array([row.clamped for row in posterior.rows], np.uint64)
+        self.counts = np.empty((len(self.masks), 2, 1 << scm_class.max_parents), np.int32)
+        count_patterns(self.masks, self.owners, words, targets, self.counts)
+
+    def log_masses(self, words: U64, targets: U64, spans: I64) -> F64:
+        """[b] logarithm of the mass with the rows from spans[b] to spans[b + 1] - 1 as well."""
+        grid = self.posterior.scm_class.noise.grid
+        logs = np.empty((len(grid), len(spans) - 1))
+        # the largest exponent is the number of rows: powers are tabulated once a rate
+        longest = len(self.posterior.rows) + int(np.diff(spans).max(initial=0)) + 1
+        for (rate, prior), row in zip(grid, logs, strict=True):
+            powers = np.arange(longest, dtype=np.float64)
+            # 0.0**0 is 1, so that rate 0 needs no case of its own
+            flip: F64 = np.power(float(rate), powers)
+            stay: F64 = np.power(float(1 - rate), powers)
+            arrays = self.masks, self.starts, self.variables, self.below, self.inside, self.prior, self.counts
+            log_masses(*arrays, flip, stay, words, targets, spans, row)
+            row += np.log(float(prior))
+        # rates of a grid differ by hundreds in logarithm: the largest is taken out before `exp`
+        top = logs.max(axis=0)
+        safe = np.where(np.isfinite(top), top, 0.0)
+        with np.errstate(divide="ignore"):
+            together: F64 = safe + np.log(np.exp(logs - safe).sum(axis=0))
+        return together
+
+    @cached_property
+    def log_mass(self) -> float:
+        """Return the logarithm of the mass of the evidence."""
+        empty = np.empty(0, np.uint64)
+        return float(self.log_masses(empty, empty, np.zeros(2, np.int64))[0])
+
+    def log_probabilities(self, readings: Sequence[Sequence[tuple[int, int]]]) -> F64:
+        """[b] logarithm of the probability of each reading, given as word and targets of its rows."""
+        words = np.array([word for reading in readings for word, _ in reading], np.uint64)
+        targets = np.array([target for reading in readings for _, target in reading], np.uint64)
+        spans = np.cumsum([0, *map(len, readings)])
+        return self.log_masses(words, targets, spans) - self.log_mass

@@ -23,13 +23,13 @@ from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_colu
 from calibrant.solvers.replayscm.member_sampling import sample_completion
 from calibrant.solvers.replayscm.noise.local_weights import (
     Rate,
+    VariableRows,
     clean_patterns,
     pattern_counts,
     scaled_rate,
     set_weights,
 )
 from calibrant.solvers.replayscm.noise.posterior import Posterior, Term, extend_rows
-from calibrant.solvers.replayscm.noise.rows import VariableRows
 
 
 class PosteriorSampler:

@@ -28,8 +28,7 @@ from calibrant.dsl.replayscm.extensions.extension import MechanismClass, NoiseKi
 from calibrant.solvers.acyclic.count import Weights
 from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.replayscm.noise._kernels_masses import count_patterns
-from calibrant.solvers.replayscm.noise.local_weights import Rate, parent_masks, scaled_rate
-from calibrant.solvers.replayscm.noise.rows import EvidenceRow
+from calibrant.solvers.replayscm.noise.local_weights import EvidenceRow, Rate, parent_masks, scaled_rate
 
 I64 = npt.NDArray[np.int64]
 Objects = npt.NDArray[np.object_]

@@ -24,8 +24,7 @@ from calibrant.solvers.replayscm.experiments.policies import play_worlds
 from calibrant.solvers.replayscm.experiments.shares import request_rows
 from calibrant.solvers.replayscm.hidden.exact_mass import count_members
 from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
-from calibrant.solvers.replayscm.noise.approximate import ApproximateMasses
-from calibrant.solvers.replayscm.noise.posterior import Posterior
+from calibrant.solvers.replayscm.noise.posterior import ApproximateMasses, Posterior
 
 TOPIC = "episodes"
 SHAPES = {6: "hs_n6_easy_calibration", 8: "hs_n8_bridge", 10: "vhs_n10_anchor_m10"}

@@ -15,9 +15,8 @@ from calibrant.solvers.replayscm.experiments.attribution import behaviour_share,
 from calibrant.solvers.replayscm.experiments.policies import stop_worlds
 from calibrant.solvers.replayscm.experiments.regret import is_worth_asking, step_regret
 from calibrant.solvers.replayscm.experiments.shares import request_rows
-from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.replayscm.noise.predictions import clean_behaviours
-from calibrant.solvers.replayscm.noise.rows import word_text
+from calibrant.solvers.replayscm.noise.local_weights import word_text
+from calibrant.solvers.replayscm.noise.posterior import Posterior, clean_behaviours
 from tests.solvers.replayscm.experiments.test_vectors import after_start
 from tests.support.replayscm.extensions.vectors import frontier_vectors, problem_of
 

@@ -18,8 +18,8 @@ from calibrant.solvers.replayscm.experiments.members import MemberArrays
 from calibrant.solvers.replayscm.experiments.packed_candidates import alike_shares, pack_candidates
 from calibrant.solvers.replayscm.experiments.witnesses import Witnesses
 from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
+from calibrant.solvers.replayscm.noise.local_weights import EvidenceRow
 from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.replayscm.noise.rows import EvidenceRow
 
 NUM_MEMBERS = 12
 

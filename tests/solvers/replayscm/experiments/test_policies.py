@@ -19,8 +19,7 @@ from calibrant.solvers.replayscm.experiments.answers import answer_exact, answer
 from calibrant.solvers.replayscm.experiments.listed import list_candidates
 from calibrant.solvers.replayscm.experiments.policies import POLICIES, play_worlds
 from calibrant.solvers.replayscm.experiments.regret import step_regret
-from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.replayscm.noise.predictions import cell_marginals
+from calibrant.solvers.replayscm.noise.posterior import Posterior, cell_marginals
 from tests.support.replayscm.extensions.vectors import frontier_vectors, problem_of
 
 

@@ -17,10 +17,9 @@ from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.outcome import Found, OutOfBudget
 from calibrant.solvers.replayscm.noise import best_map as best_map_module
-from calibrant.solvers.replayscm.noise import tied_maps as tied_maps_module
-from calibrant.solvers.replayscm.noise.best_map import best_map
+from calibrant.solvers.replayscm.noise import best_map as tied_maps_module
+from calibrant.solvers.replayscm.noise.best_map import Formulas, best_map, tied_maps
 from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.replayscm.noise.tied_maps import Formulas, tied_maps
 from tests.support.replayscm.extensions.random_items import random_class, random_member, random_worlds
 
 

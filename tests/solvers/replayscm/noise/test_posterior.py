@@ -22,16 +22,18 @@ from calibrant.dsl.replayscm.extensions.extension import (
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, enumerate_scms, posterior_weights
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.solvers.replayscm.noise.local_weights import (
+    EvidenceRow,
+    VariableRows,
     invert,
     parent_masks,
     scaled_rate,
     set_weights,
     table_sum,
     table_sums,
+    target_mask,
 )
 from calibrant.solvers.replayscm.noise.most_probable import fewest_mismatches, most_probable
 from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.replayscm.noise.rows import EvidenceRow, VariableRows, target_mask
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
 OBSERVED = ("A", "B", "C")
