@@ -34,7 +34,7 @@ from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.replayscm.certified import certify
 from calibrant.solvers.replayscm.experiments.answers import ExtendedAnswer, answer_exact
-from calibrant.solvers.replayscm.hidden.exact_mass import exact_mass
+from calibrant.solvers.replayscm.hidden.mass import exact_mass
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.parents import ParentSearch
 from calibrant.solvers.replayscm.roots import iterate_likely_first

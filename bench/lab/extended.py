@@ -56,8 +56,8 @@ from calibrant.solvers.replayscm.experiments.listed import member_weight
 from calibrant.solvers.replayscm.experiments.members import MemberArrays
 from calibrant.solvers.replayscm.experiments.policies import POLICIES, episode_evidence, play_worlds
 from calibrant.solvers.replayscm.experiments.shares import BITS_TOLERANCE, binary_entropy
-from calibrant.solvers.replayscm.hidden.exact_mass import count_members
-from calibrant.solvers.replayscm.hidden.meanings import list_members
+from calibrant.solvers.replayscm.hidden.mass import count_members
+from calibrant.solvers.replayscm.hidden.members import list_members
 from calibrant.solvers.replayscm.noise.posterior import DECIDED, Posterior
 
 # --- Episodes on a class that is listed whole: 4 variables, 2 of them roots, at most 2 parents; 960 SCMs --------------

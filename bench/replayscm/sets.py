@@ -26,8 +26,8 @@ from calibrant.dsl.replayscm.submission import Rejection
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.canonical import canonical_task
-from calibrant.solvers.replayscm.hidden.exact_mass import count_members, exact_mass
-from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
+from calibrant.solvers.replayscm.hidden.mass import count_members, exact_mass
+from calibrant.solvers.replayscm.hidden.members import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import Posterior as MemberPosterior
 from calibrant.solvers.replayscm.renaming import rename_problem, rename_scm, unchanged_order
 

@@ -25,7 +25,7 @@ from calibrant.solvers.replayscm.experiments.attribution import (
     decide_behaviour,
     rank_behaviours,
 )
-from calibrant.solvers.replayscm.hidden.exact_mass import count_members
+from calibrant.solvers.replayscm.hidden.mass import count_members
 from calibrant.solvers.replayscm.noise.best_map import best_map
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 

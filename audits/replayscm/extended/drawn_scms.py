@@ -15,8 +15,7 @@ from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.replayscm.canonical import CanonicalTask, canonical_task
-from calibrant.solvers.replayscm.hidden.meanings import meaning
-from calibrant.solvers.replayscm.hidden.sampling import GroupedSampler, posterior_sampler
+from calibrant.solvers.replayscm.hidden.members import GroupedSampler, meaning, posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
 Edge: TypeAlias = tuple[str, str]  # cause, effect

@@ -16,9 +16,8 @@ from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanis
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.replayscm.experiments.attribution import NUM_TRIED_DRAWS, AskedWorlds, behaviour_shares
 from calibrant.solvers.replayscm.experiments.policies import episode_evidence
-from calibrant.solvers.replayscm.hidden.exact_mass import exact_mass
-from calibrant.solvers.replayscm.hidden.meanings import meaning
-from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
+from calibrant.solvers.replayscm.hidden.mass import exact_mass
+from calibrant.solvers.replayscm.hidden.members import meaning, posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import DECIDED, Posterior
 
 

@@ -37,8 +37,7 @@ from calibrant.dsl.replayscm.item import Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.replayscm.experiments.answers import member_formulas
-from calibrant.solvers.replayscm.hidden.meanings import reduced_function
-from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
+from calibrant.solvers.replayscm.hidden.members import posterior_sampler, reduced_function
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
 SETTINGS = ("hidden-order", "ordered")

@@ -27,8 +27,8 @@ from calibrant.solvers.replayscm.canonical import CanonicalTask
 from calibrant.solvers.replayscm.experiments.greedy import WorldChooser
 from calibrant.solvers.replayscm.experiments.members import MemberArrays
 from calibrant.solvers.replayscm.experiments.shares import request_rows
-from calibrant.solvers.replayscm.hidden.exact_mass import count_members
-from calibrant.solvers.replayscm.hidden.meanings import list_members, meaning
+from calibrant.solvers.replayscm.hidden.mass import count_members
+from calibrant.solvers.replayscm.hidden.members import list_members, meaning
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
 MAX_LISTED = 500  # SCMs: 192 of 10 variables, under all 1,161 candidates, take 0.3 s of processor time

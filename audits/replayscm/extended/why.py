@@ -21,8 +21,8 @@ from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.hidden.columns import hidden_parent_sets
-from calibrant.solvers.replayscm.hidden.exact_mass import count_members, exact_mass
-from calibrant.solvers.replayscm.hidden.meanings import count_meanings
+from calibrant.solvers.replayscm.hidden.mass import count_members, exact_mass
+from calibrant.solvers.replayscm.hidden.members import count_meanings
 from calibrant.solvers.replayscm.noise.most_probable import MostProbable, most_probable
 from calibrant.solvers.replayscm.noise.posterior import DECIDED, Posterior
 

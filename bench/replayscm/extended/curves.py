@@ -19,7 +19,7 @@ from calibrant.dsl.replayscm.episode import steps_evidence, task_class
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.experiments.entropy import posterior_bits
-from calibrant.solvers.replayscm.hidden.exact_mass import count_members
+from calibrant.solvers.replayscm.hidden.mass import count_members
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
 # a curve of a noisy episode of 10 variables takes a second, of any other a tenth

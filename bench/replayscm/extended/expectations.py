@@ -26,7 +26,7 @@ from calibrant.solvers.replayscm.experiments.attribution import (
     behaviour_share,
     rank_behaviours,
 )
-from calibrant.solvers.replayscm.hidden.exact_mass import exact_mass
+from calibrant.solvers.replayscm.hidden.mass import exact_mass
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.renaming import rename_problem, unchanged_order
 

@@ -20,7 +20,7 @@ from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.experiments.regret import StepRegret, episode_regrets, is_worth_asking
-from calibrant.solvers.replayscm.hidden.exact_mass import count_members
+from calibrant.solvers.replayscm.hidden.mass import count_members
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
 TOP_TRUE = "top_true"  # of an attribution under noise: whether the most probable behaviour is gold's

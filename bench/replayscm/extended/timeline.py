@@ -17,7 +17,7 @@ from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.experiments.entropy import posterior_bits
-from calibrant.solvers.replayscm.hidden.exact_mass import count_members
+from calibrant.solvers.replayscm.hidden.mass import count_members
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
 NUM_DRAWS = 64  # under noise: the effective number of SCMs is drawn as a bar on a logarithmic scale

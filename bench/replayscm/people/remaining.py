@@ -19,8 +19,8 @@ from calibrant.dsl.replayscm.scm import Scm, local_function
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.formulas.catalogue import synthesis_operators
 from calibrant.solvers.formulas.lookup import formula_for
-from calibrant.solvers.replayscm.hidden.exact_mass import count_members
-from calibrant.solvers.replayscm.hidden.meanings import first_members
+from calibrant.solvers.replayscm.hidden.mass import count_members
+from calibrant.solvers.replayscm.hidden.members import first_members
 from calibrant.solvers.replayscm.member_sampling import sample_members
 from calibrant.solvers.replayscm.members_by_size import members_by_size
 from calibrant.solvers.replayscm.noise.best_map import best_map

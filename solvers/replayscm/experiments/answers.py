@@ -19,7 +19,7 @@ from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.replayscm.experiments.policies import stop_worlds
 from calibrant.solvers.replayscm.experiments.shares import request_rows
-from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
+from calibrant.solvers.replayscm.hidden.members import posterior_sampler
 from calibrant.solvers.replayscm.noise.best_map import BestMap, TiedMaps, best_map, tied_maps
 from calibrant.solvers.replayscm.noise.posterior import MAX_LISTED_CELLS, Posterior, cell_marginals, free_bits
 

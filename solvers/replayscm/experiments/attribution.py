@@ -15,8 +15,8 @@ from random import Random
 
 from calibrant.dsl.replayscm.episode import clean_rows
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
-from calibrant.solvers.replayscm.hidden.exact_mass import exact_mass
-from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
+from calibrant.solvers.replayscm.hidden.mass import exact_mass
+from calibrant.solvers.replayscm.hidden.members import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import DECIDED, Posterior
 
 NUM_TRIED_DRAWS = 8  # a behaviour of share 0.99 is missed by all with probability 10**-16

@@ -9,8 +9,8 @@ from statistics import fmean, stdev
 from typing import NamedTuple
 
 from calibrant.dsl.replayscm.extensions.extension import Prior
-from calibrant.solvers.replayscm.hidden.exact_mass import count_members, exact_mass
-from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
+from calibrant.solvers.replayscm.hidden.mass import count_members, exact_mass
+from calibrant.solvers.replayscm.hidden.members import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
 NUM_DRAWS = 256  # the logarithms of posteriors spread over a few bits: a standard error of about 0.2

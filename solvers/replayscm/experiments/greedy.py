@@ -37,7 +37,7 @@ from calibrant.solvers.replayscm.experiments.packed_candidates import (
 from calibrant.solvers.replayscm.experiments.readings import candidate_rows, version_space
 from calibrant.solvers.replayscm.experiments.shares import BITS_TOLERANCE, request_rows
 from calibrant.solvers.replayscm.experiments.witnesses import Witnesses
-from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
+from calibrant.solvers.replayscm.hidden.members import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import ApproximateMasses, Posterior
 
 F64 = npt.NDArray[np.float64]

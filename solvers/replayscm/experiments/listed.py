@@ -16,7 +16,7 @@ from calibrant.dsl.replayscm.extensions.extension import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.replayscm.experiments.shares import best_by_share
-from calibrant.solvers.replayscm.hidden.meanings import MAX_LISTED_MEMBERS, list_members
+from calibrant.solvers.replayscm.hidden.members import MAX_LISTED_MEMBERS, list_members
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.sat import Cnf, CoreGuided
 

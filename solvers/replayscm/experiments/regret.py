@@ -20,9 +20,8 @@ from calibrant.solvers.replayscm.experiments.members import MemberArrays
 from calibrant.solvers.replayscm.experiments.packed_candidates import alike_shares, pack_candidates
 from calibrant.solvers.replayscm.experiments.policies import is_settled, stop_worlds
 from calibrant.solvers.replayscm.experiments.shares import best_by_bits, expected_bits, request_rows
-from calibrant.solvers.replayscm.hidden.exact_mass import count_members
-from calibrant.solvers.replayscm.hidden.meanings import MAX_LISTED_MEMBERS, list_members
-from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
+from calibrant.solvers.replayscm.hidden.mass import count_members
+from calibrant.solvers.replayscm.hidden.members import MAX_LISTED_MEMBERS, list_members, posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
 # listing is exact and costs members x candidates; above it 256 members by pairs, under noise 64 drawn truths

@@ -1,22 +1,36 @@
-"""Columns of hidden variables: their values in all rows, which the posterior sums over.
+"""Columns of hidden variables as words over joint patterns, and weights of parent sets by what they see.
 
 A hidden variable is a function of observed parents T, so in the rows it is a function of the seen T-patterns. A column
 of p seen patterns weighs w_H(T; c), the functions of exactly T that agree with it. Negating a hidden variable, in its
 function and in those of its children, changes no row: one seen pattern's bit is fixed to 0 and the weight doubled.
+
+Every row shows a pattern of the hidden variables' parents; a column is a word with a bit for each visible pattern. A
+child's parent set S with a hidden variable splits the patterns by S-pattern and by the child's value; a column fits iff
+no value of (S-pattern, hidden bits) is met with both, and g = 2**(rows of the table - values met).
+
+A signature is what a child's parent sets see of a column: the exponents of its `ChildView`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from functools import reduce
+from itertools import accumulate, product
 from math import prod
+from operator import or_
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from calibrant.dsl.replayscm.extensions.extension import MechanismClass
-from calibrant.solvers.acyclic.least import Mask
+from calibrant.solvers.acyclic.count import Weights, WordWeights, limbs_for
+from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.replayscm.noise.local_weights import invert, parent_masks
+from calibrant.solvers.replayscm.noise.local_weights import VariableRows, invert, parent_masks
 
+# --- Columns of hidden variables: their values in all rows, which the posterior sums over -----------------------------
 # stated parents stay far below: 2**15 columns for one variable of 4 parents, 2**14 for two of 3
 MAX_COLUMNS = 1 << 20
 
@@ -91,3 +105,285 @@ def hidden_columns(scm_class: MechanismClass, words: Sequence[int]) -> Iterator[
         number = " x ".join(f"{len(columns):,}" for columns in listed)
         raise BudgetSpent(f"{number} columns of hidden variables; summed are up to {MAX_COLUMNS:,}")
     return product(*listed)
+
+
+# --- Columns of hidden variables as words over joint patterns, and what a child's parent sets see of them. Noise-free
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+I16 = npt.NDArray[np.int16]
+
+MAX_PATTERNS = 64  # bits of a word
+NO_FIT = -1
+
+
+@dataclass(frozen=True)
+class JointColumns:
+    """Combinations of columns, each hidden variable's first pattern fixed to 0.
+
+    patterns: masked words of the joint patterns; words: [h, c] hidden values, bit j for pattern j
+    numbers: [c] functions of exactly the stated parents that agree, signs of all hidden variables counted
+    """
+
+    patterns: Sequence[int]
+    words: U64
+    numbers: I64
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+def joint_columns(parents: Sequence[Mask], words: Iterable[int]) -> JointColumns:
+    """Return all columns of some weight; `BudgetSpent` for more than MAX_COLUMNS or 64 joint patterns.
+
+    parents: of each hidden variable; words: observed values of all rows
+    """
+    joint_mask = _union(parents)
+    patterns = sorted({word & joint_mask for word in words})
+    if len(patterns) > MAX_PATTERNS:
+        raise BudgetSpent(f"{len(patterns)} joint patterns of hidden variables' parents; a word has {MAX_PATTERNS}")
+    factors = [_columns(mask, patterns) for mask in parents]
+    size = int(np.prod([len(numbers) for _, numbers in factors], dtype=np.int64))
+    if size > MAX_COLUMNS:
+        raise BudgetSpent(f"{size:,} columns of hidden variables; summed are up to {MAX_COLUMNS:,}")
+    grids = np.meshgrid(*(np.arange(len(numbers)) for _, numbers in factors), indexing="ij")
+    stacked = np.stack([column[grid.ravel()] for (column, _), grid in zip(factors, grids, strict=True)])
+    numbers = np.ones(size, np.int64)
+    for (_, factor), grid in zip(factors, grids, strict=True):
+        numbers *= factor[grid.ravel()]
+    return JointColumns(patterns, stacked, numbers)
+
+
+def _columns(parents: Mask, patterns: Sequence[int]) -> tuple[U64, I64]:
+    """Return the columns of one hidden variable as words over the joint patterns, and their functions."""
+    met = sorted({pattern & parents for pattern in patterns})
+    if len(met) > MAX_COLUMNS.bit_length():
+        raise BudgetSpent(f"2**{len(met) - 1} columns of a hidden variable; summed are up to {MAX_COLUMNS:,}")
+    # bit 0 stays 0: one column of each pair of negations, whose number is doubled below
+    bits = np.arange(1 << max(0, len(met) - 1), dtype=np.uint64) << np.uint64(1 if met else 0)
+    numbers = np.zeros(len(bits), np.int64)
+    size = parents.bit_count()
+    for subset in parent_masks(members_of(parents), size, parents):
+        # inclusion and exclusion over subsets: a column constant on the classes of patterns alike in j parents
+        # has 2**(2**j - classes) functions of it
+        classes: dict[int, int] = {}
+        for place, pattern in enumerate(met):
+            classes[pattern & subset] = classes.get(pattern & subset, 0) | 1 << place
+        constant = np.ones(len(bits), np.bool_)
+        for members in classes.values():
+            part = bits & np.uint64(members)
+            constant &= (part == 0) | (part == np.uint64(members))
+        sign = -1 if size - subset.bit_count() & 1 else 1
+        numbers += np.where(constant, sign << (1 << subset.bit_count()) - len(classes), 0)
+    # columns that no function of exactly these parents has: 38 of 256 for 3 parents, if all patterns are seen
+    some = numbers > 0
+    bits, numbers = bits[some], numbers[some] << (1 if met else 0)
+    words = np.zeros(len(bits), np.uint64)
+    for place, pattern in enumerate(patterns):
+        words |= (bits >> np.uint64(met.index(pattern & parents)) & np.uint64(1)) << np.uint64(place)
+    return words, numbers
+
+
+@dataclass(frozen=True)
+class ChildView:
+    """One child's parent sets that contain hidden variables.
+
+    masks: [s] the sets; exponents: [c, s] log2 of g, NO_FIT where the column does not fit
+    """
+
+    masks: Sequence[Mask]
+    exponents: I16
+
+
+def child_view(
+    rows: VariableRows, variable: int, masks: Sequence[Mask], columns: JointColumns, hidden: Sequence[int]
+) -> ChildView:
+    """Return what a child's sets see of each column; sets that fit no column are dropped.
+
+    hidden: index of each hidden variable; rows: of the child, observed words
+    """
+    place_of = {pattern: place for place, pattern in enumerate(columns.patterns)}
+    listed, exponents = [], []
+    hidden_bits = sum(1 << index for index in hidden)
+    words = {*rows.noisy, *rows.clean}
+    joint_mask = _union(columns.patterns)
+    for mask in masks:
+        used = [place for place, index in enumerate(hidden) if mask >> index & 1]
+        if not used:
+            continue
+        sides = _sides(words, variable, mask & ~hidden_bits, joint_mask, place_of)
+        # a column is a function of the joint pattern, so no column resolves a conflict within one
+        if sides is None:
+            continue
+        column = _exponents(sides, [columns.words[place] for place in used], mask.bit_count())
+        if (column != NO_FIT).any():
+            listed.append(mask)
+            exponents.append(column)
+    shape = (len(columns), len(listed))
+    return ChildView(listed, np.stack(exponents, axis=1) if exponents else np.empty(shape, np.int16))
+
+
+def _union(masks: Iterable[Mask]) -> Mask:
+    return reduce(or_, masks, 0)
+
+
+def _sides(
+    words: Iterable[int], variable: int, visible: Mask, joint: Mask, place_of: Mapping[int, int]
+) -> list[tuple[int, int]] | None:
+    """Return per visible pattern the joint patterns where the child is 0 and 1; None if one is met with both."""
+    sides: dict[int, list[int]] = {}
+    for word in words:
+        sides.setdefault(word & visible, [0, 0])[word >> variable & 1] |= 1 << place_of[word & joint]
+    if any(zeros & ones for zeros, ones in sides.values()):
+        return None
+    return [(zeros, ones) for zeros, ones in sides.values()]
+
+
+def _exponents(sides: Sequence[tuple[int, int]], columns: Sequence[U64], num_parents: int) -> I16:
+    """[c] log2 of g; a column is looked at only while it fits."""
+    exponents = np.full(len(columns[0]), NO_FIT, np.int16)
+    fitting = np.arange(len(columns[0]))
+    parts = list(_hidden_values(columns))
+    for zeros, ones in sides:
+        # two-colouring: patterns with the same hidden bits must not lie on both sides
+        if zeros and ones:
+            for part in parts:
+                at = part[fitting]
+                fitting = fitting[((at & np.uint64(zeros)) == 0) | ((at & np.uint64(ones)) == 0)]
+    if not len(fitting):
+        return exponents
+    met = np.zeros(len(fitting), np.int16)
+    for part in parts:
+        # each (visible pattern, hidden bits) that is met fixes one row of the table
+        at = part[fitting]
+        for zeros, ones in sides:
+            met += (at & np.uint64(zeros | ones)) != 0
+    exponents[fitting] = (1 << num_parents) - met
+    return exponents
+
+
+def _hidden_values(columns: Sequence[U64]) -> Iterator[U64]:
+    """Yield, for each combination of hidden bits, the patterns that have it."""
+    for signs in product((False, True), repeat=len(columns)):
+        # complements set bits beyond the patterns too; the sides mask them out
+        part = np.full(len(columns[0]), ~np.uint64(0), np.uint64)
+        for column, is_one in zip(columns, signs, strict=True):
+            part &= column if is_one else ~column
+        yield part
+
+
+# --- Weights of parent sets by signature, as arrays; and the sums of many groups of columns at a time, in words -------
+Numbers = npt.NDArray[Any]
+"""Integers: int64, or Python's where they might not fit."""
+
+MAX_BITS = 62  # of a number in int64, with one to spare for differences
+BATCH_WEIGHTS = 1 << 20  # of a batch of sums: 8 MiB
+
+
+def unique_rows(rows: npt.NDArray[np.signedinteger[Any]]) -> tuple[npt.NDArray[np.signedinteger[Any]], I64]:
+    """Return the different rows in lexicographic order, and the place of each row among them; entries from -1 on."""
+    if not rows.shape[1]:
+        return rows[:1], np.zeros(len(rows), np.int64)
+    # big-endian bytes compare as the numbers do; `np.unique(axis=0)` compares field by field, 20 times slower
+    codes = (rows.astype(np.int64) + 1).astype(">u1" if rows.max(initial=0) < 255 else ">u4")
+    texts = codes.view(f"S{codes.shape[1] * codes.itemsize}").ravel()
+    _, first, places = np.unique(texts, return_index=True, return_inverse=True)
+    return rows[first], places
+
+
+def signature_weights(
+    masks: Sequence[Mask],
+    visible: Mapping[Mask, int],
+    fitting_sets: Sequence[Mask],
+    exponents: I16,
+    prior: Sequence[int],
+) -> Numbers:
+    """[s, m] weight of each parent set under each signature, with its prior.
+
+    visible: sums of sets without a hidden variable; fitting_sets: the others that fit some column
+    exponents: [s, x] of the latter; prior: integer weight by number of parents
+    """
+    place = {mask: i for i, mask in enumerate(masks)}
+    size = max(mask.bit_count() for mask in masks)
+    # an inversion adds up to 2**k sums, each of at most 2**2**k functions
+    bits = (1 << size) + size + max(prior).bit_length()
+    sums = np.zeros((len(exponents), len(masks)), np.int64 if bits <= MAX_BITS else object)
+    for mask, number in visible.items():
+        sums[:, place[mask]] = number
+    for column, mask in enumerate(fitting_sets):
+        fitting = exponents[:, column] >= 0
+        powers = exponents[fitting, column].astype(sums.dtype)
+        sums[fitting, place[mask]] = np.ones(len(powers), sums.dtype) << powers
+    # Moebius inversion over subsets, one variable at a time: all signatures in one operation
+    for variable in members_of(reduce(or_, masks)):
+        having = [i for i, mask in enumerate(masks) if mask >> variable & 1]
+        sums[:, having] -= sums[:, [place[masks[i] ^ 1 << variable] for i in having]]
+    weights: Numbers = sums * np.array([prior[mask.bit_count()] for mask in masks], sums.dtype)
+    return weights
+
+
+@dataclass(frozen=True)
+class GroupSums:
+    """Sums over acyclic choices of many groups at a time.
+
+    words: parent sets of all variables in order, hidden ones too, in the kernels' layout
+    parts: where the sets of each child begin and end; weights: [s, m] of each child by signature
+    """
+
+    words: WordWeights
+    parts: Mapping[int, slice]
+    weights: Mapping[int, Numbers]
+    last: int
+
+    def totals(self, chosen: Mapping[int, Sequence[int]], added: Sequence[Sequence[tuple[int, int]]]) -> list[int]:
+        """Return the sum of each group.
+
+        chosen: signature of each child but the last, by group; added: the last child's signatures with their factors
+        """
+        size = max(1, BATCH_WEIGHTS // len(self.words.weights))
+        totals = []
+        for start in range(0, len(added), size):
+            batch = added[start : start + size]
+            # hidden variables have one parent set, of weight 1
+            weights = np.ones((len(batch), len(self.words.weights)), np.uint64)
+            for v, signatures in chosen.items():
+                weights[:, self.parts[v]] = self.weights[v][signatures[start : start + size]]
+            last = self.weights[self.last]
+            for row, terms in zip(weights[:, self.parts[self.last]], batch, strict=True):
+                signatures, factors = zip(*terms, strict=True)
+                row[:] = np.array(factors, np.int64) @ last[list(signatures)]
+            totals += self.words.totals(weights)
+        return totals
+
+
+def group_sums(
+    masks: Mapping[int, Sequence[Mask]],
+    weights: Mapping[int, Numbers],
+    hidden: Mapping[int, Mask],
+    roots: Mask,
+    last: int,
+    num_functions: int,
+) -> GroupSums | None:
+    """Return what sums groups in words; None for too many variables or numbers that might not fit.
+
+    masks, weights: of each child; hidden: parents of each hidden variable; num_functions: of all columns together
+    """
+    if any(rows.dtype == object for rows in weights.values()):
+        return None
+    # of no signature is a weight larger; the last child's are added up over columns
+    largest = {
+        v: [number * (num_functions if v == last else 1) for number in rows.max(axis=0).tolist()]
+        for v, rows in weights.items()
+    }
+    listed = {v: masks[v] if v in masks else [hidden[v]] for v in sorted([*masks, *hidden])}
+    sizes = {v: sum(largest[v]) if v in largest else 1 for v in listed}
+    limbs = limbs_for(list(sizes.values()))
+    if limbs is None or max(sizes.values()).bit_length() > MAX_BITS:
+        return None
+    positions = Weights({v: dict.fromkeys(sets, 1) for v, sets in listed.items()}, roots)
+    inside = np.array([positions.inside(mask) for sets in listed.values() for mask in sets], np.int64)
+    starts = np.array([0, *accumulate(map(len, listed.values()))], np.int64)
+    bounds = np.array([number for v in listed for number in largest.get(v, [1])], np.uint64)
+    words = WordWeights(bounds, np.arange(len(inside)), inside, starts, limbs)
+    places = zip(listed, starts.tolist(), starts[1:].tolist(), strict=False)
+    parts = {v: slice(start, end) for v, start, end in places}
+    return GroupSums(words, parts, weights, last)

@@ -31,9 +31,7 @@ from calibrant.solvers.formulas.catalogue import essential_functions, synthesis_
 from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.outcome import Found, OutOfBudget
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_columns
-from calibrant.solvers.replayscm.hidden.exact_mass import exact_mass
-from calibrant.solvers.replayscm.hidden.fitting_columns import best_fitting_columns
-from calibrant.solvers.replayscm.hidden.grouped import feasible_columns
+from calibrant.solvers.replayscm.hidden.mass import best_fitting_columns, exact_mass, feasible_columns
 from calibrant.solvers.replayscm.least_models import MAX_LISTED
 from calibrant.solvers.replayscm.noise.local_weights import VariableRows, clean_patterns, pattern_counts
 from calibrant.solvers.replayscm.noise.most_probable import (

@@ -11,7 +11,7 @@ import pytest
 from calibrant.baselines.replayscm.rows import _consistent_rows
 from calibrant.dsl.replayscm.extensions.extension import NOISE_FREE
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
-from calibrant.solvers.replayscm.hidden.exact_mass import exact_mass
+from calibrant.solvers.replayscm.hidden.mass import exact_mass
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from tests.support.replayscm.extensions.random_items import random_class, random_member, random_worlds
 

@@ -22,8 +22,8 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.replayscm.experiments.greedy import WorldChooser
 from calibrant.solvers.replayscm.experiments.policies import play_worlds
 from calibrant.solvers.replayscm.experiments.shares import request_rows
-from calibrant.solvers.replayscm.hidden.exact_mass import count_members
-from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
+from calibrant.solvers.replayscm.hidden.mass import count_members
+from calibrant.solvers.replayscm.hidden.members import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import ApproximateMasses, Posterior
 
 TOPIC = "episodes"

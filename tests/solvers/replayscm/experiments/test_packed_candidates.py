@@ -17,7 +17,7 @@ from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.solvers.replayscm.experiments.members import MemberArrays
 from calibrant.solvers.replayscm.experiments.packed_candidates import alike_shares, pack_candidates
 from calibrant.solvers.replayscm.experiments.witnesses import Witnesses
-from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
+from calibrant.solvers.replayscm.hidden.members import posterior_sampler
 from calibrant.solvers.replayscm.noise.local_weights import EvidenceRow
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 

@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.replayscm.hidden import grouped, signatures
-from calibrant.solvers.replayscm.hidden.columns import num_agreeing
-from calibrant.solvers.replayscm.hidden.exact_mass import count_members
-from calibrant.solvers.replayscm.hidden.grouped import column_groups, grouped_mass
-from calibrant.solvers.replayscm.hidden.patterns import joint_columns
-from calibrant.solvers.replayscm.hidden.signatures import signature_weights, unique_rows
+from calibrant.solvers.replayscm.hidden import columns as signatures
+from calibrant.solvers.replayscm.hidden import mass
+from calibrant.solvers.replayscm.hidden.columns import joint_columns, num_agreeing, signature_weights, unique_rows
+from calibrant.solvers.replayscm.hidden.mass import column_groups, count_members, grouped_mass
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from tests.support.replayscm.extensions.posteriors import vector_posterior
 from tests.support.replayscm.extensions.random_items import random_class, random_member, random_worlds
@@ -102,11 +100,11 @@ def test_a_budget_states_columns_and_sums(monkeypatch: pytest.MonkeyPatch) -> No
     rng = Random(1)
     scm_class = random_class(rng, 5, num_hidden=1, stated=3)
     worlds = random_worlds(rng, scm_class, random_member(rng, scm_class), 3, 4)
-    monkeypatch.setattr(grouped, "MAX_CELLS", 10)
+    monkeypatch.setattr(mass, "MAX_CELLS", 10)
     with pytest.raises(BudgetSpent, match=r"columns x .* parent sets; budget 10"):
         grouped_mass(Posterior(scm_class).condition(*worlds))
-    monkeypatch.setattr(grouped, "MAX_CELLS", 1 << 30)
-    monkeypatch.setattr(grouped, "MAX_WORD_TERMS", 10)
+    monkeypatch.setattr(mass, "MAX_CELLS", 1 << 30)
+    monkeypatch.setattr(mass, "MAX_WORD_TERMS", 10)
     with pytest.raises(BudgetSpent, match=r"sums of 3\*\*4 terms; budget 10"):
         grouped_mass(Posterior(scm_class).condition(*worlds))
 

@@ -11,9 +11,9 @@ from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.extensions.extension import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.replayscm.hidden import meanings
-from calibrant.solvers.replayscm.hidden.exact_mass import count_members
-from calibrant.solvers.replayscm.hidden.meanings import list_members
+from calibrant.solvers.replayscm.hidden import members as meanings
+from calibrant.solvers.replayscm.hidden.mass import count_members
+from calibrant.solvers.replayscm.hidden.members import list_members
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from tests.support.replayscm.extensions.random_items import random_class, random_member, random_worlds
 

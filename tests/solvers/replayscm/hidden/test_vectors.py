@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from calibrant.solvers.replayscm.hidden.meanings import count_meanings
+from calibrant.solvers.replayscm.hidden.members import count_meanings
 from tests.support.effort import effort
 from tests.support.replayscm.extensions.posteriors import check_members, check_query, vector_posterior
 from tests.support.replayscm.extensions.vectors import frontier_vectors

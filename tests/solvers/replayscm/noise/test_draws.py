@@ -12,7 +12,7 @@ import pytest
 
 from calibrant.dsl.replayscm.extensions.extension import NoiseKind, NoiseModel
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, enumerate_scms
-from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
+from calibrant.solvers.replayscm.hidden.members import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import ApproximateMasses, Posterior
 from tests.support.replayscm.extensions.random_items import random_class, random_member, random_worlds
 

@@ -1,4 +1,4 @@
-"""Members with hidden variables one by one, and how many different meanings they have.
+"""Members with hidden variables: listed, drawn, and how many different meanings they have.
 
 Two SCMs have one meaning if they show the same observed rows under every intervention on observed variables. Clamp all
 observed variables but X: its value is X's mechanism with hidden variables replaced by their functions, as a function
@@ -8,23 +8,90 @@ one meaning iff all their reduced functions are equal.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property, lru_cache
 from itertools import islice, product
+from math import lcm
+from random import Random
 from typing import TypeAlias
+
+import numpy as np
 
 from calibrant.dsl.formulas.table import TruthTable, shrink, support
 from calibrant.dsl.replayscm.disclosure import Names
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms, apply_function
 from calibrant.dsl.replayscm.scm import LocalFunction
+from calibrant.solvers.acyclic.draws import draw_below, draw_weighted
 from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_columns
-from calibrant.solvers.replayscm.hidden.exact_mass import count_members
+from calibrant.solvers.replayscm.hidden.mass import ColumnGroups, column_groups, count_members
 from calibrant.solvers.replayscm.noise.local_weights import VariableRows
-from calibrant.solvers.replayscm.noise.posterior import Posterior, extend_rows
-from calibrant.solvers.replayscm.noise.sampling import negate_arguments
+from calibrant.solvers.replayscm.noise.posterior import Posterior, Term, extend_rows
+from calibrant.solvers.replayscm.noise.sampling import PosteriorSampler, negate_arguments
 
+# --- Draws of members with hidden variables, noise-free: parents, group, column, DAG, tables; all by exact weights ----
+
+
+class GroupedSampler(PosteriorSampler):
+    """Sampler for a noise-free posterior with hidden variables, which sums groups and not columns."""
+
+    @cached_property
+    def _parts(self) -> list[tuple[ColumnGroups, int]]:
+        """Each choice of hidden parents with its weight as an integer."""
+        # choices of hidden parents are disjoint, so that their masses add up
+        parts = list(column_groups(self.posterior))
+        scale = lcm(*(part.factor.denominator for part in parts))
+        weights = [int(part.mass * scale) for part in parts]
+        if not any(weights):
+            raise ValueError("the posterior is empty")
+        return [(part, weight) for part, weight in zip(parts, weights, strict=True) if weight]
+
+    @property
+    def mass(self) -> Fraction:
+        """The mass that draws are in proportion to."""
+        return sum((part.mass for part, _ in self._parts), start=Fraction(0))
+
+    @cached_property
+    def _row_totals(self) -> dict[tuple[int, tuple[int, ...]], list[tuple[int, int]]]:
+        return {}
+
+    @cached_property
+    def _column_terms(self) -> dict[tuple[int, int], tuple[tuple[HiddenColumn, ...], Term]]:
+        return {}
+
+    def choose_term(self, rng: Random) -> tuple[Hashable, tuple[HiddenColumn, ...], Term]:
+        """Return the summand of one column, drawn through its group."""
+        whole = sum(weight for _, weight in self._parts)
+        place: int = draw_weighted(rng, ((i, weight) for i, (_, weight) in enumerate(self._parts)), whole)
+        part = self._parts[place][0]
+        totals = part.group_totals
+        key: tuple[int, ...] = draw_weighted(rng, totals.items(), sum(totals.values()))
+        if (place, key) not in self._row_totals:
+            # one DAG sum a row, and only in groups that a draw has entered
+            self._row_totals[place, key] = part.row_totals(key)
+        rows = self._row_totals[place, key]
+        row: int = draw_weighted(rng, rows, sum(weight for _, weight in rows))
+        # columns of a row differ in nothing but their numbers of functions
+        members = np.flatnonzero(part.column_places == row)
+        mark = draw_below(rng, part.numbers[row])
+        column = int(members[np.searchsorted(np.cumsum(part.columns.numbers[members]), mark, side="right")])
+        if (place, column) not in self._column_terms:
+            # noise-free: a single rate, 0
+            term = Term(part.factor, part.row_weights(row), 0)
+            self._column_terms[place, column] = part.hidden_columns(column), term
+        return (place, column), *self._column_terms[place, column]
+
+
+def posterior_sampler(posterior: Posterior) -> PosteriorSampler:
+    """Return the cheapest sampler for a posterior."""
+    if posterior.scm_class.hidden_parents and posterior.scm_class.noise.is_silent:
+        return GroupedSampler(posterior)
+    return PosteriorSampler(posterior)
+
+
+# --- Members with hidden variables one by one, and how many different meanings they have ------------------------------
 # listed to count meanings: 512 members were 28 meanings, so that one member left is no criterion
 MAX_LISTED_MEMBERS = 3_000
 MAX_COMPARED_ROWS = 20_000_000  # under all parent sets and columns; 15 to 20 s

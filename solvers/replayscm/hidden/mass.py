@@ -1,29 +1,43 @@
-"""The mass with hidden variables, noise-free: columns grouped by what all children but one see of them.
+"""The exact mass of any extended class, by grouped columns where noise-free; columns of the most probable SCM.
 
 The sum over acyclic choices is linear in the weights of each child. So columns that look alike to all children but one
 are summed in one go: the last child's weights are added up, each times the functions of its column.
+
+The posterior of the best SCM depends on nothing but the parent sets that fit under a column, and of these on the least
+ones: under both priors a smaller set weighs as much or more. So one column of each kind is compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
 from math import lcm, prod
+from typing import NamedTuple
 
 import numpy as np
 
+from calibrant.dsl.replayscm.extensions.extension import Prior
 from calibrant.solvers.acyclic.count import Weights, total
 from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_parent_sets
-from calibrant.solvers.replayscm.hidden.patterns import JointColumns, child_view, joint_columns
-from calibrant.solvers.replayscm.hidden.signatures import GroupSums, group_sums, signature_weights, unique_rows
+from calibrant.solvers.replayscm.hidden.columns import (
+    GroupSums,
+    HiddenColumn,
+    JointColumns,
+    child_view,
+    group_sums,
+    hidden_parent_sets,
+    joint_columns,
+    signature_weights,
+    unique_rows,
+)
 from calibrant.solvers.replayscm.noise.local_weights import scaled_rate, table_sum
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
+# --- The mass with hidden variables, noise-free: columns grouped by what all children but one see of them -------------
 # 2 bytes a cell: 2 GiB over all children, built child by child
 MAX_CELLS = 1 << 30  # columns x parent sets
 # sums x 3**m, m endogenous variables, hidden ones too
@@ -203,3 +217,89 @@ class ColumnGroups:
         """Return the weights of a child's parent sets under one signature."""
         weights = self.weights[variable][place].tolist()
         return {mask: weight for mask, weight in zip(self.posterior.masks[variable], weights, strict=True) if weight}
+
+
+# --- The exact mass of any extended class, by the cheapest way: grouped columns where there is no noise ---------------
+
+
+def exact_mass(posterior: Posterior) -> Fraction:
+    """Return the mass; `BudgetSpent` where hidden columns are too many."""
+    # groups need weights that are a power of 2 or 0; under noise nearly every column weighs differently
+    if posterior.scm_class.hidden_parents and posterior.scm_class.noise.is_silent:
+        return grouped_mass(posterior).mass
+    return posterior.mass
+
+
+def count_members(posterior: Posterior) -> int:
+    """Return how many SCMs have positive posterior, hidden columns grouped where there is no noise."""
+    if not posterior.scm_class.hidden_parents or not posterior.scm_class.noise.is_silent:
+        return posterior.num_members
+    # every SCM weighs 1 under the uniform prior, so that the mass is their number
+    uniform = replace(posterior.scm_class, prior=Prior.UNIFORM)
+    return int(exact_mass(replace(posterior, scm_class=uniform)))
+
+
+# --- Columns of hidden variables under which the most probable SCM lies, noise-free: by kinds, best bounds first ------
+
+
+class Fit(NamedTuple):
+    """Parent sets that fit under a column: of the hidden variables, and the least ones of each observed variable."""
+
+    hidden: tuple[Mask, ...]
+    children: frozenset[tuple[int, frozenset[Mask]]]
+
+
+def best_fitting_columns(
+    posterior: Posterior, best_value: Callable[[Sequence[HiddenColumn]], Fraction], max_kinds: int
+) -> Iterator[tuple[HiddenColumn, ...]]:
+    """Yield the columns under which the posterior has its maximum, negations apart.
+
+    best_value: largest posterior weight of an SCM under a column. `BudgetSpent` if more than `max_kinds` are compared
+    """
+    first: dict[Fit, tuple[HiddenColumn, ...]] = {}
+    for fit, part, column in columns_by_fit(posterior):
+        if fit not in first:
+            first[fit] = part.hidden_columns(column)
+    bounds = {fit: _weight_bound(posterior, fit, columns) for fit, columns in first.items()}
+    values: dict[Fit, Fraction] = {}
+    top = Fraction(0)
+    for fit in sorted(first, key=bounds.__getitem__, reverse=True):
+        if not bounds[fit] or bounds[fit] < top:
+            break
+        if len(values) == max_kinds:
+            raise BudgetSpent(f"more than {max_kinds:,} kinds of columns of hidden variables; compared are that many")
+        values[fit] = best_value(first[fit])
+        top = max(top, values[fit])
+    for fit, part, column in columns_by_fit(posterior):
+        if values.get(fit) == top > 0:
+            yield part.hidden_columns(column)
+
+
+def columns_by_fit(posterior: Posterior) -> Iterator[tuple[Fit, ColumnGroups, int]]:
+    """Yield every column, negations apart, with what fits under it.
+
+    A column is given by its groups and its number there (`ColumnGroups.hidden_columns`).
+    """
+    for part in column_groups(posterior):
+        fits = {v: [_least_sets(options) for options in listed] for v, listed in part.options.items()}
+        for key, rows in part.groups.items():
+            others = [(v, fits[v][place]) for v, place in zip(part.others, key, strict=True)]
+            for row in rows:
+                fit = Fit(part.parents, frozenset([*others, (part.last, fits[part.last][part.last_signatures[row]])]))
+                for column in np.flatnonzero(part.column_places == row).tolist():
+                    yield fit, part, column
+
+
+def _least_sets(masks: Collection[Mask]) -> frozenset[Mask]:
+    return frozenset(mask for mask in masks if not any(least & mask == least != mask for least in masks))
+
+
+def _weight_bound(posterior: Posterior, fit: Fit, columns: Sequence[HiddenColumn]) -> Fraction:
+    """Return the prior weight of the best parent sets that fit, cyclic or not."""
+    scm_class = posterior.scm_class
+    hidden = (scm_class.mechanism_weight(scm_class.variables[c.index], c.num_parents) for c in columns)
+    weights = (
+        max((scm_class.parent_weights[mask.bit_count()] for mask in masks), default=Fraction(0))
+        for _, masks in fit.children
+    )
+    return prod([*hidden, *weights], start=Fraction(1))
