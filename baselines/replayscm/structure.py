@@ -70,7 +70,7 @@ from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.outcome import Found, Impossible, Outcome
 from calibrant.solvers.replayscm.experiments.answers import ExtendedAnswer, map_submission
-from calibrant.solvers.replayscm.experiments.readings import plain_task
+from calibrant.solvers.replayscm.experiments.candidates import plain_task
 from calibrant.solvers.replayscm.noise.local_weights import (
     EvidenceRow,
     parent_masks,

@@ -50,12 +50,11 @@ from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.replayscm.experiments.attribution import decide_behaviour
+from calibrant.solvers.replayscm.experiments.candidates import MemberArrays
 from calibrant.solvers.replayscm.experiments.greedy import WorldChooser
 from calibrant.solvers.replayscm.experiments.listed import member_weight
-from calibrant.solvers.replayscm.experiments.members import MemberArrays
 from calibrant.solvers.replayscm.experiments.policies import POLICIES, episode_evidence, play_worlds
-from calibrant.solvers.replayscm.experiments.shares import BITS_TOLERANCE, binary_entropy
+from calibrant.solvers.replayscm.experiments.shares import BITS_TOLERANCE, binary_entropy, decide_behaviour
 from calibrant.solvers.replayscm.hidden.mass import count_members
 from calibrant.solvers.replayscm.hidden.members import list_members
 from calibrant.solvers.replayscm.noise.posterior import DECIDED, Posterior

@@ -19,7 +19,7 @@ from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanis
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import local_function
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.replayscm.experiments.attribution import (
+from calibrant.solvers.replayscm.experiments.shares import (
     AskedWorlds,
     BehaviourVerdict,
     decide_behaviour,

@@ -14,8 +14,8 @@ from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, clean_
 from calibrant.dsl.replayscm.extensions.extension import NOISE_FREE, MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
 from calibrant.dsl.replayscm.item import Problem
-from calibrant.solvers.replayscm.experiments.attribution import NUM_TRIED_DRAWS, AskedWorlds, behaviour_shares
 from calibrant.solvers.replayscm.experiments.policies import episode_evidence
+from calibrant.solvers.replayscm.experiments.shares import NUM_TRIED_DRAWS, AskedWorlds, behaviour_shares
 from calibrant.solvers.replayscm.hidden.mass import exact_mass
 from calibrant.solvers.replayscm.hidden.members import meaning, posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import DECIDED, Posterior

@@ -24,8 +24,8 @@ from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.item import Task
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.canonical import CanonicalTask
+from calibrant.solvers.replayscm.experiments.candidates import MemberArrays
 from calibrant.solvers.replayscm.experiments.greedy import WorldChooser
-from calibrant.solvers.replayscm.experiments.members import MemberArrays
 from calibrant.solvers.replayscm.experiments.shares import request_rows
 from calibrant.solvers.replayscm.hidden.mass import count_members
 from calibrant.solvers.replayscm.hidden.members import list_members, meaning

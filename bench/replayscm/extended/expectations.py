@@ -20,7 +20,7 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.canonical import canonical_task
-from calibrant.solvers.replayscm.experiments.attribution import (
+from calibrant.solvers.replayscm.experiments.shares import (
     AskedWorlds,
     Behaviour,
     behaviour_share,

@@ -30,8 +30,8 @@ from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.canonical import canonical_problem
 from calibrant.solvers.replayscm.experiments.clairvoyant import ClairvoyantMinimum, ClairvoyantSearch
-from calibrant.solvers.replayscm.experiments.entropy import posterior_bits
 from calibrant.solvers.replayscm.experiments.policies import episode_evidence, is_settled, play_worlds, stop_worlds
+from calibrant.solvers.replayscm.experiments.shares import posterior_bits
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
 UNKNOWN = "out of budget"

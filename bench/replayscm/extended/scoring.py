@@ -19,7 +19,7 @@ from calibrant.dsl.replayscm.extensions.evaluation import FORECAST, ExtendedEval
 from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.replayscm.experiments.regret import StepRegret, episode_regrets, is_worth_asking
+from calibrant.solvers.replayscm.experiments.policies import StepRegret, episode_regrets, is_worth_asking
 from calibrant.solvers.replayscm.hidden.mass import count_members
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 

@@ -16,7 +16,7 @@ from calibrant.dsl.replayscm.episode import ScmEpisode, task_class
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.replayscm.experiments.entropy import posterior_bits
+from calibrant.solvers.replayscm.experiments.shares import posterior_bits
 from calibrant.solvers.replayscm.hidden.mass import count_members
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 

@@ -19,8 +19,8 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.outcome import Found, Outcome
 from calibrant.solvers.replayscm.experiments.answers import answer_exact
+from calibrant.solvers.replayscm.experiments.candidates import version_space
 from calibrant.solvers.replayscm.experiments.policies import play_worlds
-from calibrant.solvers.replayscm.experiments.readings import version_space
 from calibrant.solvers.replayscm.version_space import VersionSpace
 
 

@@ -2,5 +2,5 @@
 
 `shares` rates one world under a posterior, by listing its readings. `listed` compares all candidate worlds on a class
 whose members are listed: cells, greedy and optimal trees, the clairvoyant minimum. `clairvoyant` finds that minimum
-without listing members, by implicit hitting sets, with a certificate (`duals`). `greedy` chooses at real size.
+without listing members, by implicit hitting sets, with a certificate. `greedy` chooses at real size.
 """

@@ -1,4 +1,10 @@
-"""The fewest worlds that leave the same members as all candidates together, for one who knows the truth.
+"""The fewest worlds that leave the same members as all candidates together: covering programs, with lower bounds.
+
+Covering program: min sum of x over worlds, subject to rows with right sides 1 or 0, x and y not negative. If no
+column's weighted sum exceeds its cost (1 for a world, 0 for a y), the sum of weights times right sides is a bound, and
+so is its ceiling.
+
+Without HiGHS (extra `large`), MaxSAT by RC2 proves the same minimum, more slowly where many worlds are candidates.
 
 Noise-free, without hidden variables, all contexts. Implicit hitting sets, in rounds: an integer program or MaxSAT
 finds a smallest set of worlds that meets all requirements so far; counting says whether it leaves as few members as all
@@ -15,8 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations
+from math import ceil
 from random import Random
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -26,13 +35,215 @@ from calibrant.dsl.replayscm.episode import clean_rows
 from calibrant.dsl.replayscm.extensions.extension import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
 from calibrant.dsl.replayscm.item import Task
-from calibrant.solvers.highs import require_highs
+from calibrant.solvers.budget import Budget
+from calibrant.solvers.highs import empty_program, has_highs, require_highs, run
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
 from calibrant.solvers.replayscm.drawn_members import draw
-from calibrant.solvers.replayscm.experiments.covering import dual_weights, fewest_worlds
-from calibrant.solvers.replayscm.experiments.duals import CoverRow, RowWeight, certified_bound
-from calibrant.solvers.replayscm.experiments.readings import candidate_rows, version_space
+from calibrant.solvers.replayscm.experiments.candidates import candidate_rows, version_space
+from calibrant.solvers.sat import Cnf, CoreGuided
 
+if TYPE_CHECKING:
+    from highspy import Highs
+
+
+# --- Lower bounds of covering programs that anyone can add up: rational weights of rows -------------------------------
+DENOMINATOR = 10**6  # to which the solver's weights are rounded before they are made feasible
+
+
+@dataclass(frozen=True)
+class CoverRow:
+    """One requirement.
+
+    label: what it stands for; alternatives: pairs or single sets of worlds. One set: at least one of its worlds. Pairs:
+    for one of them, a world of either set.
+    """
+
+    label: str
+    alternatives: tuple[tuple[frozenset[int], ...], ...]
+
+    @property
+    def is_plain(self) -> bool:
+        return len(self.alternatives) == 1 and len(self.alternatives[0]) == 1
+
+    def is_met(self, chosen: frozenset[int]) -> bool:
+        """Return whether these worlds meet it."""
+        return any(all(part & chosen for part in parts) for parts in self.alternatives)
+
+
+@dataclass(frozen=True)
+class RowWeight:
+    """Dual weights of one requirement: of itself, and of each set of each alternative (empty where it is plain)."""
+
+    weight: Fraction
+    parts: tuple[tuple[Fraction, ...], ...] = ()
+
+
+def certified_bound(rows: Sequence[CoverRow], weights: Sequence[RowWeight]) -> int:
+    """Return the bound that weights prove; `ValueError` if a weight is negative or a column exceeds its cost."""
+    loads: dict[int, Fraction] = {}
+    total = Fraction(0)
+    for row, weight in zip(rows, weights, strict=True):
+        if weight.weight < 0 or any(part < 0 for parts in weight.parts for part in parts):
+            raise ValueError(f"a negative weight at {row.label}")
+        total += weight.weight
+        if row.is_plain:
+            sets = [(row.alternatives[0][0], weight.weight)]
+        else:
+            if [len(parts) for parts in weight.parts] != [len(parts) for parts in row.alternatives]:
+                raise ValueError(f"weights of other sets at {row.label}")
+            if any(weight.weight > sum(parts) for parts in weight.parts):
+                raise ValueError(f"an alternative weighs more than its sets at {row.label}")
+            sets = [
+                (worlds, part)
+                for alternative, parts in zip(row.alternatives, weight.parts, strict=True)
+                for worlds, part in zip(alternative, parts, strict=True)
+            ]
+        for worlds, part in sets:
+            if part:
+                for world in worlds:
+                    loads[world] = loads.get(world, Fraction(0)) + part
+    heavy = [world for world, load in loads.items() if load > 1]
+    if heavy:
+        raise ValueError(f"world {min(heavy)} weighs {loads[min(heavy)]}, more than 1")
+    # numbers of worlds are integers, so the bound may be rounded up
+    return ceil(total)
+
+
+def feasible_weights(
+    rows: Sequence[CoverRow], single: Sequence[float], parts: Sequence[Sequence[Sequence[float]]]
+) -> list[RowWeight]:
+    """Return rational weights near those of a solver in doubles, scaled so that no column exceeds its cost."""
+    rounded = []
+    for row, weight, pieces in zip(rows, single, parts, strict=True):
+        exact = tuple(tuple(_rational(piece) for piece in part) for part in pieces)
+        bound = _rational(weight)
+        if not row.is_plain:
+            # a column y costs 0: its row may weigh no more than the sets of each alternative together
+            bound = min([bound, *(sum(part, start=Fraction(0)) for part in exact)])
+        rounded.append(RowWeight(bound, () if row.is_plain else exact))
+    loads: dict[int, Fraction] = {}
+    for row, weighed in zip(rows, rounded, strict=True):
+        pieces_of = ((weighed.weight,),) if row.is_plain else weighed.parts
+        for alternative, part in zip(row.alternatives, pieces_of, strict=True):
+            for worlds, piece in zip(alternative, part, strict=True):
+                for world in worlds:
+                    loads[world] = loads.get(world, Fraction(0)) + piece
+    # one factor for all: world columns fall to at most 1, and columns y, of cost 0, stay feasible
+    scale = max([Fraction(1), *loads.values()])
+    return [
+        RowWeight(w.weight / scale, tuple(tuple(piece / scale for piece in part) for part in w.parts)) for w in rounded
+    ]
+
+
+def _rational(weight: float) -> Fraction:
+    return max(Fraction(0), Fraction(weight).limit_denominator(DENOMINATOR))
+
+
+# --- Fewest worlds that meet all requirements: an integer program by HiGHS, its relaxation for dual weights -----------
+# HiGHS returns integers as doubles, off by up to its tolerance of 1e-6
+CHOSEN = 0.5
+
+
+def fewest_worlds(rows: Sequence[CoverRow], num_worlds: int) -> list[int]:
+    """Return a smallest set of worlds that meets all rows; which of several depends on the engine."""
+    return _fewest_by_program(rows, num_worlds) if has_highs() else _fewest_by_maxsat(rows)
+
+
+def _fewest_by_program(rows: Sequence[CoverRow], num_worlds: int) -> list[int]:
+    program, _ = _program(rows, num_worlds, is_integer=True)
+    if not run(program):
+        raise AssertionError("a covering program without limits was not solved")
+    values = program.getSolution().col_value[:num_worlds]
+    return [world for world, value in enumerate(values) if value > CHOSEN]
+
+
+def _fewest_by_maxsat(rows: Sequence[CoverRow]) -> list[int]:
+    usable = sorted({world for row in rows for parts in row.alternatives for part in parts for world in part})
+    cnf = Cnf()
+    literals = {world: cnf.variable(f"x{world}") for world in usable}
+    picked = [[cnf.variable(f"y{number}.{i}") for i in range(len(row.alternatives))] for number, row in enumerate(rows)]
+    solver = CoreGuided(cnf, Budget())
+    try:
+        for literal in literals.values():
+            solver.prefer(-literal, 1)
+        for row, pieces in zip(rows, picked, strict=True):
+            solver.add(pieces)
+            for piece, parts in zip(pieces, row.alternatives, strict=True):
+                for part in parts:
+                    solver.add([-piece, *(literals[world] for world in sorted(part))])
+        model = solver.cheapest_model()
+    finally:
+        solver.close()
+    if model is None:
+        raise AssertionError("a covering problem without a solution")
+    chosen = [world for world, literal in literals.items() if literal in model]
+    assert all(row.is_met(frozenset(chosen)) for row in rows)
+    return chosen
+
+
+def dual_weights(rows: Sequence[CoverRow], num_worlds: int) -> list[RowWeight]:
+    """Return rational weights of the rows, feasible, from the relaxation's duals; `MissingExtraError` without HiGHS."""
+    program, places = _program(rows, num_worlds, is_integer=False)
+    run(program)
+    duals = program.getSolution().row_dual
+    single = [duals[first] for first, _ in places]
+    parts = [[[duals[place] for place in piece] for piece in pieces] for _, pieces in places]
+    return feasible_weights(rows, single, parts)
+
+
+def _program(
+    rows: Sequence[CoverRow], num_worlds: int, *, is_integer: bool
+) -> tuple[Highs, list[tuple[int, list[list[int]]]]]:
+    """Return the program, and of each requirement its row and those of its alternatives' sets."""
+    require_highs()
+    import highspy
+
+    program = empty_program(random_seed=0)
+    num_extra = sum(len(row.alternatives) for row in rows if not row.is_plain)
+    for column in range(num_worlds + num_extra):
+        # the relaxation has no upper bounds: their duals would be missing from the rows' certificate
+        program.addVar(0.0, 1.0 if is_integer else highspy.kHighsInf)
+        if column < num_worlds:
+            program.changeColCost(column, 1.0)
+        if is_integer:
+            program.changeColIntegrality(column, highspy.HighsVarType.kInteger)
+    places: list[tuple[int, list[list[int]]]] = []
+    extra, number = num_worlds, 0
+    for row in rows:
+        if row.is_plain:
+            _add(program, 1.0, sorted(row.alternatives[0][0]))
+            places.append((number, []))
+            number += 1
+            continue
+        columns = list(range(extra, extra + len(row.alternatives)))
+        extra += len(columns)
+        # some y is at least 1, and a y needs a world of each of its sets: y <= sum of x
+        _add(program, 1.0, columns)
+        first, number = number, number + 1
+        pieces = []
+        for column, alternative in zip(columns, row.alternatives, strict=True):
+            pieces.append(list(range(number, number + len(alternative))))
+            for worlds in alternative:
+                _add(program, 0.0, sorted(worlds), column)
+                number += 1
+        places.append((first, pieces))
+    return program, places
+
+
+def _add(program: Highs, at_least: float, columns: Sequence[int], less: int | None = None) -> None:
+    import highspy
+
+    indices = np.array([*columns, *_optional(less)], np.int32)
+    values = np.array([1.0] * len(columns) + [-1.0] * (less is not None))
+    program.addRow(at_least, highspy.kHighsInf, len(indices), indices, values)
+
+
+def _optional(column: int | None) -> Iterator[int]:
+    if column is not None:
+        yield column
+
+
+# --- The fewest worlds that leave the same members as all candidates together, for one who knows the truth ------------
 U64 = npt.NDArray[np.uint64]
 Flags = npt.NDArray[np.bool_]
 

@@ -28,15 +28,17 @@ from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.world import Rows
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
 from calibrant.solvers.replayscm.drawn_members import draw
-from calibrant.solvers.replayscm.experiments.members import MemberArrays, numpy_rng
-from calibrant.solvers.replayscm.experiments.packed_candidates import (
+from calibrant.solvers.replayscm.experiments.candidates import (
+    MemberArrays,
     PackedCandidates,
+    Witnesses,
     alike_shares,
+    candidate_rows,
+    numpy_rng,
     pack_candidates,
+    version_space,
 )
-from calibrant.solvers.replayscm.experiments.readings import candidate_rows, version_space
 from calibrant.solvers.replayscm.experiments.shares import BITS_TOLERANCE, request_rows
-from calibrant.solvers.replayscm.experiments.witnesses import Witnesses
 from calibrant.solvers.replayscm.hidden.members import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import ApproximateMasses, Posterior
 

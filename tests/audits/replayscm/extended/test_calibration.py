@@ -12,7 +12,7 @@ import pytest
 from calibrant.audits.replayscm.extended.calibration import calibration_bins
 from calibrant.dsl.replayscm.episode import clean_rows
 from calibrant.dsl.replayscm.extensions.extension import NoiseKind, NoiseModel
-from calibrant.solvers.replayscm.experiments.attribution import decide_behaviour
+from calibrant.solvers.replayscm.experiments.shares import decide_behaviour
 from calibrant.solvers.replayscm.hidden.members import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from tests.support.replayscm.extensions.random_items import random_class, random_worlds

@@ -24,8 +24,8 @@ from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered
 from calibrant.dsl.replayscm.episode import ScmEpisode, task_class
 from calibrant.dsl.replayscm.extensions.reference import enumerate_scms, visible_rows
 from calibrant.dsl.replayscm.item import Problem
+from calibrant.solvers.replayscm.experiments.candidates import version_space
 from calibrant.solvers.replayscm.experiments.policies import episode_evidence
-from calibrant.solvers.replayscm.experiments.readings import version_space
 from tests.support.replayscm.extensions.random_items import random_class, random_member
 
 STRATA = [s for s in extended_strata() if s.shape.base.num_variables == 6]

@@ -26,7 +26,7 @@ from calibrant.dsl.replayscm.extensions.reference import (
     replay_row,
 )
 from calibrant.dsl.replayscm.item import Problem
-from calibrant.solvers.replayscm.experiments import attribution
+from calibrant.solvers.replayscm.experiments import shares as attribution
 from tests.support.replayscm.extensions.problems import gold_submission, small_problem
 
 

@@ -10,11 +10,9 @@ import pytest
 
 from calibrant.dsl.replayscm.episode import ScmEpisode, episode_contexts, task_class
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
-from calibrant.solvers.replayscm.experiments import regret
-from calibrant.solvers.replayscm.experiments.attribution import behaviour_share, decide_behaviour
-from calibrant.solvers.replayscm.experiments.policies import stop_worlds
-from calibrant.solvers.replayscm.experiments.regret import is_worth_asking, step_regret
-from calibrant.solvers.replayscm.experiments.shares import request_rows
+from calibrant.solvers.replayscm.experiments import policies
+from calibrant.solvers.replayscm.experiments.policies import is_worth_asking, step_regret, stop_worlds
+from calibrant.solvers.replayscm.experiments.shares import behaviour_share, decide_behaviour, request_rows
 from calibrant.solvers.replayscm.noise.local_weights import word_text
 from calibrant.solvers.replayscm.noise.posterior import Posterior, clean_behaviours
 from tests.solvers.replayscm.experiments.test_vectors import after_start
@@ -90,8 +88,8 @@ def test_regret_of_a_useless_world_and_its_estimates(monkeypatch: pytest.MonkeyP
         exact = step_regret(task, start, do, contexts, "x", 1)
         assert exact.is_exact
         assert exact.regret > 0
-        monkeypatch.setattr(regret, "MAX_REGRET_MEMBERS", 1)
-        monkeypatch.setattr(regret, "NUM_TRUTHS", 1_500)
+        monkeypatch.setattr(policies, "MAX_REGRET_MEMBERS", 1)
+        monkeypatch.setattr(policies, "NUM_TRUTHS", 1_500)
         estimate = step_regret(task, start, do, contexts, "x", 1)
         assert not estimate.is_exact
         assert estimate.regret == pytest.approx(exact.regret, abs=0.2)

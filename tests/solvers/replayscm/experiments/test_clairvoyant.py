@@ -17,9 +17,16 @@ import pytest
 from calibrant.dsl.errors import MissingExtraError
 from calibrant.dsl.replayscm.episode import candidate_worlds, task_class
 from calibrant.solvers import highs
-from calibrant.solvers.replayscm.experiments.clairvoyant import ClairvoyantMinimum, ClairvoyantSearch
-from calibrant.solvers.replayscm.experiments.covering import _fewest_by_maxsat, _fewest_by_program
-from calibrant.solvers.replayscm.experiments.duals import CoverRow, RowWeight, certified_bound, feasible_weights
+from calibrant.solvers.replayscm.experiments.clairvoyant import (
+    ClairvoyantMinimum,
+    ClairvoyantSearch,
+    CoverRow,
+    RowWeight,
+    _fewest_by_maxsat,
+    _fewest_by_program,
+    certified_bound,
+    feasible_weights,
+)
 from tests.support.effort import effort
 from tests.support.replayscm.extensions.vectors import frontier_vectors, problem_of
 

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from calibrant.dsl.replayscm.episode import ScmEpisode, steps_evidence, task_class
-from calibrant.solvers.replayscm.experiments import regret
+from calibrant.solvers.replayscm.experiments import policies
 from calibrant.solvers.replayscm.experiments.greedy import WorldChooser
 from calibrant.solvers.replayscm.experiments.shares import expected_bits, request_rows
 from calibrant.solvers.replayscm.noise.posterior import Posterior
@@ -39,11 +39,11 @@ def test_drawn_bits_are_unbiased() -> None:
 def test_estimated_regrets_lie_near_exact_ones(rate: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     chooser, posterior = _start(2, rate)
     do = chooser.candidates[3]
-    exact = regret.step_regret(chooser.task, posterior, do, range(4), chooser.item_id, 1)
+    exact = policies.step_regret(chooser.task, posterior, do, range(4), chooser.item_id, 1)
     assert exact.is_exact
     assert exact.standard_error is None
-    monkeypatch.setattr(regret, "MAX_REGRET_MEMBERS", 0)
-    drawn = regret.step_regret(chooser.task, posterior, do, range(4), chooser.item_id, 1)
+    monkeypatch.setattr(policies, "MAX_REGRET_MEMBERS", 0)
+    drawn = policies.step_regret(chooser.task, posterior, do, range(4), chooser.item_id, 1)
     assert not drawn.is_exact
     assert drawn.standard_error is not None
     # the best of many estimates is overrated, hence the slack beyond four standard errors

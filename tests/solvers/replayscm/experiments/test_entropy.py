@@ -8,7 +8,7 @@ import pytest
 
 from calibrant.dsl.replayscm.episode import ScmEpisode, steps_evidence, task_class
 from calibrant.dsl.replayscm.extensions.reference import posterior_weights
-from calibrant.solvers.replayscm.experiments.entropy import posterior_bits
+from calibrant.solvers.replayscm.experiments.shares import posterior_bits
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from tests.support.replayscm.extensions.problems import small_problem
 

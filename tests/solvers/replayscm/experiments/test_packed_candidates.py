@@ -14,9 +14,7 @@ from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.episode import candidate_worlds, clean_rows
 from calibrant.dsl.replayscm.extensions.extension import NOISE_FREE, MechanismClass, Prior, known_rate
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
-from calibrant.solvers.replayscm.experiments.members import MemberArrays
-from calibrant.solvers.replayscm.experiments.packed_candidates import alike_shares, pack_candidates
-from calibrant.solvers.replayscm.experiments.witnesses import Witnesses
+from calibrant.solvers.replayscm.experiments.candidates import MemberArrays, Witnesses, alike_shares, pack_candidates
 from calibrant.solvers.replayscm.hidden.members import posterior_sampler
 from calibrant.solvers.replayscm.noise.local_weights import EvidenceRow
 from calibrant.solvers.replayscm.noise.posterior import Posterior

@@ -17,8 +17,7 @@ from calibrant.solvers.outcome import Found, Impossible
 from calibrant.solvers.replayscm.experiments import answers
 from calibrant.solvers.replayscm.experiments.answers import answer_exact, answer_forecast, answer_posterior
 from calibrant.solvers.replayscm.experiments.listed import list_candidates
-from calibrant.solvers.replayscm.experiments.policies import POLICIES, play_worlds
-from calibrant.solvers.replayscm.experiments.regret import step_regret
+from calibrant.solvers.replayscm.experiments.policies import POLICIES, play_worlds, step_regret
 from calibrant.solvers.replayscm.noise.posterior import Posterior, cell_marginals
 from tests.support.replayscm.extensions.vectors import frontier_vectors, problem_of
 
