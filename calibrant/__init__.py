@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     )
     from calibrant.running import protocols, run
     from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
-    from calibrant.solvers.replayscm.version_space import VersionSpace
+    from calibrant.solvers.replayscm.space import VersionSpace
     from calibrant.verbs import (
         audit,
         generate,
@@ -157,7 +157,7 @@ _HOME = {
     "Task": "calibrant.dsl.replayscm.item",
     "TextEpisode": "calibrant.bench.episodes",
     "Verdict": "calibrant.item_types",
-    "VersionSpace": "calibrant.solvers.replayscm.version_space",
+    "VersionSpace": "calibrant.solvers.replayscm.space",
     "__version__": "calibrant.bench.version",
     "audit": "calibrant.verbs",
     "evaluate": "calibrant.dsl.replayscm.evaluator",

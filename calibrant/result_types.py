@@ -15,7 +15,7 @@ from calibrant.solvers.blickets.exact import DetectorSpace
 from calibrant.solvers.causim.solution import WorkedSolution
 from calibrant.solvers.causim.space import WorldSpace
 from calibrant.solvers.logic.family import LogicFamily
-from calibrant.solvers.replayscm.version_space import VersionSpace
+from calibrant.solvers.replayscm.space import VersionSpace
 
 __all__ = [
     "DetectorSpace",

@@ -24,7 +24,7 @@ from calibrant.solvers.outcome import Found, Impossible
 from calibrant.solvers.replayscm.engines.contract import Counted
 from calibrant.solvers.replayscm.engines.registry import ENGINES, create_engine
 from calibrant.solvers.replayscm.exact import solve
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.replayscm.brute_force import families, optimum, root_hypotheses
 from tests.support.replayscm.small_problems import small_problems
 

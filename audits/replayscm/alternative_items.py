@@ -23,8 +23,8 @@ from calibrant.solvers.formulas.lookup import MAX_SIZE_OF_FOUR
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.alternative import find_alternative
 from calibrant.solvers.replayscm.certified import require_replay
-from calibrant.solvers.replayscm.member_sampling import sample_members
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.members import sample_members
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 MEMBERS = ModelClass(4, MAX_SIZE_OF_FOUR)
 SIZE_PENALTY = 2  # a member weighs 2**(-2 * total size): members are then about as large as gold

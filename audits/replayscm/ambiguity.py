@@ -21,7 +21,7 @@ from calibrant.solvers.formulas.catalogue import (
     synthesis_operators,
 )
 from calibrant.solvers.formulas.lookup import MAX_SIZE_OF_FOUR
-from calibrant.solvers.replayscm.version_space import MAX_PARENTS, ModelClass
+from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass
 
 PARENTS = (2, 3, 4, 5)  # bounds of functional parents that every audit counts
 MIN_PARENTS = 4  # most published records draw at most four parents; smaller classes would say little

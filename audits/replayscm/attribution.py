@@ -11,7 +11,7 @@ from calibrant.audits.replayscm.ambiguity import headline_parents
 from calibrant.audits.replayscm.class_search import ClassSearch
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.budget import Budget, BudgetSpent
-from calibrant.solvers.replayscm.version_space import MAX_PARENTS, ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSpace
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from calibrant.solvers.formulas.catalogue import (
     essential_functions,
     synthesis_operators,
 )
-from calibrant.solvers.replayscm.local_counts import LocalSpace, local_space, sized_local_space
+from calibrant.solvers.replayscm.space import LocalSpace, local_space, sized_local_space
 
 MAX_WINDOW = 5  # the largest window of any published stratum; functions over it are listed up to size 11
 SHORTCUT_SIZE = 5

@@ -23,7 +23,7 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.budget import Budget, BudgetSpent
-from calibrant.solvers.replayscm.version_space import VersionSpace
+from calibrant.solvers.replayscm.space import VersionSpace
 
 MAX_COUNTS = 500  # a count takes 1 to 3 ms at 10 variables, with formula sizes up to 200 ms
 MAX_DESCENT = 4_000_000  # parent sets times held-out rows: beyond, the best class that was weighed is the lower end

@@ -26,9 +26,8 @@ from calibrant.audits.replayscm.behaviour import distinct_contexts
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Rows, World, pack_rows
 from calibrant.solvers.budget import Budget, BudgetSpent
-from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
-from calibrant.solvers.replayscm.drawn_members import Members, draw
-from calibrant.solvers.replayscm.version_space import VersionSpace
+from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, Members, ParentSets, draw
+from calibrant.solvers.replayscm.space import VersionSpace
 
 U64 = npt.NDArray[np.uint64]
 

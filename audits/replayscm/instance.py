@@ -26,7 +26,7 @@ from calibrant.audits.replayscm.survivors import most_different
 from calibrant.dsl.replayscm.generation.strata import shortcut_floor
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.replayscm.members_by_size import count_by_size
+from calibrant.solvers.replayscm.members import count_by_size
 
 T = TypeVar("T")
 

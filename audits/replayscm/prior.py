@@ -28,7 +28,7 @@ from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.formulas.catalogue import synthesis_operators
 from calibrant.solvers.formulas.lookup import formula_for
-from calibrant.solvers.replayscm.version_space import VersionSpace
+from calibrant.solvers.replayscm.space import VersionSpace
 
 CEILING_COUNTS = 32  # exact counts for one ceiling; an interval where they do not suffice
 SPLIT_CANDIDATES = 36  # random worlds of one to three targets that are compared, beside every single intervention

@@ -11,7 +11,7 @@ from math import comb
 from calibrant.audits.replayscm.ambiguity import PARENTS, restrict_to_grammar
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.world import World
-from calibrant.solvers.replayscm.version_space import MAX_PARENTS, ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSpace
 
 MAX_SETS = 30_000_000  # parent sets of all variables together that are gone through for classes wider than PARENTS
 

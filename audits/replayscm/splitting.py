@@ -28,9 +28,8 @@ from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Intervention, Rows, World, pack_rows
 from calibrant.solvers.budget import Budget
-from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
-from calibrant.solvers.replayscm.drawn_members import Members, draw
-from calibrant.solvers.replayscm.version_space import VersionSpace
+from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, Members, ParentSets, draw
+from calibrant.solvers.replayscm.space import VersionSpace
 
 MAX_COUNTS = 200
 NUM_DRAWS = 16

@@ -15,8 +15,7 @@ from calibrant.audits.replayscm.spaces import Spaces
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.alternatives import MenuResponses, PairwiseExperiments, Separation, witness_for
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.replayscm.member_sampling import sample_members
-from calibrant.solvers.replayscm.members_by_size import smallest_members
+from calibrant.solvers.replayscm.members import sample_members, smallest_members
 
 NUM_SMALLEST = 6
 NUM_RANDOM = 6

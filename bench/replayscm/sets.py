@@ -25,11 +25,10 @@ from calibrant.dsl.replayscm.scm import LocalFunction, Scm, local_function
 from calibrant.dsl.replayscm.submission import Rejection
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.outcome import Found
-from calibrant.solvers.replayscm.canonical import canonical_task
+from calibrant.solvers.replayscm.canonical import canonical_task, rename_problem, rename_scm, unchanged_order
 from calibrant.solvers.replayscm.hidden.mass import count_members, exact_mass
 from calibrant.solvers.replayscm.hidden.members import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import Posterior as MemberPosterior
-from calibrant.solvers.replayscm.renaming import rename_problem, rename_scm, unchanged_order
 
 NUM_DRAWS = 100  # of the posterior, for what k draws are expected to cover
 MAX_PARENTS = 5  # of a mechanism: every SCM that an answer may state

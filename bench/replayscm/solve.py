@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from calibrant.audits.replayscm.hardening.harden import Hardening
     from calibrant.bench.episodes import TextEpisode
     from calibrant.bench.replayscm.audit.separations import SeparatedPair
-    from calibrant.solvers.replayscm.version_space import VersionSpace
+    from calibrant.solvers.replayscm.space import VersionSpace
 
 
 class ReplayScmFunctions:
@@ -135,7 +135,7 @@ class ReplayScmFunctions:
         terms: of a sum, at most; None means the limits of solvers.acyclic.count
         steps: of an episode, whose class the item states
         """
-        from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+        from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
         if _problem(item).task.extension is not None:
             if (max_parents, max_size, nested_roots, terms) != (4, None, False, None):
@@ -199,7 +199,7 @@ class ReplayScmFunctions:
         """
         from calibrant.audits.replayscm.hardening.harden import counterexample_worlds
         from calibrant.bench.replayscm.pools.hardened import GOALS
-        from calibrant.solvers.replayscm.version_space import ModelClass
+        from calibrant.solvers.replayscm.space import ModelClass
 
         model_class = None if max_parents is None else ModelClass(max_parents)
         require_plain([_problem(item)], "`harden`")

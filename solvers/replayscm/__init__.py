@@ -7,8 +7,8 @@ takes an acyclic, admissible assignment of least total size; (4) bounds that the
 (3) is repeated, until all are. As in branch and bound, the result is proved least because every other assignment
 costs at least its bound.
 
-`version_space` counts instead: the functions over each parent set that agree with the rows (`local_counts`, Moebius
-inversion over subsets), then the weighted sum over acyclic assignments. `engines` do the same by dynamic programming,
+`space` counts instead: the functions over each parent set that agree with the rows (Moebius inversion over
+subsets), then the weighted sum over acyclic assignments. `engines` do the same by dynamic programming,
 SAT and SMT; `exhaustion` is the plain oracle that tests compare with.
 
 Invariants: every model that is returned has been replayed by dsl.replayscm.reference (`certified`). A claim names its

@@ -24,9 +24,8 @@ from calibrant.solvers.formulas.lookup import MAX_SIZE_OF_FOUR, formula_for
 from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 from calibrant.solvers.replayscm.certified import require_replay
-from calibrant.solvers.replayscm.local_counts import local_space
-from calibrant.solvers.replayscm.members_by_size import members_by_size
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.members import members_by_size
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace, local_space
 
 MAX_MEMBERS = 2_000  # members of the version space that are tried when no single edit is separable
 

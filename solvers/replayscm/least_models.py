@@ -1,7 +1,7 @@
 """All train-exact SCMs of least total size: their exact number, and each of them or uniform draws.
 
 The exact solver returns one of them by its tie rule; what a rate owes to that choice is what the others say. Members
-are counted up to meaning: SCMs with the same local functions are one (solvers.replayscm.version_space).
+are counted up to meaning: SCMs with the same local functions are one (solvers.replayscm.space).
 """
 
 from __future__ import annotations
@@ -21,10 +21,8 @@ from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.formulas.catalogue import COMPLETE, constant_sizes
 from calibrant.solvers.outcome import Found, OutOfBudget
 from calibrant.solvers.replayscm.exact import ONLY_NESTED, ExactAnswer
-from calibrant.solvers.replayscm.local_counts import I64, LocalSpace, size_counts
-from calibrant.solvers.replayscm.member_sampling import sample_member
-from calibrant.solvers.replayscm.members_by_size import count_by_size, members_by_size
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.members import count_by_size, members_by_size, sample_member
+from calibrant.solvers.replayscm.space import I64, LocalSpace, ModelClass, VersionSpace, size_counts
 
 MAX_LISTED = 1_000  # least SCMs; of more so many are drawn
 MAX_PARENT_SETS = 100_000  # over all variables; of more no tables are made: that would cost more than the answer

@@ -21,9 +21,8 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import record_from_problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.formulas.lookup import MAX_SIZE_OF_FOUR
-from calibrant.solvers.replayscm.member_sampling import sample_members
-from calibrant.solvers.replayscm.members_by_size import smallest_members
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.members import sample_members, smallest_members
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 FORMAT = "calibrant-certificate"
 VERSION = 2

@@ -26,7 +26,7 @@ from calibrant.dsl.replayscm.generation.strata import Stratum
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.acyclic.count import Bounds
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 CLASSES = (3, 4, 5)  # bounds of the number of functional parents for which members are counted
 

@@ -43,7 +43,7 @@ from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.outcome import Outcome
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 EFFORT = HardeningEffort()
 

@@ -20,7 +20,7 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
-from calibrant.solvers.replayscm.version_space import VersionSpace
+from calibrant.solvers.replayscm.space import VersionSpace
 
 MAX_ROWS = 5_000_000  # up to which it is counted what would be left if more worlds were admissible
 MIDDLE_THRESHOLD = 0.4  # some published level lies below it and some above

@@ -13,7 +13,7 @@ import numpy as np
 
 from calibrant.dsl.replayscm.world import World, pack_rows
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
-from calibrant.solvers.replayscm.version_space import VersionSpace
+from calibrant.solvers.replayscm.space import VersionSpace
 
 AT_ONCE = 4_000_000  # entries of the array of weights, options times parent sets: 32 MB
 # from so many rows of added worlds on, excluded parent sets are dropped before the members are counted

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from calibrant.solvers.acyclic.elimination import is_orderable, minimal_sets
 from calibrant.solvers.acyclic.least import Mask
-from calibrant.solvers.replayscm.version_space import VersionSpace
+from calibrant.solvers.replayscm.space import VersionSpace
 
 MAX_ROOT_SETS = 2_000  # root sets whose options are gone through
 

@@ -44,7 +44,7 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.replayscm.certified import certify
-from calibrant.solvers.replayscm.version_space import MAX_PARENTS, ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSpace
 
 DEFAULT_PARENTS = 4  # most published items draw at most four parents
 MAX_COMPARED = 6  # open variables that a pair is made for

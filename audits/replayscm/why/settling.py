@@ -17,7 +17,7 @@ from calibrant.dsl.replayscm.evaluator import simulate
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Intervention, Rows, World, row_words
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
-from calibrant.solvers.replayscm.version_space import VersionSpace
+from calibrant.solvers.replayscm.space import VersionSpace
 
 MAX_OPEN = 8  # open variables that a row leaves free: each reading is a combination of their values
 MAX_ROWS = 6_000  # rows that are counted for one item

@@ -12,8 +12,8 @@ from calibrant.dsl.formulas.table import TruthTable, full_mask, support
 from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.formulas.catalogue import synthesis_operators
 from calibrant.solvers.formulas.lookup import formula_for
-from calibrant.solvers.replayscm.member_sampling import sample_completion
-from calibrant.solvers.replayscm.version_space import VersionSpace
+from calibrant.solvers.replayscm.members import sample_completion
+from calibrant.solvers.replayscm.space import VersionSpace
 
 LISTED_PARENTS = 4  # up to so many parents every function is listed by least size
 MAX_WIDE_SETS = 40  # wider parent sets of a variable that are looked at, the most seen rows first

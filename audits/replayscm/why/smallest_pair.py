@@ -15,8 +15,8 @@ from calibrant.solvers.acyclic.least import Cost, Mask, ParentSet, cost_by_size,
 from calibrant.solvers.acyclic.optimum import optimal_choice
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.replayscm.certified import write_model
-from calibrant.solvers.replayscm.member_sampling import agreeing_functions
-from calibrant.solvers.replayscm.version_space import VersionSpace
+from calibrant.solvers.replayscm.members import agreeing_functions
+from calibrant.solvers.replayscm.space import VersionSpace
 
 MAX_FUNCTIONS = 48  # smallest functions of a variable that pairs are made of
 MAX_ROOT_SETS = 40  # root sets of one SCM each that are compared

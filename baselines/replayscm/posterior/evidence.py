@@ -15,8 +15,8 @@ from calibrant.dsl.replayscm.item import Task
 from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.formulas.synthesis import LeastSize
-from calibrant.solvers.replayscm.local_counts import local_space
 from calibrant.solvers.replayscm.parents import ParentSearch
+from calibrant.solvers.replayscm.space import local_space
 
 MAX_STATES = 500_000_000  # functions of five parents that are looked at: half a second; pools need a quarter
 NO_FIT = 99  # larger than every shortcut

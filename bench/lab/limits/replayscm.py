@@ -23,7 +23,7 @@ from calibrant.solvers.outcome import OutOfBudget
 from calibrant.solvers.replayscm.engines.contract import Counted
 from calibrant.solvers.replayscm.engines.registry import ENGINES, create_engine
 from calibrant.solvers.replayscm.exact import solve
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 VARIABLES = (8, 10, 12, 14, 16, 18, 20, 25, 30, 35, 40)
 PARENTS = (1, 2, 3, 4, 5, 6)

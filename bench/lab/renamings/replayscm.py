@@ -9,7 +9,7 @@ from random import Random
 from calibrant.bench.lab.renamings.measure import RenamedItem, permuted_names, shuffled
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.world import Panel
-from calibrant.solvers.replayscm.renaming import PanelOrder, rename_problem, unchanged_order
+from calibrant.solvers.replayscm.canonical import PanelOrder, rename_problem, unchanged_order
 
 
 def rename(problem: Problem, random: Random) -> RenamedItem:

@@ -45,7 +45,7 @@ from calibrant.bench.terminal import DEFAULT_WIDTH
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.text import plural
-from calibrant.solvers.replayscm.version_space import ModelClass
+from calibrant.solvers.replayscm.space import ModelClass
 
 if TYPE_CHECKING:
     from markupsafe import Markup

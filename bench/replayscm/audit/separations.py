@@ -21,8 +21,8 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.submission import Rejection, Submission, SubmissionChecker
-from calibrant.solvers.replayscm.members_by_size import SmallestMembers, smallest_members
-from calibrant.solvers.replayscm.version_space import VersionSpace
+from calibrant.solvers.replayscm.members import SmallestMembers, smallest_members
+from calibrant.solvers.replayscm.space import VersionSpace
 
 MAX_SETS_SHOWN = 20  # of the sets of targets; JSON has all of them
 MAX_ROOTS = 16  # experiments are simulated over every assignment of the roots

@@ -19,7 +19,7 @@ from calibrant.dsl.replayscm.extensions.extension import Prior, Question
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.replayscm.canonical import canonical_task
+from calibrant.solvers.replayscm.canonical import canonical_task, rename_problem, unchanged_order
 from calibrant.solvers.replayscm.experiments.shares import (
     AskedWorlds,
     Behaviour,
@@ -28,7 +28,6 @@ from calibrant.solvers.replayscm.experiments.shares import (
 )
 from calibrant.solvers.replayscm.hidden.mass import exact_mass
 from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.replayscm.renaming import rename_problem, unchanged_order
 
 UNKNOWN: dict[str, float | None] = {"uniform": None, "draw": None, "best": None}
 

@@ -21,8 +21,13 @@ from calibrant.dsl.replayscm.episode import ScmEpisode, shown_worlds, task_class
 from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.world import Panel
-from calibrant.solvers.replayscm.canonical import canonical_task, variable_colours
-from calibrant.solvers.replayscm.renaming import PanelOrder, rename_problem, unchanged_order
+from calibrant.solvers.replayscm.canonical import (
+    PanelOrder,
+    canonical_task,
+    rename_problem,
+    unchanged_order,
+    variable_colours,
+)
 
 _NAME = re.compile(r"\bV[0-9]+\b")
 

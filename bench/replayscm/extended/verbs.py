@@ -21,7 +21,7 @@ from calibrant.solvers.outcome import Found, Outcome
 from calibrant.solvers.replayscm.experiments.answers import answer_exact
 from calibrant.solvers.replayscm.experiments.candidates import version_space
 from calibrant.solvers.replayscm.experiments.policies import play_worlds
-from calibrant.solvers.replayscm.version_space import VersionSpace
+from calibrant.solvers.replayscm.space import VersionSpace
 
 
 def score_extended(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calibrant.audits.replayscm.why.parts import Contradiction
 from calibrant.bench.replayscm.fitting.columns import BooleanTable
-from calibrant.solvers.replayscm.version_space import MAX_PARENTS
+from calibrant.solvers.replayscm.space import MAX_PARENTS
 
 NOISY = "if values are noisy, learn networks (--score bde; learn_networks in Python)"
 

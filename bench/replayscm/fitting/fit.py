@@ -35,7 +35,7 @@ from calibrant.dsl.text import known_names, plural
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 from calibrant.solvers.replayscm.exact import ExactAnswer, solve
-from calibrant.solvers.replayscm.version_space import MAX_PARENTS, ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSpace
 
 MAX_PARENT_SETS = 5_000_000  # of all variables together: seconds
 MAX_ROOT_PARENT_SETS = 2_000_000  # parent sets that fit times root sets: the least SCM takes two seconds

@@ -21,11 +21,10 @@ from calibrant.solvers.formulas.catalogue import synthesis_operators
 from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.replayscm.hidden.mass import count_members
 from calibrant.solvers.replayscm.hidden.members import first_members
-from calibrant.solvers.replayscm.member_sampling import sample_members
-from calibrant.solvers.replayscm.members_by_size import members_by_size
+from calibrant.solvers.replayscm.members import members_by_size, sample_members
 from calibrant.solvers.replayscm.noise.best_map import best_map
 from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 SCMS = ("SCM", "SCMs")
 SIZED_PARENTS = 4  # up to so many parents every function is listed by least size

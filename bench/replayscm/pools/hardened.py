@@ -31,7 +31,7 @@ from calibrant.dsl.replayscm.pools.files import as_written, read_pool
 from calibrant.dsl.text import natural_key
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.outcome import Found, Impossible
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 Mode: TypeAlias = Literal["extra-worlds", "cex"]
 GoalName: TypeAlias = Literal["one-member", "heldout-agreement"]

@@ -28,9 +28,8 @@ from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.item import Problem, Task, TaskKind
 from calibrant.dsl.replayscm.world import Panel, World
 from calibrant.solvers.budget import Budget, BudgetSpent
-from calibrant.solvers.replayscm.canonical import canonical_task
-from calibrant.solvers.replayscm.renaming import rename_panel, unchanged_order
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.canonical import canonical_task, rename_panel, unchanged_order
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 NUM_DRAWS = 400  # members of the posterior, whose most frequent behaviours are weighed
 NUM_WEIGHED = 4  # of these behaviours

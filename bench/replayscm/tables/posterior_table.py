@@ -26,7 +26,7 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.solvers.replayscm.canonical import canonical_problem
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 ROWS: tuple[Protocol, ...] = (Exact(), MostPosterior(choose="probable"), MostPosterior(choose="agreeing"))
 RESAMPLES = 10_000

@@ -16,7 +16,7 @@ from calibrant.dsl.replayscm.scm import LocalFunction, Scm
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.replayscm.certified import certify_model
-from calibrant.solvers.replayscm.version_space import ModelClass
+from calibrant.solvers.replayscm.space import ModelClass
 
 Functions: TypeAlias = Mapping[str, LocalFunction]
 """A member: the local function of every endogenous variable; all other variables are roots."""

@@ -15,7 +15,7 @@ from calibrant.solvers.budget import Budget
 from calibrant.solvers.outcome import Outcome, OutOfBudget
 from calibrant.solvers.replayscm.engines.contract import Counted, Engine, Enumeration
 from calibrant.solvers.replayscm.roots import MAX_ROOT_SETS
-from calibrant.solvers.replayscm.version_space import ModelClass
+from calibrant.solvers.replayscm.space import ModelClass
 
 
 def create_engine(name: str) -> Engine:

@@ -25,7 +25,7 @@ from calibrant.solvers.acyclic.least import Mask, components
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.replayscm.engines.contract import Functions
 from calibrant.solvers.replayscm.roots import nested_variables
-from calibrant.solvers.replayscm.version_space import ModelClass
+from calibrant.solvers.replayscm.space import ModelClass
 from calibrant.solvers.sat import (
     SOLVER,
     Arc,

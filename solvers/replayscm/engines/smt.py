@@ -19,7 +19,7 @@ from calibrant.dsl.replayscm.scm import LocalFunction
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.replayscm.engines.contract import Functions
 from calibrant.solvers.replayscm.roots import nested_variables
-from calibrant.solvers.replayscm.version_space import ModelClass
+from calibrant.solvers.replayscm.space import ModelClass
 
 
 def _z3(environment: Any) -> Any:

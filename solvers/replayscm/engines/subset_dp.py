@@ -21,7 +21,7 @@ from calibrant.solvers.acyclic.least import Mask, best_structure, components
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.outcome import Outcome, OutOfBudget
 from calibrant.solvers.replayscm.engines.contract import Counted, Functions, outcome_of
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 
 class SubsetDp:

@@ -20,7 +20,7 @@ from calibrant.dsl.replayscm.item import Task, TaskKind
 from calibrant.dsl.replayscm.scm import LocalFunction
 from calibrant.dsl.replayscm.world import Panel, Rows
 from calibrant.solvers.replayscm.experiments._kernels_members import count_alike, count_mismatches, reading_keys
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 # --- Rows of all candidate worlds as bit columns, 64 rows a word: what members read, and which of them read alike -----
 F64 = npt.NDArray[np.float64]

@@ -37,8 +37,7 @@ from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanis
 from calibrant.dsl.replayscm.item import Task
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.highs import empty_program, has_highs, require_highs, run
-from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
-from calibrant.solvers.replayscm.drawn_members import draw
+from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets, draw
 from calibrant.solvers.replayscm.experiments.candidates import candidate_rows, version_space
 from calibrant.solvers.sat import Cnf, CoreGuided
 

@@ -26,8 +26,7 @@ from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension, Me
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.world import Rows
-from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
-from calibrant.solvers.replayscm.drawn_members import draw
+from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets, draw
 from calibrant.solvers.replayscm.experiments.candidates import (
     MemberArrays,
     PackedCandidates,

@@ -20,7 +20,7 @@ from calibrant.solvers.acyclic.count import total
 from calibrant.solvers.acyclic.draws import Draws, draw_below, draw_weighted
 from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_columns
-from calibrant.solvers.replayscm.member_sampling import sample_completion
+from calibrant.solvers.replayscm.members import sample_completion
 from calibrant.solvers.replayscm.noise.local_weights import (
     Rate,
     VariableRows,

@@ -12,7 +12,7 @@ from calibrant.audits.replayscm.ambiguity import add_size_cap, gold_class, profi
 from calibrant.audits.replayscm.findings import Findings
 from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
 from calibrant.dsl.replayscm.item import Problem
-from calibrant.solvers.replayscm.version_space import ModelClass
+from calibrant.solvers.replayscm.space import ModelClass
 from tests.support.replayscm.brute_force import member_size
 from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.enumerated_members import all_members, does, observed

@@ -11,7 +11,7 @@ from calibrant.audits.replayscm.attribution import heldout_ceiling, heldout_deci
 from calibrant.audits.replayscm.ceiling import ceiling
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.dsl.replayscm.pools.files import read_pool
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 
 @pytest.mark.parametrize("setting", ["ordered", "hidden-roots"])

@@ -34,9 +34,8 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, World, pack_rows
 from calibrant.dsl.text import natural_key
-from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
-from calibrant.solvers.replayscm.drawn_members import Members
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, Members, ParentSets
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.effort import examples
 from tests.support.replayscm.brute_force import Member
 from tests.support.replayscm.enumerated_members import all_members, does, observed

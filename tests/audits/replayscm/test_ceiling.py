@@ -15,7 +15,7 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.budget import Budget
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.replayscm.brute_force import member_size
 from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.enumerated_members import all_members, does

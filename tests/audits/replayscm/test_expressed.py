@@ -20,8 +20,8 @@ from calibrant.dsl.formulas.text import STANDARD, Grammar
 from calibrant.dsl.replayscm.disclosure import Ordered
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.formulas.catalogue import expresses_everything
-from calibrant.solvers.replayscm.members_by_size import smallest_members
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.members import smallest_members
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.effort import effort
 from tests.support.replayscm.written import written_problem, written_scm, written_world
 from tests.support.shared import shared_file

@@ -8,7 +8,7 @@ from calibrant.audits.replayscm import ceiling, instance, prior, spaces, survivo
 from calibrant.audits.replayscm.findings import Findings
 from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
 from calibrant.dsl.replayscm.item import Problem
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem
 
 CLASS = 4  # parents; of these problems all variables

@@ -25,9 +25,8 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.outcome import Found
-from calibrant.solvers.replayscm.member_sampling import sample_members
-from calibrant.solvers.replayscm.members_by_size import smallest_members
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.members import sample_members, smallest_members
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem, normal_form, simulated
 from tests.support.replayscm.oracles import assignments, replay

@@ -13,8 +13,7 @@ from calibrant.audits.replayscm.spaces import Spaces
 from calibrant.audits.replayscm.survivors import candidates
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.world import PackedPanels, Panel, pack_panels
-from calibrant.solvers.replayscm.local_counts import local_space
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace, local_space
 from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem
 
 
@@ -43,7 +42,7 @@ def test_an_audit_builds_every_version_space_once(setting: str, monkeypatch: pyt
         return local_space(panels, target, *arguments)
 
     monkeypatch.setattr(VersionSpace, "__init__", building)
-    monkeypatch.setattr("calibrant.solvers.replayscm.version_space.local_space", counting)
+    monkeypatch.setattr("calibrant.solvers.replayscm.space.local_space", counting)
     found = audit_instance(problem, AuditOptions())
     assert found.survivors
     assert found.ceilings

@@ -24,7 +24,7 @@ from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.outcome import Found, Impossible
 from calibrant.solvers.replayscm.engines.registry import create_engine
 from calibrant.solvers.replayscm.roots import MAX_ROOT_SETS, iterate_likely_first, list_root_sets
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 NUM_VARIABLES, NUM_ROOTS, NUM_ROWS = 26, 13, 48
 

@@ -31,7 +31,7 @@ from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.solvers.causim.generation import generated_items
 from calibrant.solvers.outcome import Found
-from calibrant.solvers.replayscm.version_space import ModelClass
+from calibrant.solvers.replayscm.space import ModelClass
 from tests.support.commands import CHECKOUT, called
 from tests.support.effort import effort
 from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem

@@ -17,8 +17,8 @@ from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.replayscm.member_sampling import sample_members
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.members import sample_members
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.commands import jsonl, refused
 from tests.support.replayscm.audited_pools import ALL_ROWS, FOUR_MEMBERS, written_pool
 from tests.support.replayscm.written import written_problem, written_scm, written_world

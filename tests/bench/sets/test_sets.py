@@ -18,7 +18,7 @@ from calibrant.bench.sets.capabilities import HYPOTHESES
 from calibrant.bench.sets.scoring import score_sets
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic.score import answer_json
-from calibrant.solvers.replayscm.members_by_size import members_by_size
+from calibrant.solvers.replayscm.members import members_by_size
 from tests.support.commands import called
 
 MAX_LISTED = 300

@@ -17,8 +17,8 @@ from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.outcome import Found, OutOfBudget
 from calibrant.solvers.replayscm.exact import ONLY_NESTED, ExactAnswer, solve
 from calibrant.solvers.replayscm.least_models import LeastModels, least_models
-from calibrant.solvers.replayscm.members_by_size import members_by_size
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.members import members_by_size
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 LISTED = 11  # size up to which functions of five variables are listed
 

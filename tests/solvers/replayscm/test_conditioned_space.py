@@ -13,10 +13,9 @@ import pytest
 from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.world import Panel, World, pack_rows
-from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
-from calibrant.solvers.replayscm.drawn_members import draw
-from calibrant.solvers.replayscm.member_sampling import sample_members
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets, draw
+from calibrant.solvers.replayscm.members import sample_members
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.replayscm.brute_force import member_size
 from tests.support.replayscm.enumerated_members import all_members, does, observed
 from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem

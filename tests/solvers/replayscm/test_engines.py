@@ -23,7 +23,7 @@ from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 from calibrant.solvers.replayscm.engines.contract import Counted, Enumeration
 from calibrant.solvers.replayscm.engines.registry import ENGINES, choose_engine, create_engine
 from calibrant.solvers.replayscm.engines.sat import SYMMETRY_BREAKS, Acyclicity, SatMembers, encode_members
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from calibrant.solvers.sat import (
     Cnf,
     add_at_most_one,

@@ -20,9 +20,8 @@ from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.formulas.lookup import formula_for
-from calibrant.solvers.replayscm.member_sampling import sample_members
-from calibrant.solvers.replayscm.members_by_size import count_by_size, members_by_size, smallest_members
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.members import count_by_size, members_by_size, sample_members, smallest_members
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.effort import effort
 from tests.support.replayscm.brute_force import Member, families, function_size, member_size, members, root_hypotheses
 from tests.support.replayscm.dev_pools import POOLS, dev_problems

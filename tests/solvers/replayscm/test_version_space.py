@@ -19,8 +19,8 @@ from calibrant.dsl.replayscm.item import Task, TaskKind
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.acyclic.count import Layers, Weights, total
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.replayscm.members_by_size import count_by_size
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.members import count_by_size
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.effort import cases, effort
 from tests.support.replayscm.brute_force import (
     Family,

@@ -16,7 +16,7 @@ from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.exact import solve
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.contract.subject import Evidence, Settled, Subject
 from tests.support.replayscm import brute_force
 from tests.support.replayscm.small_problems import small_problems

@@ -20,7 +20,7 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.replayscm.roots import nested_variables
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 
 def fixed(problem: Problem) -> dict[str, int]:

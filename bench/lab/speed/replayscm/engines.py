@@ -27,7 +27,7 @@ from calibrant.solvers.outcome import Found, OutOfBudget
 from calibrant.solvers.replayscm.engines.contract import Counted, Engine, Enumeration
 from calibrant.solvers.replayscm.engines.registry import ENGINES, create_engine
 from calibrant.solvers.replayscm.engines.sat import SYMMETRY_BREAKS, SatMembers, SymmetryBreak
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from calibrant.solvers.sat import add_linear_order, add_tight_levels, add_topological_levels
 
 TOPIC = "engines"

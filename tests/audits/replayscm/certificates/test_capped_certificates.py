@@ -17,7 +17,7 @@ from calibrant.dsl.formulas.table import TruthTable, depends_on, full_mask, proj
 from calibrant.dsl.formulas.text import STANDARD, Grammar
 from calibrant.dsl.replayscm.disclosure import Ordered
 from calibrant.dsl.replayscm.item import Problem
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.commands import refused
 from tests.support.effort import effort
 from tests.support.replayscm.dev_pools import POOLS, dev_problems

@@ -20,7 +20,7 @@ from calibrant.audits.replayscm.certificates.verification import verify
 from calibrant.bench.cli import main
 from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import write_pool
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.replayscm.dev_pools import dev_problems
 
 SETTINGS = ("ordered", "block", "hidden_order", "hidden_roots")

@@ -17,7 +17,7 @@ from calibrant.bench.replayscm.pools.hardened import HardenJob, HardenOptions, h
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.outcome import Found, OutOfBudget
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.replayscm.enumerated_members import all_members
 from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem
 

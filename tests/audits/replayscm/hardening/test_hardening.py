@@ -27,7 +27,7 @@ from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, World
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.enumerated_members import all_members, does, observed
 from tests.support.replayscm.gold_problems import SETTINGS, Shape, assignments_of_roots, gold_problem, normal_form

@@ -25,7 +25,7 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.world import Intervention, World
 from calibrant.solvers.outcome import Found, Impossible
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.replayscm.gold_problems import LEVELS, SETTINGS, Shape, gold_problem
 from tests.support.replayscm.written import written_scm
 from tests.support.shared import shared_file

@@ -10,7 +10,7 @@ import pytest
 from calibrant.audits.replayscm.ambiguity import gold_class
 from calibrant.bench.cli import main
 from calibrant.dsl.replayscm.pools.files import read_pool
-from calibrant.solvers.replayscm.version_space import VersionSpace
+from calibrant.solvers.replayscm.space import VersionSpace
 from tests.support.commands import refused
 from tests.support.replayscm.audited_pools import (
     ALL_ROWS,

@@ -34,7 +34,7 @@ from calibrant.solvers.replayscm.noise.local_weights import (
 )
 from calibrant.solvers.replayscm.noise.most_probable import fewest_mismatches, most_probable
 from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 OBSERVED = ("A", "B", "C")
 RATES = (Fraction(0), Fraction(1, 7), Fraction(2, 5))
