@@ -178,9 +178,9 @@ def run_all(
     **settings: Unpack[_Settings],
 ) -> int:
     """Run one protocol after another; how many instances crashed."""
-    from calibrant.bench.runs.crashes import crash_summary
     from calibrant.bench.runs.records import folder_records
     from calibrant.bench.runs.runner import EVERYTHING, require_startable, run, selected_keys
+    from calibrant.bench.runs.workers import crash_summary
 
     for protocol in protocols:  # what is missing is known before the first item
         require_startable(protocol)

@@ -146,7 +146,7 @@ def _print_crashes(
     """
     from calibrant.bench.core.items import item_of
     from calibrant.bench.report.answers.submitted import crashes_on
-    from calibrant.bench.runs.crashes import crash_lines
+    from calibrant.bench.runs.workers import crash_lines
 
     item = item_of(of.items.read_pool(pool), instance)
     crashes, has_others = crashes_on(runs, pool, item.id, system)

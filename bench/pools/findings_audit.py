@@ -25,9 +25,17 @@ from calibrant.bench.pages.json_stream import list_pieces
 from calibrant.bench.pages.why.index import MAX_EMBEDDED, IndexItem, IndexText, index_page
 from calibrant.bench.pools.capabilities import CertificateCheck, Printed
 from calibrant.bench.pools.claim_records import FindingRecord
-from calibrant.bench.runs.audits import Audited, AuditedPool, AuditHead, AuditWork, record_order
+from calibrant.bench.runs.audits import (
+    Audited,
+    AuditedPool,
+    AuditHead,
+    AuditWork,
+    ReasonRecord,
+    reason_lines,
+    reason_of,
+    record_order,
+)
 from calibrant.bench.runs.jsonl_file import RecordKind
-from calibrant.bench.runs.reasons import ReasonRecord, reason_lines, reason_of
 from calibrant.bench.runs.records import Timing
 from calibrant.bench.version import program_version
 from calibrant.dsl.atomic_write import write_atomically

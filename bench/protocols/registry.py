@@ -12,7 +12,7 @@ import inspect
 import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
@@ -21,11 +21,28 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.items import ItemPool
 from calibrant.bench.protocols.base import APPLICABLE, PROTOCOLS, Protocol
 from calibrant.bench.runs.jobs import error_line
-from calibrant.bench.runs.pool_cache import read_pool_once
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, UnknownNameError, short_repr
+from calibrant.dsl.item import Item
+from calibrant.dsl.records import file_digest
 from calibrant.dsl.text import known_names
+
+# --- Pools that a run reads once: what `all` stands for depends on their items, then every protocol runs on them ------
+MAX_POOLS = 8  # a run has few; those beyond are read again
+
+
+def read_pool_once(benchmark: Benchmark[Any], path: Path) -> tuple[str, ItemPool[Item[Any, Any]]]:
+    """Return the digest and the pool of a file; a pool with this digest is not read again."""
+    digest = file_digest(path)
+    return digest, _pool(benchmark, path, digest)
+
+
+@lru_cache(maxsize=MAX_POOLS)
+def _pool(benchmark: Benchmark[Any], path: Path, digest: str) -> ItemPool[Item[Any, Any]]:
+    return benchmark.items.read_pool(path)  # YAML takes seconds
+
 
 # --- Plug-ins: protocols from a file of the user's and from installed packages ----------------------------------------
 GROUP = "calibrant.protocols"

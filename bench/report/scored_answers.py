@@ -14,8 +14,8 @@ from calibrant.bench.core.attribution import KEY, NO_ANSWER, attribution_of_tie
 from calibrant.bench.core.registry import benchmark, stated_name
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.core.verdict import MeanScore
-from calibrant.bench.runs.crashes import crash_text
 from calibrant.bench.runs.records import Key, Record, Timing, folder_records
+from calibrant.bench.runs.workers import crash_text
 from calibrant.bench.scoring.input.eval_logs import is_eval_log
 from calibrant.bench.scoring.lines import scored_lines
 from calibrant.bench.scoring.transcript_replay import steps_of

@@ -8,28 +8,84 @@ sorted, and two completed audits of the same pool with the same options differ i
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from sys import intern
-from typing import Annotated, Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta
 
+from calibrant.audits.why import Why
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.items import refuse_empty
 from calibrant.bench.core.registry import benchmark as named_benchmark
+from calibrant.bench.pages.aligned import wrapped_lines
+from calibrant.bench.pages.capabilities import EXPLANATIONS
 from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress, error_line, one_line
 from calibrant.bench.runs.jsonl_file import JsonlFile, RecordKind
-from calibrant.bench.runs.reasons import ReasonRecord, explain_item, reason_record
 from calibrant.bench.runs.records import ItemHead, Timing, config_digest
 from calibrant.bench.runs.runner import EVERYTHING, Selection
+from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.records import file_digest
 from calibrant.solvers.budget import BudgetSpent
+
+# --- Reasons why items are open, as records of audits store them ------------------------------------------------------
+ReasonState: TypeAlias = Literal["decided", "open", "empty", "uncounted", "unexplained"]
+
+
+class ReasonRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Why an item is open, in short; `calibrant show POOL ID --why --json` has all of it."""
+
+    state: Annotated[ReasonState, Meta(description="state of the count; unexplained: there is no reason")]
+    reason: Annotated[str, Meta(description="one or two sentences; of unexplained items why there is no reason")]
+    fit: Annotated[str, Meta(description="hypotheses that fit, as people read it")] = ""
+    lower: Annotated[str, Meta(description="certified lower bound of that number, empty without one")] = ""
+    upper: Annotated[str, Meta(description="certified upper bound, equal where the count is exact")] = ""
+
+
+class Recorded(Protocol):
+    """A record of an audit."""
+
+    @property
+    def instance(self) -> str: ...
+    @property
+    def error(self) -> str: ...
+    @property
+    def why(self) -> ReasonRecord | None: ...
+
+
+def explain_item(of: Benchmark[Any], item: Any) -> Why | str:
+    """Return the reason of an item before any step, or one line that says why there is none."""
+    try:
+        return of.require(EXPLANATIONS).explain(item, ())
+    except CalibrantError as error:
+        return str(error)
+
+
+def reason_record(why: Why | str) -> ReasonRecord:
+    """Return a reason in short."""
+    if isinstance(why, str):
+        return ReasonRecord("unexplained", why)
+    return ReasonRecord(why.state, why.reason_text, why.count.in_words(), why.count.lower, why.count.upper or "")
+
+
+def reason_of(record: Recorded) -> ReasonRecord:
+    """Return the reason in a record; records of earlier versions and of items without results have none."""
+    return record.why or ReasonRecord(
+        "unexplained", record.error or "recorded without a reason; audit it into a new --out"
+    )
+
+
+def reason_lines(records: Iterable[Recorded], width: int | None) -> Iterator[str]:
+    """Yield the lines of a table: item, how many fit, and why; reasons are wrapped to the width."""
+    cells = [(record.instance, (why := reason_of(record)).fit, why.reason) for record in records]
+    return wrapped_lines(["Instance", "Fit", "Why"], cells, width)
+
 
 Outcome = Literal["audited", "out_of_budget", "crashed"]
 

@@ -17,8 +17,8 @@ import msgspec
 from calibrant.bench.core.items import ItemPool, refuse_empty
 from calibrant.bench.core.registry import benchmark_of, is_stated
 from calibrant.bench.protocols.base import Protocol, Ties
+from calibrant.bench.protocols.registry import read_pool_once
 from calibrant.bench.runs.jobs import HERE, Execution, Jobs, Progress, error_line
-from calibrant.bench.runs.pool_cache import read_pool_once
 from calibrant.bench.runs.records import Key, Record, RunFile, TiedScore, TiedScores, config_digest, step_records
 from calibrant.bench.runs.workers import Answer, Workers, open_workers
 from calibrant.bench.version import program_version

@@ -16,7 +16,7 @@ import msgspec
 from calibrant.audits.why import Why
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark_of
-from calibrant.bench.runs.reasons import explain_item
+from calibrant.bench.runs.audits import explain_item
 from calibrant.bench.variants.contract import VARIANTS, CopyMap, rename_json
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Pool

@@ -16,8 +16,8 @@ from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.lab.speed.memory import CHEAP
 from calibrant.bench.pools.bundled import bundled_files
+from calibrant.bench.protocols.registry import _pool
 from calibrant.bench.replayscm.audit.run import audit_pool
-from calibrant.bench.runs.pool_cache import _pool
 from calibrant.bench.runs.runner import Selection
 from calibrant.dsl.records import StoredItems
 

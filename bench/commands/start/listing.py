@@ -168,7 +168,7 @@ def _list_answers(answers: AnswerFilter, scores: Sequence[Path], limit: int, *, 
 
 def _rows(of: Benchmark[Any], items: Iterable[Any], *, why: bool) -> Iterator[dict[str, Any]]:
     from calibrant.bench.core.capabilities import STATISTICS
-    from calibrant.bench.runs.reasons import explain_item, reason_record
+    from calibrant.bench.runs.audits import explain_item, reason_record
 
     group = of.require(STATISTICS).group
     for item in items:
@@ -185,7 +185,7 @@ def _write_index(of: Benchmark[Any], pool: Path, items: Iterable[Any], html: Pat
     from calibrant.bench.pages.capabilities import EXPLANATIONS
     from calibrant.bench.pages.why.index import MAX_EMBEDDED, IndexItem, index_page
     from calibrant.bench.pages.why.page import with_pool
-    from calibrant.bench.runs.reasons import explain_item, reason_record
+    from calibrant.bench.runs.audits import explain_item, reason_record
     from calibrant.bench.terminal import print_written
     from calibrant.dsl.atomic_write import write_atomically
 

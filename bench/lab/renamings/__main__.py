@@ -12,8 +12,7 @@ from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.lab.renamings.measure import RENAMED, Change, changer, measure
 from calibrant.bench.pools.bundled import bundled_files, bundled_sample
-from calibrant.bench.protocols.registry import applicable_protocols, chosen_protocols, left_out
-from calibrant.bench.runs.pool_cache import read_pool_once
+from calibrant.bench.protocols.registry import applicable_protocols, chosen_protocols, left_out, read_pool_once
 from calibrant.bench.variants.contract import VARIANTS
 from calibrant.dsl.errors import CalibrantError
 

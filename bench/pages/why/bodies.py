@@ -11,9 +11,9 @@ from markupsafe import Markup
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pages.capabilities import EXPLANATIONS
 from calibrant.bench.pages.why.index import MAX_EMBEDDED
+from calibrant.bench.runs.audits import explain_item
 from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import Execution, Failure, Jobs
-from calibrant.bench.runs.reasons import explain_item
 
 
 def page_bodies(name: str, items: Sequence[Any], places: Iterable[int], execution: Execution) -> Mapping[int, Markup]:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from calibrant.audits.why import number_text
 from calibrant.bench.pages.design.page import design_page
-from calibrant.bench.runs.reasons import ReasonRecord
+from calibrant.bench.runs.audits import ReasonRecord
 
 MAX_EMBEDDED = 200  # pages inside the index; a page has 20 to 120 kB
 MAX_BYTES = 15_000_000  # of embedded pages together

@@ -38,8 +38,7 @@ from calibrant.bench.replayscm.extended.certificates import (
 )
 from calibrant.bench.replayscm.extended.findings import extended_lines, findings_report, is_open
 from calibrant.bench.replayscm.options import AuditOptions as AuditArguments
-from calibrant.bench.runs.audits import AuditedPool
-from calibrant.bench.runs.reasons import reason_lines
+from calibrant.bench.runs.audits import AuditedPool, reason_lines
 from calibrant.bench.runs.records import folder_records
 from calibrant.bench.terminal import DEFAULT_WIDTH
 from calibrant.dsl.errors import in_one_line

@@ -31,8 +31,7 @@ from calibrant.bench.replayscm.audit.text import (
     share_text,
     verdict,
 )
-from calibrant.bench.runs.audits import AuditedPool
-from calibrant.bench.runs.reasons import reason_of
+from calibrant.bench.runs.audits import AuditedPool, reason_of
 from calibrant.bench.statistics import Reliability
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.alternatives import Experiment, PairwiseExperiments

@@ -10,9 +10,8 @@ from calibrant.audits.replayscm.certificates.shape import CertificateFile
 from calibrant.audits.replayscm.findings import Findings
 from calibrant.bench.pools.claim_records import FindingRecord
 from calibrant.bench.replayscm.audit.generator_ceiling import GeneratorCeiling
-from calibrant.bench.runs.audits import AuditHead, record_order
+from calibrant.bench.runs.audits import AuditHead, ReasonRecord, record_order
 from calibrant.bench.runs.jsonl_file import RecordKind
-from calibrant.bench.runs.reasons import ReasonRecord
 from calibrant.bench.runs.records import Timing
 
 RECORD_VERSION = 4

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,15 +15,47 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from multiprocessing import resource_tracker
+from multiprocessing.connection import wait as wait_for_any
+from threading import Thread
 from types import TracebackType
 from typing import TypeVar
 
 from pebble import ProcessExpired, ProcessPool
 
-from calibrant.bench.runs.executors.parent import end_with_parent
 from calibrant.bench.runs.jobs import Failure, run_job
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.kernel_cache import CompileListener
+
+# --- End a spawned process with its parent, however the parent ended --------------------------------------------------
+PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent() -> None:
+    """End this spawned process when its parent ends; called first in it.
+
+    On Linux the kernel kills it, in the middle of compiled code too. Elsewhere a thread does, once the job lets it run.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None:  # not started by a parent process
+        return
+    if sys.platform == "linux":
+        end_with_starting_thread()
+        if os.getppid() != parent.pid:  # the parent ended before the call
+            os._exit(1)
+    else:
+        Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()
+
+
+def end_with_starting_thread() -> None:
+    """Let Linux kill this process, whatever it runs, when the thread that started it ends."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _watch(parent: int) -> None:
+    wait_for_any([parent])
+    os._exit(1)
+
 
 JOBS_AHEAD = 64  # that are made for each process before it can run them
 

@@ -18,9 +18,8 @@ from calibrant.bench.core.registry import benchmark, benchmark_of, is_native_poo
 from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, HARDEN, GenerateRequest, HardenRequest
 from calibrant.bench.protocols.registry import chosen_protocols, protocols_of, with_installed
-from calibrant.bench.runs.audits import audit_items
+from calibrant.bench.runs.audits import audit_items, reason_of
 from calibrant.bench.runs.jobs import Execution, Progress
-from calibrant.bench.runs.reasons import reason_of
 from calibrant.bench.runs.records import Record, folder_records
 from calibrant.bench.runs.runner import EVERYTHING, run
 from calibrant.bench.scoring.ids import PublicIds

@@ -14,7 +14,7 @@ from calibrant.bench.pages.capabilities import EXPLANATIONS
 from calibrant.bench.pages.why.page import why_page
 from calibrant.bench.pages.why.sections import MAX_ROWS, MAX_UNFOLDED, WhyTable, shown_table, tables_body
 from calibrant.bench.pools.bundled import bundled_sample
-from calibrant.bench.runs.reasons import explain_item
+from calibrant.bench.runs.audits import explain_item
 from tests.support.accessibility import DESKTOP, PHONE, measure, needs_axe
 from tests.support.commands import called
 

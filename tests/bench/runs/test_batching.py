@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant.bench.runs.executors.batching import FIRST_BATCH_JOBS, MAX_BATCH_JOBS, Batcher
+from calibrant.bench.runs.executors.worker import FIRST_BATCH_JOBS, MAX_BATCH_JOBS, Batcher
 
 
 def handed_out(number: int, slots: int, fit: int) -> tuple[list[list[int]], list[int]]:

@@ -17,7 +17,8 @@ import pytest
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.bundled import bundled_files
-from calibrant.bench.runs.executors import cluster, connection
+from calibrant.bench.runs.executors import cluster
+from calibrant.bench.runs.executors import cluster as connection
 from calibrant.bench.runs.executors.opening import as_completed, open_executor
 from calibrant.bench.runs.jobs import Execution, Failure
 from calibrant.bench.runs.records import FILE_NAME, folder_records
@@ -267,7 +268,7 @@ def test_a_scheduler_that_is_lost_is_one_line(
     with Loopback(tmp_path, 0) as made:
         made.wait()
         client = connection.connect(made.address).client
-        monkeypatch.setattr("calibrant.bench.runs.executors.connection.PATIENCE", 0.5)
+        monkeypatch.setattr("calibrant.bench.runs.executors.cluster.PATIENCE", 0.5)
         with open_executor(print, Execution(cluster=made.address)) as executor:
             killer = threading.Timer(2.5, made.scheduler.kill)
             killer.start()
@@ -280,7 +281,7 @@ def test_a_scheduler_that_is_lost_is_one_line(
         waiting = f"no workers at {made.address}; waiting for one: dask worker {made.address} --nthreads 1\n"
         assert capsys.readouterr().err == waiting
         write_pool(small_pool(["good"]), tmp_path / "p.jsonl")
-        monkeypatch.setattr("calibrant.bench.runs.executors.connection.CONNECTING", 1.0)
+        monkeypatch.setattr("calibrant.bench.runs.executors.cluster.CONNECTING", 1.0)
         line = ["run", "exact", tmp_path / "p.jsonl", "--out", tmp_path / "out", "--cluster", made.address]
         assert refused(capsys, *line).startswith(f"no scheduler answers at {made.address} in 1 seconds: ")
 

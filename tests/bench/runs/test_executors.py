@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.bench.runs.executors.versions import difference, versions
+from calibrant.bench.runs.executors.worker import difference, versions
 from calibrant.dsl.replayscm.pools.files import write_pool
 from tests.support.commands import CHECKOUT
 from tests.support.processes import all_end, blocks, children, command, ended
