@@ -172,8 +172,7 @@ def _in_pairs(items: Iterable[Any], answers: Iterable[object]) -> Iterator[tuple
 
 def _of_lines(pool: Pool[Any], lines: Iterable[str | bytes]) -> Iterator[tuple[Any, object]]:
     from calibrant.bench.scoring.ids import PublicIds
-    from calibrant.bench.scoring.pool_items import PoolItems
-    from calibrant.bench.scoring.predictions import PredictionLines
+    from calibrant.bench.scoring.predictions import PoolItems, PredictionLines
 
     items = {item.id: item for item in pool}
     public = None if pool.file is None else PublicIds.of_pool(pool.file, pool.items)
@@ -309,7 +308,7 @@ def _verb(of: Benchmark[Any], name: str, options: Mapping[str, Any]) -> Callable
         raise CalibrantError(f"{name} has no option '{unknown[0]}'; {has}")
     checked: dict[str, Any] = {}
     if "steps" in options:
-        from calibrant.bench.scoring.transcript_replay import steps_of
+        from calibrant.bench.scoring.scorer import steps_of
 
         checked["steps"] = steps_of(options["steps"])
     kind = keyword_struct(name, of.name)

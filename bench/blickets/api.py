@@ -9,8 +9,8 @@ from calibrant.bench.blickets.benchmark import BENCHMARK
 from calibrant.bench.core.capabilities import ItemScore, Solution
 from calibrant.bench.episodes import TextEpisode
 from calibrant.bench.pools.operations import ItemApi
-from calibrant.bench.scoring.input.raw_answers import invalid_answer_message, parse_answer
-from calibrant.bench.scoring.transcript_replay import replay_answer
+from calibrant.bench.scoring.input.answers import invalid_answer_message, parse_answer
+from calibrant.bench.scoring.scorer import replay_answer
 from calibrant.bench.sets.capabilities import Hypotheses, weighted_hypotheses
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.blickets.rule import Rule, rule_from_json

@@ -13,8 +13,8 @@ from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import ItemScore, Solution
 from calibrant.bench.pools.operations import ItemApi
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
-from calibrant.bench.scoring.input.json_lines import json_object, numbered_lines
-from calibrant.bench.scoring.input.raw_answers import invalid_answer_message, parse_answer
+from calibrant.bench.scoring.input.answers import invalid_answer_message, parse_answer
+from calibrant.bench.scoring.input.files import json_object, numbered_lines
 from calibrant.bench.sets.capabilities import Hypotheses, Prior, weighted_hypotheses
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.causim.item import CausimItem

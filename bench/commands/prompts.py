@@ -134,7 +134,7 @@ def _write(prompts: Iterable[_Prompt], out: Path | None, *, text: bool) -> None:
 
 
 def _record(prompt: _Prompt) -> dict[str, str]:
-    from calibrant.bench.scoring.pool_items import PROMPT_DIGEST, prompt_digest
+    from calibrant.bench.scoring.predictions import PROMPT_DIGEST, prompt_digest
 
     digest = prompt_digest(prompt.usual)
     record = {"instanceId": prompt.instance, "system": prompt.system, "prompt": prompt.prompt, PROMPT_DIGEST: digest}

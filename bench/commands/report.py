@@ -140,7 +140,7 @@ def report(
     from calibrant.bench.report.sections import ReportContents
     from calibrant.bench.report.sources import Sources
     from calibrant.bench.report.writing import chosen_tables, report_text
-    from calibrant.bench.scoring.input.answer_fields import FieldNames
+    from calibrant.bench.scoring.input.answers import FieldNames
     from calibrant.bench.terminal import stated_width
 
     if not (sources or predictions or official):

@@ -10,7 +10,7 @@ from calibrant.bench.core.capabilities import ItemScore, Solution
 from calibrant.bench.logic.benchmark import BENCHMARK
 from calibrant.bench.logic.scoring import score_record
 from calibrant.bench.pools.operations import ItemApi
-from calibrant.bench.scoring.input.raw_answers import invalid_answer_message, parse_answer
+from calibrant.bench.scoring.input.answers import invalid_answer_message, parse_answer
 from calibrant.bench.sets.capabilities import Hypotheses
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.json_objects import last_object

@@ -24,7 +24,7 @@ from calibrant.bench.play.record import evidence_attribution
 from calibrant.bench.report.people.remaining import MAX_EXPORTED, Remaining, RemainingLists
 from calibrant.bench.report.people.timings import seconds_a_move
 from calibrant.bench.runs.records import Record, folder_records
-from calibrant.bench.scoring.transcript_replay import steps_of
+from calibrant.bench.scoring.scorer import steps_of
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.text import plural
 

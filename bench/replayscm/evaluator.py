@@ -11,7 +11,7 @@ from calibrant.bench.core.verdict import LazyVerdict
 from calibrant.bench.replayscm.meaning import meaning_digest
 from calibrant.bench.replayscm.options import ScoreOptions
 from calibrant.bench.replayscm.verdict import MEANING, bulk_key, funnel, structure
-from calibrant.bench.scoring.input.unread import UNREAD_STAGES
+from calibrant.bench.scoring.input.answers import UNREAD_STAGES
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.score import Evaluator, Score
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from calibrant.bench.core.capabilities import Solution
 from calibrant.bench.replayscm.extended.plain import require_plain
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
-from calibrant.bench.scoring.input.raw_answers import invalid_answer_message, parse_answer
+from calibrant.bench.scoring.input.answers import invalid_answer_message, parse_answer
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Pool

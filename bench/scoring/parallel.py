@@ -1,7 +1,9 @@
-"""Many predictions scored by several processes: read and counted in this one, in the order of the file.
+"""Many predictions scored by several processes or on a cluster; verdicts come in the order of the predictions.
 
 A process sends back the values that a table counts of a prediction and, where lines are requested, the line. A file has
 to be long for that to pay: its first predictions are always scored in this process.
+
+Processes of this machine are started for a long file only, and send back less: bench.scoring.parallel.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
+from functools import partial
 from itertools import chain, islice, starmap
 from multiprocessing import get_context
 from typing import Any, NamedTuple, TypeAlias
@@ -20,13 +23,67 @@ from calibrant.bench.core.metrics import MetricSet, Sample
 from calibrant.bench.core.observations import ObservationReader, Values
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.scoring import AnswerContext, Prediction
-from calibrant.bench.scoring.cluster import score_prediction
-from calibrant.bench.scoring.input.unread import unread_reason
+from calibrant.bench.runs.executors.opening import open_executor
+from calibrant.bench.runs.jobs import Execution, Executor, Failure, error_line
+from calibrant.bench.scoring.input.answers import unread_reason
 from calibrant.bench.scoring.lines import json_line
-from calibrant.bench.scoring.scorer import PoolScorer
-from calibrant.dsl.errors import CalibrantError
+from calibrant.bench.scoring.scorer import PoolScorer, ScoredPrediction
+from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.memory import collect_rarely
 
+# --- Predictions scored on a cluster, in groups; the verdicts come in the order of the predictions --------------------
+CLUSTER_GROUP_SIZE = 50  # predictions of one job: a verdict takes a millisecond, to send one alone takes longer
+CLUSTER_GROUPS_AHEAD = 100  # that are read before all of them are scored
+
+
+def score_on_cluster(
+    scorer: PoolScorer, predictions: Iterable[Prediction], execution: Execution
+) -> Iterator[ScoredPrediction]:
+    """Yield each prediction's verdict; scored in this process if `execution` has no cluster."""
+    if execution.cluster is None:
+        yield from map(scorer.score, predictions)
+        return
+    remaining = iter(predictions)
+    with open_executor(_prepare_nothing, execution) as executor:
+        while groups := _groups(islice(remaining, CLUSTER_GROUP_SIZE * CLUSTER_GROUPS_AHEAD)):
+            yield from _score_in_order(executor, scorer, groups)
+
+
+def _groups(predictions: Iterable[Prediction]) -> list[list[Prediction]]:
+    listed = list(predictions)
+    return [listed[start : start + CLUSTER_GROUP_SIZE] for start in range(0, len(listed), CLUSTER_GROUP_SIZE)]
+
+
+def _score_in_order(
+    executor: Executor, scorer: PoolScorer, groups: list[list[Prediction]]
+) -> Iterator[ScoredPrediction]:
+    verdicts_by_group: dict[int, list[ScoredPrediction]] = {}
+    for number, verdicts in executor.as_completed(partial(_score_group, scorer), dict(enumerate(groups))):
+        if isinstance(verdicts, Failure):
+            first, last = groups[number][0].instance, groups[number][-1].instance
+            raise CalibrantError(f"predictions from {short_repr(first)} to {short_repr(last)}: {verdicts.error}")
+        verdicts_by_group[number] = verdicts
+    for number in range(len(groups)):
+        yield from verdicts_by_group[number]
+
+
+def _score_group(scorer: PoolScorer, group: list[Prediction]) -> list[ScoredPrediction]:
+    return [score_prediction(scorer, prediction) for prediction in group]
+
+
+def score_prediction(scorer: PoolScorer, prediction: Prediction) -> ScoredPrediction:
+    """Return the verdict; an exception names the instance."""
+    try:
+        return scorer.score(prediction)
+    except Exception as error:
+        raise CalibrantError(f"{short_repr(prediction.instance)}: {error_line(error)}") from error
+
+
+def _prepare_nothing() -> None:
+    pass
+
+
+# --- Many predictions scored by several processes: read and counted in this one, in the order of the file -------------
 PARALLEL_THRESHOLD = 10_000  # predictions that one process scores before others are started, which takes as long
 GROUP_SIZE = 500  # predictions of one job, more or less
 GROUPS_AHEAD = 5  # of each process, that are read before they are needed

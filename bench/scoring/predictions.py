@@ -1,7 +1,7 @@
 """Prediction files: JSON lines or a log of Inspect in, checked, one at a time.
 
 A prediction names its item, usually its model, and gives an answer, in one of the fields that
-`bench.scoring.input.answer_fields` knows. Several answers of one model to one item are samples, numbered in the order
+`bench.scoring.input.answers` knows. Several answers of one model to one item are samples, numbered in the order
 of the file unless it numbers them itself.
 
 On pools of episodes a line may have `steps`, as records have them, or `replies`, or be a trace in the benchmark's own
@@ -10,31 +10,100 @@ format (`item`, `agent`, `steps`), in which everything stated has to be true.
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from calibrant.bench.core.scoring import ID_FIELDS, Prediction
-from calibrant.bench.scoring.input.answer_fields import (
+from calibrant.bench.scoring.ids import PublicIds
+from calibrant.bench.scoring.input.answers import (
+    AGENT_FIELD,
+    ITEM_FIELD,
+    REPLIES_FIELD,
     SAMPLE_FIELDS,
+    STEPS_FIELD,
     AnswerField,
     FieldNames,
     Recognised,
+    UnreadAnswers,
     answer_field,
+    is_trace,
     keys_of,
     model_field,
     named_value,
 )
-from calibrant.bench.scoring.input.json_lines import prediction_object, shown_name
-from calibrant.bench.scoring.input.prediction_file import PredictionFile
-from calibrant.bench.scoring.input.traces import AGENT_FIELD, ITEM_FIELD, REPLIES_FIELD, STEPS_FIELD, is_trace
-from calibrant.bench.scoring.input.unread import UnreadAnswers
-from calibrant.bench.scoring.pool_items import PoolItems
-from calibrant.bench.scoring.samples import SampleNumbers
+from calibrant.bench.scoring.input.files import PredictionFile, prediction_object, shown_name
 from calibrant.bench.terminal import HintedError
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import plural
+
+# --- Numbers of the answers of one model to one item ------------------------------------------------------------------
+SampleKey: TypeAlias = tuple[str, str, str | None]  # digest of the pool, item, model
+
+
+class SampleNumbers:
+    """Numbers answers in the order of the file, unless a line states its own number."""
+
+    def __init__(self) -> None:
+        self._counts: dict[SampleKey, int] = {}
+        self._stated: set[tuple[SampleKey, int]] = set()
+
+    def number(self, key: SampleKey, stated: int | None) -> int:
+        """Return the number of the next answer; `CalibrantError` for one that was used."""
+        if stated is None:
+            number = self._counts.get(key, 0)
+            while (key, number) in self._stated:
+                number += 1
+            self._counts[key] = number + 1
+            return number
+        if (key, stated) in self._stated or stated < self._counts.get(key, 0):
+            _, instance, model = key
+            raise CalibrantError(f"a second sample {stated} of model {short_repr(model)} for {short_repr(instance)}")
+        self._stated.add((key, stated))
+        return stated
+
+
+# --- The items of a pool that predictions may be about, by either id, with the digests of their prompts ---------------
+PROMPT_DIGEST = "promptDigest"  # of a line: `prompt_digest` of the prompt that it answers
+
+
+def prompt_digest(prompt: str) -> str:
+    """Return the SHA-256 of a prompt in hexadecimal."""
+    return hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class PoolItems(NamedTuple):
+    """The items of one pool that predictions may be about.
+
+    names: what a line's `pool` may call it; public: the public ids of its items
+    prompt: from the pool's id of an item to its prompt, as `calibrant prompts` writes it
+    """
+
+    digest: str
+    names: tuple[str, ...]
+    instances: Collection[str]
+    public: PublicIds | None = None
+    prompt: Callable[[str], str] | None = None
+
+    def item_id(self, name: str) -> str | None:
+        """Return the pool's id of an item by either id; None if it has no such item."""
+        if name in self.instances:
+            return name
+        return None if self.public is None else self.public.item_id(name)
+
+    def check_prompt(self, item_id: str, line: Mapping[str, Any]) -> None:
+        """Refuse a line that was made from another prompt: ids may be equal where items are not."""
+        stated = line.get(PROMPT_DIGEST)
+        if stated is None or self.prompt is None:
+            return
+        digest = prompt_digest(self.prompt(item_id))
+        if stated != digest:
+            raise CalibrantError(
+                f"{PROMPT_DIGEST} of {short_repr(item_id)} is {short_repr(stated)}, and that of the pool's item "
+                f"{digest}: the line answers another item of that id; give the pool that it was made from"
+            )
 
 
 class AnswerReader(Protocol):

@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 from calibrant.bench.core.registry import one_benchmark
 from calibrant.bench.core.scoring import AnswerContext, Scorable
-from calibrant.bench.scoring.input.json_lines import shown_name
-from calibrant.bench.scoring.input.prediction_file import PredictionFile
+from calibrant.bench.scoring.input.files import PredictionFile, shown_name
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer
 from calibrant.bench.sets.capabilities import HYPOTHESES, Hypotheses

@@ -9,8 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from calibrant.bench.pages.aligned import aligned
-from calibrant.bench.scoring.input.json_lines import shown_name
-from calibrant.bench.scoring.input.prediction_file import PredictionFile
+from calibrant.bench.scoring.input.files import PredictionFile, shown_name
 from calibrant.dsl.errors import CalibrantError
 
 MARK = "set_size"  # the field that a verdict on a set alone has

@@ -12,7 +12,7 @@ import msgspec
 
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.replayscm.extended.scoring import ExtendedVerdicts, is_episode
-from calibrant.bench.scoring.transcript_replay import replay_answer, steps_of
+from calibrant.bench.scoring.scorer import replay_answer, steps_of
 from calibrant.dsl.episode import ActionError
 from calibrant.dsl.errors import MAX_MESSAGE_CHARS, CalibrantError
 from calibrant.dsl.replayscm.dialogue import TextDialogue

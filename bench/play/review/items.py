@@ -18,7 +18,7 @@ from calibrant.bench.report.people.remaining import Remaining, RemainingLists
 from calibrant.bench.report.scored_answers import context_of
 from calibrant.bench.runs.records import Record
 from calibrant.bench.runs.workers import ExactEpisode
-from calibrant.bench.scoring.transcript_replay import steps_of
+from calibrant.bench.scoring.scorer import steps_of
 from calibrant.dsl.episode import Step
 
 IDEAL = "the ideal learner"

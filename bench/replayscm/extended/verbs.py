@@ -9,7 +9,7 @@ from calibrant.bench.core.capabilities import Solution
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.replayscm.extended.rows import task_evidence
 from calibrant.bench.replayscm.extended.scoring import ExtendedVerdicts, is_episode
-from calibrant.bench.scoring.transcript_replay import replay_answer
+from calibrant.bench.scoring.scorer import replay_answer
 from calibrant.dsl.episode import Step, verify_transcript
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.formulas.text import parse

@@ -24,13 +24,11 @@ from calibrant.bench.report.people.remaining import RemainingLists
 from calibrant.bench.report.scored_answers import context_of
 from calibrant.bench.report.sources import folders_of, items_of_pools
 from calibrant.bench.runs.records import FILE_NAME, Record, read_records
-from calibrant.bench.scoring.input.answer_fields import FieldNames
-from calibrant.bench.scoring.input.eval_logs import is_eval_log
-from calibrant.bench.scoring.input.json_lines import STANDARD_INPUT
+from calibrant.bench.scoring.input.answers import FieldNames
+from calibrant.bench.scoring.input.files import STANDARD_INPUT, is_eval_log
 from calibrant.bench.scoring.lines import scored_lines
 from calibrant.bench.scoring.predictions import Predictions
-from calibrant.bench.scoring.scorer import PoolScorer
-from calibrant.bench.scoring.transcript_replay import steps_of
+from calibrant.bench.scoring.scorer import PoolScorer, steps_of
 from calibrant.dsl.episode import Step
 
 DEFAULT_EMBEDDED = 200  # responses of a class

@@ -12,7 +12,7 @@ from calibrant.bench.replayscm.tables.appendix.facts import PoolFacts
 from calibrant.bench.replayscm.tables.spec import ROW_LABELS
 from calibrant.bench.report.answers.submitted import read_answers
 from calibrant.bench.report.layout import Cell, Heading, Table, TableRow
-from calibrant.bench.scoring.input.answer_fields import FieldNames
+from calibrant.bench.scoring.input.answers import FieldNames
 from calibrant.dsl.formulas.table import MAX_TABLE_VARS
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.score import Evaluator, Score

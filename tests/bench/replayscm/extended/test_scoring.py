@@ -23,8 +23,7 @@ from calibrant.bench.runs.runner import run
 from calibrant.bench.runs.workers import timed_answer
 from calibrant.bench.scoring.lines import json_line
 from calibrant.bench.scoring.predictions import Predictions
-from calibrant.bench.scoring.scorer import PoolScorer
-from calibrant.bench.scoring.transcript_replay import steps_of
+from calibrant.bench.scoring.scorer import PoolScorer, steps_of
 from calibrant.dsl.episode import Step, TranscriptError
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.replayscm.episode import ScmEpisode, clean_rows, steps_evidence, task_class, world_evidence

@@ -20,8 +20,8 @@ from calibrant.bench.pools.generated import write_drawn
 from calibrant.bench.protocols.registry import protocols_of
 from calibrant.bench.runs.records import step_records
 from calibrant.bench.runs.workers import timed_answer
-from calibrant.bench.scoring.input import eval_logs
-from calibrant.bench.scoring.input.eval_logs import EvalLog, is_eval_log
+from calibrant.bench.scoring.input import files
+from calibrant.bench.scoring.input.files import EvalLog, is_eval_log
 from calibrant.dsl.errors import CalibrantError
 from tests.support.commands import jsonl, refused
 
@@ -196,7 +196,7 @@ def test_without_zstandard_it_says_what_brings_it(
     def missing(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr(eval_logs, "import_module", missing)
+    monkeypatch.setattr(files, "import_module", missing)
     monkeypatch.delattr(zipfile, "ZIP_ZSTANDARD", raising=False)
     log = _patched(_log(tmp_path / "log.eval", [_sample(IDS[0])]), 93)
     assert "pip install 'calibrant[inspect]'" in refused(capsys, "score", POOL, log)
@@ -231,7 +231,7 @@ def test_what_is_no_log_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_an_entry_that_grows_without_end_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(eval_logs, "MAX_JSON_BYTES", 1 << 16)
+    monkeypatch.setattr(files, "MAX_JSON_BYTES", 1 << 16)
     log = _log(tmp_path / "log.eval", [_sample(IDS[0], text=" " * (1 << 20))])
     assert log.stat().st_size < 1 << 14
     assert "larger than 65536 bytes" in refused(capsys, "score", POOL, log)

@@ -1,4 +1,4 @@
-"""Which fields of a prediction hold its item, its model and its answer, by the names that tools write.
+"""Fields of a prediction: item, model and answer by the names of tools, its steps, and counts of unread responses.
 
 An answer is an object of the task's shape, or a text. It may stand in what a chat interface gives back: a list of
 choices (a sample each), a conversation (what the assistant said last), content in parts, an object around any of these.
@@ -6,14 +6,17 @@ choices (a sample each), a conversation (what the assistant said last), content 
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from calibrant.bench.scoring.input.json_lines import answer_object
-from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.bench.core.verdict import LazyVerdict
+from calibrant.bench.scoring.input.files import answer_object
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
+# --- Which fields of a prediction hold its item, its model and its answer, by the names that tools write --------------
 MODEL_FIELD = "model"
 PROTOCOL_FIELD = "protocol"  # of a record of `run` or `play`, which is a prediction too
 MODEL_PATHS = ("response.body.model", "response.model", "body.model", "model_name")  # where a line has no MODEL_FIELD
@@ -197,3 +200,101 @@ def _of_list(values: list[Any], depth: int) -> list[Answer] | None:
             return None
         answers += parts or [""]
     return answers
+
+
+# --- Answers of systems as the public functions take them -------------------------------------------------------------
+
+
+def parse_answer(answer: object) -> str | dict[str, Any] | None:
+    """Return a text, or an answer object as it would be after a file; None for other values that JSON has.
+
+    `CalibrantError` for what JSON cannot say: that is no answer at all.
+    """
+    if isinstance(answer, str):
+        return answer
+    if isinstance(answer, Mapping):
+        return _json_object(answer)
+    if answer is None or isinstance(answer, bool | int | float | list | tuple):
+        return None
+    raise CalibrantError(f"an answer is a text or an object, not {short_repr(type(answer).__name__)}")
+
+
+def invalid_answer_message(answer: object) -> str:
+    """Return why a value that is neither a text nor an object is no valid answer."""
+    return f"the answer is {short_repr(answer)}, neither a text nor an object"
+
+
+def _json_object(answer: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return an answer as it would be after a file."""
+    try:
+        copied: dict[str, Any] = json.loads(json.dumps(dict(answer)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise CalibrantError(f"the answer is no JSON object: {in_one_line(str(error))[:200]}") from None
+    return copied
+
+
+# --- Responses without an answer, or with one that is incomplete or misplaced, counted: nothing is scored 0 in silence
+UNREAD_STAGES = (
+    "extracted",
+    "schema",
+)  # of ReplaySCM's funnel: what is rejected there is no object of the task's shape
+
+
+class UnreadAnswers:
+    """Numbers of such responses, each with the first one's item and reason."""
+
+    def __init__(self) -> None:
+        self._without = _Tally()
+        self._partial = _Tally()
+
+    def add(self, instance: str, reason: str) -> None:
+        """Count a response without an answer; an empty reason is none."""
+        self._without.add(instance, reason)
+
+    def add_partial(self, instance: str, reason: str) -> None:
+        """Count a response whose answer has a missing, misplaced or unreadable part; an empty reason is none."""
+        self._partial.add(instance, reason)
+
+    def lines(self) -> Iterator[str]:
+        """Yield one line for each of the two, where there are any."""
+        for tally, problem in (
+            (self._without, "no answer that can be read"),
+            (self._partial, "an answer that is incomplete or misplaced"),
+        ):
+            if tally.number:
+                subject = "1 response holds" if tally.number == 1 else f"{tally.number} responses hold"
+                yield f"{subject} {problem} {tally.first}"
+
+
+class _Tally:
+    def __init__(self) -> None:
+        self.number = 0
+        self.first = ""
+
+    def add(self, instance: str, reason: str) -> None:
+        if not reason:
+            return
+        if not self.number:
+            self.first = f"(first: {short_repr(instance)[1:-1]}: {in_one_line(reason)[:200]})"
+        self.number += 1
+
+
+def unread_reason(line: Mapping[str, Any]) -> str:
+    """Why a response to ReplaySCM has no answer, from its verdict; empty if it has one."""
+    if isinstance(line, LazyVerdict):
+        return line.unread
+    if "benchmark" in line:  # other benchmarks' answers are read before they are scored
+        return ""
+    return str(line.get("failureExplanation")) if line.get("stage") in UNREAD_STAGES else ""
+
+
+# --- Lines with an episode: its steps as records have them or in a benchmark's trace format, or the system's replies
+STEPS_FIELD = "steps"
+REPLIES_FIELD = "replies"  # texts or objects, one a turn
+DIALOGUE_FIELD = "dialogue"  # options under which they were given
+ITEM_FIELD, AGENT_FIELD = "item", "agent"  # of a trace
+
+
+def is_trace(line: Mapping[str, Any]) -> bool:
+    """Return whether a line is one in a benchmark's own trace format."""
+    return isinstance(line.get(ITEM_FIELD), str) and isinstance(line.get(AGENT_FIELD), str) and STEPS_FIELD in line
