@@ -60,7 +60,7 @@ BENCHMARK: Benchmark[Problem] = Benchmark(
         EVALUATOR: "evaluator:make_evaluator",
         EXPECTATIONS: "tables.expectations:EXPECTATIONS",
         EXPLANATIONS: "why.explainer:EXPLANATIONS",
-        FITTING: "fitting.command:FITTING",
+        FITTING: "fitting.fit:FITTING",
         FUNCTIONS: "solve:FUNCTIONS",
         GENERATE: "generate:GENERATE",
         GUIDE: "guide:GUIDE",

@@ -14,13 +14,13 @@ from markupsafe import Markup
 from calibrant.audits.replayscm.why.choices import Choices
 from calibrant.audits.replayscm.why.contradiction import smallest_contradiction
 from calibrant.audits.replayscm.why.explanation import Limits, explain
-from calibrant.audits.replayscm.why.parts import Decider, ReplayWhy
+from calibrant.audits.replayscm.why.parts import Contradiction, Decider, ReplayWhy
 from calibrant.audits.replayscm.why.sentences import title
+from calibrant.bench.core.capabilities import Fittable
 from calibrant.bench.pages.why.page import why_page
 from calibrant.bench.replayscm.audit.certificates import write_certificates
-from calibrant.bench.replayscm.fitting.advice import advise_bound, contradiction_message
-from calibrant.bench.replayscm.fitting.columns import BooleanTable, DegenerateColumns, degenerate_columns
-from calibrant.bench.replayscm.fitting.sources import table_of
+from calibrant.bench.replayscm.fitting.columns import BooleanTable, DegenerateColumns, degenerate_columns, table_of
+from calibrant.bench.replayscm.fitting.networks import NetworkFit, learn_in_steps
 from calibrant.bench.replayscm.why.drawing import drawing
 from calibrant.bench.replayscm.why.page import body
 from calibrant.bench.replayscm.why.words import lines as why_lines
@@ -36,6 +36,27 @@ from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 from calibrant.solvers.replayscm.exact import ExactAnswer, solve
 from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSpace
+
+# --- Advice where nothing fits a table --------------------------------------------------------------------------------
+NOISY = "if values are noisy, learn networks (--score bde; learn_networks in Python)"
+
+
+def contradiction_message(table: BooleanTable, clash: Contradiction) -> str:
+    """Return which rows contradict each other, and what to do."""
+    first, second = (place.split()[-1] for place in (clash.first, clash.second))
+    reason = f"{clash.variable} differs, and all that it may depend on is equal"
+    advice = "" if table.has_do else "name the columns that were set in a column given by do (--do), "
+    rows = f"rows {first} and {second} ({table.counting})"
+    return f"{rows} contradict each other: {reason}; correct one, {advice}or {NOISY}"
+
+
+def advise_bound(max_parents: int) -> str:
+    """Return which bound to raise, and what fits noisy columns."""
+    if max_parents < MAX_PARENTS:
+        return f"raise max_parents (--max-parents), at most {MAX_PARENTS}; {NOISY}"
+    wider = f"wider classes than {MAX_PARENTS} are not searched: leave out columns, or add one that combines some"
+    return f"{wider}; {NOISY}"
+
 
 MAX_PARENT_SETS = 5_000_000  # of all variables together: seconds
 MAX_ROOT_PARENT_SETS = 2_000_000  # parent sets that fit times root sets: the least SCM takes two seconds
@@ -360,3 +381,30 @@ def _world(
 def _problem(table: BooleanTable, task: Task) -> Problem:
     sealed = Sealed(None, None, Panel(task.variables, ()), task.variables)
     return Problem(ITEM, task, sealed, columns=table.names)
+
+
+# --- Fitting of a CSV file as `calibrant fit` asks for it -------------------------------------------------------------
+
+
+class TableFitting:
+    """See bench.core.capabilities.Fittable."""
+
+    def fit(
+        self,
+        data: Path,
+        *,
+        target: str | None,
+        do: str | None,
+        roots: Sequence[str] | None,
+        max_parents: int,
+        progress: Steps,
+    ) -> Fit:
+        return fit_in_steps(data, target, do, roots, max_parents, None, progress)
+
+    def networks(
+        self, data: Path, *, do: str | None, score: str, best: int, max_parents: int | None, progress: Steps
+    ) -> NetworkFit:
+        return learn_in_steps(data, do, score, 1.0, best, max_parents, None, progress)
+
+
+FITTING: Fittable = TableFitting()

@@ -20,8 +20,7 @@ from calibrant.baselines.structure_learning.scores import (
     k2,
     mbde,
 )
-from calibrant.bench.replayscm.fitting.columns import BooleanTable, DegenerateColumns, degenerate_columns
-from calibrant.bench.replayscm.fitting.sources import table_of
+from calibrant.bench.replayscm.fitting.columns import BooleanTable, DegenerateColumns, degenerate_columns, table_of
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import plural
 
