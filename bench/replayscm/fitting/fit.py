@@ -21,9 +21,8 @@ from calibrant.bench.pages.why.page import why_page
 from calibrant.bench.replayscm.audit.certificates import write_certificates
 from calibrant.bench.replayscm.fitting.columns import BooleanTable, DegenerateColumns, degenerate_columns, table_of
 from calibrant.bench.replayscm.fitting.networks import NetworkFit, learn_in_steps
-from calibrant.bench.replayscm.why.drawing import drawing
-from calibrant.bench.replayscm.why.page import body
-from calibrant.bench.replayscm.why.words import lines as why_lines
+from calibrant.bench.replayscm.why.page import body, drawing
+from calibrant.bench.replayscm.why.page import lines as why_lines
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.formulas.text import Grammar, infix

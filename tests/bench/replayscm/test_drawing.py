@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import calibrant
-from calibrant.bench.replayscm.why.drawing import drawing
+from calibrant.bench.replayscm.why.page import drawing
 from tests.support.browser import Tab, needs_chromium
 
 OVERLAPS = """

@@ -14,7 +14,7 @@ import pytest
 from calibrant.audits.replayscm.extended.next_world import MAX_EXPERIMENTS, NextWorlds, next_worlds
 from calibrant.audits.replayscm.extended.why import explain_extended
 from calibrant.bench.lab.renamings.replayscm import rename
-from calibrant.bench.replayscm.why.extended import extended_advice
+from calibrant.bench.replayscm.why.explainer import extended_advice
 from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, steps_evidence, task_class, worlds_evidence
 from calibrant.dsl.replayscm.extensions.extension import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import (

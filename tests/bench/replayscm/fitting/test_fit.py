@@ -21,7 +21,7 @@ from calibrant.audits.replayscm.why.parts import ReplayWhy
 from calibrant.bench.cli import main
 from calibrant.bench.replayscm.fitting import fit as fit_module
 from calibrant.bench.replayscm.fitting.columns import BooleanTable, degenerate_columns, table_of
-from calibrant.bench.replayscm.why.words import count_origin, world_hint
+from calibrant.bench.replayscm.why.page import count_origin, world_hint
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.solvers.budget import Budget
 from tests.support.commands import called
