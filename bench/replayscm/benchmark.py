@@ -72,7 +72,7 @@ BENCHMARK: Benchmark[Problem] = Benchmark(
         PLAY: "extended.play:PLAY",
         PRESENT: "protocols.presentation:present",
         PROTOCOLS: "protocols.listed:ROWS",
-        REMAINING: "people.remaining:list_remaining",
+        REMAINING: "sets:list_remaining",
         REPORT: "section:REPORT",
         SAMPLE: "generate:SAMPLE",
         SCORING: "scoring:SCORING",
@@ -83,7 +83,7 @@ BENCHMARK: Benchmark[Problem] = Benchmark(
         TIMELINES: "extended.timeline:scm_timeline",
         TRAINING: "training:TRAINING",
         VERIFY: "audit.auditor:AUDIT",
-        WORDS: "people.words:WORDS",
+        WORDS: "play:WORDS",
         VARIANTS: "variants:VARIANTS",
     },
 )

@@ -9,7 +9,7 @@ import pytest
 
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.words import Act, Draft, Edit, Position, WordsError
-from calibrant.bench.replayscm.people.words import WORDS
+from calibrant.bench.replayscm.play import WORDS
 from calibrant.dsl.formulas.text import infix, render
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.replayscm.alternative import AlternativeAnswer
