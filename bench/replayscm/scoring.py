@@ -36,7 +36,7 @@ class ReplayScmScoring(Scorable[Problem]):
         return VerdictLine
 
     def no_answer(self, item: Problem) -> dict[str, Any]:
-        from calibrant.bench.replayscm.protocols.answers import no_answer
+        from calibrant.bench.replayscm.rows.exact import no_answer
 
         return no_answer(item.task.kind)
 

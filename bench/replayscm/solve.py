@@ -83,7 +83,7 @@ class ReplayScmFunctions:
         max_parents: mentions in a mechanism, by default 5; the others: see solvers.replayscm.exact
         An alternative explanation is sought to its end, whatever `states` is, and by no other engine.
         """
-        from calibrant.bench.replayscm.protocols.answers import alternative_answer, scm_answer
+        from calibrant.bench.replayscm.rows.exact import alternative_answer, scm_answer
         from calibrant.solvers.replayscm.alternative import find_alternative
         from calibrant.solvers.replayscm.canonical import canonical_task
         from calibrant.solvers.replayscm.exact import solve

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.bench.replayscm.protocols.answers import alternative_answer, scm_answer
+from calibrant.bench.replayscm.rows.exact import alternative_answer, scm_answer
 from calibrant.dsl.replayscm.extensions.evaluation import ExtendedScore
 from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA
 from calibrant.dsl.replayscm.item import Problem, TaskKind

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from calibrant.bench.replayscm.protocols.exact import Exact
+from calibrant.bench.replayscm.rows.exact import Exact
 from calibrant.bench.replayscm.solve import ReplayScmFunctions
 from calibrant.dsl.replayscm.generation.problems import sample_problem
 from calibrant.dsl.replayscm.generation.strata import stratum

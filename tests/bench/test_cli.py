@@ -98,7 +98,7 @@ def test_bad_usage_is_one_line_that_says_where_to_look(
 
 WITH_STUB = """
 import sys
-from calibrant.bench.replayscm.protocols import listed
+from calibrant.bench.replayscm.rows import listed
 from calibrant.bench.cli import main
 from calibrant.bench.commands.demo import SUITE_FILE
 from tests.support.stub_protocols import Stub

@@ -6,7 +6,7 @@ import pytest
 
 from calibrant.bench.lab.limits import published
 from calibrant.bench.pools.bundled import bundled_pool
-from calibrant.bench.replayscm.protocols.exact import Exact, ExactIntegerProgram
+from calibrant.bench.replayscm.rows.exact import Exact, ExactIntegerProgram
 from calibrant.dsl.errors import MissingExtraError
 from calibrant.dsl.replayscm.generation.problems import sample_problem
 from calibrant.dsl.replayscm.generation.strata import stratum

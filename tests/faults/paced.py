@@ -7,7 +7,7 @@ import time
 from hashlib import sha256
 
 from calibrant.bench.protocols.base import ProtocolResult
-from calibrant.bench.replayscm.protocols.exact import Exact
+from calibrant.bench.replayscm.rows.exact import Exact
 from calibrant.dsl.replayscm.item import Task
 
 

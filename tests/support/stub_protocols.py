@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from calibrant.bench.protocols.base import Protocol, ProtocolResult
-from calibrant.bench.replayscm.protocols.answers import scm_answer
+from calibrant.bench.replayscm.rows.exact import scm_answer
 from calibrant.dsl.errors import MissingExtraError
 from calibrant.dsl.formulas.text import Grammar, parse
 from calibrant.dsl.replayscm.disclosure import Ordered

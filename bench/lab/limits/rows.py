@@ -11,9 +11,9 @@ from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
 from calibrant.bench.lab.limits.replayscm import sampled
 from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
 from calibrant.bench.protocols.base import Protocol
-from calibrant.bench.replayscm.protocols.posterior import MostPosterior
-from calibrant.bench.replayscm.protocols.score_portfolios import BnlearnThenFit
-from calibrant.bench.replayscm.protocols.staged import StagedExactSearch
+from calibrant.bench.replayscm.rows.exact import StagedExactSearch
+from calibrant.bench.replayscm.rows.listed import MostPosterior
+from calibrant.bench.replayscm.rows.structures import BnlearnThenFit
 
 VARIABLES = (10, 12, 16, 20, 30, 40)
 MAX_SECONDS = 120.0

@@ -19,7 +19,7 @@ from typing import Any
 
 from calibrant.bench.lab.speed.comparison import Options, Row
 from calibrant.bench.lab.speed.replayscm.candidates import gold_of
-from calibrant.bench.replayscm.protocols.answers import scm_answer
+from calibrant.bench.replayscm.rows.exact import scm_answer
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer
 from calibrant.dsl.replayscm.item import Pool, Problem

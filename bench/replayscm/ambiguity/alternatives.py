@@ -8,7 +8,7 @@ from pathlib import Path
 
 from calibrant.bench.protocols.base import Protocol
 from calibrant.bench.replayscm.pools.distinct_models import FoundModels
-from calibrant.bench.replayscm.protocols.score_portfolios import BnlearnThenFit
+from calibrant.bench.replayscm.rows.structures import BnlearnThenFit
 from calibrant.bench.runs.records import Record, folder_records
 from calibrant.dsl.errors import CalibrantError
 

@@ -8,8 +8,8 @@ from calibrant.audits.claims import ClaimStatus
 from calibrant.audits.replayscm.extended.findings import audit_extended
 from calibrant.bench.pools.claim_records import FindingRecord
 from calibrant.bench.replayscm.extended.labels import right_blind_rows
-from calibrant.bench.replayscm.extended.rows import task_evidence
 from calibrant.bench.replayscm.extended.scoring import is_episode
+from calibrant.bench.replayscm.rows.episodes import task_evidence
 from calibrant.dsl.replayscm.episode import task_class
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.replayscm.canonical import canonical_problem

@@ -17,9 +17,9 @@ from typing import Any
 
 from calibrant.audits.replayscm.extended.attribution import decide_extended
 from calibrant.baselines.replayscm.rows import answer_hidden_blind, answer_noise_blind
-from calibrant.bench.replayscm.extended.presentation import present_episode
-from calibrant.bench.replayscm.extended.rows import task_evidence
 from calibrant.bench.replayscm.extended.scoring import is_episode
+from calibrant.bench.replayscm.rows.episodes import task_evidence
+from calibrant.bench.replayscm.rows.presentation import present_episode
 from calibrant.dsl.episode import Step
 from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, task_class
 from calibrant.dsl.replayscm.extensions.evaluation import ExtendedEvaluator

@@ -7,8 +7,8 @@ from typing import Any
 
 from calibrant.bench.core.capabilities import Solution
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.replayscm.extended.rows import task_evidence
 from calibrant.bench.replayscm.extended.scoring import ExtendedVerdicts, is_episode
+from calibrant.bench.replayscm.rows.episodes import task_evidence
 from calibrant.bench.scoring.scorer import replay_answer
 from calibrant.dsl.episode import Step, verify_transcript
 from calibrant.dsl.errors import CalibrantError, in_one_line

@@ -19,9 +19,8 @@ import numpy as np
 from calibrant.audits.replayscm.ceiling import ceiling
 from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior
 from calibrant.bench.protocols.base import Protocol
-from calibrant.bench.replayscm.protocols.answers import no_answer
-from calibrant.bench.replayscm.protocols.exact import Exact
-from calibrant.bench.replayscm.protocols.posterior import MostPosterior
+from calibrant.bench.replayscm.rows.exact import Exact, no_answer
+from calibrant.bench.replayscm.rows.listed import MostPosterior
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.score import Evaluator

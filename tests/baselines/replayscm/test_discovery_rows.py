@@ -19,8 +19,8 @@ from calibrant.bench.cli import main
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.protocols.registry import chosen_protocols, left_out, make_protocol, protocols_of
 from calibrant.bench.replayscm.benchmark import BENCHMARK
-from calibrant.bench.replayscm.protocols import listed
-from calibrant.bench.replayscm.protocols.discovery import (
+from calibrant.bench.replayscm.rows import listed
+from calibrant.bench.replayscm.rows.structures import (
     DISCOVERY,
     Discovery,
     GesThenFit,
@@ -209,7 +209,7 @@ def test_neighbours_are_proposed_after_the_parents() -> None:
 ANSWERS = """
 import json, sys, warnings
 warnings.simplefilter("error")
-from calibrant.bench.replayscm.protocols.discovery import DISCOVERY
+from calibrant.bench.replayscm.rows.structures import DISCOVERY
 from calibrant.dsl.replayscm.pools.files import read_pool
 problems = read_pool(sys.argv[1]).problems
 heavy = {"causallearn", "pgmpy", "gies", "pandas", "sklearn", "scipy", "numba", "threadpoolctl"} & set(sys.modules)

@@ -12,9 +12,9 @@ from calibrant.baselines.replayscm.rows import first_found
 from calibrant.baselines.replayscm.staged import STAGES, NotFound, staged_search
 from calibrant.bench.core.benchmark import TaskHandout
 from calibrant.bench.protocols.base import Protocol
-from calibrant.bench.replayscm.protocols.exact import Exact
-from calibrant.bench.replayscm.protocols.posterior import MostPosterior
-from calibrant.bench.replayscm.protocols.score_portfolios import BnlearnThenFit
+from calibrant.bench.replayscm.rows.exact import Exact
+from calibrant.bench.replayscm.rows.listed import MostPosterior
+from calibrant.bench.replayscm.rows.structures import BnlearnThenFit
 from calibrant.bench.runs.workers import timed_answer
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.disclosure import HiddenRoots

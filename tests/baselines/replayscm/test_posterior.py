@@ -27,8 +27,8 @@ from calibrant.baselines.replayscm.posterior.prior import (
 from calibrant.baselines.replayscm.posterior.root_evidence import root_probability
 from calibrant.bench.protocols.registry import make_protocol, protocols_of
 from calibrant.bench.replayscm.benchmark import BENCHMARK
-from calibrant.bench.replayscm.protocols.exact import Exact
-from calibrant.bench.replayscm.protocols.posterior import MostPosterior
+from calibrant.bench.replayscm.rows.exact import Exact
+from calibrant.bench.replayscm.rows.listed import MostPosterior
 from calibrant.dsl.formulas.text import STANDARD, Grammar, parse
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.generation.problems import disclose_problem, sample_problem

@@ -22,7 +22,7 @@ from calibrant.baselines.replayscm.structure import bnlearn_candidates, exact_mb
 from calibrant.bench.protocols.base import Protocol
 from calibrant.bench.protocols.registry import make_protocol, protocols_of
 from calibrant.bench.replayscm.benchmark import BENCHMARK
-from calibrant.bench.replayscm.protocols.score_portfolios import BnlearnThenFit, ExactMbdeThenFit
+from calibrant.bench.replayscm.rows.structures import BnlearnThenFit, ExactMbdeThenFit
 from calibrant.dsl.formulas.text import STANDARD, parse
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered
 from calibrant.dsl.replayscm.item import Problem, Task, TaskKind

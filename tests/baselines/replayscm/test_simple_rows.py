@@ -10,7 +10,7 @@ import pytest
 from calibrant.baselines.replayscm.rows import copy_parent, first_found, majority, random_legal
 from calibrant.bench.core.benchmark import TaskHandout
 from calibrant.bench.protocols.base import Protocol
-from calibrant.bench.replayscm.protocols.simple import SIMPLE, CopyParent, FirstFound, Majority, RandomLegal
+from calibrant.bench.replayscm.rows.listed import SIMPLE, CopyParent, FirstFound, Majority, RandomLegal
 from calibrant.bench.runs.workers import timed_answer
 from calibrant.dsl.formulas.text import STANDARD, Grammar
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from calibrant.baselines.replayscm.staged import STAGES, Candidates, Caps, NotFound, Stage, StagedAnswer, staged_search
-from calibrant.bench.replayscm.protocols.staged import StagedExactSearch
+from calibrant.bench.replayscm.rows.exact import StagedExactSearch
 from calibrant.dsl.formulas.text import STANDARD, parse
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, HiddenRoots
 from calibrant.dsl.replayscm.item import Task, TaskKind

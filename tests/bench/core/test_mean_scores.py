@@ -12,7 +12,7 @@ from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.core.verdict import MeanScore, change_score
 from calibrant.bench.pools.bundled import bundled_pools
-from calibrant.bench.replayscm.protocols.exact import Exact
+from calibrant.bench.replayscm.rows.exact import Exact
 from calibrant.bench.report.drawn_ties import DrawnTies
 from calibrant.bench.report.scored_answers import scored_answers
 from calibrant.bench.runs.records import folder_records

@@ -12,7 +12,7 @@ from calibrant.bench.cli import main
 from calibrant.bench.protocols.base import Protocol
 from calibrant.bench.protocols.registry import chosen_protocols, describe_protocol, protocols_of
 from calibrant.bench.replayscm.benchmark import BENCHMARK
-from calibrant.bench.replayscm.protocols import listed
+from calibrant.bench.replayscm.rows import listed
 from calibrant.bench.runs.records import folder_records
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
 from calibrant.dsl.replayscm.pools.files import write_pool

@@ -16,8 +16,7 @@ import pytest
 
 from calibrant.bench.protocols.registry import make_protocol, protocols_of
 from calibrant.bench.replayscm.benchmark import BENCHMARK
-from calibrant.bench.replayscm.protocols.answers import no_answer
-from calibrant.bench.replayscm.protocols.exact import Exact, warming_task
+from calibrant.bench.replayscm.rows.exact import Exact, no_answer, warming_task
 from calibrant.bench.runs.jobs import Execution
 from calibrant.bench.runs.records import FILE_NAME, RunFile, folder_records, read_records
 from calibrant.bench.runs.runner import RunSummary, Selection, run
@@ -305,7 +304,7 @@ def test_warming_up_succeeds() -> None:
 def test_after_warming_up_nothing_is_compiled_any_more() -> None:
     source = """
 from calibrant.bench.pools.bundled import bundled_pools
-from calibrant.bench.replayscm.protocols.exact import Exact
+from calibrant.bench.replayscm.rows.exact import Exact
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.solvers.formulas import _kernels_functions
 from calibrant.solvers.replayscm import _kernels_parents

@@ -13,7 +13,7 @@ import pytest
 
 from calibrant.bench.core.capabilities import FUNCTIONS
 from calibrant.bench.core.registry import benchmark_of
-from calibrant.bench.replayscm.protocols.answers import scm_answer
+from calibrant.bench.replayscm.rows.exact import scm_answer
 from calibrant.bench.sets.capabilities import HYPOTHESES
 from calibrant.bench.sets.scoring import score_sets
 from calibrant.dsl.errors import CalibrantError

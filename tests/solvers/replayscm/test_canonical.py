@@ -12,9 +12,8 @@ from calibrant.bench.lab.renamings.measure import Invariance, measure
 from calibrant.bench.lab.renamings.replayscm import rename
 from calibrant.bench.pools.bundled import bundled_pools
 from calibrant.bench.protocols.base import Protocol
-from calibrant.bench.replayscm.protocols.exact import Exact
-from calibrant.bench.replayscm.protocols.posterior import MostPosterior
-from calibrant.bench.replayscm.protocols.simple import FirstFound, RandomLegal
+from calibrant.bench.replayscm.rows.exact import Exact
+from calibrant.bench.replayscm.rows.listed import FirstFound, MostPosterior, RandomLegal
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.item import Problem, Task, TaskKind

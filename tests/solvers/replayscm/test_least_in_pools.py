@@ -12,7 +12,7 @@ from pysat.card import CardEnc
 from pysat.examples.rc2 import RC2
 from pysat.formula import WCNF, IDPool
 
-from calibrant.bench.replayscm.protocols.exact import Exact
+from calibrant.bench.replayscm.rows.exact import Exact
 from calibrant.dsl.formulas.text import STANDARD, render
 from calibrant.dsl.replayscm.disclosure import HiddenRoots
 from calibrant.dsl.replayscm.item import Problem, Task, TaskKind

@@ -23,7 +23,7 @@ import yaml
 
 from calibrant.bench.lab.speed.comparison import Comparison, Discipline, Options, Rival, Row, measure
 from calibrant.bench.lab.speed.replayscm.candidates import gold_of
-from calibrant.bench.replayscm.protocols.answers import scm_answer
+from calibrant.bench.replayscm.rows.exact import scm_answer
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool

@@ -27,7 +27,7 @@ from typing import Any
 from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, by_setting, by_stratum, measure
 from calibrant.bench.lab.speed.replayscm import candidates
 from calibrant.bench.lab.speed.replayscm.candidates import LISTS, gold_of
-from calibrant.bench.replayscm.protocols.answers import scm_answer
+from calibrant.bench.replayscm.rows.exact import scm_answer
 from calibrant.dsl.formulas.formula import Apply, Formula, apply, fold
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.memory import CacheBudget

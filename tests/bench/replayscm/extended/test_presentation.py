@@ -12,7 +12,7 @@ from calibrant.bench.core.registry import benchmark
 from calibrant.bench.lab.renamings.measure import measure
 from calibrant.bench.lab.renamings.replayscm import rename
 from calibrant.bench.protocols.registry import protocols_of
-from calibrant.bench.replayscm.extended.presentation import present_episode
+from calibrant.bench.replayscm.rows.presentation import present_episode
 from calibrant.bench.runs.workers import timed_answer
 from calibrant.dsl.episode import verify_transcript
 from calibrant.dsl.replayscm.episode import ScmEpisode

@@ -11,7 +11,7 @@ import pytest
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.protocols.registry import applicable_protocols, protocols_of, read_pool_once
-from calibrant.bench.replayscm.extended.protocols import EXTENDED
+from calibrant.bench.replayscm.rows.episodes import EXTENDED
 from calibrant.bench.runs.records import folder_records
 from calibrant.bench.runs.runner import run
 from calibrant.dsl.episode import Action, Step, verify_transcript

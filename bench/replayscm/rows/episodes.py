@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from calibrant.bench.protocols.base import ProtocolResult, Ties, nothing_found
+from calibrant.bench.protocols.base import Protocol, ProtocolResult, Ties, nothing_found
 from calibrant.dsl.replayscm.extensions.extension import Question
 from calibrant.dsl.replayscm.item import Task
 
@@ -119,3 +119,80 @@ def task_key(task: Task) -> str:
     """Return a digest of what a solver may read of a passive item: its draws are seeded by it."""
     worlds = [(world.intervention.signature, world.row_texts(task.variables)) for world in task.training.worlds]
     return sha256(repr((task.variables, worlds)).encode()).hexdigest()
+
+
+# --- Protocols for episodes, noise and hidden variables; of plain items they answer nothing ---------------------------
+
+
+class ExtendedRow(Protocol, frozen=True):
+    """Base of the rows."""
+
+    reads_canonical = True
+
+    def refusal(self, handout: object) -> str:
+        return "" if is_extended(handout) else NOT_EXTENDED
+
+    def answer(self, handout: Any) -> ProtocolResult:
+        return answer_extended(self.name, handout)
+
+
+class Greedy(ExtendedRow, frozen=True):
+    """The world of least expected share, under noise of most expected bits, until nothing splits; then as exact.
+
+    Episodes alone differ from exact in nothing: there exact is given greedy's worlds.
+    """
+
+    name = "greedy"
+
+
+class RandomWorlds(ExtendedRow, frozen=True):
+    """Worlds at random without repetition, with greedy's stop; then as exact."""
+
+    name = "random"
+
+
+class NoiseBlind(ExtendedRow, frozen=True):
+    """Rows in order while a noise-free SCM fits all of them; then as exact without noise."""
+
+    name = "noise-blind"
+
+
+class HiddenBlind(ExtendedRow, frozen=True):
+    """As exact in the class without hidden variables; where nothing fits, as noise-blind."""
+
+    name = "hidden-blind"
+
+
+class Abstain(ExtendedRow, frozen=True):
+    """No worlds: as exact on the first world of an episode, and on no world at all of other items."""
+
+    name = "abstain"
+
+
+class NoisyWeights(ExtendedRow, frozen=True):
+    """Structure learning by noisy local weights, then majority tables; noise with one rate, no hidden variables.
+
+    search: the exact optimum of the score, hill climbing, or the parents of largest exact posterior
+    """
+
+    name = "noisy-weights"
+    search: Literal["optimum", "hill-climbing", "posterior"] = "optimum"
+
+    def answer(self, handout: Any) -> ProtocolResult:
+        return answer_structured("noisy-weights", self.search, handout)
+
+
+class MbdeMajority(ExtendedRow, frozen=True):
+    """As noisy-weights by the score mbde, which knows neither the rate nor the prior.
+
+    search: as of noisy-weights
+    """
+
+    name = "mbde-majority"
+    search: Literal["optimum", "hill-climbing", "posterior"] = "optimum"
+
+    def answer(self, handout: Any) -> ProtocolResult:
+        return answer_structured("mbde", self.search, handout)
+
+
+EXTENDED = (Greedy, RandomWorlds, NoiseBlind, HiddenBlind, Abstain, NoisyWeights, MbdeMajority)

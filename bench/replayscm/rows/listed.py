@@ -1,20 +1,31 @@
-"""The protocol `posterior`: the most probable or most agreeing train-exact SCM under a prior of the generator."""
+"""Methods of ReplaySCM in the order in which `all` runs them; the posterior, and those that search little."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from calibrant.bench.protocols.base import ProtocolResult
-from calibrant.bench.replayscm.extended.rows import answer_extended, is_extended
-from calibrant.bench.replayscm.protocols.answers import scm_answer
-from calibrant.bench.replayscm.protocols.exact import Exact, warming_task
-from calibrant.bench.replayscm.protocols.plain_row import PlainRow
+from calibrant.bench.protocols.base import Protocol, ProtocolResult
+from calibrant.bench.replayscm.rows.episodes import EXTENDED, answer_extended, is_extended
+from calibrant.bench.replayscm.rows.exact import (
+    Exact,
+    ExactIntegerProgram,
+    PlainRow,
+    StagedExactSearch,
+    scm_answer,
+    warming_task,
+)
+from calibrant.bench.replayscm.rows.structures import DISCOVERY, SCORE_PROTOCOLS
 from calibrant.dsl.formulas.text import STANDARD
-from calibrant.dsl.replayscm.item import Task, TaskKind
+from calibrant.dsl.replayscm.item import Pool, Task, TaskKind
+from calibrant.dsl.replayscm.scm import Scm
 
 if TYPE_CHECKING:
     from calibrant.baselines.replayscm.posterior.choice import Choice
     from calibrant.baselines.replayscm.posterior.posterior import Posterior
+
+
+# --- The protocol `posterior`: the most probable or most agreeing train-exact SCM under a prior of the generator ------
 
 
 class MostPosterior(PlainRow, frozen=True):
@@ -106,3 +117,92 @@ class MostPosterior(PlainRow, frozen=True):
             "value": choice.value,
             "considered": choice.considered,
         }
+
+
+# --- Protocols that search little or nothing: first-found, random-legal, copy-parent, majority ------------------------
+
+
+class SimpleRow(PlainRow, frozen=True):
+    """Base of the rows: a model or none; no answer to an Alternative-SCM task."""
+
+    def warm_up(self) -> None:
+        self.answer(warming_task())
+
+    def model(self, task: Task) -> Scm | None:
+        """Return the answer; None if the operators that are allowed cannot say it."""
+        raise NotImplementedError
+
+    def answer(self, task: Task) -> ProtocolResult:
+        if task.kind is TaskKind.ALTERNATIVE:
+            return ProtocolResult("impossible", provenance={"reason": "no Alternative-SCM row"})
+        model = self.model(task)
+        if model is None:
+            return ProtocolResult("impossible", provenance={"reason": "nothing it can say fits"})
+        return ProtocolResult("found", scm_answer(task.kind, model), model.size)
+
+
+class FirstFound(SimpleRow, frozen=True):
+    """The first parent sets in a fixed order that fit and close no cycle; what the rows do not show is 0."""
+
+    name = "first-found"
+
+    def model(self, task: Task) -> Scm | None:
+        from calibrant.baselines.replayscm.rows import first_found
+
+        return first_found(task)
+
+
+class RandomLegal(SimpleRow, frozen=True):
+    """A random legal SCM that ignores the evidence.
+
+    seed: together with the content of the task it decides the draw
+    """
+
+    name = "random-legal"
+    seed: int = 0
+
+    def model(self, task: Task) -> Scm | None:
+        from calibrant.baselines.replayscm.rows import random_legal
+
+        return random_legal(task, self.seed)
+
+
+class CopyParent(SimpleRow, frozen=True):
+    """Every variable copies or negates one other, with as few wrong training cells as possible."""
+
+    name = "copy-parent"
+
+    def model(self, task: Task) -> Scm | None:
+        from calibrant.baselines.replayscm.rows import copy_parent
+
+        return copy_parent(task)
+
+
+class Majority(SimpleRow, frozen=True):
+    """Every variable has the value that it has in most of its rows."""
+
+    name = "majority"
+
+    def refusal(self, handout: object) -> str:
+        return ""
+
+    def answer(self, task: Task) -> ProtocolResult:
+        return answer_extended(self.name, task) if is_extended(task) else super().answer(task)
+
+    def model(self, task: Task) -> Scm | None:
+        from calibrant.baselines.replayscm.rows import majority
+
+        return majority(task)
+
+
+SIMPLE = (FirstFound, RandomLegal, CopyParent, Majority)
+
+
+# --- Protocols of ReplaySCM in the order in which `all` runs them -----------------------------------------------------
+PLAIN = (Exact, ExactIntegerProgram, MostPosterior, StagedExactSearch, *SCORE_PROTOCOLS, *DISCOVERY, *SIMPLE)
+ROWS = (*PLAIN, *EXTENDED)
+
+
+def applicable_rows(pools: Sequence[Pool]) -> Sequence[type[Protocol]]:
+    """Return all rows where a pool has episodes, noise or hidden variables, else those of plain items."""
+    return ROWS if any(pool.has_extensions for pool in pools) else PLAIN

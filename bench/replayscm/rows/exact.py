@@ -1,20 +1,78 @@
-"""The protocol `exact`: the train-exact SCM of least total formula size."""
+"""The methods `exact` and `staged-exact-search`, and the answer objects that other methods share."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
+import msgspec
 from msgspec import Meta
 
-from calibrant.bench.protocols.base import ProtocolResult, Ties, nothing_found
-from calibrant.bench.replayscm.extended.rows import answer_extended, is_extended
-from calibrant.bench.replayscm.protocols.answers import alternative_answer, scm_answer
-from calibrant.bench.replayscm.protocols.plain_row import PlainRow
+from calibrant.bench.protocols.base import Protocol, ProtocolResult, Ties, nothing_found
+from calibrant.bench.replayscm.rows.episodes import answer_extended, is_extended
+from calibrant.dsl.formulas.formula import Formula
+from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.item import Task, TaskKind
+from calibrant.dsl.replayscm.scm import Scm
 
 if TYPE_CHECKING:
+    from calibrant.solvers.replayscm.alternative import AlternativeAnswer
     from calibrant.solvers.replayscm.exact import ExactAnswer
 
+
+# --- Answer objects of ReplaySCM tasks --------------------------------------------------------------------------------
+
+
+def scm_answer(kind: TaskKind, model: Scm) -> dict[str, Any]:
+    """Return a model as the answer object of a task that asks for one."""
+    mechanisms = {variable: _text(mechanism) for variable, mechanism in model.mechanisms.items()}
+    if kind is TaskKind.ROOTS:
+        return {"roots": list(model.roots), "mechanisms": mechanisms}
+    return {"mechanisms": mechanisms}
+
+
+@lru_cache(maxsize=1 << 12)  # equally good answers share nearly all mechanisms
+def _text(mechanism: Formula) -> str:
+    return render(mechanism)
+
+
+def alternative_answer(alternative: AlternativeAnswer) -> dict[str, Any]:
+    """Return an Alternative-SCM answer object: the alternative, its experiment and the witness."""
+    return {
+        "alternative": scm_answer(TaskKind.SCM, alternative.model),
+        "experiment": alternative.separation.experiment.to_dict(),
+        "witness": dict(alternative.witness),
+    }
+
+
+def no_answer(kind: TaskKind) -> dict[str, Any]:
+    """Return an object of the task's schema that answers nothing; it scores as not valid."""
+    match kind:
+        case TaskKind.SCM | TaskKind.EPISODE:
+            return {"mechanisms": {}}
+        case TaskKind.ROOTS:
+            return {"roots": [], "mechanisms": {}}
+        case TaskKind.ALTERNATIVE:
+            return {"alternative": {"mechanisms": {}}, "experiment": {}, "witness": {}}
+
+
+# --- Base of protocols for plain items: episodes and hidden variables are refused with a reason -----------------------
+
+
+class PlainRow(Protocol, frozen=True):
+    """Base of the rows for plain items; of noisy ones they read the rows as if these were exact."""
+
+    reads_canonical = True
+
+    def refusal(self, handout: object) -> str:
+        if not isinstance(handout, Task):
+            return f"{self.name} answers no episodes"
+        if handout.extension is not None and handout.extension.hidden:
+            return f"{self.name} answers no items with hidden variables"
+        return ""
+
+
+# --- The protocol `exact`: the train-exact SCM of least total formula size --------------------------------------------
 MAX_PARENTS = 6  # the solver's own limit
 
 
@@ -139,3 +197,37 @@ def warming_task() -> Task:
     world = World("w0", Intervention(), variables, units, tuple(columns.values()))
     disclosure = HiddenOrder(variables, roots)
     return Task(TaskKind.SCM, disclosure, STANDARD, Panel(variables, (world,)), shares_units=False, num_heldout=0)
+
+
+# --- The protocol `staged-exact-search`: the paper's symbolic exact-search with its caps ------------------------------
+Count = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class StagedExactSearch(PlainRow, frozen=True):
+    """The first train-exact SCM of three stages of growing caps, as the paper's symbolic exact-search.
+
+    stages: how many of the three stages are run
+    nodes_per_second: how many choices stand for a second of the published budgets
+    """
+
+    name = "staged-exact-search"
+    stages: Annotated[int, msgspec.Meta(ge=1, le=3)] = 3
+    nodes_per_second: Count = 50_000
+
+    def warm_up(self) -> None:
+        self.answer(warming_task())
+
+    def answer(self, task: Task) -> ProtocolResult:
+        from calibrant.baselines.replayscm.staged import NODES_PER_SECOND, STAGES, NotFound, staged_search
+
+        if task.kind is TaskKind.ALTERNATIVE:  # the published search has no row there
+            return ProtocolResult("impossible", provenance={"reason": "no Alternative-SCM row"})
+        stages = [
+            stage._replace(nodes=stage.nodes // NODES_PER_SECOND * self.nodes_per_second)
+            for stage in STAGES[: self.stages]
+        ]
+        result = staged_search(task, stages)
+        if isinstance(result, NotFound):
+            provenance = {"without_candidates": list(result.without), "out_of_nodes": result.out_of_nodes}
+            return ProtocolResult("out_of_budget", provenance=provenance)
+        return ProtocolResult("found", scm_answer(task.kind, result.model), result.model.size, {"stage": result.stage})

@@ -1,4 +1,4 @@
-"""Canonical presentation of episodes: variables in an order that neither names nor the order of columns decides.
+"""Canonical presentation of tasks and episodes: neither names nor the order of columns decides an answer.
 
 What the start shows comes first. Variables that it leaves alike are put in order by the environment, which knows the
 mechanisms, and shuffled by a seed of what it knows: all spellings of an item are shown in one order, which tells
@@ -19,7 +19,7 @@ from calibrant.bench.protocols.base import Presentation, replace_words
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.episode import ScmEpisode, shown_worlds, task_class
 from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension
-from calibrant.dsl.replayscm.item import Problem
+from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.replayscm.canonical import (
     PanelOrder,
@@ -29,6 +29,7 @@ from calibrant.solvers.replayscm.canonical import (
     variable_colours,
 )
 
+# --- Canonical presentation of episodes: variables in an order that neither names nor the order of columns decides ----
 _NAME = re.compile(r"\bV[0-9]+\b")
 
 
@@ -113,3 +114,14 @@ class _Restoring:
 
 def _picked(text: str, places: list[int]) -> str:
     return "".join(text[place] for place in places)
+
+
+# --- Canonical presentation of ReplaySCM tasks and episodes -----------------------------------------------------------
+
+
+def present(content: Task | Problem) -> Presentation:
+    """Return a task or an episode in canonical form."""
+    if isinstance(content, Problem):
+        return present_episode(content)
+    canonical = canonical_task(content)
+    return Presentation(canonical.task, canonical.restore)
