@@ -198,7 +198,7 @@ class ReplayScmFunctions:
         max_parents: the class that is counted, by default gold's, at least 4
         """
         from calibrant.audits.replayscm.hardening.harden import counterexample_worlds
-        from calibrant.bench.replayscm.pools.hardened import GOALS
+        from calibrant.bench.replayscm.hardening import GOALS
         from calibrant.solvers.replayscm.space import ModelClass
 
         model_class = None if max_parents is None else ModelClass(max_parents)

@@ -153,7 +153,7 @@ def test_ctrl_c_promises_to_go_on_only_where_that_holds(
         ("calibrant.bench.runs.audits.audit_items", True): ["audit", pool, "--out", str(tmp_path / "a")],
         ("calibrant.bench.runs.audits.audit_items", False): ["audit", pool],
         ("calibrant.bench.runs.runner.run", True): ["run", "exact", pool, "--out", str(tmp_path / "r")],
-        ("calibrant.bench.replayscm.ambiguity.harden.hardened_pool", True): [
+        ("calibrant.bench.replayscm.hardening.hardened_pool", True): [
             *("harden", pool, "--out", str(tmp_path / "h.jsonl"))
         ],
         ("calibrant.dsl.replayscm.pools.files.read_pool", False): ["pool", "convert", pool, str(tmp_path / "c.jsonl")],

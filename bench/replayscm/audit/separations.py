@@ -13,11 +13,15 @@ from calibrant.audits.replayscm.ambiguity import sized_class
 from calibrant.audits.replayscm.separation import PairAudit, TargetSeparation
 from calibrant.audits.replayscm.survivors import mechanism_texts
 from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.replayscm.extended.plain import require_plain
+from calibrant.bench.replayscm.options import SeparateOptions
+from calibrant.bench.replayscm.pages import find_instance
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.parse_limits import TooLargeError, load_json, read_bounded
 from calibrant.dsl.replayscm.alternatives import Experiment, PairwiseExperiments, Separation, witness_for
 from calibrant.dsl.replayscm.generation.strata import MAX_TARGETS
 from calibrant.dsl.replayscm.item import Problem
+from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.submission import Rejection, Submission, SubmissionChecker
@@ -249,3 +253,45 @@ def _intervention(experiment: Experiment) -> str:
 def _rates(separation: Separation) -> dict[str, Any]:
     rates = {"disagreement_rate": separation.disagreement_rate, "cell_rate": separation.cell_rate}
     return {"experiment": separation.experiment.to_dict(), **rates}
+
+
+# --- Separation of two SCMs of one problem, as `calibrant separate` prints it -----------------------------------------
+
+
+@dataclass(frozen=True)
+class SeparationText:
+    """Implements SeparationReport (bench.pools.capabilities).
+
+    notes: what was compared
+    """
+
+    instance: str
+    pairs: Sequence[SeparatedPair]
+    notes: Sequence[str]
+    targets: int
+
+    def to_dict(self) -> Mapping[str, Any]:
+        return {"instance": self.instance, "notes": self.notes, "pairs": [pair.to_dict() for pair in self.pairs]}
+
+    def text(self) -> str:
+        return "\n\n".join([*map(pair_text, self.pairs), *self.notes, closing_text(self.pairs, self.targets)])
+
+
+def separate(pool: Path, instance: str, against: Path | None, options: SeparateOptions) -> SeparationText:
+    """Compare the smallest SCMs that fit; with an answer, that with the reference or gold."""
+    problem = find_instance(read_pool(pool, keep_results=False), instance)
+    require_plain([problem], "`separate`")
+    targets = options.targets
+    if against:
+        pairs = [against_file(problem, against, max_targets=targets)]
+        notes = [f"{against.name} {fit_text(problem, pairs[0].models[1])}"]
+    else:
+        members = smallest(problem, options.members, options.max_parents)
+        pairs = member_pairs(members.models, max_targets=targets)
+        which = "smallest" if members.more else "only"
+        number = f"{len(members.models)} {which} members, {options.max_parents} parents at most"
+        notes = [f"{number}; {len(pairs)} pairs with the same roots"]
+    return SeparationText(problem.id, pairs, notes, targets)
+
+
+SEPARATE = separate

@@ -3,35 +3,184 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from calibrant.audits.replayscm.ambiguity import headline_parents
+from calibrant.audits.replayscm.extended.attribution import heldout_requests
 from calibrant.audits.replayscm.identity import IDENTITY
 from calibrant.audits.replayscm.why.explanation import Limits, count_fitting
 from calibrant.audits.soundness import Check, ItemIdentity
 from calibrant.bench.pools.soundness import NOT_OFFICIAL, CheckReport, FirstItems, Note
-from calibrant.bench.replayscm.extended.check import (
-    forecast_difference,
-    gold_rejection,
-    heldout_difference,
-    training_difference,
-)
 from calibrant.bench.replayscm.options import CheckOptions
-from calibrant.bench.replayscm.pools.unused_fields import count_unused_fields
-from calibrant.dsl.records import file_digest
+from calibrant.dsl.formulas.text import render
+from calibrant.dsl.records import file_digest, plain_pool, pool_lines
+from calibrant.dsl.replayscm.episode import task_class
 from calibrant.dsl.replayscm.evaluator import replays
+from calibrant.dsl.replayscm.extensions.extension import is_flipped
+from calibrant.dsl.replayscm.extensions.reference import replay_row
+from calibrant.dsl.replayscm.extensions.scores import check_map
 from calibrant.dsl.replayscm.generation.problems import SETTINGS
 from calibrant.dsl.replayscm.item import Problem
+from calibrant.dsl.replayscm.pools.documents import raw_records
 from calibrant.dsl.replayscm.pools.files import read_pool
+from calibrant.dsl.replayscm.pools.official import problem_from_official
 from calibrant.dsl.replayscm.pools.published_files import BY_DIGEST, BY_NAME
 from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.dsl.replayscm.submission import illegality
+from calibrant.dsl.replayscm.submission import Rejection, illegality
 from calibrant.dsl.replayscm.world import Panel, World
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.roots import nested_variables
+
+# --- Unused fields of an official file: those that the reader does not touch, recorded while it reads -----------------
+
+
+class _Watched(dict[str, Any]):
+    """A mapping that remembers which of its keys were asked for."""
+
+    def __init__(self, raw: Mapping[str, Any]) -> None:
+        super().__init__({key: _watch(value) for key, value in raw.items()})
+        self.asked: set[str] = set()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.asked.add(key)
+        return super().get(key, default)
+
+    def __getitem__(self, key: str) -> Any:
+        self.asked.add(key)
+        return super().__getitem__(key)
+
+    def items(self) -> Any:
+        self.asked.update(self.keys())
+        return super().items()
+
+    def values(self) -> Any:
+        self.asked.update(self.keys())
+        return super().values()
+
+
+def _watch(value: Any) -> Any:
+    if isinstance(value, dict):
+        return _Watched(value)
+    return [_watch(item) for item in value] if isinstance(value, list) else value
+
+
+def count_unused_fields(path: Path) -> Mapping[str, int]:
+    """Paths of fields that were not read, and in how many records; list elements are told as `name[]`.
+
+    Empty for the native format, whose fields are all read. The file has been read without error before.
+    """
+    with plain_pool(path) as plain:
+        first = next(pool_lines(plain), None)
+    if first is not None and first.text.lstrip().startswith("{"):
+        return {}
+    counts: Counter[str] = Counter()
+    for index, raw in enumerate(raw_records(path)):
+        record = _Watched(raw)
+        problem_from_official(record, index)
+        counts.update(set(_unread(record, "")))
+    return dict(sorted(counts.items()))
+
+
+def _unread(value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _unread(item, f"{path}[]")
+    if not isinstance(value, _Watched):
+        return
+    for key in value.keys() - value.asked:
+        yield f"{path}.{key}".lstrip(".")
+    for key in value.asked & value.keys():
+        child = dict.__getitem__(value, key)
+        if not isinstance(child, _Watched) or child.asked:  # a mapping that was taken whole was not asked by key
+            yield from _unread(child, f"{path}.{key}")
+
+
+# --- Checks of extended items: gold and seed give the rows, and forecasts are of the held-out worlds ------------------
+MEASURED = "flips follow from sealed.seed: leave it out for measured rows"
+
+
+def row_difference(problem: Problem, worlds: Sequence[World], *, is_noisy: bool) -> str | None:
+    """Return where gold's rows, with the flips that the seed fixes, differ; empty if nowhere.
+
+    None where that cannot be computed: no gold, or noise without a seed or with rates that are not stated
+    """
+    gold, seed = problem.sealed.gold, problem.sealed.seed
+    scm_class = task_class(problem.task)
+    rates = problem.sealed.rates if is_noisy else {}
+    is_silent = scm_class.noise.is_silent or not is_noisy
+    if gold is None or not worlds or (not is_silent and (seed is None or not rates)):
+        return None
+    for number, world in enumerate(worlds):
+        targets = world.intervention.targets
+        for row, values in enumerate(world.rows()):
+            clamped = {v: values[v] for v in targets}
+            flipped = frozenset(
+                v
+                for v, rate in rates.items()
+                if v not in targets and seed is not None and is_flipped(seed, number, row, v, rate)
+            )
+            computed = replay_row(scm_class, gold.local_functions, values, clamped, flipped)
+            for variable in scm_class.endogenous:
+                if computed[variable] != values[variable]:
+                    replayed, expected = computed[variable], values[variable]
+                    reason = f"world {world.id}, row {row}: {variable} is {expected}, computed {replayed}"
+                    return reason if is_silent else f"{reason}; {MEASURED}"
+    return ""
+
+
+def gold_rejection(problem: Problem) -> str | None:
+    """Return why gold is no legal answer; empty if it is one, None without gold."""
+    gold = problem.sealed.gold
+    if gold is None:
+        return None
+    texts = {v: render(mechanism) for v, mechanism in gold.mechanisms.items()}
+    checked = check_map(task_class(problem.task), problem.task.grammar, {"mechanisms": texts})
+    return checked.reason if isinstance(checked, Rejection) else ""
+
+
+def training_difference(problem: Problem) -> str | None:
+    """Return where gold does not give the training rows."""
+    return row_difference(problem, problem.task.training.worlds, is_noisy=True)
+
+
+def heldout_difference(problem: Problem) -> str | None:
+    """Return where gold does not give the held-out rows, which are clean."""
+    return row_difference(problem, problem.sealed.heldout.worlds, is_noisy=False)
+
+
+def forecast_difference(problem: Problem) -> str | None:
+    """Return how the worlds to forecast differ from the held-out ones; None where nothing is to be forecast."""
+    extension = problem.task.extension
+    if extension is None or not extension.forecast_worlds:
+        return None
+    scm_class = task_class(problem.task)
+    heldout = [(dict(do), tuple(contexts)) for do, contexts in heldout_requests(problem, scm_class)]
+    stated = [
+        (dict(world.constants), tuple(_number(context) for context in world.contexts))
+        for world in extension.forecast_worlds
+    ]
+    if len(stated) != len(heldout):
+        return f"{len(stated)} worlds to forecast, {len(heldout)} held out"
+    for number, (forecast, true) in enumerate(zip(stated, heldout, strict=True)):
+        # an intervention overwrites the values of the roots that it sets
+        free = [i for i, root in enumerate(scm_class.roots) if root not in forecast[0]]
+        if forecast[0] != true[0] or _bits(forecast[1], free) != _bits(true[1], free):
+            return f"world {number} to forecast is not the held-out one"
+    return ""
+
+
+def _number(context: str) -> int:
+    return int(context[::-1] or "0", 2)  # the first character is the first root, bit 0
+
+
+def _bits(contexts: Sequence[int], places: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return the bits at these places of each context."""
+    return [tuple(context >> place & 1 for place in places) for context in contexts]
+
 
 AMBIGUOUS, NOT_COUNTED, HEADER = "ambiguous", "not counted", "header"
 COUNT_LIMITS = Limits(parent_sets=1_000_000, terms=1_000_000)  # below a second an item

@@ -81,7 +81,7 @@ BY_REFERENCE = {
     "audits/replayscm/why/table_rows.py": "the row that is shown of a pair",
     "bench/replayscm/audit/separations.py": "a pair that is shown",
     "bench/replayscm/pools/check.py": "where the evaluator finds a mistake, to name the cell",
-    "bench/replayscm/pools/known_alternatives.py": "alternatives that are supplied, to name the cell",
+    "bench/replayscm/hardening.py": "alternatives that are supplied, to name the cell",
     "dsl/replayscm/extensions/scores.py": "maps of extended items, in one row",
     "solvers/replayscm/certified.py": "SCMs that solvers return",
     "solvers/replayscm/conformance.py": "the contract of solvers",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from calibrant.bench.cli import main
-from calibrant.bench.replayscm.pools.distinct_models import FoundModels, meaning_of
+from calibrant.bench.replayscm.alternatives import FoundModels, meaning_of
 from calibrant.bench.runs.records import FILE_NAME, Record, Timing, folder_records
 from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool

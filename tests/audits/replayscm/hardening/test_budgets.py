@@ -12,8 +12,8 @@ from calibrant.audits.replayscm.hardening.harden import Hardening, counterexampl
 from calibrant.audits.replayscm.hardening.members import Members
 from calibrant.audits.replayscm.hardening.steps import HardeningEffort
 from calibrant.audits.replayscm.hardening.thresholds import population
-from calibrant.bench.replayscm.pools import hardened as hardened_pools
-from calibrant.bench.replayscm.pools.hardened import HardenJob, HardenOptions, harden_instance
+from calibrant.bench.replayscm import hardening as hardened_pools
+from calibrant.bench.replayscm.hardening import HardenJob, HardenOptions, harden_instance
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.outcome import Found, OutOfBudget

@@ -20,7 +20,7 @@ from calibrant.audits.replayscm.hardening.steps import HardeningEffort
 from calibrant.audits.replayscm.hardening.thresholds import population
 from calibrant.audits.replayscm.hardening.world_design import designed_world, only_rows
 from calibrant.audits.replayscm.patterns import latent_scm, pattern_coverage
-from calibrant.bench.replayscm.pools.hardened import HardenJob, HardenOptions, harden_instance
+from calibrant.bench.replayscm.hardening import HardenJob, HardenOptions, harden_instance
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool

@@ -146,7 +146,7 @@ def test_a_crash_is_one_line_and_costs_one_instance(
 
     crashing = read_pool(tmp_path / "pool4.jsonl").problems[1].id
     with monkeypatch.context() as patched:
-        patched.setattr("calibrant.bench.replayscm.pools.hardened.counterexample_worlds", crashes)
+        patched.setattr("calibrant.bench.replayscm.hardening.counterexample_worlds", crashes)
         told = refused(capsys, *line, "--workers", "1")
     assert told == f"{crashing}: RuntimeError: no idea; nothing is written, what is done is kept"
     assert not out.exists()

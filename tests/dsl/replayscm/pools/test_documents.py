@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 import calibrant.dsl.records
-from calibrant.bench.replayscm.pools.unused_fields import count_unused_fields
+from calibrant.bench.replayscm.pools.check import count_unused_fields
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.records import StoredItems
 from calibrant.dsl.replayscm.item import Pool

@@ -1,4 +1,4 @@
-"""Train-exact answers of runs, one of each meaning; and how often each system found something else than gold.
+"""Train-exact SCMs of runs that are not gold, one of each meaning, as `calibrant alternatives` collects them.
 
 Two answers to one instance mean the same when they name the same roots (where these are hidden) and every variable has
 the same functional parents and truth table. An alternative is a train-exact answer that does not mean what gold means
@@ -8,21 +8,27 @@ the same functional parents and truth table. An alternative is a train-exact ans
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
 
 from calibrant.bench.answers.names import differing_options, natural, pool_labels
 from calibrant.bench.core.metrics import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED, InvalidHandling
+from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.replayscm.rows.structures import BnlearnThenFit
 from calibrant.bench.replayscm.verdict import METRICS, MetricReader
-from calibrant.bench.runs.records import Record
+from calibrant.bench.runs.records import Record, folder_records
+from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.formula import OPERATORS
 from calibrant.dsl.formulas.text import Grammar, parse
 from calibrant.dsl.replayscm.pools.published_files import table_setting
 from calibrant.dsl.replayscm.scm import local_function
 
+# --- Train-exact answers of runs, one of each meaning; and how often each system found something else than gold -------
 ANY = Grammar(tuple(OPERATORS), True)  # a run has judged the answers by their instance's grammar
 SEED = "seed"
 LABELS = ("Setting", "System", "Pool")
@@ -202,3 +208,25 @@ def _figure(text: str) -> float | None:
 
 def _rate(number: int, of: int) -> str:
     return f"{number / of:.3f}" if of else UNDEFINED
+
+
+# --- Train-exact SCMs of runs that are not gold, as `calibrant alternatives` collects them ----------------------------
+
+
+class ScmAlternatives:
+    """Implements AlternativesCollectable (bench.pools.capabilities)."""
+
+    def sweep_protocol(self, seed: int) -> Protocol:
+        return BnlearnThenFit(seed=seed)
+
+    def collect(self, folders: Sequence[Path]) -> FoundModels:
+        return FoundModels(lambda: map(_require_scm, chain.from_iterable(map(folder_records, folders))))
+
+
+def _require_scm(record: Record) -> Record:
+    if isinstance(record.benchmark, str):
+        raise CalibrantError(f"a run on a pool of {record.benchmark}; alternatives are SCMs, answers to ReplaySCM")
+    return record
+
+
+ALTERNATIVES = ScmAlternatives()

@@ -1,1 +1,0 @@
-"""Ambiguity of ReplaySCM evidence: other SCMs, worlds that separate two, hardened pools."""

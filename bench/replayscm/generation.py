@@ -1,0 +1,239 @@
+"""Generation of ReplaySCM pools: with filters and audit, sampled, extended, and of Alternative-SCM items."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from calibrant.audits.replayscm.alternative_items import alternative_item, open_ended_item
+from calibrant.audits.replayscm.extended.generate import SETTINGS, sample_extended
+from calibrant.audits.replayscm.extended.strata import ExtendedStratum, extended_strata
+from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS, PLANS
+from calibrant.audits.replayscm.generation.pool import Job, pool_jobs, pool_metadata, pool_name, run_job
+from calibrant.bench.core.options import OptionError
+from calibrant.bench.pools.capabilities import GenerateRequest
+from calibrant.bench.pools.item_options import read_item_options
+from calibrant.bench.replayscm.extended.audit import finding_records
+from calibrant.bench.replayscm.extended.labels import label_problem
+from calibrant.bench.replayscm.extended.plain import require_plain
+from calibrant.bench.replayscm.options import GenerateOptions as GenerateArguments
+from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool
+from calibrant.bench.runs.jobs import HERE, Execution, Progress
+from calibrant.dsl.atomic_write import write_pieces
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.dsl.replayscm.generation.problems import sample_pool
+from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA, Stratum, stratum
+from calibrant.dsl.replayscm.item import Pool
+from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+from calibrant.dsl.text import known_names, plural
+
+# --- Generation of a whole pool, parallel over instances, resumable; the same bytes whatever the number of workers ----
+
+
+@dataclass(frozen=True)
+class GenerateOptions:
+    """Options of a generated pool.
+
+    setting: one of the sampler's SETTINGS; max_added: worlds that targeted disambiguation may add
+    """
+
+    strata: Sequence[Stratum]
+    per_stratum: int
+    seed: int
+    setting: str
+    max_added: int = MAX_ADDED_WORLDS
+
+    @property
+    def asked(self) -> tuple[Sequence[Stratum], int, int, str, int]:
+        return self.strata, self.per_stratum, self.seed, self.setting, self.max_added
+
+
+@dataclass(frozen=True)
+class GeneratedPool:
+    """A generated pool and the audit of every instance, ready for JSON, in its order."""
+
+    pool: Pool
+    audits: Sequence[dict[str, Any]]
+
+
+@contextmanager
+def generated_pool(
+    out: Path,
+    options: GenerateOptions,
+    *,
+    execution: Execution = HERE,
+    progress: Progress = lambda name, done, total: None,
+) -> Iterator[GeneratedPool]:
+    """Every instance generated, for the block to write to `out`; kept beside it until the block has succeeded."""
+    name, metadata = pool_name(options.setting), pool_metadata(*options.asked)
+    jobs = {f"{job.stratum.name}, seed {job.seed}": job for job in pool_jobs(*options.asked)}
+    with unfinished_pool(out, {"generate": metadata}) as work:
+        results = work.make(name, jobs, generate_instance, execution=execution, progress=progress)
+        yield GeneratedPool(Pool(name, results.problems, metadata), results.reports)
+
+
+def generate_instance(job: Job) -> Made:
+    """Return one instance and its audit."""
+    generated = run_job(job)
+    return Made(generated.problem, {"id": generated.problem.id, **generated.audit.to_dict()})
+
+
+# --- Generation of extended items: drawn, labelled, with the findings about each; resumable like plain pools ----------
+FORMS = ("episode", "passive")
+
+
+@dataclass(frozen=True)
+class ExtendedJob:
+    """One item to make; it can be pickled."""
+
+    stratum: str
+    seed: int
+    setting: str
+    is_episode: bool
+
+
+def generate_extended(request: GenerateRequest, form: str, setting: str, audits: Path) -> Iterator[str]:
+    """Write a pool of episodes or of passive items, and the findings about each; yield a line on each file."""
+    if setting not in SETTINGS:
+        raise OptionError(f"of extended items it is one of {', '.join(SETTINGS)}", "--setting")
+    strata = _extended_strata(request.suites)
+    metadata = {
+        "form": form,
+        "setting": setting,
+        "seed": request.seed,
+        "strata": [stratum.name for stratum in strata],
+        "per_stratum": request.num_items,
+    }
+    jobs = {
+        f"{stratum.name}, seed {seed}": ExtendedJob(stratum.name, seed, setting, form == "episode")
+        for stratum in strata
+        for seed in range(request.seed, request.seed + request.num_items)
+    }
+    name = f"extended_{form}_{setting}"
+    with unfinished_pool(request.out, {"generate": metadata}) as work:
+        results = work.make(name, jobs, make_item, execution=request.execution, progress=request.progress)
+        write_pieces(audits, (f"{json.dumps(report)}\n" for report in results.reports))
+        write_pool(Pool(name, results.problems, metadata), request.out)
+        yield f"audits written to {audits}"
+        yield f"{plural(len(results.problems), 'instances')} written to {request.out}"
+
+
+def make_item(job: ExtendedJob) -> Made:
+    """Return one labelled item and what is reported of it."""
+    stratum = next(stratum for stratum in extended_strata() if stratum.name == job.stratum)
+    problem = label_problem(sample_extended(stratum, job.seed, setting=job.setting, is_episode=job.is_episode))
+    findings: list[dict[str, Any]] = [msgspec.to_builtins(record) for record in finding_records(problem)]
+    return Made(problem, {"id": problem.id, "findings": findings})
+
+
+def _extended_strata(text: str) -> Sequence[ExtendedStratum]:
+    by_name = {stratum.name: stratum for stratum in extended_strata()}
+    if text == "all":
+        return tuple(by_name.values())
+    chosen = []
+    for part in text.split(","):
+        name = part.strip()
+        if name not in by_name:
+            names_text = known_names(name, by_name)
+            raise OptionError(f"unknown stratum {short_repr(name)} of extended items; {names_text}", "--strata")
+        chosen.append(by_name[name])
+    return tuple(chosen)
+
+
+# --- Generation of ReplaySCM pools: from nothing with every filter and its audit, or sampled quickly ------------------
+
+
+class ScmGenerator:
+    """Implements Generatable (bench.pools.capabilities)."""
+
+    workers = None  # an instance takes seconds
+
+    def generate(self, request: GenerateRequest, options: GenerateArguments) -> Sequence[str]:
+        """Write the pool and the audits once all instances are done; before that they are in OUT.unfinished."""
+        read_item_options("generate", "replayscm", request.item_options)  # there are none: it refuses any
+        out = request.out
+        audits = options.audits or out.with_name(f"{out.name.removesuffix(out.suffix)}.audits.jsonl")
+        if options.form != "published":
+            if options.max_added is not None:
+                raise OptionError("worlds against alternatives are added to published items alone", "--max-added")
+            return list(generate_extended(request, options.form, options.setting, audits))
+        strata = tuple(map(_stratum, PLANS)) if request.suites == "all" else _strata(request.suites)
+        limit = MAX_ADDED_WORLDS if options.max_added is None else options.max_added
+        settings = GenerateOptions(strata, request.num_items, request.seed, options.setting, limit)
+        with generated_pool(out, settings, execution=request.execution, progress=request.progress) as generated:
+            write_pieces(audits, (f"{json.dumps(line)}\n" for line in generated.audits))
+            write_pool(generated.pool, out)
+            return [f"audits written to {audits}", f"{plural(len(generated.pool), 'instances')} written to {out}"]
+
+
+def sample(out: Path, strata: str, per_stratum: int, seed: int, setting: str) -> int:
+    """Write a sampled pool; return the number of its instances."""
+    chosen = NAMED_STRATA if strata == "all" else _strata(strata)
+    pool = sample_pool(chosen, per_stratum, seed, setting)
+    write_pool(pool, out)
+    return len(pool)
+
+
+def _strata(text: str) -> tuple[Stratum, ...]:
+    return tuple(_stratum(name.strip()) for name in text.split(","))
+
+
+def _stratum(name: str) -> Stratum:
+    try:
+        return stratum(name)
+    except ValueError as error:
+        raise OptionError(str(error), "--strata") from None
+
+
+GENERATE = ScmGenerator()
+SAMPLE = sample
+
+
+# --- Alternative-SCM pools, made of pools that ask for an SCM ---------------------------------------------------------
+
+
+def alternative_pool(
+    pool: Pool, seed: int, *, open_ended: bool = False, progress: Progress = lambda name, done, total: None
+) -> tuple[Pool, list[str]]:
+    """Return the items, in the order of the pool, and the ids of the instances of which none can be made.
+
+    open_ended: instances without a known pair become items too, with gold as the reference
+
+    `CalibrantError` for an instance without gold, with hidden roots or with a reference of its own.
+    """
+    require_plain(pool.problems, "`pool alternatives`")
+    items, without = [], []
+    for index, problem in enumerate(pool.problems):
+        try:
+            item = alternative_item(problem, seed)
+        except ValueError as error:
+            raise CalibrantError(f"{pool.name}: {error}") from None
+        if item is None and open_ended:
+            item = open_ended_item(problem)
+        items += [item] if item else []
+        without += [] if item else [problem.id]
+        progress(pool.name, index + 1, len(pool))
+    metadata = {"alternatives_of": pool.name, "seed": seed} | ({"open_ended": True} if open_ended else {})
+    return Pool(f"{pool.name}_alternatives", tuple(items), metadata), without
+
+
+class AlternativeItems:
+    """Implements AlternativesMakeable (bench.pools.capabilities)."""
+
+    def write_alternatives(
+        self, source: Path, target: Path, seed: int, progress: Progress, *, open_ended: bool
+    ) -> Sequence[str]:
+        source_pool = read_pool(source, keep_results=False)
+        pool, without = alternative_pool(source_pool, seed, open_ended=open_ended, progress=progress)
+        write_pool(pool, target)
+        lines = [in_one_line(f"{name}: no other SCM that a single intervention tells apart") for name in without]
+        return [*lines, f"{plural(len(pool), 'instances')} written to {target}"]
+
+
+ALTERNATIVE_ITEMS = AlternativeItems()

@@ -1,0 +1,405 @@
+"""Hardening of ReplaySCM pools: gold-simulated training worlds, until one SCM of the class is left.
+
+The file has a JSON object a line: {"instance": id, "mechanisms": {variable: formula}}, with "roots" where these are
+hidden. Every entry is checked before it is used; one that is no alternative is refused with the reason, not skipped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any, Literal, TypeAlias
+
+from calibrant.audits.replayscm.ambiguity import gold_class, restrict_to_grammar
+from calibrant.audits.replayscm.hardening.harden import Hardening, counterexample_worlds, extra_worlds
+from calibrant.audits.replayscm.hardening.limits import HardeningGoal
+from calibrant.audits.replayscm.hardening.steps import AddedWorld
+from calibrant.audits.replayscm.patterns import latent_scm
+from calibrant.bench.core.options import OptionError
+from calibrant.bench.pools.capabilities import Hardened, HardenRequest
+from calibrant.bench.replayscm.audit.certificates import write_certificates
+from calibrant.bench.replayscm.audit.separations import submitted_scm
+from calibrant.bench.replayscm.extended.plain import require_plain
+from calibrant.bench.replayscm.options import HardenOptions as HardenArguments
+from calibrant.bench.replayscm.pages import chosen_places
+from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool
+from calibrant.bench.runs.jobs import HERE, Execution, Jobs, Progress
+from calibrant.bench.runs.records import config_digest
+from calibrant.bench.runs.runner import EVERYTHING, Selection
+from calibrant.dsl.atomic_write import write_pieces
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, json_fault, load_json
+from calibrant.dsl.records import file_digest
+from calibrant.dsl.replayscm.generation.strata import STRATA
+from calibrant.dsl.replayscm.item import Pool, Problem
+from calibrant.dsl.replayscm.pools.files import as_written, read_pool, write_pool
+from calibrant.dsl.replayscm.reference import first_mismatch
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.submission import Rejection
+from calibrant.dsl.text import natural_key, plural
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import Found, Impossible
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
+
+# --- Alternatives that somebody found: SCMs that fit the training worlds and are not gold, to be separated by
+# hardening
+
+
+@dataclass(frozen=True, slots=True)
+class SuppliedAnswer:
+    """One line of the file: a submission to one instance."""
+
+    line: int
+    instance: str
+    answer: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class CheckedAlternatives:
+    """Alternatives of a file, checked.
+
+    models: by the line they are on; refused: why a line is no alternative
+    """
+
+    models: dict[int, Scm]
+    refused: dict[int, str]
+
+
+def read_alternatives(path: Path) -> list[SuppliedAnswer]:
+    """Return the alternatives of a file, skipping blank lines; `CalibrantError` names an invalid line."""
+    with path.open(encoding="utf-8", errors="strict") as lines:
+        # one character more than is read: `load_json` then refuses the line, and memory stays bounded
+        bounded = iter(partial(lines.readline, MAX_JSON_BYTES + 1), "")
+        try:
+            return [_read_answer(path, number, line) for number, line in enumerate(bounded, 1) if line.strip()]
+        except UnicodeDecodeError as error:
+            raise CalibrantError(f"{path}: not UTF-8 at byte {error.start}") from None
+
+
+def _read_answer(path: Path, number: int, line: str) -> SuppliedAnswer:
+    try:
+        record = load_json(line)
+    except TooLargeError as error:
+        raise CalibrantError(f"{path}: line {number}: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise CalibrantError(f"{path}: line {number}: {json_fault(error)}") from None
+    if not isinstance(record, dict) or not isinstance(record.get("instance"), str):
+        raise CalibrantError(f"{path}: line {number}: not an object with 'instance' and 'mechanisms'")
+    if not isinstance(record.get("mechanisms"), dict):
+        shown_mechanisms = short_repr(record.get("mechanisms"))
+        raise CalibrantError(
+            f"{path}: line {number}: 'mechanisms' is {shown_mechanisms}, not an object of variable: formula"
+        )
+    return SuppliedAnswer(number, record["instance"], {k: record[k] for k in ("roots", "mechanisms") if k in record})
+
+
+def checked_alternatives(problem: Problem, supplied: Iterable[SuppliedAnswer]) -> CheckedAlternatives:
+    """Return the answers that are valid, train-exact, not gold's meaning and not that of an earlier one."""
+    checked = CheckedAlternatives({}, {})
+    for answer in supplied:
+        model = submitted_scm(problem, answer.answer)
+        reason = model.reason if isinstance(model, Rejection) else _not_an_alternative(problem, model, checked)
+        if isinstance(model, Rejection) or reason:
+            checked.refused[answer.line] = reason
+        else:
+            checked.models[answer.line] = model
+    return checked
+
+
+def _not_an_alternative(problem: Problem, model: Scm, checked: CheckedAlternatives) -> str:
+    cell = first_mismatch(model, problem.task.training.worlds)
+    if cell is not None:
+        return f"does not fit the training worlds: {cell.variable} in world {cell.world}"
+    gold = problem.sealed.gold
+    if gold is not None and gold.equivalent(model):
+        return "means the same as gold"
+    for line, earlier in checked.models.items():
+        if earlier.equivalent(model):
+            return f"means the same as line {line}"
+    return ""
+
+
+def by_instance(supplied: Sequence[SuppliedAnswer]) -> dict[str, list[SuppliedAnswer]]:
+    """Return the answers to each instance, in the order of their lines."""
+    answers: dict[str, list[SuppliedAnswer]] = {}
+    for answer in supplied:
+        answers.setdefault(answer.instance, []).append(answer)
+    return answers
+
+
+# --- Hardening of a whole pool, parallel over instances, resumable; the same bytes whatever the number of workers -----
+Mode: TypeAlias = Literal["extra-worlds", "cex"]
+GoalName: TypeAlias = Literal["one-member", "heldout-agreement"]
+GOALS: Mapping[GoalName, HardeningGoal] = {
+    "one-member": HardeningGoal.SINGLE_MEMBER,
+    "heldout-agreement": HardeningGoal.HELDOUT_AGREEMENT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HardenOptions:
+    """Options of hardening, the same for every instance.
+
+    max_parents: the class whose members are counted; by default the smallest that contains gold, at least 4
+    goal: of the mode cex
+    """
+
+    mode: Mode
+    seed: int
+    max_parents: int | None = None
+    goal: GoalName = "one-member"
+
+    def class_of(self, problem: Problem) -> ModelClass:
+        """Return the class of an instance; `ValueError` without gold."""
+        if self.max_parents is None:
+            return gold_class(problem)
+        return restrict_to_grammar(ModelClass(self.max_parents), problem.task.grammar)
+
+
+@dataclass(frozen=True)
+class HardenJob:
+    """One instance to harden, with the answers that were supplied to it; can be sent to another process."""
+
+    problem: Problem
+    options: HardenOptions
+    supplied: tuple[SuppliedAnswer, ...] = ()
+
+
+@dataclass(frozen=True)
+class HardenedPool:
+    """The hardened pool and one report line per instance, in its order."""
+
+    pool: Pool
+    reports: Sequence[dict[str, Any]]
+
+    @property
+    def num_short(self) -> int:
+        """Return how many did not get what was asked for: proved impossible, out of budget, or failed."""
+        return sum(report["outcome"] not in ("reached", "done") for report in self.reports)
+
+
+@contextmanager
+def hardened_pool(
+    path: Path,
+    out: Path,
+    options: HardenOptions,
+    *,
+    alternatives: Sequence[SuppliedAnswer] = (),
+    selection: Selection = EVERYTHING,
+    execution: Execution = HERE,
+    progress: Progress = lambda name, done, total: None,
+) -> Iterator[HardenedPool]:
+    """Every selected instance hardened, for the block to write to `out`; held-out worlds and gold stay as they are.
+
+    What is done is kept beside `out` until the block has succeeded, so that the same call goes on after a kill.
+    """
+    source = read_pool(path, keep_results=False)
+    supplied = by_instance(alternatives)
+    places = {name: place for place, name in chosen_places(source, selection).items()}
+
+    def job(name: str) -> HardenJob:
+        problem = source.problems[places[name]]
+        require_plain([problem], "`harden`")
+        return HardenJob(problem, options, tuple(supplied.get(name, ())))
+
+    jobs = Jobs(places, job)
+    how = {**asdict(options), "of": file_digest(path)}
+    if len(jobs) < len(source):
+        how["instances"] = list(jobs)
+    if alternatives:
+        how["alternatives"] = config_digest({name: [s.answer for s in supplied.get(name, ())] for name in jobs})
+    with unfinished_pool(out, {"harden": how, "lines": [alternative.line for alternative in alternatives]}) as work:
+        results = work.make(source.name, jobs, harden_instance, execution=execution, progress=progress)
+        yield HardenedPool(Pool(source.name, results.problems, {**source.metadata, "hardened": how}), results.reports)
+
+
+def harden_instance(job: HardenJob) -> Made:
+    """Harden one instance. That it has no gold is its outcome; it is then unchanged."""
+    problem, options = job.problem, job.options
+    place = {"instance": problem.id, "setting": problem.setting, "stratum": problem.stratum, "mode": options.mode}
+    if problem.task.reference is not None:
+        why = "it asks for an alternative to a reference, and hardening would leave none"
+        return Made(problem, place | {"outcome": "failed", "why": why})
+    try:
+        model_class = options.class_of(problem)
+        wide = [v for v, f in latent_scm(problem).local_functions.items() if len(f.parents) > model_class.max_parents]
+        if wide:
+            return Made(problem, place | _outside(problem, model_class, min(wide, key=natural_key)))
+        harden = _by_counterexamples if options.mode == "cex" else _by_extra_worlds
+        hardened, outcome = harden(job, model_class)
+    except ValueError as error:
+        return Made(problem, place | {"outcome": "failed", "why": str(error)})
+    except BudgetSpent as spent:
+        return Made(problem, place | {"outcome": "out_of_budget", "why": f"the members cannot be counted: {spent}"})
+    return Made(hardened, place | {"class": model_class.describe(problem.task)} | outcome)
+
+
+def _outside(problem: Problem, model_class: ModelClass, wide: str) -> dict[str, Any]:
+    """Report that no world can help: gold, from which worlds are simulated, is outside the class."""
+    parents = len(latent_scm(problem).local_functions[wide].parents)
+    why = f"{wide} has {parents} functional parents in gold, so gold is not in the class, whatever worlds are added"
+    return {"class": model_class.describe(problem.task), "outcome": "impossible", "why": why}
+
+
+def _by_counterexamples(job: HardenJob, model_class: ModelClass) -> tuple[Problem, dict[str, Any]]:
+    problem = job.problem
+    checked = checked_alternatives(problem, job.supplied)
+    goal, models = GOALS[job.options.goal], list(checked.models.values())
+    hardening = counterexample_worlds(
+        problem, job.options.seed, alternatives=models, model_class=model_class, goal=goal
+    )
+    match hardening.outcome:
+        case Found():
+            outcome, why = "reached", ""
+        case Impossible(exhausted):
+            outcome, why = "impossible", exhausted
+        case spent:
+            outcome, why = "out_of_budget", spent.reached
+    summary = {
+        "outcome": outcome,
+        "why": why,
+        **_before_and_after(problem, hardening.problem, hardening.before.members, hardening.after.members),
+        "steps": [_step(step) for step in hardening.added],
+        "least_members": str(hardening.least_members),
+        "coverage": [float(hardening.before.coverage), float(hardening.after.coverage)],
+        "heldout_agreement": [str(hardening.before.agreement), str(hardening.after.agreement)],
+    }
+    if job.supplied:
+        summary["alternatives"] = _describe_alternatives(checked, hardening)
+    return hardening.problem, summary
+
+
+def _step(step: AddedWorld) -> dict[str, Any]:
+    """Why a world was added: what it reduced, from how many to how many, and the members that it leaves."""
+    counts = [str(step.before), str(step.after)]
+    return {"world": step.draw.world.id, "for": step.objective, "left": counts, "members": str(step.members)}
+
+
+def _describe_alternatives(checked: CheckedAlternatives, hardening: Hardening) -> list[dict[str, Any]]:
+    """Report the outcome of every supplied line, in order of the lines."""
+    rows = [{"line": line, "outcome": "refused", "world": "", "why": why} for line, why in checked.refused.items()]
+    for line, alternative in zip(checked.models, hardening.alternatives, strict=True):
+        outcome = "separated" if alternative.world else "not_separated"
+        rows.append({"line": line, "outcome": outcome, "world": alternative.world, "why": alternative.why})
+    return sorted(rows, key=lambda row: int(row["line"]))
+
+
+def _by_extra_worlds(job: HardenJob, model_class: ModelClass) -> tuple[Problem, dict[str, Any]]:
+    problem = job.problem
+    hardened = extra_worlds(problem, job.options.seed)
+    before, after = (VersionSpace(as_written(version).task, model_class).count for version in (problem, hardened))
+    return hardened, {"outcome": "done", "why": "", **_before_and_after(problem, hardened, before, after)}
+
+
+def _before_and_after(before: Problem, after: Problem, members: int, num_left: int) -> dict[str, Any]:
+    added = after.task.training.worlds[len(before.task.training.worlds) :]
+    return {
+        "worlds": [len(before.task.training.worlds), len(after.task.training.worlds)],
+        "members": [str(members), str(num_left)],
+        "added": [{"id": world.id, "intervention": str(world.intervention)} for world in added],
+    }
+
+
+PUBLISHED = "the published CEx has 8-11 training worlds before, 14.27 on average after, 11-23 (paper, Tables B.1, F.2)"
+
+
+class ScmHardening:
+    """Implements Hardenable (bench.pools.capabilities)."""
+
+    workers = None  # an instance takes seconds
+
+    def check(self, given: Mapping[str, Any]) -> None:
+        """Refuse options that only cex reads, where another mode is requested."""
+        if given.get("mode", "cex") != "cex":
+            for name in ("alternatives", "goal"):
+                if name in given:
+                    raise OptionError("it needs --mode cex", f"--{name}")
+
+    def harden(self, request: HardenRequest, options: HardenArguments) -> Hardened:
+        """Write the hardened pool once all instances are done; what is done before stays in OUT.unfinished."""
+        supplied = read_alternatives(options.alternatives) if options.alternatives else []
+        hardening = HardenOptions(options.mode, options.seed, options.max_parents, options.goal)
+        making = hardened_pool(
+            request.pool,
+            request.out,
+            hardening,
+            alternatives=supplied,
+            selection=request.selection,
+            execution=request.execution,
+            progress=request.progress,
+        )
+        with making as pool:
+            notes = [*_write(pool, hardening, request.out, request.report, request.certificates), *_failures(pool)]
+            lines = list(_summary(pool))
+            if supplied:
+                notes += _refused_alternatives(pool)
+                lines.append(_alternatives_summary(pool, len(supplied)))
+            return Hardened(lines, notes, pool.num_short)
+
+
+def _write(
+    pool: HardenedPool, options: HardenOptions, out: Path, report: Path | None, certificates: Path | None
+) -> Iterator[str]:
+    if report:
+        write_pieces(report, (f"{json.dumps(line)}\n" for line in pool.reports))
+    if certificates:
+        hardened = (
+            problem for problem, line in zip(pool.pool.problems, pool.reports, strict=True) if "members" in line
+        )
+        yield from write_certificates(hardened, certificates, options.class_of)
+    write_pool(pool.pool, out)
+    yield f"{plural(len(pool.pool), 'instances')} written to {out}"
+
+
+def _failures(pool: HardenedPool) -> Iterator[str]:
+    for line in pool.reports:
+        if line["outcome"] not in ("reached", "done"):
+            yield in_one_line(f"{line['instance']}: {line['outcome'].replace('_', ' ')}: {line['why']}")
+
+
+def _summary(pool: HardenedPool) -> Iterator[str]:
+    """Yield how many instances had each outcome, and how many worlds were added."""
+    outcomes = Counter(line["outcome"] for line in pool.reports)
+    yield ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in sorted(outcomes.items()))
+    worlds = [line["worlds"] for line in pool.reports if "worlds" in line]
+    if worlds:
+        unique = sum(line.get("members", ["", ""])[1] == "1" for line in pool.reports)
+        before, after = [start for start, _ in worlds], [end for _, end in worlds]
+        added = [end - start for start, end in worlds]
+        yield (
+            f"training worlds, median: {median(before):g} before, {median(added):g} added (up to {max(added)}), "
+            f"{median(after):g} after; mean {fmean(after):.2f} (range {min(after)}-{max(after)}); "
+            f"{plural(unique, 'instances')} {'has' if unique == 1 else 'have'} one member"
+        )
+        published = {stratum.name for stratum in STRATA}
+        if any(problem.stratum in published for problem in pool.pool.problems):
+            yield PUBLISHED
+
+
+def _alternatives(pool: HardenedPool) -> Sequence[tuple[str, Mapping[str, Any]]]:
+    return [(line["instance"], entry) for line in pool.reports for entry in line.get("alternatives", ())]
+
+
+def _refused_alternatives(pool: HardenedPool) -> Iterator[str]:
+    for instance, entry in _alternatives(pool):
+        if entry["why"]:
+            outcome = entry["outcome"].replace("_", " ")
+            yield in_one_line(f"{instance}: line {entry['line']}: {outcome}: {entry['why']}")
+
+
+def _alternatives_summary(pool: HardenedPool, num_supplied: int) -> str:
+    entries = _alternatives(pool)
+    outcomes = Counter(entry["outcome"] for _, entry in entries)
+    parts = [f"{outcomes[name]} {name.replace('_', ' ')}" for name in ("separated", "not_separated", "refused")]
+    num_others = num_supplied - len(entries)
+    more = f"; {num_others} are about no instance that was hardened" if num_others else ""
+    return f"alternatives: {', '.join(parts)}{more}"
+
+
+HARDEN = ScmHardening()
