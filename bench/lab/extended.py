@@ -30,8 +30,8 @@ from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.bundled import bundled_pool, bundled_sample
 from calibrant.bench.protocols.base import Protocol, ProtocolResult
 from calibrant.bench.protocols.registry import protocols_of
-from calibrant.bench.replayscm.extended.labels import clairvoyant_minimum, right_blind_rows
-from calibrant.bench.replayscm.extended.text_episode import text_episode
+from calibrant.bench.replayscm.audit.extended import clairvoyant_minimum, right_blind_rows
+from calibrant.bench.replayscm.episodes import text_episode
 from calibrant.bench.replayscm.rows.episodes import task_evidence
 from calibrant.bench.runs.workers import timed_answer
 from calibrant.dsl.replayscm.disclosure import HiddenOrder

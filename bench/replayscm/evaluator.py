@@ -16,7 +16,7 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.score import Evaluator, Score
 
 if TYPE_CHECKING:
-    from calibrant.bench.replayscm.extended.scoring import ExtendedLineEvaluator
+    from calibrant.bench.replayscm.episodes import ExtendedLineEvaluator
 
 
 class ReplayScmEvaluator:
@@ -62,6 +62,6 @@ def make_evaluator(item: Problem, options: ScoreOptions) -> ReplayScmEvaluator |
     """Return the evaluator of answers to an item."""
     if item.task.extension is None:
         return ReplayScmEvaluator(item, options)
-    from calibrant.bench.replayscm.extended.scoring import ExtendedLineEvaluator
+    from calibrant.bench.replayscm.episodes import ExtendedLineEvaluator
 
     return ExtendedLineEvaluator(item, options)

@@ -19,8 +19,7 @@ from calibrant.audits.replayscm.generation.pool import Job, pool_jobs, pool_meta
 from calibrant.bench.core.options import OptionError
 from calibrant.bench.pools.capabilities import GenerateRequest
 from calibrant.bench.pools.item_options import read_item_options
-from calibrant.bench.replayscm.extended.audit import finding_records
-from calibrant.bench.replayscm.extended.labels import label_problem
+from calibrant.bench.replayscm.audit.extended import finding_records, label_problem
 from calibrant.bench.replayscm.extended.plain import require_plain
 from calibrant.bench.replayscm.options import GenerateOptions as GenerateArguments
 from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool

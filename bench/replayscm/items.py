@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from calibrant.bench.core.items import ItemFormats
-from calibrant.bench.replayscm.extended.play import PLAY
 from calibrant.bench.replayscm.options import ConvertOptions
+from calibrant.bench.replayscm.play import PLAY
 from calibrant.dsl.item import Message
 from calibrant.dsl.replayscm.item import Pool, Problem
 
@@ -115,7 +115,7 @@ class ReplayScmItems(ItemFormats[Problem]):
         from calibrant.dsl.replayscm.prompt import SYSTEM, prompt
 
         if PLAY.is_played(item):
-            from calibrant.bench.replayscm.extended.text_episode import opening_prompt
+            from calibrant.bench.replayscm.episodes import opening_prompt
 
             return "", opening_prompt(item)
         return SYSTEM, prompt(item.task)

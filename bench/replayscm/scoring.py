@@ -18,7 +18,7 @@ from calibrant.dsl.replayscm.item import Problem
 
 if TYPE_CHECKING:
     from calibrant.audits.replayscm.attribution import HeldoutDecision
-    from calibrant.bench.replayscm.extended.scoring import ExtendedVerdicts
+    from calibrant.bench.replayscm.episodes import ExtendedVerdicts
 
 MAX_OBJECTS = 2_000  # whose digests are cached, as many as a pool has at hand (dsl.records)
 MAX_VERDICTS = 64  # extended items whose counts are cached
@@ -74,7 +74,7 @@ class ReplayScmScoring(Scorable[Problem]):
         from calibrant.dsl.replayscm.score import Evaluator
 
         if item.task.extension is not None:
-            from calibrant.bench.replayscm.extended.scoring import read_submission
+            from calibrant.bench.replayscm.episodes import read_submission
 
             return read_submission(item, response)
         if not isinstance(response, str):
@@ -90,7 +90,7 @@ _EXTENDED: EvaluatorCache[ExtendedVerdicts] = EvaluatorCache(MAX_VERDICTS)
 
 
 def _extended_verdicts(item: Problem) -> ExtendedVerdicts:
-    from calibrant.bench.replayscm.extended.scoring import ExtendedVerdicts
+    from calibrant.bench.replayscm.episodes import ExtendedVerdicts
 
     return _EXTENDED.get_for(item, lambda: ExtendedVerdicts(item))
 

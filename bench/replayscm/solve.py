@@ -58,7 +58,7 @@ class ReplayScmFunctions:
         """
         problem, parsed = _problem(item), parse_answer(answer)
         if problem.task.extension is not None:
-            from calibrant.bench.replayscm.extended.verbs import score_extended
+            from calibrant.bench.replayscm.episodes import score_extended
 
             return score_extended(problem, parsed or {}, steps, extractor)
         if steps:
@@ -92,7 +92,7 @@ class ReplayScmFunctions:
         if task.extension is not None:
             if (max_parents, nested_roots, states, engine, seconds) != (None, None, LEAST_SCM_STATES, "auto", None):
                 raise CalibrantError(f"{in_one_line(item.id)} states its class: `solve` has no options on it")
-            from calibrant.bench.replayscm.extended.verbs import solve_extended
+            from calibrant.bench.replayscm.episodes import solve_extended
 
             return solve_extended(item)
         canonical = canonical_task(task)  # ties are broken by its order: names decide nothing
@@ -140,7 +140,7 @@ class ReplayScmFunctions:
         if _problem(item).task.extension is not None:
             if (max_parents, max_size, nested_roots, terms) != (4, None, False, None):
                 raise CalibrantError(f"{in_one_line(item.id)} states its class: `version_space` has no options on it")
-            from calibrant.bench.replayscm.extended.verbs import fitting_space
+            from calibrant.bench.replayscm.episodes import fitting_space
 
             return fitting_space(item, steps)
         if steps:
@@ -226,8 +226,8 @@ class ReplayScmFunctions:
 
     def text_episode(self, item: Problem) -> TextEpisode:
         """Return an episode in messages."""
-        from calibrant.bench.replayscm.extended.play import PLAY
-        from calibrant.bench.replayscm.extended.text_episode import text_episode
+        from calibrant.bench.replayscm.episodes import text_episode
+        from calibrant.bench.replayscm.play import PLAY
 
         PLAY.open(_problem(item))  # refuses an item that is answered at once
         return text_episode(item)

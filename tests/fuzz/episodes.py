@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.replayscm.extended.scoring import ExtendedVerdicts, is_episode
+from calibrant.bench.replayscm.episodes import ExtendedVerdicts, is_episode
 from calibrant.bench.scoring.scorer import replay_answer, steps_of
 from calibrant.dsl.episode import ActionError
 from calibrant.dsl.errors import MAX_MESSAGE_CHARS, CalibrantError

@@ -20,6 +20,14 @@ from calibrant.bench.pools.capabilities import CertificateCheck, Printed
 from calibrant.bench.replayscm.audit.calibration import Calibration, calibration
 from calibrant.bench.replayscm.audit.certificates import certificate_name, write_certificates
 from calibrant.bench.replayscm.audit.details import details_text
+from calibrant.bench.replayscm.audit.extended import (
+    check_certificate,
+    extended_lines,
+    findings_report,
+    is_extended_certificate,
+    is_open,
+    write_item_certificates,
+)
 from calibrant.bench.replayscm.audit.records import AuditRecord
 from calibrant.bench.replayscm.audit.run import ScmAudit
 from calibrant.bench.replayscm.audit.text import (
@@ -31,12 +39,6 @@ from calibrant.bench.replayscm.audit.text import (
     table_legend,
     verdict,
 )
-from calibrant.bench.replayscm.extended.certificates import (
-    check_certificate,
-    is_extended_certificate,
-    write_item_certificates,
-)
-from calibrant.bench.replayscm.extended.findings import extended_lines, findings_report, is_open
 from calibrant.bench.replayscm.options import AuditOptions as AuditArguments
 from calibrant.bench.runs.audits import AuditedPool, reason_lines
 from calibrant.bench.runs.records import folder_records

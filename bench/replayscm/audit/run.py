@@ -13,9 +13,9 @@ from calibrant.audits.replayscm.findings import Findings
 from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.claim_records import FindingRecord
+from calibrant.bench.replayscm.audit.extended import finding_records
 from calibrant.bench.replayscm.audit.generator_ceiling import GeneratorCeiling, generator_ceiling
 from calibrant.bench.replayscm.audit.records import AUDIT_RECORDS, AuditRecord
-from calibrant.bench.replayscm.extended.audit import finding_records
 from calibrant.bench.runs.audits import Audited, AuditedPool, audit_items
 from calibrant.bench.runs.jobs import HERE, Execution, Progress
 from calibrant.bench.runs.jsonl_file import RecordKind

@@ -12,7 +12,7 @@ from typing import Any
 from calibrant.audits.replayscm.extended.calibration import CalibrationBin, calibration_bins
 from calibrant.bench.answers.names import natural
 from calibrant.bench.core.attribution import KEY, POSTERIOR
-from calibrant.bench.replayscm.extended.scoring import TOP_TRUE, is_episode
+from calibrant.bench.replayscm.episodes import TOP_TRUE, is_episode
 from calibrant.bench.report.rows import Answer
 from calibrant.dsl.episode import Step
 from calibrant.dsl.replayscm.episode import steps_evidence, task_class

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from calibrant.audits.replayscm.extended.attribution import heldout_requests, item_evidence
-from calibrant.bench.replayscm.extended.scoring import is_episode
+from calibrant.bench.replayscm.episodes import is_episode
 from calibrant.dsl.episode import Step
 from calibrant.dsl.replayscm.episode import evidence_panel_world, task_class, worlds_evidence
 from calibrant.dsl.replayscm.extensions.extension import Prior, Question

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from calibrant.bench.core.attribution import KEY
+from calibrant.bench.replayscm.episodes import TOP_TRUE, is_episode
 from calibrant.bench.replayscm.extended.curves import answer_bins, left_curves
-from calibrant.bench.replayscm.extended.scoring import TOP_TRUE, is_episode
 from calibrant.bench.replayscm.figures.episodes import calibration_plot, left_plot
 from calibrant.bench.report.answers.transcripts import transcripts
 from calibrant.bench.report.rows import Answer

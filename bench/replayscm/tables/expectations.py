@@ -20,8 +20,8 @@ from calibrant.baselines.replayscm.posterior.evidence import MechanismEvidence
 from calibrant.baselines.replayscm.posterior.local import LocalPosterior
 from calibrant.baselines.replayscm.posterior.posterior import MAX_STATES, Component, Posterior
 from calibrant.bench.replayscm.audit.generator_ceiling import Behaviour, BehaviourReplay
+from calibrant.bench.replayscm.episodes import evidence_key
 from calibrant.bench.replayscm.extended.expectations import UNKNOWN, expect_extended
-from calibrant.bench.replayscm.extended.scoring import evidence_key
 from calibrant.bench.replayscm.scoring import ATTRIBUTE
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.dsl.formulas.text import STANDARD

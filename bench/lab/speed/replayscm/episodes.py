@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from calibrant.audits.replayscm.extended.generate import sample_extended
 from calibrant.audits.replayscm.extended.strata import extended_strata
 from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
-from calibrant.bench.replayscm.extended.labels import clairvoyant_minimum
+from calibrant.bench.replayscm.audit.extended import clairvoyant_minimum
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, clean_rows, noisy_rows, task_class
 from calibrant.dsl.replayscm.extensions.extension import NOISE_FREE, MechanismClass, Prior, known_rate

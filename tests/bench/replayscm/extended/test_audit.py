@@ -18,9 +18,13 @@ from hypothesis import strategies as st
 from calibrant.audits.claims import Refused
 from calibrant.bench.lab.renamings.replayscm import rename
 from calibrant.bench.pools.bundled import bundled_pool
-from calibrant.bench.replayscm.extended.audit import finding_records
-from calibrant.bench.replayscm.extended.certificates import check_certificate, evidence_certificate
-from calibrant.bench.replayscm.extended.labels import clairvoyant_minimum, item_labels
+from calibrant.bench.replayscm.audit.extended import (
+    check_certificate,
+    clairvoyant_minimum,
+    evidence_certificate,
+    finding_records,
+    item_labels,
+)
 from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from tests.support.commands import called

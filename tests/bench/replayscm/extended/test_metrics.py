@@ -11,7 +11,7 @@ from calibrant.bench.core.attribution import CHANCE
 from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.core.observations import ObservationReader
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.replayscm.extended.scoring import ExtendedVerdicts
+from calibrant.bench.replayscm.episodes import ExtendedVerdicts
 from calibrant.dsl.replayscm.episode import ScmEpisode
 from tests.support.replayscm.extensions.problems import gold_submission, small_problem
 from tests.support.replayscm.gold_problems import gold_problem

@@ -20,8 +20,7 @@ from calibrant.bench.play.game import Game
 from calibrant.bench.play.pool import PlayPool
 from calibrant.bench.play.record import game_record, game_verdict
 from calibrant.bench.play.results import PersonRow, csv_text, summary_lines
-from calibrant.bench.replayscm.extended.scoring import submitted_steps
-from calibrant.bench.replayscm.extended.text_episode import text_episode
+from calibrant.bench.replayscm.episodes import submitted_steps, text_episode
 from calibrant.bench.report.drawn_ties import DrawnTies
 from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.report.scored_answers import scored_answers

@@ -15,7 +15,7 @@ from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.verdict import MeanScore
 from calibrant.bench.protocols.registry import protocols_of
-from calibrant.bench.replayscm.extended.scoring import ExtendedVerdicts
+from calibrant.bench.replayscm.episodes import ExtendedVerdicts
 from calibrant.bench.replayscm.fields import VerdictLine
 from calibrant.bench.report.scored_answers import scored_answers
 from calibrant.bench.runs.records import folder_records

@@ -10,7 +10,7 @@ import pytest
 
 import calibrant
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.replayscm.extended.text_episode import text_episode
+from calibrant.bench.replayscm.episodes import text_episode
 from calibrant.bench.training import attributed, conversation, lesson, score_replies, verdict
 from calibrant.dsl.episode import ActionError
 from calibrant.dsl.errors import CalibrantError

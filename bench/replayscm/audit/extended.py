@@ -1,0 +1,346 @@
+"""Audits of extended items: findings, their text and certificates, and labels of generated items.
+
+Computed on the canonical form of an item, as rows see it: equal for all names of variables and orders of rows.
+
+bits_start: posterior entropy after the start, in bits; greedy_worlds: that greedy asks for, `more than N` where the
+allowance ends it; bayes_error: 1 less the share of the top held-out behaviour on all evidence; blind: blind rows whose
+answer is right; clairvoyant, floor: fewest worlds that leave what all worlds leave, and that many SCMs; hidden_needed:
+mass at the start in which a hidden variable has a child.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from msgspec import UNSET
+
+from calibrant.audits.claims import ClaimStatus, Refused
+from calibrant.audits.replayscm.extended.attribution import decide_extended, item_evidence
+from calibrant.audits.replayscm.extended.certificates import (
+    FORMAT,
+    clairvoyant_certificate,
+    class_record,
+    mass_certificate,
+)
+from calibrant.audits.replayscm.extended.findings import Finding, audit_extended
+from calibrant.audits.replayscm.extended.verification import MAX_ENDOGENOUS, CertificateError, verify_certificate
+from calibrant.baselines.replayscm.rows import answer_hidden_blind, answer_noise_blind
+from calibrant.bench.pools.claim_records import FindingRecord
+from calibrant.bench.pools.findings_audit import FindingsRecord, FindingsReport, findings_lines
+from calibrant.bench.replayscm.audit.records import AuditRecord
+from calibrant.bench.replayscm.episodes import is_episode
+from calibrant.bench.replayscm.rows.episodes import task_evidence
+from calibrant.bench.replayscm.rows.presentation import present_episode
+from calibrant.bench.runs.audits import AuditedPool
+from calibrant.dsl.atomic_write import write_atomically
+from calibrant.dsl.episode import Step
+from calibrant.dsl.errors import MissingExtraError
+from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, task_class
+from calibrant.dsl.replayscm.extensions.evaluation import ExtendedEvaluator
+from calibrant.dsl.replayscm.extensions.extension import Contexts, MechanismClass
+from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
+from calibrant.dsl.replayscm.item import Problem
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import Found
+from calibrant.solvers.replayscm.canonical import canonical_problem
+from calibrant.solvers.replayscm.experiments.clairvoyant import ClairvoyantMinimum, ClairvoyantSearch
+from calibrant.solvers.replayscm.experiments.policies import episode_evidence, is_settled, play_worlds, stop_worlds
+from calibrant.solvers.replayscm.experiments.shares import posterior_bits
+from calibrant.solvers.replayscm.noise.posterior import Posterior
+
+# --- Findings about extended items as text, and as a report of pages --------------------------------------------------
+OPEN = (Finding.AMBIGUOUS.value, Finding.UNWINNABLE.value)
+TITLE = "ReplaySCM"
+
+
+def record_findings(record: AuditRecord) -> tuple[FindingRecord, ...]:
+    """Return the findings of a record; none of a plain item."""
+    return () if record.extended is UNSET else record.extended
+
+
+def is_open(record: AuditRecord) -> bool:
+    """Return whether an item leaves several held-out behaviours: on its worlds, or on all that may be asked for."""
+    return any(finding.kind in OPEN for finding in record_findings(record))
+
+
+def extended_lines(records: Sequence[AuditRecord], width: int | None) -> Iterator[str]:
+    """Yield the table of findings, and how many items have which."""
+    yield from findings_lines((finding for record in records for finding in record_findings(record)), width)
+    counts = Counter(finding.kind for record in records for finding in record_findings(record))
+    without = sum(not record_findings(record) for record in records)
+    listed = [f"{number} {kind}" for kind, number in sorted(counts.items())]
+    yield ""
+    yield f"{', '.join([*listed, f'{without} without a finding'])}, of {len(records)} instances with a stated class"
+
+
+def findings_report(audited: AuditedPool[AuditRecord], records: Sequence[AuditRecord]) -> FindingsReport:
+    """Return the report of extended items: their records as other benchmarks have them."""
+    heads = ("pool", "pool_digest", "pool_size", "index", "instance", "setting", "stratum", "config", "outcome")
+    rewritten = [
+        FindingsRecord(
+            **{field: getattr(record, field) for field in heads if hasattr(record, field)},
+            findings=record_findings(record),
+            error=record.error,
+            program=record.program,
+            timing=record.timing,
+            why=record.why,
+        )
+        for record in records
+    ]
+    rewritten_pool = AuditedPool(audited.name, audited.digest, audited.items, rewritten, audited.skipped)
+    return FindingsReport(rewritten_pool, TITLE, None)
+
+
+# --- Labels of generated extended items: how much is open, what greedy and blind rows get, what nobody can do better
+UNKNOWN = "out of budget"
+
+
+def label_problem(problem: Problem) -> Problem:
+    """Return the item with its labels, which are sealed."""
+    sealed = replace(problem.sealed, labels={**problem.sealed.labels, **dict(item_labels(problem))})
+    return replace(problem, sealed=sealed)
+
+
+def item_labels(problem: Problem) -> Iterator[tuple[str, str]]:
+    """Yield the labels of an item with their values as text."""
+    if not is_episode(problem):
+        problem = canonical_problem(problem)
+        yield from _evidence_labels(problem, task_class(problem.task), task_evidence(problem.task), ())
+        return
+    spelled, problem = problem, present_episode(problem).content
+    scm_class, episode = task_class(problem.task), ScmEpisode(problem)
+    start = Posterior(scm_class).condition(*episode_evidence(episode))
+    try:
+        yield "bits_start", f"{posterior_bits(start, f'{problem.id}|bits').value:.2f}"
+    except BudgetSpent:
+        yield "bits_start", UNKNOWN
+    if scm_class.hidden_parents:
+        yield "hidden_needed", _hidden_needed(spelled)
+    evidence: Sequence[EvidenceWorld] | None = None
+    try:
+        evidence = play_worlds(episode, "greedy", problem.id)
+        yield "greedy_worlds", _num_worlds(episode, evidence, problem)
+    except BudgetSpent:
+        yield "greedy_worlds", UNKNOWN
+    search = clairvoyant_search(problem)
+    if search is not None:
+        minimum = search.fewest()  # without the certificate, so that HiGHS is not needed
+        yield "clairvoyant", str(len(minimum.worlds))
+        yield "floor", str(minimum.floor)
+    if evidence is None:
+        # the other labels are about the worlds that greedy asks for
+        yield "bayes_error", UNKNOWN
+    else:
+        yield from _evidence_labels(problem, scm_class, evidence, episode.steps)
+
+
+def _num_worlds(episode: ScmEpisode, evidence: Sequence[EvidenceWorld], problem: Problem) -> str:
+    number = len(evidence) - 1
+    if episode.left:
+        return str(number)
+    posterior = Posterior(task_class(problem.task)).condition(*evidence)
+    settled = is_settled(posterior, stop_worlds(problem.task), Random(f"{problem.id}|stop|{len(evidence)}"))
+    return str(number) if settled else f"more than {number}"
+
+
+def _hidden_needed(problem: Problem) -> str:
+    """Return exact masses by hidden name, so in the names of the item."""
+    scm_class = task_class(problem.task)
+    start = Posterior(scm_class).condition(*episode_evidence(ScmEpisode(problem)))
+    try:
+        return " ".join(f"{h} {float(1 - start.without_children(h)):.3g}" for h in scm_class.hidden_parents)
+    except BudgetSpent:
+        return UNKNOWN
+
+
+def _evidence_labels(
+    problem: Problem, scm_class: MechanismClass, evidence: Sequence[EvidenceWorld], steps: Sequence[Step[Any]]
+) -> Iterator[tuple[str, str]]:
+    decision = decide_extended(problem, steps)
+    yield "bayes_error", UNKNOWN if decision is None else f"{float(1 - decision.verdict.share):.3g}"
+    rows = right_blind_rows(problem, scm_class, evidence)
+    if rows is not None:
+        yield "blind", " ".join(rows) or "none"
+
+
+def right_blind_rows(
+    problem: Problem, scm_class: MechanismClass, evidence: Sequence[EvidenceWorld]
+) -> list[str] | None:
+    """Return the blind rows whose clean held-out behaviour is right; None where nothing is there to be blind to."""
+    rows = {}
+    if not scm_class.noise.is_silent:
+        rows["noise-blind"] = answer_noise_blind
+    if scm_class.hidden_parents:
+        rows["hidden-blind"] = answer_hidden_blind
+    if not rows:
+        return None
+    evaluator = ExtendedEvaluator(problem)
+    right = []
+    for name, answer in rows.items():
+        outcome = answer(problem.task, evidence)
+        if isinstance(outcome, Found):
+            replay = evaluator.score_answer(dict(outcome.value.submission)).replay
+            if replay is not None and replay.heldout_exact:
+                right.append(name)
+    return right
+
+
+def clairvoyant_minimum(problem: Problem) -> ClairvoyantMinimum | None:
+    """Return the clairvoyant minimum of an episode; None under noise, with hidden variables or sampled contexts."""
+    search = clairvoyant_search(problem)
+    return None if search is None else search.solve()
+
+
+def clairvoyant_search(problem: Problem) -> ClairvoyantSearch | None:
+    """Return the search for it, under the same conditions."""
+    scm_class, gold, extension = task_class(problem.task), problem.sealed.gold, problem.task.extension
+    assert extension is not None
+    allowance = extension.allowance
+    if allowance is None or allowance.contexts is not Contexts.ALL or gold is None:
+        return None
+    if scm_class.hidden_parents or not scm_class.noise.is_silent:
+        return None
+    worlds = candidate_worlds(scm_class.observed, allowance.max_targets)
+    return ClairvoyantSearch(problem.task, scm_class, gold.local_functions, worlds)
+
+
+# --- Audits of extended items: findings as records, with the blind rows that a pool's labels or evidence name ---------
+BLIND = "trivial"
+
+
+def finding_records(problem: Problem) -> Iterator[FindingRecord]:
+    """Yield the findings about an extended item; none without gold."""
+    if problem.sealed.gold is None:
+        return
+    for finding in audit_extended(problem):
+        data: dict[str, int | float | str] = {} if finding.share is None else {"share": float(finding.share)}
+        status = ClaimStatus.PROVED if finding.is_proved else ClaimStatus.OPEN
+        yield FindingRecord(problem.id, finding.kind.value, status, finding.reason, data, None)
+    rows = _blind_rows(problem)
+    if rows:
+        claim = f"right without what the item adds: {', '.join(rows)}"
+        yield FindingRecord(problem.id, BLIND, ClaimStatus.PROVED, claim, {"rows": " ".join(rows)}, None)
+
+
+def _blind_rows(problem: Problem) -> list[str]:
+    """Return the blind rows that are right: on the worlds of a passive item; of an episode those that labels state."""
+    if is_episode(problem):
+        stated = problem.sealed.labels.get("blind", "none")
+        return [] if stated == "none" else stated.split()
+    canonical = canonical_problem(problem)  # as rows see it: which rows are kept depends on their order
+    return right_blind_rows(canonical, task_class(canonical.task), task_evidence(canonical.task)) or []
+
+
+# --- Certificates of extended items: written for a pool, and checked against its items --------------------------------
+MAX_LINE_CHARS = 200
+MAX_CHOICES = 3_000_000  # assignments of parent sets that a check lists: about a minute
+
+
+def minimum_certificate(problem: Problem) -> dict[str, Any] | None:
+    """Return the certificate of the fewest worlds of an item, None of items without that minimum.
+
+    `MissingExtraError` without HiGHS.
+    """
+    search = clairvoyant_search(problem)
+    return None if search is None else {"instance": problem.id, **clairvoyant_certificate(search, search.solve())}
+
+
+def evidence_certificate(problem: Problem) -> dict[str, Any]:
+    """Return the certificate of the mass of an item's evidence, of an episode that of the start.
+
+    `ValueError` or `BudgetSpent` where the mass cannot be recounted.
+    """
+    scm_class = task_class(problem.task)
+    num_endogenous = len(scm_class.endogenous) + len(scm_class.hidden_parents)
+    if num_endogenous > MAX_ENDOGENOUS:
+        raise ValueError(f"masses are recounted for up to {MAX_ENDOGENOUS} endogenous variables, not {num_endogenous}")
+    document = {"instance": problem.id, **mass_certificate(Posterior(scm_class).condition(*_evidence(problem)))}
+    choices = num_choices(document)
+    if choices > MAX_CHOICES:
+        raise ValueError(f"recounting its mass would list {choices:,} choices of parent sets; at most {MAX_CHOICES:,}")
+    return document
+
+
+def num_choices(document: Mapping[str, Any]) -> int:
+    """Return how many assignments of parent sets the check of a mass lists."""
+    terms = (term for column in document["columns"] for term in column["terms"])
+    return sum(prod(len(sets) for sets in term["weights"].values()) for term in terms)
+
+
+def _evidence(problem: Problem) -> list[Any]:
+    return item_evidence(problem, ScmEpisode(problem).steps if is_episode(problem) else ())
+
+
+def write_item_certificates(problem: Problem, folder: Path, stem: str) -> Iterator[str]:
+    """Write an item's certificates; yield a line where one is missing."""
+    for claim, build in (("fewest worlds", minimum_certificate), ("mass", evidence_certificate)):
+        try:
+            document = build(problem)
+        except (ValueError, BudgetSpent, MissingExtraError) as error:
+            yield f"no certificate of the {claim} of {problem.id}: {error}"
+            continue
+        if document is not None:
+            text = json.dumps(document, indent=1, sort_keys=True)
+            write_atomically(folder / f"{stem}.{document['claim']}.json", f"{text}\n")
+
+
+def is_extended_certificate(document: Mapping[str, object]) -> bool:
+    """Return whether a file is a certificate of these."""
+    return document.get("format") == FORMAT
+
+
+def check_certificate(document: Mapping[str, Any], problem: Problem) -> str:
+    """Return what was checked about an item; `Refused` if the certificate is about another one or does not hold."""
+    if problem.task.extension is None:
+        raise Refused("the instance is a plain one")
+    scm_class = task_class(problem.task)
+    if document.get("class") != json.loads(json.dumps(class_record(scm_class))):
+        raise Refused("its class is not the item's")
+    try:
+        if document.get("claim") == "mass":
+            _require_rows(document, problem)
+            if num_choices(document) > MAX_CHOICES:
+                raise Refused(f"to recount it would list more than {MAX_CHOICES:,} choices of parent sets")
+        elif document.get("claim") == "clairvoyant":
+            _require_candidates(document, problem)
+        return verify_certificate(document)[:MAX_LINE_CHARS]  # a mass under noise has hundreds of digits
+    except (CertificateError, KeyError, TypeError, AttributeError) as error:
+        raise Refused(str(error) or "malformed") from None
+
+
+def _require_rows(document: Mapping[str, Any], problem: Problem) -> None:
+    rows = [
+        {"row": row, "targets": [v for v in task_class(problem.task).observed if v in world.constants], "clean": False}
+        for world in _evidence(problem)
+        for row in world.rows
+    ]
+
+    def key(row: Mapping[str, Any]) -> tuple[str, tuple[str, ...], bool]:
+        return row["row"], tuple(row["targets"]), bool(row["clean"])
+
+    if sorted(map(key, document["rows"])) != sorted(map(key, rows)):
+        raise Refused("its rows are not the item's")
+
+
+def _require_candidates(document: Mapping[str, Any], problem: Problem) -> None:
+    gold, extension = problem.sealed.gold, problem.task.extension
+    assert extension is not None
+    if gold is None or extension.allowance is None:
+        raise Refused("the item has no gold, or is no episode")
+    candidates = candidate_worlds(task_class(problem.task).observed, extension.allowance.max_targets)
+    if document["candidates"] != candidates:
+        raise Refused("its candidates are not the item's")
+    tables = {
+        v: "".join(str(f.table.bits >> row & 1) for row in range(1 << len(f.parents)))
+        for v, f in gold.local_functions.items()
+    }
+    truth = {v: {"parents": list(f.parents), "table": tables[v]} for v, f in gold.local_functions.items()}
+    if document["truth"] != truth:
+        raise Refused("its truth is not gold")
