@@ -20,7 +20,7 @@ from calibrant.bench.core.options import OptionError
 from calibrant.bench.pools.capabilities import GenerateRequest
 from calibrant.bench.pools.item_options import read_item_options
 from calibrant.bench.replayscm.audit.extended import finding_records, label_problem
-from calibrant.bench.replayscm.extended.plain import require_plain
+from calibrant.bench.replayscm.items import require_plain
 from calibrant.bench.replayscm.options import GenerateOptions as GenerateArguments
 from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool
 from calibrant.bench.runs.jobs import HERE, Execution, Progress

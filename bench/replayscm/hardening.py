@@ -25,7 +25,7 @@ from calibrant.bench.core.options import OptionError
 from calibrant.bench.pools.capabilities import Hardened, HardenRequest
 from calibrant.bench.replayscm.audit.certificates import write_certificates
 from calibrant.bench.replayscm.audit.separations import submitted_scm
-from calibrant.bench.replayscm.extended.plain import require_plain
+from calibrant.bench.replayscm.items import require_plain
 from calibrant.bench.replayscm.options import HardenOptions as HardenArguments
 from calibrant.bench.replayscm.pages import chosen_places
 from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool

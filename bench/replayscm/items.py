@@ -1,18 +1,24 @@
-"""Items of ReplaySCM as pool files, records and prompts."""
+"""Items of ReplaySCM as pool files, records and prompts; statistics and suites of pools."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from calibrant.bench.core.capabilities import Drawable
 from calibrant.bench.core.items import ItemFormats
+from calibrant.bench.core.statistics import PoolStatistic, PoolStatistics, share, span, spread
 from calibrant.bench.replayscm.options import ConvertOptions
 from calibrant.bench.replayscm.play import PLAY
+from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.item import Message
 from calibrant.dsl.replayscm.item import Pool, Problem
+
+# --- Items of ReplaySCM as pool files, records and prompts ------------------------------------------------------------
 
 
 class ReplayScmItems(ItemFormats[Problem]):
@@ -65,7 +71,6 @@ class ReplayScmItems(ItemFormats[Problem]):
 
     def convert(self, source: Path, target: Path, options: ConvertOptions) -> int:
         """Write a pool in the native format, or in the official one where the file is called .yaml or .yml."""
-        from calibrant.bench.replayscm.extended.plain import require_plain
         from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
         from calibrant.dsl.replayscm.pools.runtime_yaml import SUFFIXES, write_official
 
@@ -132,3 +137,88 @@ class ReplayScmItems(ItemFormats[Problem]):
 
 
 ITEMS = ReplayScmItems()
+
+
+# --- Statistics of ReplaySCM problems: sizes, worlds, intervention modes, gold ----------------------------------------
+MODES = ("none", "hard_constant", "hard_assigned")
+
+
+def _mode(mode: str) -> PoolStatistic[Problem]:
+    return PoolStatistic(
+        lambda problem: [world.intervention.mode == mode for world in problem.task.training.worlds], share
+    )
+
+
+def _gold_sizes(problem: Problem) -> Iterable[int]:
+    return () if problem.sealed.gold is None else (problem.sealed.gold.size,)
+
+
+def _mechanism_sizes(problem: Problem) -> Iterable[int]:
+    gold = problem.sealed.gold
+    return () if gold is None else [mechanism.size for mechanism in gold.mechanisms.values()]
+
+
+def _parents(problem: Problem) -> Iterable[int]:
+    gold = problem.sealed.gold
+    return () if gold is None else [len(local.parents) for local in gold.local_functions.values()]
+
+
+def _parent_counts(parents: Sequence[int]) -> dict[str, float] | None:
+    """Return how many gold mechanisms have each number of functional parents."""
+    counts = Counter(parents)
+    return {str(number): counts[number] for number in sorted(counts)} or None
+
+
+COLUMNS: Mapping[str, PoolStatistic[Problem]] = {
+    "n": PoolStatistic(lambda problem: (True,), len),
+    "variables": PoolStatistic(lambda problem: (len(problem.task.variables),), span),
+    "training_worlds": PoolStatistic(lambda problem: (len(problem.task.training.worlds),), span),
+    "heldout_worlds": PoolStatistic(lambda problem: (problem.task.num_heldout,), span),
+    "rows": PoolStatistic(lambda problem: [world.num_rows for world in problem.task.training.worlds], span),
+    **{f"mode_{mode}": _mode(mode) for mode in MODES},
+    "gold_size": PoolStatistic(_gold_sizes, spread),
+    "mechanism_size": PoolStatistic(_mechanism_sizes, spread),
+    "gold_parents": PoolStatistic(_parents, _parent_counts),
+}
+STATISTICS = PoolStatistics(COLUMNS, lambda problem: problem.stratum)
+
+
+# --- Suites of ReplaySCM: a stratum, and what is disclosed ------------------------------------------------------------
+
+
+class ReplayScmSuites(Drawable[Problem]):
+    """Implements Drawable (bench.core.capabilities)."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Return the suites: a stratum and a disclosure each.
+
+        `calibrant generate` names the two apart, and does more than draw.
+        """
+        from calibrant.dsl.replayscm.generation.problems import SETTINGS
+        from calibrant.dsl.replayscm.generation.strata import STRATA
+
+        return tuple(f"{stratum.name}/{setting}" for stratum in STRATA for setting in SETTINGS)
+
+    def draw(self, suites: Sequence[str], seed: int, count: int) -> Sequence[Problem]:
+        """Draw items as `calibrant sample` does."""
+        from calibrant.dsl.replayscm.generation.problems import sample_pool
+        from calibrant.dsl.replayscm.generation.strata import stratum
+
+        parts = [suite.partition("/") for suite in suites]
+        pools = [sample_pool([stratum(name)], count, seed, setting) for name, _, setting in parts]
+        return tuple(problem for pool in pools for problem in pool.problems)
+
+
+SUITES = ReplayScmSuites()
+
+
+# --- Refusal of extended items by what is for plain ones --------------------------------------------------------------
+
+
+def require_plain(items: Iterable[Problem], subject: str) -> None:
+    """Refuse episodes, noise, hidden variables and stated classes; subject: the command, as the refusal names it."""
+    for item in items:
+        if item.task.extension is not None:
+            kind = f"{in_one_line(item.id)} is of the setting {item.setting} with a stated class"
+            raise CalibrantError(f"{subject} does not support extended items; {kind}")

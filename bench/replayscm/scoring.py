@@ -1,25 +1,38 @@
-"""Answers of ReplaySCM: how they are read, scored and attributed."""
+"""Answers of ReplaySCM: how they are read, scored and attributed; their evaluator and a digest of what they mean."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from calibrant.bench.core.attribution import attribution_record
-from calibrant.bench.core.scoring import Scorable
+from calibrant.bench.core.scoring import AnswerContext, Prediction, Scorable, line_head, line_place
+from calibrant.bench.core.verdict import LazyVerdict
 from calibrant.bench.replayscm.items import ITEMS
 from calibrant.bench.replayscm.options import ScoreOptions
+from calibrant.bench.replayscm.verdict import MEANING, bulk_key, funnel, structure
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
+from calibrant.bench.scoring.input.answers import UNREAD_STAGES
 from calibrant.dsl.episode import ActionError, Step
-from calibrant.dsl.replayscm.item import Problem
+from calibrant.dsl.formulas.table import MAX_TABLE_VARS, TruthTable, full_mask, projection, shrink
+from calibrant.dsl.formulas.text import render
+from calibrant.dsl.replayscm.evaluator import compute
+from calibrant.dsl.replayscm.item import Problem, TaskKind
+from calibrant.dsl.replayscm.score import Evaluator, Score
+from calibrant.dsl.replayscm.submission import Mechanism
 
 if TYPE_CHECKING:
     from calibrant.audits.replayscm.attribution import HeldoutDecision
-    from calibrant.bench.replayscm.episodes import ExtendedVerdicts
+    from calibrant.bench.replayscm.episodes import ExtendedLineEvaluator, ExtendedVerdicts
 
+
+# --- Answers of ReplaySCM: how they are read, scored and attributed ---------------------------------------------------
 MAX_OBJECTS = 2_000  # whose digests are cached, as many as a pool has at hand (dsl.records)
 MAX_VERDICTS = 64  # extended items whose counts are cached
 
@@ -42,7 +55,6 @@ class ReplayScmScoring(Scorable[Problem]):
 
     def score(self, item: Problem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
         from calibrant.bench.replayscm.verdict import score_record
-        from calibrant.dsl.replayscm.score import Evaluator
 
         if item.task.extension is not None:
             verdicts = _extended_verdicts(item)
@@ -53,7 +65,6 @@ class ReplayScmScoring(Scorable[Problem]):
         self, item: Problem, answers: Sequence[Mapping[str, Any]], steps: Sequence[Step[Any]]
     ) -> list[dict[str, Any]]:
         from calibrant.bench.replayscm.verdict import score_record
-        from calibrant.dsl.replayscm.score import Evaluator
 
         if item.task.extension is not None:
             verdicts = _extended_verdicts(item)
@@ -71,7 +82,6 @@ class ReplayScmScoring(Scorable[Problem]):
     def extract(self, item: Problem, response: str | Mapping[str, Any]) -> dict[str, Any]:
         """Return the best object that the extractor finds in a text; the verdict checks what it states."""
         from calibrant.dsl.replayscm.extraction import EXTRACTORS
-        from calibrant.dsl.replayscm.score import Evaluator
 
         if item.task.extension is not None:
             from calibrant.bench.replayscm.episodes import read_submission
@@ -131,3 +141,102 @@ class ReplayScmAttribution:
 
 
 ATTRIBUTE = ReplayScmAttribution()
+
+
+# --- A digest of what a ReplaySCM answer means, equal for answers that compute the same -------------------------------
+
+
+def _function(mechanism: Mechanism) -> str:
+    """Return the function of a mechanism as text; of more variables than a table has, the formula."""
+    if mechanism.function is None:
+        variables = mechanism.variables
+        if mechanism.table is not None:
+            mechanism.function = _spell(variables, mechanism.table & full_mask(len(variables)))
+        elif len(variables) <= MAX_TABLE_VARS:
+            table = compute(mechanism.formula, _projections(variables), full_mask(len(variables)))
+            mechanism.function = _spell(variables, table)
+        else:
+            mechanism.function = render(mechanism.formula)
+    return mechanism.function
+
+
+@lru_cache(maxsize=1 << 12)
+def _projections(variables: tuple[str, ...]) -> Mapping[str, int]:
+    return {name: projection(index, len(variables)).bits for index, name in enumerate(variables)}
+
+
+@lru_cache(maxsize=1 << 14)  # many formulas are one function
+def _spell(variables: tuple[str, ...], bits: int) -> str:
+    table, places = shrink(TruthTable(len(variables), bits))
+    return repr((tuple(variables[i] for i in places), table))
+
+
+def meaning_digest(score: Score) -> str | None:
+    """Return a digest of a valid answer: roots, functional parents and truth tables; experiment and witness too."""
+    submission = score.submission
+    if submission is None:
+        return None
+    functions = tuple(
+        [(variable, _function(mechanism)) for variable, mechanism in sorted(submission.mechanisms.items())]
+    )
+    experiment = "{}"
+    if score.problem.task.kind is TaskKind.ALTERNATIVE and score.answer is not None:
+        experiment = json.dumps({key: score.answer.get(key) for key in ("experiment", "witness")}, sort_keys=True)
+    return _digest(submission.roots, functions, experiment)
+
+
+@lru_cache(maxsize=1 << 12)
+def _digest(roots: tuple[str, ...], functions: tuple[tuple[str, str], ...], experiment: str) -> str:
+    text = repr((sorted(roots), list(functions), experiment))
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
+
+
+# --- Evaluator of answers to a ReplaySCM problem: the published scorer's verdict, as a line that is made when read ----
+
+
+class ReplayScmEvaluator:
+    """Extracts the answer of a response and scores it.
+
+    options: `structure` adds metrics that cost as much as all the rest, and are part of no lazy line
+    """
+
+    def __init__(self, problem: Problem, options: ScoreOptions) -> None:
+        # reading mechanisms is a tenth of a verdict in a table: no reason for 120 MB of compiled code in each process
+        self._evaluator = Evaluator(problem, extractor=options.extractor, compiles=False)
+        self._with_structure = options.structure
+
+    def evaluate(self, prediction: Prediction, context: AnswerContext) -> Mapping[str, Any]:
+        """Return the line; lazy, with a key under which tables count it, unless it has structure metrics."""
+        answer = prediction.answer
+        evaluator = self._evaluator
+        score = evaluator.score_text(answer) if isinstance(answer, str) else evaluator.score_answer(answer)
+        meaning = meaning_digest(score)
+        make = partial(self._line, prediction, context, score, meaning)
+        key = None if self._with_structure else bulk_key(score)
+        if key is None:
+            return make()
+        rejection = score.rejection
+        unread = rejection.reason if rejection is not None and rejection.stage in UNREAD_STAGES else ""
+        return LazyVerdict(make, key, meaning, unread)
+
+    def _line(
+        self, prediction: Prediction, context: AnswerContext, score: Score, meaning: str | None
+    ) -> dict[str, Any]:
+        line = {
+            **line_head(prediction),
+            **score.to_dict(),
+            **line_place(context),
+            MEANING: meaning,
+            "seconds": prediction.seconds,
+            **funnel(score),
+        }
+        return line | structure(score) if self._with_structure else line
+
+
+def make_evaluator(item: Problem, options: ScoreOptions) -> ReplayScmEvaluator | ExtendedLineEvaluator:
+    """Return the evaluator of answers to an item."""
+    if item.task.extension is None:
+        return ReplayScmEvaluator(item, options)
+    from calibrant.bench.replayscm.episodes import ExtendedLineEvaluator
+
+    return ExtendedLineEvaluator(item, options)

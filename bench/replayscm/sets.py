@@ -11,7 +11,7 @@ from calibrant.audits.replayscm.ambiguity import headline_parents, sized_class
 from calibrant.audits.replayscm.extended.attribution import item_evidence
 from calibrant.baselines.replayscm.posterior.local import Local
 from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior
-from calibrant.bench.replayscm.solve import FUNCTIONS
+from calibrant.bench.replayscm.api import FUNCTIONS
 from calibrant.bench.replayscm.verdict import MEANING
 from calibrant.bench.report.people.remaining import Hypothesis, Remaining, first_entries
 from calibrant.bench.sets.capabilities import Hypotheses, Prior

@@ -79,7 +79,7 @@ class Mechanism:
     variables: those that occur, in natural order
     described: its statistics, if they have been asked for
     table: what it computes, if that is known and they are at most MAX_WORD_VARS; higher bits mean nothing
-    function: the same in a spelling of its own (bench.replayscm.meaning); None until it is asked for
+    function: the same in a spelling of its own (bench.replayscm.scoring); None until it is asked for
     """
 
     __slots__ = ("bit", "described", "error", "formula", "function", "mentions", "table")

@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
+from calibrant.bench.replayscm.api import ReplayScmFunctions
 from calibrant.bench.replayscm.rows.exact import Exact
-from calibrant.bench.replayscm.solve import ReplayScmFunctions
 from calibrant.dsl.replayscm.generation.problems import sample_problem
 from calibrant.dsl.replayscm.generation.strata import stratum
 from calibrant.solvers.outcome import BestSoFar

@@ -213,7 +213,7 @@ def test_a_line_that_cannot_be_read_is_named(pool: calibrant.Pool[calibrant.Prob
 
 
 def test_samples_of_one_item_share_an_evaluator(item: calibrant.Problem) -> None:
-    from calibrant.bench.replayscm.solve import FUNCTIONS
+    from calibrant.bench.replayscm.api import FUNCTIONS
 
     before = len(FUNCTIONS._evaluators)
     for _ in calibrant.score_many([item] * 100, ["{}"] * 100):

@@ -14,8 +14,8 @@ from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from calibrant.bench.pools.bundled import bundled_pools
-from calibrant.bench.replayscm.meaning import meaning_digest
 from calibrant.bench.replayscm.options import ScoreOptions
+from calibrant.bench.replayscm.scoring import meaning_digest
 from calibrant.bench.scoring.lines import json_line
 from calibrant.bench.scoring.predictions import PredictionLines
 from calibrant.bench.scoring.scorer import PoolScorer

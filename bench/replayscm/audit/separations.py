@@ -13,7 +13,7 @@ from calibrant.audits.replayscm.ambiguity import sized_class
 from calibrant.audits.replayscm.separation import PairAudit, TargetSeparation
 from calibrant.audits.replayscm.survivors import mechanism_texts
 from calibrant.bench.pages.aligned import aligned
-from calibrant.bench.replayscm.extended.plain import require_plain
+from calibrant.bench.replayscm.items import require_plain
 from calibrant.bench.replayscm.options import SeparateOptions
 from calibrant.bench.replayscm.pages import find_instance
 from calibrant.dsl.errors import CalibrantError
