@@ -84,15 +84,20 @@ class Source(NamedTuple):
     imports: Imports
     literals: frozenset[object]
     too_long: tuple[str, ...]
+    lines: int
+    import_lines: int
 
 
 @cache
 def _source(path: Path) -> Source:
     """Return what the laws ask of a file of the checkout, which is parsed and walked once: that takes 2 ms a file."""
     text = path.read_text(encoding="utf-8")
-    nodes = [*ast.walk(ast.parse(text, str(path)))]
+    nodes, lines = [*ast.walk(ast.parse(text, str(path)))], len(text.splitlines())
     literals = frozenset(node.value for node in nodes if isinstance(node, ast.Constant))
-    return Source(tuple(_full_imports(nodes)), literals & BENCHMARKS, tuple(_too_long(nodes, len(text.splitlines()))))
+    imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+    import_lines = sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in imports)
+    too_long = tuple(_too_long(nodes, lines))
+    return Source(tuple(_full_imports(nodes)), literals & BENCHMARKS, too_long, lines, import_lines)
 
 
 def _called(function: ast.expr) -> str:
@@ -204,12 +209,10 @@ def _too_long(nodes: Iterable[ast.AST], num_lines: int) -> list[str]:
 
 
 def _size(package: str) -> Size:
-    texts = [path.read_text(encoding="utf-8") for path in _sources(package)]
-    nodes = [node for text in texts for node in ast.walk(ast.parse(text))]
-    imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
-    lines = [len(text.splitlines()) for text in texts]
-    import_lines = sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in imports)
-    return Size(len(lines), sum(lines), sum(number < SMALL for number in lines), import_lines)
+    files = [_source(path) for path in _sources(package)]
+    lines = [file.lines for file in files]
+    import_lines = sum(file.import_lines for file in files)
+    return Size(len(files), sum(lines), sum(number < SMALL for number in lines), import_lines)
 
 
 def _where(path: Path) -> str:
@@ -255,7 +258,7 @@ def test_imports_among_folders_of_bench_point_inwards() -> None:
     climbs = [
         f"{_where(path)} -> {_where(target)}"
         for path in _sources("bench")
-        for target in imported_files(path)
+        for target in _targets(path)
         if is_climb(path, target)
     ]
     assert climbs == []
@@ -317,11 +320,16 @@ PATHS = {
 }
 
 
+@cache
+def _targets(path: Path) -> frozenset[Path]:
+    return frozenset(imported_files(path))
+
+
 def _reached(start: Path) -> set[Path]:
     """Return the files that a file imports, and what these import; capabilities of benchmarks are not followed."""
     reached, waiting = {start}, [start]
     while waiting:
-        for target in {*imported_files(waiting.pop())} - reached:
+        for target in _targets(waiting.pop()) - reached:
             reached.add(target)
             waiting.append(target)
     return reached
