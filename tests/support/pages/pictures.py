@@ -17,8 +17,10 @@ from html.parser import HTMLParser
 from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
 from calibrant.bench.cli import main
+from calibrant.bench.commands import options
 from calibrant.bench.pages.design.page import DARK
 from calibrant.bench.pools.bundled import bundled_files
 from tests.support.browser import CHROMIUM, FLAGS
@@ -136,8 +138,9 @@ def _write_inputs(folder: Path) -> None:
 
 
 def _call(command: str) -> None:
+    """Call a command in this process: for three items, workers would import everything twice more."""
     printed = StringIO()
-    with redirect_stdout(printed), redirect_stderr(printed):
+    with redirect_stdout(printed), redirect_stderr(printed), patch.object(options, "usable_cores", lambda: 1):
         code = main(shlex.split(command)[1:])
     if code:
         raise RuntimeError(f"{command}: {printed.getvalue()}")
