@@ -40,6 +40,7 @@ COMMANDS: Mapping[str, str] = {
     "training": "prompts:training",
     "fit": "start.fitting:fit",
     "family": "start.families:family",
+    "network": "start.network:network",
     "list": "start.listing:list_items",
     "difficulty": "difficulty:difficulty",
     "release": "suites.release:release",

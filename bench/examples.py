@@ -50,6 +50,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "calibrant family prior.sif data.csv --time 30 --of networks.csv --fail-on overclaimed",
         "calibrant family prior.sif series.csv --extra-errors 1 --max-parents 2",
     ),
+    "network": (
+        "calibrant network model.bnet --attractors --clamp EGF=1,PTEN=0",
+        "calibrant network model.xml model.bnet --fail-on differ",
+        "calibrant network model.xml --names name --out model.bnet",
+    ),
     "difficulty": (
         "calibrant difficulty runs scores.jsonl --pools pool.jsonl",
         "calibrant difficulty runs --pools pool.jsonl --model rasch --html difficulty.html",

@@ -11,6 +11,7 @@ FAILED_CHECKS: Mapping[str, str] = {
     "family": "the models are too many to count, or `--fail-on` applies",
     "fit": "nothing of the class fits the table",
     "harden": "an item stays undecided",
+    "network": "`--fail-on` applies",
     "play": "the answer was not right",
     "pool check": "a check failed",
     "run": "an instance crashed",

@@ -14,6 +14,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "show": "Show one item, or why it is ambiguous",
         "fit": "Fit an SCM or a formula to a table of 0 and 1",
         "family": "Count the logic models that fit perturbation data",
+        "network": "Read, compare, simulate a Boolean network",
         "play": "Solve items yourself, in words or the browser",
     },
     "Score answers": {

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         Verdict,
     )
     from calibrant.running import protocols, run
+    from calibrant.solvers.networks.network import BooleanNetwork, read_network
     from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
     from calibrant.solvers.replayscm.space import VersionSpace
     from calibrant.verbs import (
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BlicketItem",
     "BlicketScore",
+    "BooleanNetwork",
     "CalibrantError",
     "CausimItem",
     "CausimScore",
@@ -111,6 +113,7 @@ __all__ = [
     "logic_family",
     "open_episode",
     "protocols",
+    "read_network",
     "run",
     "score",
     "score_many",
@@ -124,6 +127,7 @@ __all__ = [
 _HOME = {
     "BlicketItem": "calibrant.item_types",
     "BlicketScore": "calibrant.item_types",
+    "BooleanNetwork": "calibrant.solvers.networks.network",
     "CalibrantError": "calibrant.dsl.errors",
     "CausimItem": "calibrant.item_types",
     "CausimScore": "calibrant.item_types",
@@ -169,6 +173,7 @@ _HOME = {
     "logic_family": "calibrant.families",
     "open_episode": "calibrant.verbs",
     "protocols": "calibrant.running",
+    "read_network": "calibrant.solvers.networks.network",
     "run": "calibrant.running",
     "score": "calibrant.verbs",
     "score_many": "calibrant.verbs",

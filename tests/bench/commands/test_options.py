@@ -172,7 +172,7 @@ CHOSEN = {
 
 # all benchmarks at once, no pool, or runs of many systems: tested in tests/bench/test_demo.py, tests/bench/suites,
 # tests/bench/logic and tests/bench/difficulty
-WITHOUT_POOL = ("demo", "release", "submission", "board", "variants", "family", "difficulty", "pool subset")
+WITHOUT_POOL = ("demo", "network", "release", "submission", "board", "variants", "family", "difficulty", "pool subset")
 
 
 def cases() -> Iterator[Any]:

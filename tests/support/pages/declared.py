@@ -154,7 +154,7 @@ def require_cluster_records(folder: Path) -> None:
         assert [json.loads(line)["outcome"] for line in lines] == ["found"] * 2
 
 
-EXAMPLE_FILES = ("switches.jsonl", "switches.csv", "answers.jsonl", "prior.sif", "cells.csv")
+EXAMPLE_FILES = ("switches.jsonl", "switches.csv", "answers.jsonl", "prior.sif", "cells.csv", "feedback.bnet")
 SETUPS: dict[str, PageSetup] = {
     "README.md": PageSetup(files={f"docs/examples/{name}": example for name in EXAMPLE_FILES}),
     "docs/commands.md": PageSetup(
@@ -223,6 +223,7 @@ SETUPS: dict[str, PageSetup] = {
             "series.csv": text("series,a,b,c,d", "1,0,1,0,0", "1,0,1,1,0", "1,0,1,1,1"),
         },
     ),
+    "docs/networks.md": PageSetup(files={"model.bnet": text("targets, factors", "PI3K, EGF & !PTEN")}),
     "docs/index.md": PageSetup(
         smaller={"POOL": "pool.jsonl"},
         files={

@@ -41,6 +41,7 @@ EXAMPLES: Mapping[str, str] = {
     "list": "calibrant list switches.jsonl --why",
     "show": "calibrant show switches.jsonl lamp --why",
     "family": "calibrant family prior.sif cells.csv --fit 0.1 --size 2",
+    "network": "calibrant network feedback.bnet --attractors --clamp signal=1",
     "fit": "calibrant fit switches.csv --target lamp",
     "play": "calibrant play detectors.jsonl",
     "prompts": "calibrant prompts detectors.jsonl --limit 1 --text",
@@ -74,9 +75,9 @@ COMMANDS_HEAD = """# Commands
 
 Every command with its usage, options, exit codes and an example, generated from the program
 (`python -m tests.support.pages.reference`). `-h` and `--help` print the same on a terminal. The files `switches.jsonl`,
-`switches.csv`, `answers.jsonl`, `prior.sif` and `cells.csv` are in `docs/examples`; `detectors.jsonl` and
-`causim.jsonl` are the bundled pools of the extended blickets and of CauSim. A line `...` stands for lines that are left
-out here.
+`switches.csv`, `answers.jsonl`, `prior.sif`, `cells.csv` and `feedback.bnet` are in `docs/examples`; `detectors.jsonl`
+and `causim.jsonl` are the bundled pools of the extended blickets and of CauSim. A line `...` stands for lines
+that are left out here.
 
 Tables go to standard output, JSON too; what was recognised, hints and commands to run next go to standard error.
 The width is that of the terminal; in a pipe or a file it is 80. `COLUMNS` (40 to 400) sets another. An error is a line

@@ -1,0 +1,276 @@
+"""Command: calibrant network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from calibrant.bench.commands.guard import READS, WRITES
+from calibrant.bench.commands.options import AsJson
+from calibrant.bench.help_groups import INPUT, METHOD, OUTPUT, VIEW
+
+if TYPE_CHECKING:
+    from calibrant.dsl.networks.network import Comparison
+    from calibrant.solvers.networks.network import BooleanNetwork
+
+MAX_LINES = 20
+"""Lines of a list on the terminal; --json has all of them."""
+OUTPUT_ENDINGS = (".bnet", ".xml", ".graphml")
+FAILURES = ("declared", "inessential", "differ")
+"""What can fail the command: refuted signs, named inputs without effect, and two networks that are not the same."""
+
+
+def network(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...", help="Network: bnet, booleannet, rules, aeon, SBML-qual, GINML. A second: compare."
+        ),
+        READS,
+    ],
+    stated_format: Annotated[
+        str | None,
+        typer.Option(
+            "--format", metavar="FORMAT", help="Format of FILE. [default: by its content]", rich_help_panel=INPUT
+        ),
+    ] = None,
+    names: Annotated[
+        Literal["id", "name"], typer.Option("--names", help="Names of SBML species.", rich_help_panel=INPUT)
+    ] = "id",
+    clamp: Annotated[
+        str | None,
+        typer.Option(
+            "--clamp", metavar="A=0,B=1", help="Attractors with nodes held at values.", rich_help_panel=METHOD
+        ),
+    ] = None,
+    attractors: Annotated[
+        bool,
+        typer.Option("--attractors", help="Also fixed points and attractors, synchronous.", rich_help_panel=VIEW),
+    ] = False,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-on",
+            metavar="|".join(FAILURES),
+            help="Exit code 1 if there is one; may be repeated.",
+            rich_help_panel=METHOD,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="Write the network as FILE.bnet, .xml (SBML-qual) or .graphml.",
+            rich_help_panel=OUTPUT,
+        ),
+        WRITES,
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Read a published Boolean network: functions, proven signs, and what the file declares otherwise.
+
+    With a second file: whether both are the same network, else the first row in which each common node differs.
+    """
+    from calibrant.bench.terminal import NextCommand, print_next, unused_path
+    from calibrant.dsl.atomic_write import write_atomically
+    from calibrant.solvers.networks.network import read_network
+
+    _check_options(files, out, fail_on or ())
+    clamps = _parse_clamps(clamp or "") if attractors or clamp is not None else None
+    read = [read_network(path, stated_format if number == 0 else None, names) for number, path in enumerate(files)]
+    comparison = read[0].compare(read[1]) if len(read) > 1 else None
+    if as_json:
+        typer.echo(json.dumps(_document(read[0], comparison, clamps), indent=1))
+    else:
+        typer.echo("\n".join(_lines(read[0], files, comparison, clamps)))
+    if out is not None:
+        write_atomically(out, _written(read[0], out))
+        typer.echo(f"network written to {out}", err=True)
+    elif not as_json and len(files) == 1 and not read[0].unspecified:
+        print_next([NextCommand(("network", files[0], "--out", unused_path("network.bnet")), "as bnet")])
+    return int(any(_fails(kind, read[0], comparison) for kind in fail_on or ()))
+
+
+def _fails(kind: str, network: BooleanNetwork, comparison: Comparison | None) -> bool:
+    """Return whether a network, or a comparison, is so."""
+    if kind == "differ":
+        return comparison is not None and not comparison.is_equal
+    return bool(network.declared if kind == "declared" else network.inessential)
+
+
+def _check_options(files: Sequence[Path], out: Path | None, fail_on: Sequence[str]) -> None:
+    """Refuse options that do not go together."""
+    if len(files) > 2:
+        raise typer.BadParameter(f"{len(files)} files; one is shown, two are compared", param_hint="FILE")
+    if out is not None and out.suffix.lower() not in OUTPUT_ENDINGS:
+        raise typer.BadParameter(f"the ending is one of {', '.join(OUTPUT_ENDINGS)}", param_hint="--out")
+    strange = next((kind for kind in fail_on if kind not in FAILURES), None)
+    if strange is not None:
+        raise typer.BadParameter(f"{strange!r} is none of {', '.join(FAILURES)}", param_hint="--fail-on")
+    if "differ" in fail_on and len(files) < 2:
+        raise typer.BadParameter("differ compares two files: give FILE2", param_hint="--fail-on")
+
+
+def _parse_clamps(text: str) -> dict[str, int]:
+    clamps: dict[str, int] = {}
+    for part in text.split(",") if text else ():
+        name, _, value = part.rpartition("=")
+        if not name.strip() or value.strip() not in ("0", "1"):
+            raise typer.BadParameter(f"{part!r} is no clamp; write A=0,B=1", param_hint="--clamp")
+        if clamps.setdefault(name.strip(), int(value)) != int(value):
+            raise typer.BadParameter(f"{name.strip()!r} is held at 0 and at 1", param_hint="--clamp")
+    return clamps
+
+
+def _written(network: BooleanNetwork, out: Path) -> str:
+    """Return the text of the file that is written."""
+    if out.suffix.lower() == ".bnet":
+        return network.to_bnet()
+    return network.to_sbml() if out.suffix.lower() == ".xml" else network.to_graphml()
+
+
+def _document(network: BooleanNetwork, comparison: Comparison | None, clamps: Mapping[str, int] | None) -> Any:
+    """Return everything, ready for JSON."""
+    from calibrant.solvers.outcome import Found
+
+    document = network.to_dict()
+    if comparison is not None:
+        document["comparison"] = {
+            "equal": comparison.is_equal,
+            "only_first": list(comparison.only_first),
+            "only_second": list(comparison.only_second),
+            "differences": [
+                {"node": d.node, "row": dict(d.row), "first": d.first, "second": d.second}
+                for d in comparison.differences
+            ],
+        }
+    if clamps is not None:
+        fixed_points, cycles = network.fixed_points(clamps), network.attractors(clamps)
+        document["clamps"] = dict(clamps)
+        document["fixed_points"] = (
+            {"states": list(fixed_points.value.states), "complete": fixed_points.value.is_complete}
+            if isinstance(fixed_points, Found)
+            else str(fixed_points)
+        )
+        document["attractors"] = (
+            [attractor._asdict() for attractor in cycles.value] if isinstance(cycles, Found) else str(cycles)
+        )
+    return document
+
+
+def _lines(
+    network: BooleanNetwork,
+    files: Sequence[Path],
+    comparison: Comparison | None,
+    clamps: Mapping[str, int] | None,
+) -> Iterator[str]:
+    """Yield the lines of the terminal."""
+    from calibrant.dsl.networks.network import first_names
+    from calibrant.dsl.text import plural
+
+    edges = [*network.edges()]
+    signs = ", ".join(f"{sum(e.sign == sign for e in edges):,} {sign}" for sign in ("+", "-", "both"))
+    yield f"file         {files[0].name}: {network.format}"
+    yield f"network      {plural(len(network.nodes), 'nodes')}, {plural(len(edges), 'edges')} ({signs})"
+    for title, listed in (
+        ("inputs", network.inputs),
+        ("no rule", network.no_rule),
+        ("unspecified", network.unspecified),
+        ("start", [f"{name} = {value}" for name, value in sorted(network.start.items())]),
+        ("notes", [NOTES[word] for word in network.notes]),
+    ):
+        if listed:
+            yield f"{title:<12} {first_names(listed)}"
+    yield from _some("inessential", [f"{', '.join(names)} in {node}" for node, names in network.inessential.items()])
+    yield from _some(
+        "declared", [line for contradiction in network.declared for line in _proof(network, contradiction)]
+    )
+    if comparison is not None:
+        yield from _comparison_lines(comparison, files)
+    elif clamps is None:
+        yield ""
+        yield from _some("", _functions(network))
+    if clamps is not None:
+        yield from _dynamics_lines(network, clamps)
+
+
+NOTES: Mapping[str, str] = {
+    "true-false": "true and false are constants, since no target has that name",
+    "ranks": "ranks are dropped: all nodes are updated together",
+    "random-start": "random starts are dropped",
+    "case": "some names differ by case only",
+    "input-with-function": "functions of nodes that the file calls inputs are dropped",
+}
+"""Word of a note -> line."""
+
+
+def _some(title: str, listed: Sequence[str]) -> Iterator[str]:
+    """Yield the first lines of a list, and how many more there are."""
+    for number, line in enumerate(listed[:MAX_LINES]):
+        yield f"{title if number == 0 else '':<12} {line}" if title else line
+    if len(listed) > MAX_LINES:
+        yield f"{'':<12} ... and {len(listed) - MAX_LINES:,} more; all with --json"
+
+
+def _functions(network: BooleanNetwork) -> list[str]:
+    """Return the functions as lines of bnet, comments and head left out."""
+    if network.unspecified:
+        return []
+    lines = network.to_bnet().splitlines()
+    return lines[lines.index("targets, factors") + 1 :]
+
+
+def _proof(network: BooleanNetwork, contradiction: tuple[str, str, str, str]) -> Iterator[str]:
+    """Yield a declared sign that is refuted, with rows that prove the other one."""
+    source, target, declared, proven = contradiction
+    stated = f"is declared {declared}" if declared else "is not declared"
+    yield f"{source} of {target} {stated} and is {proven}"
+    function = network.functions[target]
+    if function.table is None:
+        return
+    for rows in function.steps(source).values():
+        others = ", ".join(f"{name} = {value}" for name, value in rows[0].items() if name != source)
+        values = [function.value(row) for row in rows]
+        yield f"  {source} = 0: {values[0]}, {source} = 1: {values[1]}" + (f", with {others}" if others else "")
+
+
+def _comparison_lines(comparison: Comparison, files: Sequence[Path]) -> Iterator[str]:
+    from calibrant.dsl.networks.network import first_names
+
+    yield f"compared     {'the same network' if comparison.is_equal else 'different networks'}: {files[1].name}"
+    for path, names in zip(files, (comparison.only_first, comparison.only_second), strict=True):
+        if names:
+            yield f"{'':<12} only in {path.name}: {first_names(names)}"
+    lines = []
+    for difference in comparison.differences:
+        row = ", ".join(f"{name} = {value}" for name, value in difference.row.items()) or "always"
+        lines.append(f"{difference.node}: {difference.first} and {difference.second} for {row}")
+    yield from _some("differs", lines)
+
+
+def _dynamics_lines(network: BooleanNetwork, clamps: Mapping[str, int]) -> Iterator[str]:
+    from calibrant.solvers.outcome import Found
+
+    held = ", ".join(f"{name} = {value}" for name, value in sorted(clamps.items()))
+    yield (
+        f"dynamics     synchronous{', ' + held if held else ''}; states over {', '.join(network.nodes[:MAX_LINES])}"
+        + (", ..." if len(network.nodes) > MAX_LINES else "")
+    )
+    fixed_points, cycles = network.fixed_points(clamps), network.attractors(clamps)
+    if isinstance(fixed_points, Found):
+        states, is_complete = fixed_points.value.states, fixed_points.value.is_complete
+        yield f"fixed points {len(states):,}{'' if is_complete else ', and there are more'}"
+        if not isinstance(cycles, Found):
+            yield from _some("", list(states))
+    else:
+        yield f"fixed points {fixed_points}"
+    if not isinstance(cycles, Found):
+        yield f"attractors   not counted: {cycles.reached}"
+        return
+    yield f"attractors   {len(cycles.value):,}: period, basin, least state"
+    yield from _some("", [f"{a.period:>8} {a.basin:>8}  {a.state}" for a in cycles.value])

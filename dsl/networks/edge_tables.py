@@ -1,0 +1,270 @@
+"""Signed edges as tables: SIF, and tables with a head as regulatory databases publish them."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from calibrant.dsl.bounded_files import split_lines
+from calibrant.dsl.errors import short_repr
+from calibrant.dsl.networks.formulas import MAX_NAME_CHARS, NetworkError
+
+# no character that separates fields or literals in one of the formats; # begins a comment in SIF and bnet
+_NAME = re.compile(rf"[^\s,:;!+&|()<>\"'=#][^\s,:;!+&|()<>\"'=]{{0,{MAX_NAME_CHARS - 1}}}")
+_GATE = re.compile(r"and[0-9]+", re.IGNORECASE | re.ASCII)
+MAX_EDGES = 50_000  # `family` answers in 3 s; no class of more than 500 nodes between stimuli and readouts is counted
+
+StatedSign: TypeAlias = Literal["both"]
+"""What `--sign` states of a table without a column of signs."""
+
+_SOURCES: Final = ("source", "from", "regulator", "tf", "gene1", "entitya", "sourcegenesymbol")
+_TARGETS: Final = ("target", "to", "gene", "gene2", "entityb", "targetgenesymbol")
+_SIGN_HEADS: Final = ("sign", "effect", "interaction", "interactiontype", "type", "regulation", "mode", "mor")
+_SIGN_HEADS_TOO: Final = ("relation", "weight")
+_STIMULATES: Final = ("isstimulation", "consensusstimulation")
+_INHIBITS: Final = ("isinhibition", "consensusinhibition")
+_ACTIVATES: Final = frozenset(
+    [
+        "1",
+        "+1",
+        "+",
+        "->",
+        "activates",
+        "activate",
+        "activation",
+        "activating",
+        "activator",
+        "positive",
+        "pos",
+        "stimulates",
+        "stimulation",
+        "induces",
+        "induction",
+        "up",
+        "upregulates",
+    ]
+)
+_REPRESSES: Final = frozenset(
+    [
+        "-1",
+        "-",
+        "-|",
+        "--|",
+        "inhibits",
+        "inhibit",
+        "inhibition",
+        "inhibiting",
+        "inhibitory",
+        "inhibitor",
+        "negative",
+        "neg",
+        "represses",
+        "repression",
+        "repressing",
+        "down",
+        "downregulates",
+    ]
+)
+_UNSIGNED: Final = frozenset(("?", "-?", "+/-", "-/+", "+-", "±", "dual", "both", "unknown", "unspecified"))
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
+
+
+def is_node_name(name: object) -> bool:
+    """Return whether a value can name a node in every format that is read or written."""
+    return isinstance(name, str) and name.isprintable() and _NAME.fullmatch(name) is not None
+
+
+class TableEdge(NamedTuple):
+    """A signed edge.
+
+    sign: 1 activates, -1 inhibits
+    """
+
+    source: str
+    sign: int
+    target: str
+
+
+@dataclass(frozen=True)
+class EdgeTable:
+    """Edges in the order of the file, equal ones once.
+
+    open_pairs: pairs that were read as two edges, sorted
+    """
+
+    edges: tuple[TableEdge, ...]
+    open_pairs: tuple[tuple[str, str], ...] = ()
+
+
+class _Head(NamedTuple):
+    """Positions of the columns of a table.
+
+    signs: one column of words, or one of stimulation and one of inhibition; none if a sign is stated for all
+    """
+
+    source: int
+    target: int
+    signs: tuple[int, ...]
+    width: int
+
+
+def parse_edges(text: str, file: str = "", stated_sign: StatedSign | None = None) -> EdgeTable:
+    """Return the edges of a SIF text or of a table with a head; `NetworkError` names the line of what is refused.
+
+    stated_sign: `both` makes two edges of each line of a table without a column of signs
+    """
+    try:
+        return _parse(text, stated_sign)
+    except NetworkError as error:
+        raise error.with_location(file=file) from None
+
+
+def _parse(text: str, stated_sign: StatedSign | None) -> EdgeTable:
+    lines = [(number, line) for number, line in enumerate(split_lines(text.removeprefix("\ufeff")), 1)]
+    lines = [(number, line) for number, line in lines if line.strip() and not line.lstrip().startswith("#")]
+    if not lines:
+        raise NetworkError("no edge; a line is: source sign target", reason="empty")
+    separator = _separator(lines[0][1])
+    head = _read_head(_split(lines[0][1], separator, lines[0][0]), lines[0][0], stated_sign)
+    rows = _sif_rows(lines) if head is None else _table_rows(lines[1:], head, separator)
+    return _collect(rows)
+
+
+def _collect(rows: Iterable[tuple[int, str, tuple[int, ...], str]]) -> EdgeTable:
+    edges: dict[TableEdge, None] = {}
+    pairs: set[tuple[str, str]] = set()
+    checked: set[str] = set()
+    for line, source, signs, target in rows:
+        for name in (source, target):
+            if name not in checked:
+                _check_name(name, line)
+                checked.add(name)
+        edges.update((TableEdge(source, sign, target), None) for sign in signs)
+        if len(signs) > 1:
+            pairs.add((source, target))
+        if len(edges) > MAX_EDGES:
+            problem = f"over {MAX_EDGES:,} edges; keep those on paths from stimuli to readouts"
+            raise NetworkError(problem, reason="too-large", line=line)
+    if not edges:
+        raise NetworkError("no edge below the head", reason="empty")
+    return EdgeTable(tuple(edges), tuple(sorted(pairs)))
+
+
+def _check_name(name: str, line: int) -> None:
+    if not is_node_name(name):
+        allowed = (
+            f"1 to {MAX_NAME_CHARS} printable characters without blanks and without , : ; ! + & | ( ) < > = and quotes"
+        )
+        problem = f"{short_repr(name)} is no name of a node; allowed: {allowed}, the first not #"
+        raise NetworkError(problem, reason="name", line=line)
+    if _GATE.fullmatch(name):
+        problem = f"{short_repr(name)} is a gate of a model; a prior network has edges between nodes only"
+        raise NetworkError(problem, reason="gate", line=line, name=name)
+
+
+# --- Signs ------------------------------------------------------------------------------------------------------------
+
+
+def read_sign(text: str, line: int) -> tuple[int, ...]:
+    """Return the signs that a word or number stands for: (1,), (-1,), or both."""
+    word = text.strip().lower()
+    if word in _ACTIVATES or word.startswith("up-regulates"):
+        return (1,)
+    if word in _REPRESSES or word.startswith("down-regulates"):
+        return (-1,)
+    if word in _UNSIGNED:
+        return (-1, 1)
+    number = float(word) if len(word) <= 100 and _NUMBER.fullmatch(word) else 0.0
+    if number and isfinite(number):
+        return (1 if number > 0 else -1,)
+    allowed = "1 + -> activates positive up ..., -1 - -| inhibits negative down ..., ? dual unknown, numbers but 0"
+    raise NetworkError(f"sign {short_repr(text)}; allowed: {allowed}", reason="sign", line=line, name=text.strip())
+
+
+# --- SIF --------------------------------------------------------------------------------------------------------------
+
+
+def _sif_rows(lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str, tuple[int, ...], str]]:
+    """Yield line, source, signs and target of each edge."""
+    for number, line in lines:
+        fields = line.split()
+        if len(fields) < 3 and (separator := next((mark for mark in ",;" if line.count(mark) == 2), None)):
+            fields = [field.strip() for field in line.split(separator)]
+        if len(fields) < 3:
+            problem = f"{len(fields)} fields; expected, with blanks between: source sign target"
+            raise NetworkError(problem, reason="fields", line=number)
+        source, sign, *targets = fields
+        for target in targets:
+            yield number, source, read_sign(sign, number), target
+
+
+# --- Tables with a head -----------------------------------------------------------------------------------------------
+
+
+def _separator(line: str) -> str:
+    """Return what separates the fields of a head: a comma, tab or semicolon, "" for blanks."""
+    return next((mark for mark in "\t,;" if mark in line), "")
+
+
+def _split(line: str, separator: str, number: int) -> list[str]:
+    if not separator:
+        return line.split()
+    try:
+        return [field.strip() for field in next(csv.reader([line], delimiter=separator))]
+    except (csv.Error, StopIteration) as error:
+        raise NetworkError(f"fields cannot be separated: {error}", reason="fields", line=number) from None
+
+
+def _read_head(fields: Sequence[str], line: int, stated_sign: StatedSign | None) -> _Head | None:
+    """Return the columns of a table; None if the first line is no head."""
+    heads = [re.sub(r"[\s_-]", "", field).lower() for field in fields]
+    source, target = (_first(heads, names) for names in (_SOURCES, _TARGETS))
+    if source is None or target is None:
+        return None
+    sign = _first(heads, (*_SIGN_HEADS, *_SIGN_HEADS_TOO))
+    stimulates, inhibits = _first(heads, _STIMULATES), _first(heads, _INHIBITS)
+    if sign is not None:
+        return _Head(source, target, (sign,), len(fields))
+    if stimulates is not None and inhibits is not None:
+        return _Head(source, target, (stimulates, inhibits), len(fields))
+    if stated_sign is None:
+        problem = (
+            "no column of signs (sign, effect, interaction, mor, weight, ...); --sign both makes two edges of each"
+        )
+        raise NetworkError(problem, reason="header", line=line, name="sign")
+    return _Head(source, target, (), len(fields))
+
+
+def _first(heads: Sequence[str], names: Iterable[str]) -> int | None:
+    """Return the position of the first of some names that is a head."""
+    return next((heads.index(name) for name in names if name in heads), None)
+
+
+def _table_rows(
+    lines: Sequence[tuple[int, str]], head: _Head, separator: str
+) -> Iterator[tuple[int, str, tuple[int, ...], str]]:
+    for number, line in lines:
+        fields = _split(line, separator, number)
+        if len(fields) < 1 + max(head.source, head.target, *head.signs):
+            problem = f"{len(fields)} fields; the head has {head.width}"
+            raise NetworkError(problem, reason="fields", line=number)
+        cells = [fields[position] for position in head.signs]
+        signs = _flagged(cells, number) if len(cells) == 2 else read_sign(cells[0], number) if cells else (-1, 1)
+        yield number, fields[head.source], signs, fields[head.target]
+
+
+def _flagged(cells: Sequence[str], line: int) -> tuple[int, ...]:
+    """Return the signs of two flags, stimulation and inhibition; equal flags leave the sign open."""
+    flags = []
+    for cell in cells:
+        if cell.lower() not in ("0", "1", "0.0", "1.0", "true", "false"):
+            problem = f"{short_repr(cell)}; is_stimulation and is_inhibition have 0 or 1"
+            raise NetworkError(problem, reason="sign", line=line, name=cell)
+        flags.append(cell.lower() in ("1", "1.0", "true"))
+    if flags[0] == flags[1]:
+        return (-1, 1)
+    return (1,) if flags[0] else (-1,)

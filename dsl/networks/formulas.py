@@ -1,0 +1,401 @@
+"""Formulas of published Boolean networks: one parser for all text grammars, and evaluation on bit vectors.
+
+A formula is a flat tuple of nodes in postfix order, as in dsl.formulas.formula; nothing here recurses, because
+published files nest 10,192 deep. `Count` is the only node that the mechanism language lacks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, pairwise
+from operator import eq, gt, lt
+from typing import Final, NamedTuple, TypeAlias
+
+from calibrant.dsl.errors import PoolError, short_repr
+from calibrant.dsl.formulas.formula import OPERATORS, Apply
+from calibrant.dsl.formulas.table import full_mask, projection
+
+# --- Refusals: one line, and the fields that programs compare ---------------------------------------------------------
+
+
+class NetworkError(PoolError):
+    """A file is no Boolean network that can be read.
+
+    reason: a word of docs/networks.md; line: None for XML and of a whole file; name: of the culprit, if it has one
+    """
+
+    def __init__(
+        self, problem: str, *, reason: str, line: int | None = None, name: str | None = None, file: str = ""
+    ) -> None:
+        super().__init__(problem, file=file, instance="" if line is None else f"line {line}")
+        self.reason = reason
+        self.line = line
+        self.name = name
+
+    def with_location(self, *, file: str = "", instance: str = "") -> NetworkError:
+        """Return the error with the file filled in where it was unknown."""
+        return NetworkError(self.problem, reason=self.reason, line=self.line, name=self.name, file=self.file or file)
+
+
+# --- Nodes, and what they give on bit vectors -------------------------------------------------------------------------
+COMPARISONS: Final[Mapping[str, Callable[[int, int], bool]]] = {">": gt, "<": lt, "=": eq}
+MAX_STACK_BYTES = 1 << 27  # of bit vectors during one evaluation; more are evaluated in blocks of rows
+
+
+class Count(NamedTuple):
+    """A node that compares the number of its true arguments with a number.
+
+    comparison: a key of COMPARISONS
+    """
+
+    arity: int
+    comparison: str
+    number: int
+
+
+Node: TypeAlias = str | bool | Apply | Count
+Nodes: TypeAlias = tuple[Node, ...]
+NOT, AND, OR, XOR, IFF = (
+    Apply(name, arity) for name, arity in (("not", 1), *((n, 2) for n in ("and", "or", "xor", "iff")))
+)
+
+
+def mentioned_names(nodes: Iterable[Node]) -> set[str]:
+    """Return the names that occur in a formula."""
+    return {node for node in nodes if isinstance(node, str)}
+
+
+def stack_depth(nodes: Iterable[Node]) -> int:
+    """Return the greatest number of values that wait during evaluation."""
+    depth = deepest = 0
+    for node in nodes:
+        depth += 1 - node.arity if isinstance(node, Apply | Count) else 1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def evaluate(nodes: Iterable[Node], columns: Mapping[str, int], mask: int) -> int:
+    """Return the bits of a formula.
+
+    columns: bits of each name; mask: the valid bits
+    """
+    stack: list[int] = []
+    for node in nodes:
+        if isinstance(node, str):
+            stack.append(columns[node])
+        elif isinstance(node, bool):
+            stack.append(mask if node else 0)
+        else:
+            arguments = stack[len(stack) - node.arity :]
+            del stack[len(stack) - node.arity :]
+            if isinstance(node, Count):
+                stack.append(_count_bits(node, arguments, mask))
+            else:
+                stack.append(OPERATORS[node.operator].bits(arguments, mask))
+    (bits,) = stack
+    return bits
+
+
+def _count_bits(node: Count, arguments: Sequence[int], mask: int) -> int:
+    exactly = [mask]  # exactly[k]: rows in which k of the arguments so far are true
+    for bits in arguments:
+        shifted = [0, *(rows & bits for rows in exactly)]
+        exactly = [old & ~bits | new for old, new in zip([*exactly, 0], shifted, strict=True)]
+    holds = COMPARISONS[node.comparison]
+    result = 0
+    for number, rows in enumerate(exactly):
+        if holds(number, node.number):
+            result |= rows
+    return result
+
+
+def table_bits(nodes: Nodes, inputs: Sequence[str]) -> int:
+    """Return the truth table of a formula: bit r is the value in row r, bit i of r is input i."""
+    num_low = len(inputs)
+    while num_low > 6 and stack_depth(nodes) << num_low >> 3 > MAX_STACK_BYTES:
+        num_low -= 1
+    columns = {name: projection(i, num_low).bits for i, name in enumerate(inputs[:num_low])}
+    mask, high = full_mask(num_low), inputs[num_low:]
+    bits = 0
+    for block in range(1 << len(high)):
+        fixed = {name: mask if block >> i & 1 else 0 for i, name in enumerate(high)}
+        bits |= evaluate(nodes, columns | fixed, mask) << (block << num_low)
+    return bits
+
+
+# --- What a file states -----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Rules:
+    """Content of a network file, before anything is derived from it.
+
+    formulas: of each target, in the order of the file; regulators: names that the file lists as inputs of a target
+    declared: (source, target) -> the sign in the file's own word; free: nodes that the file itself calls inputs
+    expected: the file's words for signs -> what the proven sign has to be, "" for anything
+    """
+
+    format: str
+    formulas: dict[str, Nodes] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+    regulators: dict[str, set[str]] = field(default_factory=dict)
+    declared: dict[tuple[str, str], str] = field(default_factory=dict)
+    expected: Mapping[str, str] = field(default_factory=dict)
+    states_all: bool = False
+    unspecified: set[str] = field(default_factory=set)
+    start: dict[str, int] = field(default_factory=dict)
+    notes: set[str] = field(default_factory=set)
+
+
+# --- The parser: one loop over tokens, a table a grammar --------------------------------------------------------------
+MAX_NAME_CHARS = 200
+MAX_TOKENS = 2_000_000  # of one formula; the longest published one, 1.3 MB, has 300,000
+
+
+class Infix(NamedTuple):
+    """A binary operator.
+
+    strength: higher binds first; node: what it is in postfix order; right: grouped from the right
+    negates_left: `a => b` is `!a | b`
+    """
+
+    strength: int
+    node: Apply
+    right: bool = False
+    negates_left: bool = False
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """Spelling of one format.
+
+    symbols: characters that no name contains, as the alternatives of a regular expression
+    words: operators and constants that look like names, in lower case; any_case: whether in other cases too
+    constants_yield: words for constants are names where a target has that name, and are noted
+    counts: whether `maj(a, b)` and its like are read; levels: whether `X:1` and `X:0` are
+    letters: characters of a name, as a class of a regular expression
+    """
+
+    symbols: str
+    infix: Mapping[str, Infix]
+    negations: frozenset[str]
+    words: Mapping[str, str | bool]
+    letters: str
+    any_case: bool = True
+    constants_yield: bool = False
+    counts: bool = False
+    levels: bool = False
+
+    def tokens(self, text: str) -> Iterator[re.Match[str]]:
+        """Yield the tokens; group `bad` is a character that begins none."""
+        level = "(?::[0-9]+)?" if self.levels else ""
+        pattern = rf"(?P<symbol>{self.symbols}|[(),])|(?P<name>{self.letters}+{level})|\s+|(?P<bad>.)"
+        return re.finditer(pattern, text, re.DOTALL)
+
+
+_C_LIKE = {"&": Infix(2, AND), "&&": Infix(2, AND), "|": Infix(1, OR), "||": Infix(1, OR)}
+_NAME_LETTERS = r"[^\s!&|(),#\"']"
+BNET = Grammar(
+    symbols=r"&&?|\|\|?|!",
+    infix=_C_LIKE,
+    negations=frozenset("!"),
+    words={"true": True, "false": False, "0": False, "1": True},
+    letters=_NAME_LETTERS,
+    constants_yield=True,
+    counts=True,
+)
+WORDED = Grammar(
+    symbols=r"&&?|\|\|?|[!~]",
+    infix={**_C_LIKE, "and": Infix(2, AND), "or": Infix(1, OR)},
+    negations=frozenset(("!", "~", "not")),
+    words={"not": "not", "and": "and", "or": "or", "true": True, "false": False, "0": False, "1": True},
+    letters=r"[^\s!~&|(),#\"'*=]",
+)
+AEON = Grammar(
+    symbols=r"<=>|=>|[&|^!]",
+    infix={
+        "^": Infix(5, XOR),
+        "&": Infix(4, AND),
+        "|": Infix(3, OR),
+        "=>": Infix(2, OR, right=True, negates_left=True),
+        "<=>": Infix(1, IFF, right=True),
+    },
+    negations=frozenset("!"),
+    words={"true": True, "false": False, "0": False, "1": True},
+    letters=r"[A-Za-z0-9_{}]",
+    any_case=False,
+)
+GINML = Grammar(
+    symbols=r"&&?|\|\|?|!",
+    infix=_C_LIKE,
+    negations=frozenset("!"),
+    words={"true": True, "false": False},
+    letters=r"[^\s!&|(),#\"':]",
+    constants_yield=True,
+    levels=True,
+)
+_COUNTS = {"all", "any", "maj", "sumgt", "sumlt", "sumis"}
+_SUMS = {"sumgt": ">", "sumlt": "<", "sumis": "="}
+_DELAYS = {"timeis", "timegt", "timelt"}
+_DELAY = re.compile(r"(.*)\[-?[0-9]+\]", re.DOTALL)
+
+
+class _Open(NamedTuple):
+    """An operator, parenthesis or call that waits for operands.
+
+    kind: `(`, `call`, `not` or `infix`
+    """
+
+    kind: str
+    infix: Infix | None = None
+    word: str = ""
+
+
+class _Parser:
+    """One formula in progress.
+
+    waiting: operators without their last operand; arguments: of each open call; numbers: last number of each
+    """
+
+    def __init__(self, grammar: Grammar, targets: Container[str], line: int | None) -> None:
+        self.grammar = grammar
+        self.targets = targets
+        self.line = line
+        self.nodes: list[Node] = []
+        self.waiting: list[_Open] = []
+        self.arguments: list[int] = []
+        self.has_word_constant = False
+
+    def refuse(self, problem: str, reason: str = "syntax", name: str | None = None) -> NetworkError:
+        """Return the refusal of the formula."""
+        return NetworkError(problem, reason=reason, line=self.line, name=name)
+
+    def parse(self, text: str) -> None:
+        """Fill `nodes`."""
+        needs_operand = True
+        tokens = (match for match in self.grammar.tokens(text) if match.lastgroup)
+        for number, (match, following) in enumerate(pairwise(chain(tokens, (None,)))):
+            assert match is not None  # None is the end alone
+            token = match.group()
+            if match.lastgroup == "bad":
+                reason = "name" if token in "\"'" else "syntax"
+                raise self.refuse(f"{short_repr(token)} in a formula", reason)
+            if number >= MAX_TOKENS:
+                raise self.refuse(f"a formula of over {MAX_TOKENS:,} tokens; write it shorter")
+            spelling = token.lower() if self.grammar.any_case else token
+            is_called = following is not None and following.group() == "("
+            needs_operand = (
+                self._operand(token, spelling, is_called) if needs_operand else self._operator(token, spelling)
+            )
+        if needs_operand:
+            raise self.refuse("a formula ends where a name, a constant or ( is expected")
+        self._reduce(0)
+        if self.waiting:
+            raise self.refuse("a ( is not closed")
+
+    def _operand(self, token: str, spelling: str, is_called: bool) -> bool:
+        """Read a token where an operand begins; return whether one is still expected."""
+        if token == "(":
+            self.waiting.append(_Open("("))
+            return True
+        if spelling in self.grammar.negations:
+            self.waiting.append(_Open("not"))
+            return True
+        if token in (")", ",") or spelling in self.grammar.infix:
+            raise self.refuse(f"{short_repr(token)} where a name, a constant or ( is expected")
+        if is_called:
+            self._call(token, spelling)
+            return True
+        self._atom(token, spelling)
+        return False
+
+    def _call(self, token: str, spelling: str) -> None:
+        if self.grammar.counts and spelling in _DELAYS:
+            raise self.refuse(f"{token}(...) is temporal: delays are not read", "temporal", token)
+        if not (self.grammar.counts and spelling in _COUNTS):
+            raise self.refuse(f"{short_repr(token)}(...) is an uninterpreted function", "uninterpreted", token)
+        self.waiting.append(_Open("call", word=spelling))
+        self.arguments.append(1)
+
+    def _atom(self, token: str, spelling: str) -> None:
+        if len(token) > MAX_NAME_CHARS or not token.isprintable():
+            raise self.refuse(f"{short_repr(token)}; a name has to {MAX_NAME_CHARS} printable characters", "name")
+        constant = self.grammar.words.get(spelling)
+        if isinstance(constant, bool) and not (self.grammar.constants_yield and token in self.targets):
+            self.has_word_constant |= token not in ("0", "1")
+            self.nodes.append(constant)
+        elif self.grammar.levels and ":" in token:
+            name, _, level = token.partition(":")
+            if level not in ("0", "1"):
+                raise self.refuse(f"{short_repr(token)}: levels above 1 are not read", "multi-level", name)
+            self.nodes.extend((name,) if level == "1" else (name, NOT))
+        elif self.grammar.counts and (delayed := _DELAY.fullmatch(token)) is not None and "-" in token:
+            raise self.refuse(f"{short_repr(token)} is temporal: delays are not read", "temporal", delayed[1])
+        else:
+            self.nodes.append(token)
+
+    def _operator(self, token: str, spelling: str) -> bool:
+        """Read a token behind an operand; return whether an operand is expected next."""
+        infix = self.grammar.infix.get(spelling)
+        if infix is not None:
+            self._reduce(infix.strength + infix.right)
+            if infix.negates_left:
+                self.nodes.append(NOT)
+            self.waiting.append(_Open("infix", infix))
+            return True
+        if token == ",":
+            self._reduce(0)
+            if len(self.waiting) < 2 or self.waiting[-2].kind != "call":
+                raise self.refuse("a comma outside of a count such as maj(a, b, c)")
+            self.arguments[-1] += 1
+            return True
+        if token != ")":
+            raise self.refuse(f"{short_repr(token)} where an operator is expected")
+        self._reduce(0)
+        if not self.waiting:
+            raise self.refuse("a ) without a (")
+        self.waiting.pop()
+        if self.waiting and self.waiting[-1].kind == "call":
+            self._close_call(self.waiting.pop().word, self.arguments.pop())
+        return False
+
+    def _close_call(self, word: str, arity: int) -> None:
+        if word not in _SUMS:
+            comparison, number = {"all": ("=", arity), "any": (">", 0), "maj": (">", arity // 2)}[word]
+            self.nodes.append(Count(arity, comparison, number))
+            return
+        last = self.nodes.pop()
+        text = str(int(last)) if isinstance(last, bool) else last if isinstance(last, str) else ""
+        if arity < 2 or re.fullmatch(r"[0-9]{1,9}", text) is None:
+            raise self.refuse(f"{word}(...) has arguments and then a number")
+        self.nodes.append(Count(arity - 1, _SUMS[word], int(text)))
+
+    def _reduce(self, strength: int) -> None:
+        """Apply the waiting operators that bind at least so strongly."""
+        while self.waiting:
+            kind, infix, _ = self.waiting[-1]
+            if kind == "not":
+                self.nodes.append(NOT)
+            elif infix is not None and infix.strength >= strength:
+                self.nodes.append(infix.node)
+            else:
+                return
+            self.waiting.pop()
+
+
+def parse_formula(
+    text: str, grammar: Grammar, line: int | None, *, targets: Container[str] = (), notes: set[str] | None = None
+) -> Nodes:
+    """Return the nodes of a formula text; `NetworkError` names the line of what is refused.
+
+    targets: names that have a rule, see `Grammar.constants_yield`; notes: receives `true-false`
+    """
+    parser = _Parser(grammar, targets, line)
+    if not text.strip():
+        raise parser.refuse("a formula is missing")
+    parser.parse(text)
+    if notes is not None and grammar.constants_yield and parser.has_word_constant:
+        notes.add("true-false")
+    return tuple(parser.nodes)

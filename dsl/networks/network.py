@@ -1,0 +1,326 @@
+"""Boolean networks read from published files: functions, proven signs, what the file declares, and comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from calibrant.dsl.bounded_files import decode_text, read_bytes
+from calibrant.dsl.errors import MissingExtraError, PoolError, short_repr
+from calibrant.dsl.networks.formulas import NetworkError, Rules, mentioned_names
+from calibrant.dsl.networks.functions import Decide, Function, align_tables, derive_function
+from calibrant.dsl.networks.text_formats import TEXT_READERS, describe_stranger, recognize_text
+from calibrant.dsl.networks.writers import bnet_text, graphml_text, sbml_text
+from calibrant.dsl.networks.xml_formats import read_xml, read_zginml
+
+MAX_COMPARED_INPUTS = 20
+"""Inputs of two functions together up to which they are compared row by row."""
+
+# --- Files ------------------------------------------------------------------------------------------------------------
+FORMATS: Final = ("bnet", "booleannet", "rules", "aeon", "sbml-qual", "ginml", "zginml")
+_ENDINGS = {".bnet": "bnet", ".booleannet": "booleannet", ".aeon": "aeon", ".xml": "sbml-qual", ".sbml": "sbml-qual"}
+_ENDINGS |= {".ginml": "ginml", ".zginml": "zginml"}
+
+
+def recognize(content: bytes, name: str = "") -> str:
+    """Return the format of a file: by content, then by the ending of its name; "" if neither tells."""
+    head = content[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
+    if content.startswith(b"PK\x03\x04") and b"xl/workbook.xml" not in content:
+        return "zginml"
+    if head.startswith(b"<"):
+        start = content[: 1 << 16]
+        return "ginml" if b"<gxl" in start and b"<sbml" not in start else "sbml-qual"
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return ""
+    stranger = describe_stranger(text)
+    by_content = recognize_text(text)
+    if stranger is not None and by_content not in ("booleannet", "bnet"):
+        return ""  # a stray character of another format is no hint where every line is a rule
+    return by_content or ("" if stranger is not None else _ENDINGS.get(Path(name).suffix.lower(), ""))
+
+
+def read_rules(content: bytes, file: str, chosen: str | None = None, names: str = "id") -> Rules:
+    """Return what a file states; `NetworkError` says what it looks like if it is no network.
+
+    chosen: one of FORMATS, None for content and ending; names: `id`, or `name` for the names of SBML species
+    """
+    if chosen not in (None, *FORMATS):
+        raise NetworkError(f"format {short_repr(chosen)}; one of {', '.join(FORMATS)}", reason="format", file=file)
+    if names not in ("id", "name"):
+        raise NetworkError(f"names {short_repr(names)}; id or name", reason="names", file=file)
+    chosen = chosen or recognize(content, file)
+    try:
+        if chosen == "zginml":
+            return read_zginml(content)
+        if chosen in ("sbml-qual", "ginml"):
+            return read_xml(content, names)
+        if content.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+            problem = "it looks like an Excel workbook; save the sheet as text"
+            raise NetworkError(problem, reason="not-a-network")
+        text = _decode(content)
+        if not chosen:
+            raise _unrecognized(text)
+        return TEXT_READERS[chosen](text)
+    except NetworkError as error:
+        raise error.with_location(file=file) from None
+
+
+def _decode(content: bytes) -> str:
+    try:
+        return decode_text(content, "")
+    except PoolError as error:
+        raise NetworkError(error.problem, reason="encoding") from None
+
+
+def _unrecognized(text: str) -> NetworkError:
+    stranger = describe_stranger(text)
+    if stranger is not None:
+        return NetworkError(f"it looks like {stranger[0]}; what reads it: {stranger[1]}", reason="not-a-network")
+    if not any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines()):
+        return NetworkError("no line of a node", reason="empty")
+    problem = f"no network of a format that is read ({', '.join(FORMATS)}); name one with --format"
+    return NetworkError(problem, reason="not-a-network")
+
+
+# --- Networks ---------------------------------------------------------------------------------------------------------
+
+
+class SignedEdge(NamedTuple):
+    """An essential dependency; sign: `+`, `-` or `both`, proven from the function."""
+
+    source: str
+    target: str
+    sign: str
+
+
+class Contradiction(NamedTuple):
+    """A sign that the file declares and its function refutes."""
+
+    source: str
+    target: str
+    declared: str
+    proven: str
+
+
+class Difference(NamedTuple):
+    """A node whose functions differ.
+
+    row: the first row that shows it, of the inputs of both; first, second: the values there
+    """
+
+    node: str
+    row: Mapping[str, int]
+    first: int
+    second: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two networks side by side.
+
+    only_first, only_second: nodes of one alone; differences: of common nodes
+    """
+
+    only_first: tuple[str, ...]
+    only_second: tuple[str, ...]
+    differences: tuple[Difference, ...]
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether both have the same nodes and functions."""
+        return not (self.only_first or self.only_second or self.differences)
+
+
+@dataclass(frozen=True)
+class Network:
+    """A Boolean network.
+
+    nodes: all names, sorted; functions: of nodes with a rule; inputs: nodes that keep their value; no_rule: those of
+    them that the file gives no rule; inessential: names that a rule or the file names and that change nothing
+    declared: signs of the file that the functions refute; unspecified: nodes whose function the file leaves open
+    declared_edges: (source, target) -> the file's word; start: values that the file starts from; notes: words
+    """
+
+    format: str
+    nodes: tuple[str, ...]
+    functions: Mapping[str, Function]
+    inputs: tuple[str, ...]
+    no_rule: tuple[str, ...]
+    inessential: Mapping[str, tuple[str, ...]]
+    declared: tuple[Contradiction, ...]
+    unspecified: tuple[str, ...]
+    declared_edges: Mapping[tuple[str, str], str]
+    start: Mapping[str, int]
+    notes: tuple[str, ...]
+    file: str = ""
+
+    def __repr__(self) -> str:
+        return f"<Network: {len(self.nodes)} nodes, {sum(1 for _ in self.edges())} edges, {len(self.inputs)} inputs>"
+
+    def edges(self) -> Iterator[SignedEdge]:
+        """Yield the essential dependencies by target, then source; none of an input on itself without a rule."""
+        for target in self.nodes:
+            function = self.functions.get(target)
+            if function is not None:
+                for source, sign in zip(function.inputs, function.signs, strict=True):
+                    yield SignedEdge(source, target, sign)
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of nodes and functions: files of one network in other formats and orders have the same."""
+        hashed = sha256()
+        for name in self.nodes:
+            function = self.functions.get(name)
+            if function is None or function.is_identity(name):
+                hashed.update(repr((name, (name,), "01")).encode())
+            else:
+                hashed.update(repr((name, function.inputs, function.table)).encode())
+        return hashed.hexdigest()
+
+    def require_functions(self) -> None:
+        """`NetworkError` if the file leaves functions open."""
+        if self.unspecified:
+            listed = ", ".join(self.unspecified[:5]) + (", ..." if len(self.unspecified) > 5 else "")
+            problem = f"no function of {listed}: the file serves as a prior, not as a model"
+            raise NetworkError(problem, reason="unspecified", name=self.unspecified[0], file=self.file)
+
+    def function(self, name: str) -> Function:
+        """Return the function of a node; an input without a rule keeps its value."""
+        return self.functions.get(name) or Function((name,), "01", ("+",), (name,))
+
+    def compare(self, second: Network) -> Comparison:
+        """Return nodes of one network alone, and for each common node that differs the first row that shows it."""
+        self.require_functions()
+        second.require_functions()
+        common = sorted({*self.nodes} & {*second.nodes})
+        differences = (self._difference(name, self.function(name), second.function(name)) for name in common)
+        return Comparison(
+            tuple(sorted({*self.nodes} - {*second.nodes})),
+            tuple(sorted({*second.nodes} - {*self.nodes})),
+            tuple(difference for difference in differences if difference is not None),
+        )
+
+    def _difference(self, name: str, first: Function, second: Function) -> Difference | None:
+        """Return the first row in which two functions differ."""
+        if first.table is not None and (first.inputs, first.table) == (second.inputs, second.table):
+            return None
+        if len({*first.inputs, *second.inputs}) > MAX_COMPARED_INPUTS:
+            return self._search_difference(name, first, second)
+        names, bits, other_bits = align_tables(first, second)
+        rows = bits ^ other_bits
+        if not rows:
+            return None
+        row = (rows & -rows).bit_length() - 1
+        values = {name: row >> i & 1 for i, name in enumerate(names)}
+        return Difference(name, values, bits >> row & 1, other_bits >> row & 1)
+
+    def _search_difference(self, name: str, first: Function, second: Function) -> Difference | None:
+        problem = f"functions of {short_repr(name)} have over {MAX_COMPARED_INPUTS} inputs together"
+        raise NetworkError(problem, reason="wide", name=name, file=self.file)
+
+    def to_bnet(self) -> str:
+        """Return the network as bnet; a name that bnet lacks is written with `_`, and a comment line states it."""
+        self.require_functions()
+        return bnet_text({name: self.function(name) for name in self.nodes})
+
+    def to_sbml(self) -> str:
+        """Return the network as SBML-qual: names in `name`, ids made of letters, digits and `_`."""
+        self.require_functions()
+        return sbml_text(self.nodes, self.functions, self.start)
+
+    def to_graphml(self) -> str:
+        """Return nodes and signed edges as GraphML."""
+        return graphml_text(self.nodes, self.edges())
+
+    def to_networkx(self) -> Any:
+        """Return a directed graph with a `sign` on each edge; `MissingExtraError` without networkx."""
+        try:
+            networkx = import_module("networkx")
+        except ImportError:
+            raise MissingExtraError("networkx is missing; run: pip install networkx") from None
+        graph = networkx.DiGraph()
+        graph.add_nodes_from(self.nodes)
+        graph.add_edges_from((edge.source, edge.target, {"sign": edge.sign}) for edge in self.edges())
+        return graph
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON."""
+        return {
+            "format": self.format,
+            "nodes": list(self.nodes),
+            "functions": {
+                name: {"inputs": list(function.inputs), "table": function.table}
+                for name, function in sorted(self.functions.items())
+            },
+            "edges": [list(edge) for edge in self.edges()],
+            "inputs": list(self.inputs),
+            "no_rule": list(self.no_rule),
+            "unspecified": list(self.unspecified),
+            "inessential": {name: list(names) for name, names in self.inessential.items()},
+            "declared": [list(contradiction) for contradiction in self.declared],
+            "start": dict(sorted(self.start.items())),
+            "notes": list(self.notes),
+            "digest": self.digest,
+        }
+
+
+def derive_fields(rules: Rules, decide: Decide) -> dict[str, Any]:
+    """Return the fields of the network that a file states.
+
+    decide: essential inputs and signs of formulas of more names than a table has
+    """
+    functions = {target: derive_function(nodes, decide) for target, nodes in rules.formulas.items()}
+    inessential = {}
+    for target, function in sorted(functions.items()):
+        stated = mentioned_names(rules.formulas[target]) | rules.regulators.get(target, set())
+        if names := sorted(stated.difference(function.inputs)):
+            inessential[target] = tuple(names)
+    no_rule = sorted(rules.names - functions.keys() - rules.unspecified)
+    keeping = [name for name, function in functions.items() if function.is_identity(name)]
+    notes = set(rules.notes)
+    if len({name.lower() for name in rules.names}) < len(rules.names):
+        notes.add("case")
+    return {
+        "format": rules.format,
+        "nodes": tuple(sorted(rules.names)),
+        "functions": functions,
+        "inputs": tuple(sorted([*no_rule, *keeping])),
+        "no_rule": tuple(no_rule),
+        "inessential": inessential,
+        "declared": tuple(sorted(_contradictions(rules, functions))),
+        "unspecified": tuple(sorted(rules.unspecified)),
+        "declared_edges": dict(rules.declared),
+        "start": dict(rules.start),
+        "notes": tuple(sorted(notes)),
+    }
+
+
+def _contradictions(rules: Rules, functions: Mapping[str, Function]) -> Iterator[Contradiction]:
+    for target, function in functions.items():
+        for source, proven in zip(function.inputs, function.signs, strict=True):
+            declared = rules.declared.get((source, target))
+            if declared is None:
+                if rules.states_all:
+                    yield Contradiction(source, target, "", proven)
+            elif rules.expected.get(declared, proven) != proven:
+                yield Contradiction(source, target, declared, proven)
+
+
+def read_file(path: Path) -> bytes:
+    """Return the bytes of a network file; `NetworkError` if it cannot be read or is too large."""
+    try:
+        return read_bytes(path)
+    except PoolError as error:
+        raise NetworkError(error.problem, reason="unreadable", file=path.name) from None
+
+
+def first_names(names: Sequence[str], limit: int = 10) -> str:
+    """Return names for a line, the first of many."""
+    return ", ".join(names[:limit]) + (f", ... ({len(names)} in all)" if len(names) > limit else "")

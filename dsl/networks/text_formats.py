@@ -1,0 +1,278 @@
+"""Network files that are text: bnet, booleannet, rules and aeon; and which format a text has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from calibrant.dsl.bounded_files import split_lines
+from calibrant.dsl.errors import short_repr
+from calibrant.dsl.networks.formulas import (
+    AEON,
+    BNET,
+    MAX_NAME_CHARS,
+    WORDED,
+    Grammar,
+    NetworkError,
+    Nodes,
+    Rules,
+    mentioned_names,
+    parse_formula,
+)
+
+MAX_NODES = 20_000
+
+# --- Recognition ------------------------------------------------------------------------------------------------------
+_AEON_LINE = re.compile(r"\s*(?:[A-Za-z0-9_{}]+\s*-[>|?]\??\s*[A-Za-z0-9_{}]+\s*$|\$[A-Za-z0-9_{}]+\s*:)")
+_UPDATE = re.compile(r"\*\s*=")
+_TABLES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
+    ("MIDAS measurements", "calibrant family PRIOR FILE", re.compile(r"\A\s*\"?(?:ID|TR|DA|DV):", re.I)),
+    (
+        "a table of series",
+        "calibrant family PRIOR FILE",
+        re.compile(r"\A(?:[^\n,]*,)*series(?:,[^\n,]*)*\r?\n(?:[^\n,]*,)+(?:[01]|NA|)\s*$", re.M),
+    ),
+    (
+        "a prior network as SIF",
+        "calibrant family FILE DATA",
+        re.compile(r"\A(?:\s*#[^\n]*\n|\s*\n)*[^\S\n]*[^\s,=]+[^\S\n]+[+-]?1[^\S\n]+[^\s,=]+", re.I),
+    ),
+)
+# what a file looks like that is refused -> what reads it; the first that matches counts
+_STRANGERS: tuple[tuple[str, str, re.Pattern[str]], ...] = (
+    *_TABLES,
+    ("MaBoSS (`Node A {`)", "MaBoSS; its rates are not read here", re.compile(r"^\s*node\s+\S+\s*\{", re.I | re.M)),
+    ("BLIF", "ABC or SIS", re.compile(r"^\.(model|names|latch)\b", re.M)),
+    ("cnet", "bns or BooleanNet; bioLQM converts it to bnet", re.compile(r"^\.v\s+[0-9]+", re.M)),
+    ("a PLA truth table", "calibrant fit FILE.pla", re.compile(r"^\.(i|o|ilb|ob|type)\b", re.M)),
+    ("BMA JSON", "BioModelAnalyzer", re.compile(r'\A\s*\{.*"(?:Model|Variables)"', re.S)),
+    ("a JSON text", "no reader here", re.compile(r"\A\s*[{\[]")),
+    ("CellNetAnalyzer", "CellNetAnalyzer", re.compile(r"=[^\n]*\|\s*[#0-9.]+\s*$", re.M)),
+    (
+        "boolSim (`A&^C -> B`)",
+        "boolSim; bioLQM converts it to bnet",
+        re.compile(r"^[^,=\n]*[&^][^,=\n]*->\s*\S+\s*$", re.M),
+    ),
+    (
+        "a truth table",
+        "bioLQM; calibrant fit reads tables of 0 and 1",
+        re.compile(r"\A(?:[^\n]*:?\n)?\s*[01](?:[01 \t-]*[01-])?\s*\n"),
+    ),
+)
+
+
+def recognize_text(text: str) -> str:
+    """Return the format of a text by its content, "" if it has none of them."""
+    lines = [line for line in split_lines(text) if line.strip() and not line.lstrip().startswith("#")]
+    if not lines or any(pattern.search(text) for _, _, pattern in _TABLES):
+        return ""
+    if any(_UPDATE.search(line) for line in lines):
+        return "booleannet"
+    if any(_AEON_LINE.match(line) for line in lines):
+        return "aeon"
+    if all(_has_comma_first(line) for line in lines):
+        return "bnet"
+    return "rules" if all("=" in line for line in lines) and describe_stranger(text) is None else ""
+
+
+def _has_comma_first(line: str) -> bool:
+    """Return whether a line is a target, a comma and a formula: no operator of another format is before the comma."""
+    target, comma, _ = line.partition(",")
+    return bool(comma) and "=" not in target
+
+
+def describe_stranger(text: str) -> tuple[str, str] | None:
+    """Return what a text looks like that is not read, and what reads it."""
+    head = text[: 1 << 20]
+    return next(((looks, reader) for looks, reader, pattern in _STRANGERS if pattern.search(head)), None)
+
+
+# --- Readers ----------------------------------------------------------------------------------------------------------
+
+
+def _content_lines(text: str, *, comment_behind: bool) -> Iterator[tuple[int, str]]:
+    """Yield number and text of each line that is neither blank nor a comment."""
+    for number, line in enumerate(split_lines(text), 1):
+        content = line.partition("#")[0] if comment_behind else "" if line.lstrip().startswith("#") else line
+        if content.strip():
+            yield number, content.strip()
+
+
+def _add_name(rules: Rules, name: str, line: int | None) -> None:
+    rules.names.add(name)
+    if len(rules.names) > MAX_NODES:
+        raise NetworkError(f"over {MAX_NODES:,} nodes", reason="too-large", line=line)
+
+
+def _add_rule(rules: Rules, target: str, nodes: Nodes, line: int | None) -> None:
+    rules.formulas[target] = nodes
+    _add_name(rules, target, line)
+    for name in mentioned_names(nodes):
+        _add_name(rules, name, line)
+
+
+def _check_target(target: str, letters: str, line: int) -> None:
+    if not target:
+        raise NetworkError("a target is missing", reason="syntax", line=line)
+    if len(target) > MAX_NAME_CHARS or not target.isprintable() or re.fullmatch(rf"{letters}+", target) is None:
+        allowed = f"no blanks, quotes or operators, to {MAX_NAME_CHARS} characters"
+        problem = f"{short_repr(target)} is no name of a target: {allowed}"
+        raise NetworkError(problem, reason="name", line=line)
+
+
+def _require_content(rules: Rules, example: str) -> Rules:
+    if not rules.names:
+        raise NetworkError(f"no line of a node; expected: {example}", reason="empty")
+    return rules
+
+
+def _check_new(rules: Mapping[str, object], target: str, line: int) -> None:
+    if target in rules:
+        problem = f"{short_repr(target)} has a second function; a node has one"
+        raise NetworkError(problem, reason="duplicate-target", line=line, name=target)
+
+
+def _parse_all(rules: Rules, stated: Mapping[str, tuple[int, str]], grammar: Grammar) -> None:
+    """Add the rules of formula texts, which may depend on which names are targets."""
+    for target, (line, formula) in stated.items():
+        nodes = parse_formula(formula, grammar, line, targets=stated, notes=rules.notes)
+        _add_rule(rules, target, nodes, line)
+
+
+def read_bnet(text: str) -> Rules:
+    """Return the rules of a bnet text: `target, formula` a line."""
+    rules = Rules("bnet")
+    stated: dict[str, tuple[int, str]] = {}
+    is_probabilistic = is_headed = False
+    for line, content in _content_lines(text, comment_behind=True):
+        target, comma, formula = (part.strip() for part in content.partition(","))
+        heads = [part.strip().lower() for part in content.split(",")]
+        if not stated and not is_headed and heads in (["targets", "factors"], ["targets", "factors", "probabilities"]):
+            is_headed, is_probabilistic = True, len(heads) == 3
+            continue
+        if not comma:
+            raise NetworkError("no comma; a line is: target, formula", reason="syntax", line=line)
+        _check_target(target, BNET.letters, line)
+        if is_probabilistic:
+            formula = _certain_formula(formula, target, line)
+            if target in stated:
+                problem = f"{short_repr(target)} has several functions; probabilistic networks are not read"
+                raise NetworkError(problem, reason="probabilistic", line=line, name=target)
+        _check_new(stated, target, line)
+        stated[target] = line, formula
+    _parse_all(rules, stated, BNET)
+    return _require_content(rules, "target, formula")
+
+
+def _certain_formula(formula: str, target: str, line: int) -> str:
+    """Return a formula without its last field, the probability; refused unless that is 1."""
+    body, comma, probability = (part.strip() for part in formula.rpartition(","))
+    if not comma or re.fullmatch(r"[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+\.", probability) is None:
+        raise NetworkError("a probability is missing behind the formula", reason="syntax", line=line)
+    if float(probability) != 1:
+        problem = f"{short_repr(target)} has probability {probability}; probabilistic networks are not read"
+        raise NetworkError(problem, reason="probabilistic", line=line, name=target)
+    return body
+
+
+_RANK = re.compile(r"([0-9]+)\s*:\s*")
+
+
+def read_booleannet(text: str) -> Rules:
+    """Return the rules of a booleannet text: `NAME *= formula`, starts, and ranks, which are dropped with a note."""
+    rules = Rules("booleannet")
+    stated: dict[str, tuple[int, str]] = {}
+    for line, content in _content_lines(text, comment_behind=True):
+        ranked = _RANK.match(content)
+        if ranked is not None:
+            content = content[ranked.end() :]
+            rules.notes.add("ranks")
+        target, *formulas = (part.strip() for part in _UPDATE.split(content, maxsplit=1))
+        if not formulas:
+            _read_start(rules, content, line)
+            continue
+        _check_target(target, WORDED.letters, line)
+        _check_new(stated, target, line)
+        stated[target] = line, formulas[0]
+    _parse_all(rules, stated, WORDED)
+    return _require_content(rules, "NAME *= formula")
+
+
+def _read_start(rules: Rules, content: str, line: int) -> None:
+    """Read `A = B = True`."""
+    *names, value = (part.strip() for part in content.split("="))
+    if value.startswith("("):
+        raise NetworkError(
+            "a start of several numbers: piecewise-linear models are not read", reason="tuples", line=line
+        )
+    if not names or value.lower() not in ("true", "false", "random", "0", "1"):
+        raise NetworkError("expected: NAME *= formula, or NAME = True, False or Random", reason="syntax", line=line)
+    for name in names:
+        _check_target(name, WORDED.letters, line)
+        _add_name(rules, name, line)
+        if value.lower() == "random":
+            rules.notes.add("random-start")
+        else:
+            rules.start[name] = int(value.lower() in ("true", "1"))
+
+
+def read_rules(text: str) -> Rules:
+    """Return the rules of a text of lines `NAME = formula`."""
+    rules = Rules("rules")
+    stated: dict[str, tuple[int, str]] = {}
+    for line, content in _content_lines(text, comment_behind=True):
+        target, equals, formula = (part.strip() for part in content.partition("="))
+        if not equals:
+            raise NetworkError("no =; a line is: NAME = formula", reason="syntax", line=line)
+        _check_target(target, WORDED.letters, line)
+        _check_new(stated, target, line)
+        stated[target] = line, formula
+    _parse_all(rules, stated, WORDED)
+    return _require_content(rules, "NAME = formula")
+
+
+_REGULATION = re.compile(r"([A-Za-z0-9_{}]+)\s*(-[>|?]\??)\s*([A-Za-z0-9_{}]+)")
+_FUNCTION = re.compile(r"\$\s*([A-Za-z0-9_{}]+)\s*:(.*)", re.DOTALL)
+
+
+def read_aeon(text: str) -> Rules:
+    """Return the rules of an aeon text: regulations, and functions of some variables."""
+    rules = Rules("aeon", expected={"->": "+", "->?": "+", "-|": "-", "-|?": "-"}, states_all=True)
+    stated: dict[str, tuple[int, str]] = {}
+    for line, content in _content_lines(text, comment_behind=False):
+        function = _FUNCTION.fullmatch(content)
+        if function is not None:
+            _check_new(stated, function[1], line)
+            _add_name(rules, function[1], line)
+            stated[function[1]] = line, function[2]
+            continue
+        regulation = _REGULATION.fullmatch(content)
+        if regulation is None:
+            problem = "expected: a -> b, a -| b, a -? b, with or without a last ?, or $b: formula"
+            raise NetworkError(problem, reason="syntax", line=line)
+        source, sign, target = regulation.groups()
+        if (source, target) in rules.declared:
+            problem = f"{source} regulates {target} in a second line"
+            raise NetworkError(problem, reason="duplicate-edge", line=line, name=f"{source} {target}")
+        rules.declared[source, target] = sign
+        rules.regulators.setdefault(target, set()).add(source)
+        for name in (source, target):
+            _check_target(name, AEON.letters, line)
+            _add_name(rules, name, line)
+    variables = frozenset(rules.names)
+    _parse_all(rules, stated, AEON)
+    strange = {target: sorted(mentioned_names(rules.formulas[target]) - variables) for target in stated}
+    for target, names in strange.items():
+        if names:
+            problem = f"{short_repr(names[0])} is no variable: functions with unknown parts are not read"
+            raise NetworkError(problem, reason="uninterpreted", line=stated[target][0], name=names[0])
+    rules.unspecified = {target for target in rules.regulators if target not in stated}
+    return _require_content(rules, "a -> b, or $b: formula")
+
+
+TEXT_READERS: Mapping[str, Callable[[str], Rules]] = {
+    "bnet": read_bnet,
+    "booleannet": read_booleannet,
+    "rules": read_rules,
+    "aeon": read_aeon,
+}

@@ -1,0 +1,192 @@
+"""`calibrant network`: shown, compared, simulated, written and refused."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import calibrant
+from calibrant.bench.cli import main
+from calibrant.dsl.networks.formulas import NetworkError
+from tests.support.shared import shared_folder
+
+MODEL = "targets, factors\na, a\nb, !a | (a & c)\nc, b & (d | !d)\n"
+SIGNED = "a -> b\nc -> b\nb -> c\n$b: !a | (a & c)\n$c: b\n"
+
+
+def _run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    code = main([str(argument) for argument in ("network", *arguments)])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.bnet"
+    path.write_text(MODEL)
+    return path
+
+
+def test_functions_and_what_changes_nothing_are_shown(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = _run(capsys, model)
+    assert code == 0
+    assert out.splitlines() == [
+        "file         model.bnet: bnet",
+        "network      4 nodes, 4 edges (3 +, 1 -, 0 both)",
+        "inputs       a, d",
+        "no rule      d",
+        "inessential  d in c",
+        "",
+        "a, a",
+        "b, c | !a",
+        "c, b",
+        "d, d",
+    ]
+    assert "--out network.bnet" in err
+    assert _run(capsys, model, "--fail-on", "inessential")[0] == 1
+    assert _run(capsys, model, "--fail-on", "declared")[0] == 0
+
+
+def test_a_refuted_sign_is_shown_with_rows_that_prove_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "model.aeon"
+    path.write_text(SIGNED)
+    code, out, _ = _run(capsys, path, "--fail-on", "declared")
+    assert code == 1
+    assert "declared     a of b is declared -> and is -\n               a = 0: 1, a = 1: 0, with c = 0\n" in out
+
+
+def test_two_files_are_compared_and_differ_in_a_row(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("c *= b\nb *= a and c\na *= a\nd *= d\n")
+    code, out, _ = _run(capsys, model, other, "--fail-on", "differ")
+    assert code == 1
+    assert "compared     different networks: other.txt\ndiffers      b: 1 and 0 for a = 0, c = 0\n" in out
+    other.write_text("c = b\nb = not a or c\n")
+    code, out, _ = _run(capsys, model, other, "--fail-on", "differ")
+    assert (code, "only in model.bnet: d" in out) == (1, True)
+    other.write_text("c = b\nb = not a or c\nd = d\n")
+    code, out, _ = _run(capsys, model, other, "--fail-on", "differ")
+    assert (code, "compared     the same network: other.txt" in out) == (0, True)
+
+
+def test_attractors_are_listed_with_clamps(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = json.loads(_run(capsys, model, "--clamp", "a=1,d=0", "--json")[1])
+    assert document["fixed_points"] == {"states": ["1000", "1110"], "complete": True}
+    assert document["attractors"] == [
+        {"period": 1, "basin": 1, "state": "1000"},
+        {"period": 1, "basin": 1, "state": "1110"},
+        {"period": 2, "basin": 2, "state": "1010"},
+    ]
+    out = _run(capsys, model, "--attractors")[1]
+    assert "attractors   8: period, basin, least state" in out
+
+
+@pytest.mark.parametrize("ending", [".bnet", ".xml"])
+def test_what_is_written_is_the_same_network(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], ending: str
+) -> None:
+    out = tmp_path / f"written{ending}"
+    assert _run(capsys, model, "--out", out)[0] == 0
+    assert calibrant.read_network(model).compare(calibrant.read_network(out)).is_equal
+    assert _run(capsys, model, "--out", out)[0] == 2, "an existing file stays"
+
+
+def test_graphml_has_the_signs(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    networkx = pytest.importorskip("networkx")
+    out = tmp_path / "model.graphml"
+    assert _run(capsys, model, "--out", out)[0] == 0
+    graph = networkx.read_graphml(out)
+    expected = {("a", "a", "+"), ("a", "b", "-"), ("c", "b", "+"), ("b", "c", "+")}
+    assert {(a, b, sign) for a, b, sign in graph.edges(data="sign")} == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("Node A {\n logic = B;\n}\n", "MaBoSS"),
+        ("A&^C -> B\n", "boolSim"),
+        (".v 3\n.n 1 1 2\n1 1\n", "cnet"),
+        (".i 2\n.o 1\n11 1\n.e\n", "calibrant fit"),
+        (".model m\n.inputs a\n", "BLIF"),
+        ('{"Model": {"Variables": []}}', "BMA"),
+        ("TR:a,DA:ALL,DV:b\n1,10,1\n", "MIDAS"),
+        ("a 1 b\nb -1 c\n", "SIF"),
+        ("series,a,b\n1,0,1\n1,1,1\n", "series"),
+        ("<html></html>", "SBML-qual begins with <sbml>"),
+        ("some text\nof a letter\n", "name one with --format"),
+    ],
+)
+def test_other_files_are_named_in_one_line(
+    content: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "file.txt"
+    path.write_text(content)
+    code, out, err = _run(capsys, path)
+    assert (code, out) == (2, "")
+    assert err.startswith("error  file.txt: ")
+    assert err.count("\n") == 1
+    assert words in err
+
+
+def test_an_archive_of_ginsim_is_read_and_others_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph = (
+        '<gxl><graph class="regulatory"><node id="A" input="true"/><node id="B"><value val="1"><exp str="!A"/></value>'
+        '</node><edge id="e" from="A" to="B" sign="negative"/></graph></gxl>'
+    )
+    path = tmp_path / "model.zginml"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("GINsim-data/regulatoryGraph.ginml", graph)
+    assert "B, !A" in _run(capsys, path)[1]
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("other", graph)
+    with pytest.raises(NetworkError, match=r"no \.zginml archive"):
+        calibrant.read_network(path)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--clamp", "a"),
+        ("--clamp", "a=2"),
+        ("--clamp", "a=0,a=1"),
+        ("--clamp", "z=1"),
+        ("--format", "sif"),
+        ("--out", "model.txt"),
+        ("--fail-on", "differ"),
+        ("--fail-on", "nothing"),
+    ],
+)
+def test_bad_options_are_refused(model: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]) -> None:
+    code, out, err = _run(capsys, model, *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("error  ")
+
+
+def test_all_published_files_that_are_shared_are_read_or_refused_by_name() -> None:
+    folder = shared_folder()
+    if folder is None:
+        pytest.skip("no shared folder")
+    outcomes: dict[str, int | str] = {}
+    for path in sorted((folder / "frontier" / "networks").iterdir()):
+        try:
+            outcomes[path.name] = len(calibrant.read_network(path).nodes)
+        except NetworkError as error:
+            outcomes[path.name] = error.reason
+    assert outcomes["cell_cycle_2016.txt"] == 21
+    assert outcomes["MODEL1611230001.xml"] == "multi-level"
+    refused = {name for name, outcome in outcomes.items() if not isinstance(outcome, int)}
+    assert refused == {
+        "LICENCES.md",
+        "MD-TCellPCB2007.csv",
+        "MD-ToyMMB.csv",
+        "MODEL1611230001.xml",
+        "PKN-TCellPCB2007.sif",
+        "PKN-ToyMMB.sif",
+    }

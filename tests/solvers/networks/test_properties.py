@@ -1,0 +1,292 @@
+"""Networks against listings of rows, states, subsets and formulas, which share nothing with the readers and solvers."""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations, product
+from pathlib import Path
+
+import pytest
+
+from calibrant.dsl.networks.formulas import NetworkError, evaluate, mentioned_names
+from calibrant.dsl.networks.functions import cover, from_bits
+from calibrant.solvers.networks import wide
+from calibrant.solvers.networks.cut import MAX_EXACT_NODES, least_feedback_set
+from calibrant.solvers.networks.dynamics import MAX_FREE_NODES, find_fixed_points
+from calibrant.solvers.networks.network import BooleanNetwork, parse_network, read_network
+from calibrant.solvers.outcome import Found, OutOfBudget
+from tests.support.effort import examples
+from tests.support.networks.vectors import SPELLINGS, RandomFormula, named_in, random_formulas, text_of
+
+NUM_NETWORKS = examples(60)
+
+
+def _networks(seed: int, most_nodes: int = 5) -> list[tuple[dict[str, RandomFormula], random.Random]]:
+    drawn = []
+    for number in range(NUM_NETWORKS):
+        generator = random.Random(seed * 1_000_000 + number)
+        drawn.append((random_formulas(generator, generator.randint(1, most_nodes)), generator))
+    return drawn
+
+
+def _read(formulas: dict[str, RandomFormula], format_name: str = "bnet") -> BooleanNetwork:
+    return parse_network(text_of(formulas, format_name).encode(), "", format_name)
+
+
+def _rows(names: list[str]) -> list[dict[str, int]]:
+    return [dict(zip(names, values, strict=True)) for values in product((0, 1), repeat=len(names))]
+
+
+def _flips(formula: RandomFormula, name: str, names: list[str]) -> set[int]:
+    """Return the changes of the value when a name rises, over all rows."""
+    rows = [row for row in _rows(names) if not row[name]]
+    return {formula.value({**row, name: 1}) - formula.value(row) for row in rows} - {0}
+
+
+@pytest.mark.parametrize("format_name", SPELLINGS)
+def test_functions_and_signs_are_those_of_a_listing(format_name: str) -> None:
+    compared = 0
+    for formulas, _ in _networks(1):
+        network = _read(formulas, format_name)
+        for name, formula in formulas.items():
+            names, function = sorted(named_in(formula)), network.functions[name]
+            signs = {source: _flips(formula, source, names) for source in names}
+            essential = [source for source in names if signs[source]]
+            words = ["both" if len(signs[s]) == 2 else "+" if 1 in signs[s] else "-" for s in essential]
+            assert ([*function.inputs], [*function.signs]) == (essential, words)
+            assert {*network.inessential.get(name, ())} == {*names} - {*essential}
+            for row in _rows(names):
+                index = sum(row[source] << i for i, source in enumerate(function.inputs))
+                assert function.table is not None
+                assert int(function.table[index]) == formula.value(row)
+                compared += 1
+    assert compared > 5 * NUM_NETWORKS
+
+
+@pytest.mark.parametrize("format_name", SPELLINGS)
+def test_order_and_spelling_change_nothing(format_name: str) -> None:
+    for formulas, generator in _networks(2):
+        plain = _read(formulas, format_name)
+        twisted = parse_network(text_of(formulas, format_name, generator).encode(), "", format_name)
+        first, second = plain.to_dict(), twisted.to_dict()
+        assert first == second
+        assert plain.compare(twisted).is_equal
+
+
+def test_renaming_translates_every_answer() -> None:
+    for formulas, _ in _networks(3):
+        text = text_of(formulas, "bnet")
+        translated = parse_network(text.replace("n", "Z.").encode())
+        network = _read(formulas)
+        expected = {name.replace("n", "Z."): f for name, f in network.to_dict()["functions"].items()}
+        for function in expected.values():
+            function["inputs"] = [name.replace("n", "Z.") for name in function["inputs"]]
+        assert translated.to_dict()["functions"] == expected
+        assert translated.fixed_points() == network.fixed_points()
+        assert translated.attractors() == network.attractors()
+
+
+def test_written_networks_are_read_as_the_same() -> None:
+    for formulas, _ in _networks(4):
+        network = _read(formulas)
+        assert parse_network(network.to_bnet().encode()).digest == network.digest
+        again = parse_network(network.to_sbml().encode(), names="name")
+        assert again.digest == network.digest
+        assert [*again.edges()] == [*network.edges()] or not network.inputs
+        assert again.declared == ()
+
+
+def test_comparison_gives_the_first_row_that_differs() -> None:
+    num_different = 0
+    for formulas, generator in _networks(5):
+        changed = {**formulas}
+        name = generator.choice([*formulas])
+        changed[name] = RandomFormula(generator, sorted({*formulas, *named_in(formulas[name])}))
+        first, second = _read(formulas), _read(changed)
+        names = sorted({*first.functions[name].inputs, *second.functions[name].inputs})
+        every = sorted(named_in(formulas[name]) | named_in(changed[name]) | {*names})
+        different = []
+        for values in product((0, 1), repeat=len(names)):
+            row = dict.fromkeys(every, 0) | dict(zip(reversed(names), values, strict=True))
+            if formulas[name].value(row) != changed[name].value(row):
+                different.append(({n: row[n] for n in names}, formulas[name].value(row), changed[name].value(row)))
+        found = [d for d in first.compare(second).differences if d.node == name]
+        assert [(dict(d.row), d.first, d.second) for d in found] == different[:1]
+        num_different += bool(different)
+    assert num_different > NUM_NETWORKS / 5
+
+
+def test_attractors_and_fixed_points_are_those_of_a_walk_from_every_state() -> None:
+    for formulas, generator in _networks(6):
+        network = _read(formulas)
+        nodes = [*network.nodes]
+        clamps = {name: generator.randint(0, 1) for name in nodes if generator.random() < 0.2}
+        free = [name for name in nodes if name not in clamps]
+
+        def step(
+            state: str,
+            nodes: list[str] = nodes,
+            clamps: dict[str, int] = clamps,
+            formulas: dict[str, RandomFormula] = formulas,
+        ) -> str:
+            row = dict(zip(nodes, map(int, state), strict=True))
+            values = {n: formulas[n].value(row) if n in formulas else row[n] for n in nodes} | clamps
+            return "".join(str(values[n]) for n in nodes)
+
+        basins: dict[tuple[str, ...], int] = {}
+        for row in _rows(free):
+            state = "".join(str((row | clamps)[name]) for name in nodes)
+            path = [state]
+            while (state := step(state)) not in path:
+                path.append(state)
+            cycle = tuple(sorted(path[path.index(state) :]))
+            basins[cycle] = basins.get(cycle, 0) + 1
+        expected = sorted((len(cycle), cycle[0], basin) for cycle, basin in basins.items())
+        attractors, fixed_points = network.attractors(clamps), network.fixed_points(clamps)
+        assert isinstance(attractors, Found)
+        assert isinstance(fixed_points, Found)
+        assert [(a.period, a.state, a.basin) for a in attractors.value] == expected
+        assert [*fixed_points.value.states] == sorted(cycle[0] for cycle in basins if len(cycle) == 1)
+        assert sum(a.basin for a in attractors.value) == 2 ** len(free)
+
+
+def test_fixed_points_of_many_nodes_are_counted_by_sat() -> None:
+    lines = [f"a{i}, a{i}" for i in range(3)] + [f"b{i}, !a{i % 3} | b{i}" for i in range(40)]
+    network = parse_network("\n".join(lines).encode())
+    outcome = network.fixed_points({"b0": 0, **{f"b{i}": 1 for i in range(1, 40)}})
+    assert isinstance(outcome, Found)
+    assert len(outcome.value.states) == 8
+    assert isinstance(network.attractors(), OutOfBudget)
+    assert len(network.nodes) > MAX_FREE_NODES
+    first = find_fixed_points(network, limit=20)
+    assert isinstance(first, Found)
+    assert (len(first.value.states), first.value.is_complete) == (20, False)
+
+
+def test_feedback_sets_are_the_first_least_of_all_subsets() -> None:
+    sizes = set()
+    for number in range(NUM_NETWORKS):
+        generator = random.Random(number)
+        names = [f"n{i}" for i in range(generator.randint(1, 7))]
+        graph = {name: [other for other in names if generator.random() < 0.35] for name in names}
+        feedback, is_least = least_feedback_set(graph)
+        expected = next(
+            chosen
+            for size in range(len(names) + 1)
+            for chosen in combinations(names, size)
+            if _is_acyclic({n: s for n, s in graph.items() if n not in chosen})
+        )
+        assert (feedback, is_least) == (expected, True)
+        sizes.add(len(feedback))
+    assert len(sizes) > 3
+
+
+def _is_acyclic(graph: dict[str, list[str]]) -> bool:
+    """Return whether nodes without remaining sources can be taken away one after another."""
+    remaining = dict(graph)
+    while remaining:
+        free = [name for name, sources in remaining.items() if not any(source in remaining for source in sources)]
+        if not free:
+            return False
+        remaining = {name: sources for name, sources in remaining.items() if name not in free}
+    return True
+
+
+def test_a_large_feedback_set_is_minimal_and_not_called_least() -> None:
+    names = [f"n{i}" for i in range(MAX_EXACT_NODES + 20)]
+    generator = random.Random(1)
+    graph = {name: generator.sample(names, 2) for name in names}
+    feedback, is_least = least_feedback_set(graph)
+    assert not is_least
+    assert _is_acyclic({n: s for n, s in graph.items() if n not in feedback})
+    for name in feedback:
+        assert not _is_acyclic({n: s for n, s in graph.items() if n not in feedback or n == name})
+
+
+def test_mechanisms_of_a_cut_agree_with_the_network_in_all_rows() -> None:
+    compared = 0
+    for formulas, _ in _networks(7):
+        network = _read(formulas)
+        cut = network.cut()
+        assert cut.feedback is not None
+        assert {*cut.constants, *cut.inputs, *cut.feedback, *cut.mechanisms} == {*network.nodes}
+        assert _is_acyclic({name: [*function.inputs] for name, function in cut.mechanisms.items()})
+        for name, function in cut.mechanisms.items():
+            for row in _rows([n for n in network.nodes if n not in cut.constants]):
+                index = sum(row[source] << i for i, source in enumerate(function.inputs))
+                assert function.table is not None
+                assert int(function.table[index]) == formulas[name].value({**row, **cut.constants})
+                compared += 1
+    assert compared > NUM_NETWORKS
+
+
+def test_wide_functions_agree_with_tables() -> None:
+    for formulas, _ in _networks(8):
+        network = _read(formulas)
+        for function in network.functions.values():
+            names = sorted(mentioned_names(function.nodes))
+            assert wide.prove_signs(function.nodes, names) == dict(zip(function.inputs, function.signs, strict=True))
+        functions = [*network.functions.values()]
+        for first, second in combinations(functions, 2):
+            row = wide.find_difference(first, second)
+            inputs = sorted({*first.inputs, *second.inputs})
+            rows = [dict(zip(reversed(inputs), values, strict=True)) for values in product((0, 1), repeat=len(inputs))]
+            differing = [r for r in rows if _value(first, r) != _value(second, r)]
+            assert row == (differing[0] if differing else None)
+
+
+def _value(function: object, row: dict[str, int]) -> int:
+    nodes = function.nodes  # type: ignore[attr-defined]
+    return evaluate(nodes, {name: row.get(name, 0) for name in mentioned_names(nodes)}, 1)
+
+
+def test_a_function_of_many_inputs_has_signs_and_no_table() -> None:
+    names = [f"g{i:02}" for i in range(24)]
+    text = f"t, ({' & '.join(names[:20])}) | !{names[20]} | (g21 & !g21)\nu, sumgt({', '.join(names)}, 1)\n"
+    network = parse_network(text.encode())
+    assert network.functions["t"].table is None
+    assert network.functions["t"].inputs == tuple(names[:21])
+    assert network.functions["t"].signs == ("+",) * 20 + ("-",)
+    assert network.inessential == {"t": ("g21",)}
+    assert network.functions["u"].inputs == tuple(names)
+    again = parse_network(network.to_bnet().encode())
+    assert network.compare(again).is_equal
+    changed = parse_network(text.replace("!g20", "g20").encode())
+    (difference,) = network.compare(changed).differences
+    assert difference.node == "t"
+    assert dict(difference.row) == dict.fromkeys(names[:21], 0)
+    assert (difference.first, difference.second) == (1, 0)
+
+
+def test_covers_are_exact_and_irredundant() -> None:
+    generator = random.Random(9)
+    for number in range(300):
+        num_inputs = number % 5
+        bits = generator.getrandbits(1 << num_inputs)
+        cubes = cover(bits, num_inputs)
+        tables = [sum(1 << r for r in range(1 << num_inputs) if all(r >> i & 1 == v for i, v in c)) for c in cubes]
+        assert _union(tables) == bits
+        for i in range(len(tables)):
+            assert _union(tables[:i] + tables[i + 1 :]) != bits
+
+
+def _union(tables: list[int]) -> int:
+    union = 0
+    for table in tables:
+        union |= table
+    return union
+
+
+def test_rows_that_prove_a_sign() -> None:
+    function = from_bits(("a", "b"), 0b0110)
+    steps = function.steps("a")
+    assert steps == {"+": ({"a": 0, "b": 0}, {"a": 1, "b": 0}), "-": ({"a": 0, "b": 1}, {"a": 1, "b": 1})}
+
+
+def test_a_file_with_open_functions_is_no_model(tmp_path: Path) -> None:
+    path = tmp_path / "prior.aeon"
+    path.write_text("a -> b\n")
+    network = read_network(path)
+    assert network.unspecified == ("b",)
+    with pytest.raises(NetworkError, match="no function of b: the file serves as a prior"):
+        network.attractors()

@@ -1,0 +1,149 @@
+"""Every field of every shared vector of published networks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from calibrant.dsl.networks.edge_tables import parse_edges
+from calibrant.dsl.networks.formulas import NetworkError
+from calibrant.dsl.networks.functions import Function
+from calibrant.dsl.networks.network import recognize
+from calibrant.solvers.networks.network import parse_network
+from calibrant.solvers.outcome import Found
+from tests.support.networks.vectors import Vector, content_of, network_of, vectors_of
+
+FIELDS = {"read": 10, "same": 4, "edges": 2, "dynamics": 3, "cut": 5}
+"""Kind -> fields of an answer that is no refusal."""
+
+
+def _function(function: Function) -> dict[str, Any]:
+    return {"inputs": [*function.inputs], "table": function.table}
+
+
+def _read(vector: Vector) -> dict[str, Any]:
+    network = network_of(vector)
+    return {
+        "nodes": [*network.nodes],
+        "functions": {name: _function(function) for name, function in network.functions.items()},
+        "signs": {f"{edge.source}>{edge.target}": edge.sign for edge in network.edges()},
+        "inessential": {name: [*names] for name, names in network.inessential.items()},
+        "declared": [[*contradiction] for contradiction in network.declared],
+        "no_rule": [*network.no_rule],
+        "inputs": [*network.inputs],
+        "unspecified": [*network.unspecified],
+        "start": {**network.start},
+        "notes": [*network.notes],
+    }
+
+
+def _same(vector: Vector) -> dict[str, Any]:
+    comparison = network_of(vector["a"]).compare(network_of(vector["b"]))
+    return {
+        "equal": comparison.is_equal,
+        "only_a": [*comparison.only_first],
+        "only_b": [*comparison.only_second],
+        "differs": [{"node": d.node, "row": {**d.row}, "a": d.first, "b": d.second} for d in comparison.differences],
+    }
+
+
+def _edges(vector: Vector) -> dict[str, Any]:
+    table = parse_edges(vector["text"])
+    return {"edges": sorted(map(list, table.edges)), "both": [[*pair] for pair in table.open_pairs]}
+
+
+def _dynamics(vector: Vector) -> dict[str, Any]:
+    network, clamps = network_of(vector), vector["clamps"]
+    fixed_points, attractors = network.fixed_points(clamps), network.attractors(clamps)
+    assert isinstance(fixed_points, Found)
+    assert isinstance(attractors, Found)
+    return {
+        "nodes": [*network.nodes],
+        "fixed_points": [*fixed_points.value.states],
+        "attractors": [[*attractor] for attractor in attractors.value],
+    }
+
+
+def _cut(vector: Vector) -> dict[str, Any]:
+    cut = network_of(vector).cut(vector["endogenous"])
+    return {
+        "constants": {**cut.constants},
+        "inputs": [*cut.inputs],
+        "feedback": None if cut.feedback is None else [*cut.feedback],
+        "roots": [*cut.roots],
+        "mechanisms": {name: _function(function) for name, function in cut.mechanisms.items()},
+    }
+
+
+ANSWERS: dict[str, Callable[[Vector], dict[str, Any]]] = {
+    "read": _read,
+    "same": _same,
+    "edges": _edges,
+    "dynamics": _dynamics,
+    "cut": _cut,
+}
+
+
+def _answer(vector: Vector) -> dict[str, Any]:
+    try:
+        return ANSWERS[vector["kind"]](vector)
+    except NetworkError as error:
+        name = vector["expected"].get("name") and error.name  # some lines leave it open
+        return {"refused": error.reason, "line": error.line, "name": name}
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_every_field_is_as_expected(kind: str) -> None:
+    num_lines = num_fields = 0
+    for vector in vectors_of(kind):
+        answer, expected = _answer(vector), vector["expected"]
+        assert answer.keys() == expected.keys(), (vector["id"], answer)
+        for field, value in expected.items():
+            assert answer[field] == value, (vector["id"], field)
+            num_fields += 1
+        num_lines += "refused" not in expected
+    assert num_lines > 5
+    assert num_fields >= num_lines * FIELDS[kind]
+
+
+def test_content_tells_the_format() -> None:
+    recognized = Counter(
+        recognize(content_of(vector)) == vector["format"] or vector["id"]
+        for vector in vectors_of("read")
+        if "refused" not in vector["expected"] or vector["expected"]["line"] is None
+    )
+    # a file of comments alone has no content
+    assert {key for key in recognized if key is not True} == {"read-19"}
+    assert recognized[True] > 60
+
+
+def test_what_is_read_is_written_and_read_again() -> None:
+    compared = Counter[str]()
+    for vector in vectors_of("read"):
+        if "functions" not in vector["expected"] or vector["expected"]["unspecified"]:
+            continue
+        network = network_of(vector)
+        for text, chosen in ((network.to_bnet(), "bnet"), (network.to_sbml(), "sbml-qual")):
+            again = parse_network(text.encode(), "", chosen, "id" if chosen == "bnet" else "name")
+            assert network.compare(again).is_equal, vector["id"]
+            assert again.digest == network.digest, vector["id"]
+            assert recognize(text.encode()) == chosen
+            compared[chosen] += len(network.functions)
+    assert compared["bnet"] == compared["sbml-qual"] > 200
+
+
+def test_graphs_have_the_proven_signs() -> None:
+    networkx = pytest.importorskip("networkx")
+    compared = 0
+    for vector in vectors_of("read"):
+        if "signs" in vector["expected"]:
+            graph = network_of(vector).to_networkx()
+            assert isinstance(graph, networkx.DiGraph)
+            signs = {f"{a}>{b}": sign for a, b, sign in graph.edges(data="sign")}
+            assert signs == vector["expected"]["signs"], vector["id"]
+            assert sorted(graph) == vector["expected"]["nodes"]
+            compared += len(signs)
+    assert compared > 450
