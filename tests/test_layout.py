@@ -66,7 +66,7 @@ SIZES = {
     "bench": Size(507, 67600, 142, 6903),
     "calibrant": Size(19, 1723, 8, 294),
     "calibrant_tasks": Size(3, 198, 2, 32),
-    "tests": Size(713, 85570, 207, 8935),
+    "tests": Size(713, 85780, 207, 8945),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60
