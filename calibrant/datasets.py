@@ -13,7 +13,7 @@ from calibrant.bench.core.registry import benchmark, benchmark_of, benchmark_of_
 from calibrant.bench.training import LABELS
 
 if TYPE_CHECKING:
-    from calibrant.bench.replayscm.tables.paper import PaperTable
+    from calibrant.bench.papers import PrintedTable
     from calibrant.bench.training import Drawn
     from calibrant.dsl.item import Item
 
@@ -45,9 +45,9 @@ def bundled_pool(name: str) -> Path:
         raise CalibrantError(str(error)) from None
 
 
-def printed_table(number: str) -> PaperTable | None:
+def printed_table(number: str) -> PrintedTable | None:
     """Return the rows that the ReplaySCM paper prints in a table, texts under its columns; None if none are stored."""
-    from calibrant.bench.replayscm.tables.paper import printed_table as stored_table
+    from calibrant.bench.replayscm.paper import printed_table as stored_table
 
     return stored_table(number)
 

@@ -22,7 +22,7 @@ from calibrant.bench.blickets.paper import paper as blickets_paper
 from calibrant.bench.causalab.paper import paper as causalab_paper
 from calibrant.bench.causim.paper import paper as causim_paper
 from calibrant.bench.lab.blickets import main as blickets_main
-from calibrant.bench.replayscm.tables.paper import printed_numbers
+from calibrant.bench.replayscm.paper import printed_numbers
 from calibrant.datasets import printed_table
 from tests.support.commands import CHECKOUT, called
 from tests.support.shared import shared_json

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from calibrant.bench.replayscm.reference_overlap import Overlap
+from calibrant.bench.replayscm.appendix.metrics import Overlap
 
 # UNSET: the key does not apply and is absent. None: null in JSON, a value that is not defined (a share of no cells, a
 # comparison with a gold SCM that the file does not have).

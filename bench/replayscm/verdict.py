@@ -20,8 +20,7 @@ import msgspec
 
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, KEY
 from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet, Right, Sample, Success, View
-from calibrant.bench.replayscm.appendix_metrics import APPENDIX_METRICS
-from calibrant.bench.replayscm.reference_overlap import reference_overlap
+from calibrant.bench.replayscm.appendix.metrics import APPENDIX_METRICS, reference_overlap
 from calibrant.dsl.replayscm.item import TaskKind
 from calibrant.dsl.replayscm.pools.published_files import latent_of, table_setting
 from calibrant.dsl.replayscm.score import NOTHING_HELD_OUT, Score

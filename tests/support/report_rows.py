@@ -11,7 +11,7 @@ import msgspec
 
 from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.core.scoring import AnswerContext
-from calibrant.bench.replayscm.tables.rows import report_rows
+from calibrant.bench.replayscm.paper import report_rows
 from calibrant.bench.report.layout import Source, Table
 from calibrant.bench.report.rows import Grouping, Row
 from calibrant.bench.runs.records import FILE_NAME, Record, Timing

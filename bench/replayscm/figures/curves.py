@@ -12,8 +12,8 @@ from typing import NamedTuple
 from calibrant.bench.answers import frame
 from calibrant.bench.answers.intervals import Interval
 from calibrant.bench.core.metrics import Metric
-from calibrant.bench.replayscm.tables.ambiguity import Ambiguities
-from calibrant.bench.replayscm.tables.pairs import HELDOUT_EXACT, RUNGS
+from calibrant.bench.replayscm.expectations import Ambiguities
+from calibrant.bench.replayscm.paper import HELDOUT_EXACT, RUNGS
 from calibrant.bench.report.rows import Observation, Row
 
 RUNG_NAMES = ("Ordered", "Block", "Hidden order", "Hidden roots")

@@ -11,6 +11,7 @@ from typing import TypeAlias
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.metrics import UNDEFINED
 from calibrant.bench.pages.charts import Axis, Line, Look, Mark, Panel, looks, panels_svg
+from calibrant.bench.replayscm.expectations import Ambiguities
 from calibrant.bench.replayscm.figures.curves import (
     BINS,
     REST,
@@ -25,10 +26,14 @@ from calibrant.bench.replayscm.figures.curves import (
     size_medians,
     timed_answers,
 )
-from calibrant.bench.replayscm.tables.ambiguity import Ambiguities
-from calibrant.bench.replayscm.tables.pairs import DIFFERENCES, HELDOUT_EXACT, RUNGS, TRAIN_EXACT
-from calibrant.bench.replayscm.tables.paper import with_printed_rows
-from calibrant.bench.replayscm.tables.rows import gold_sizes
+from calibrant.bench.replayscm.paper import (
+    DIFFERENCES,
+    HELDOUT_EXACT,
+    RUNGS,
+    TRAIN_EXACT,
+    gold_sizes,
+    with_printed_rows,
+)
 from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.kind_plot import KIND_METRICS, KindPlot, attribution_plot
 from calibrant.bench.report.layout import Source, TableRow

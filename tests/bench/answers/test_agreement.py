@@ -28,7 +28,7 @@ from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.metrics import InvalidHandling, Metric
 from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.difficulty.models import read_outcomes
-from calibrant.bench.replayscm.tables.specs import ATTRIBUTION, SPECS
+from calibrant.bench.replayscm.paper import ATTRIBUTION, SPECS
 from calibrant.bench.suites.board.submissions import BoardCell
 from calibrant.bench.suites.rescoring import PoolJudge
 from tests.support.commands import CHECKOUT, called

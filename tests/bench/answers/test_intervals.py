@@ -20,7 +20,7 @@ from calibrant.bench.answers.intervals import (
     t_quantile,
     unit_interval,
 )
-from calibrant.bench.replayscm.tables.pairs import paired_differences
+from calibrant.bench.replayscm.paper import paired_differences
 from calibrant.bench.statistics import wilson
 
 TAIL = 0.025
@@ -170,8 +170,8 @@ def test_instances_of_one_latent_scm_are_drawn_together() -> None:
 def test_only_units_that_both_rows_have_are_compared() -> None:
     found = paired_differences([({1: 1.0, 2: 0.0, 3: 1.0}, {2: 1.0, 3: 0.0, 4: 0.0})], {k: str(k) for k in range(5)})[0]
     assert (found.mean, found.interval, found.num_units) == (0.0, None, 2)
-    assert found.cell.text == "*"
-    assert paired_differences([({1: 1.0}, {2: 1.0})], {1: "a", 2: "b"})[0].cell.text == "\N{EN DASH}"
+    assert found.cell().text == "*"
+    assert paired_differences([({1: 1.0}, {2: 1.0})], {1: "a", 2: "b"})[0].cell().text == "\N{EN DASH}"
 
 
 @pytest.mark.parametrize(

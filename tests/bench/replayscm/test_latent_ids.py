@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from calibrant.bench.pools.bundled import bundled_files
-from calibrant.bench.replayscm.tables.appendix.facts import pool_facts
+from calibrant.bench.replayscm.appendix.facts import pool_facts
 from calibrant.dsl.records import file_digest
 
 

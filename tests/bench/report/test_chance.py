@@ -17,8 +17,8 @@ from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.pools.bundled import bundled_pools, bundled_sample
 from calibrant.bench.replayscm.audit.generator_ceiling import BehaviourReplay
-from calibrant.bench.replayscm.guide import GUIDE
-from calibrant.bench.replayscm.tables.expectations import _canonical, _share, _showing, expect_under_prior
+from calibrant.bench.replayscm.expectations import _canonical, _share, _showing, expect_under_prior
+from calibrant.bench.replayscm.report import GUIDE
 from calibrant.bench.report.answers.named import NamedAnswer
 from calibrant.bench.report.overview.results import read_results
 from calibrant.bench.report.overview.screen import first_screen

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from calibrant.bench.answers.intervals import Interval
-from calibrant.bench.replayscm.tables.report import report_tables
+from calibrant.bench.replayscm.report import report_tables
 from calibrant.bench.report.formats import TEXTS, as_csv, as_latex, as_markdown, as_terminal, in_latex
 from calibrant.bench.report.layout import Cell, Heading, Source, Table, TableRow, cell
 from calibrant.bench.report.sections import ReportContents

@@ -11,15 +11,15 @@ import pytest
 
 from calibrant.bench.pages.charts import looks
 from calibrant.bench.replayscm.figures.plots import apart, report_plots
-from calibrant.bench.replayscm.tables.pairs import (
+from calibrant.bench.replayscm.paper import (
     DIFFERENCES,
     HELDOUT_EXACT,
     by_instance,
-    comparisons,
     differences,
+    mean_by_unit,
     paired_differences,
 )
-from calibrant.bench.replayscm.tables.rows import mean_by_unit
+from calibrant.bench.replayscm.report import comparisons
 from calibrant.bench.replayscm.verdict import REPLAY_METRICS
 from tests.support.report_rows import Answers, answer, ours, row_of, rows_of
 

@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from calibrant.bench.replayscm.expectations import Ambiguity
 from calibrant.bench.replayscm.figures.curves import (
     ambiguity_bins,
     bin_of,
@@ -17,9 +18,7 @@ from calibrant.bench.replayscm.figures.curves import (
     timed_answers,
 )
 from calibrant.bench.replayscm.figures.plots import report_plots
-from calibrant.bench.replayscm.tables.ambiguity import Ambiguity
-from calibrant.bench.replayscm.tables.pairs import HELDOUT_EXACT, HELDOUT_WORLD
-from calibrant.bench.replayscm.tables.rows import gold_sizes
+from calibrant.bench.replayscm.paper import HELDOUT_EXACT, HELDOUT_WORLD, gold_sizes
 from calibrant.bench.report.sections import Plot
 from tests.support.report_rows import INVALID, Answers, answer, rows_of
 

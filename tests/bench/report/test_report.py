@@ -11,13 +11,10 @@ import pytest
 
 from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.core.scoring import AnswerContext
-from calibrant.bench.replayscm.tables import specs
-from calibrant.bench.replayscm.tables.alternatives import per_problem
-from calibrant.bench.replayscm.tables.pairs import comparisons, disclosure_deltas
-from calibrant.bench.replayscm.tables.paper import printed_setting, printed_table
-from calibrant.bench.replayscm.tables.report import TABLE_IDS, report_tables
-from calibrant.bench.replayscm.tables.rows import report_rows
-from calibrant.bench.replayscm.tables.spec import TableSpec
+from calibrant.bench.replayscm import paper
+from calibrant.bench.replayscm.appendix.cohorts import per_problem
+from calibrant.bench.replayscm.paper import TableSpec, disclosure_deltas, printed_setting, printed_table, report_rows
+from calibrant.bench.replayscm.report import TABLE_IDS, comparisons, report_tables
 from calibrant.bench.report.layout import Source
 from calibrant.bench.report.rows import Grouping, Row
 from calibrant.bench.report.sections import ReportContents
@@ -40,56 +37,56 @@ EIGHT = [answer(1, 1)] * 4 + [answer(1, 0.5)] * 2 + [answer(0.5, 0.25), INVALID]
 
 
 def test_the_core_table_counts_as_the_paper_does() -> None:
-    made = line(specs.CORE, EIGHT)
+    made = line(paper.CORE, EIGHT)
     assert (made["setting"], made["system"], made["pool"], made["n"]) == ("Ordered", "s", "p", "8")
     assert (made["valid"], made["train_exact"], made["heldout_exact"]) == ("0.875", "0.750", "0.500")
     assert made["heldout_world"] == "0.750"  # 5.25 over the 7 valid ones
     assert made["heldout_world_given_train_exact"] == "0.833"  # 5 / 6
     assert made["heldout_exact_given_train_exact"] == "0.667"  # 4 / 6
     (row,) = rows_of(Answers("s", EIGHT), means=InvalidHandling.PAPER)
-    assert ours(specs.CORE.make([row], with_paper=False))[0]["heldout_world"] == "0.656"  # 5.25 / 8
+    assert ours(paper.CORE.make([row], with_paper=False))[0]["heldout_world"] == "0.656"  # 5.25 / 8
 
 
 def test_suppressed_and_undefined_rates_have_no_interval_and_others_have() -> None:
     for train_exact, shown in ((0, DASH), (1, "*"), (5, "*"), (6, "1.000")):
-        made = line(specs.CORE, [answer(1, 1)] * train_exact + [answer(0.5, 0)] * 8)
+        made = line(paper.CORE, [answer(1, 1)] * train_exact + [answer(0.5, 0)] * 8)
         assert made["heldout_exact_given_train_exact"] == shown
         assert bool(made["heldout_exact_given_train_exact interval"]) is (train_exact == 6)
         assert made["train_exact interval"] != ""
-    few = line(specs.CORE, [answer(1, 1)] * 5)
+    few = line(paper.CORE, [answer(1, 1)] * 5)
     assert (few["train_exact"], few["train_exact interval"]) == ("1.000", "[0.566, 1.000]")  # 1 / (1 + z^2 / 5)
-    assert line(specs.CORE, [answer(1, 1)])["train_exact interval"] == ""  # of one problem nothing is known
+    assert line(paper.CORE, [answer(1, 1)])["train_exact interval"] == ""  # of one problem nothing is known
 
 
 def test_a_row_that_misses_instances_says_so() -> None:
     rows = rows_of(Answers("s", EIGHT), Answers("t", EIGHT[:6]))
-    collected = {r["system"]: r["n"] for r in ours(specs.CORE.make(rows, with_paper=False))}
+    collected = {r["system"]: r["n"] for r in ours(paper.CORE.make(rows, with_paper=False))}
     assert collected == {"s": "8", "t": "6"}
     partial = replace(rows[1], pools={digest: (name, 8) for digest, (name, _) in rows[1].pools.items()})
-    assert ours(specs.CORE.make([partial], with_paper=False))[0]["n"] == "6 of 8"
+    assert ours(paper.CORE.make([partial], with_paper=False))[0]["n"] == "6 of 8"
 
 
 def test_hidden_roots_rates_are_of_the_mechanisms_and_task_correct_is_not() -> None:
     right = answer(1, 1) | {"mechanismTrainExact": True, "mechanismHeldoutExact": True, "rootSetExact": True}
     wrong = right | {"correct": False, "trainExact": False, "heldoutExact": False, "rootSetExact": False}
     scores = [right] * 6 + [wrong] * 2
-    made = line(specs.HIDDEN_ROOTS, scores, setting="Hidden-roots")
+    made = line(paper.HIDDEN_ROOTS, scores, setting="Hidden-roots")
     assert (made["root_exact"], made["train_exact"], made["heldout_exact"]) == ("0.750", "1.000", "1.000")
     assert made["train_exact_given_root_exact"] == "1.000"
-    assert line(specs.CALIBRATION, scores, setting="Hidden-roots")["task_correct"] == "0.750"
-    assert specs.HIDDEN_ROOTS.make([row_of(scores, setting="Block")], with_paper=False) is None
+    assert line(paper.CALIBRATION, scores, setting="Hidden-roots")["task_correct"] == "0.750"
+    assert paper.HIDDEN_ROOTS.make([row_of(scores, setting="Block")], with_paper=False) is None
 
 
 def test_the_calibration_table_has_no_models() -> None:
     rows = rows_of(
         Answers("search", EIGHT), Answers("GPT", EIGHT, is_run=False), Answers("bnlearn+DSL", EIGHT, is_run=False)
     )
-    assert [r["system"] for r in ours(specs.CALIBRATION.make(rows, with_paper=False))] == ["bnlearn+DSL", "search"]
-    assert [r["system"] for r in ours(specs.CORE.make(rows, with_paper=False))] == ["GPT", "bnlearn+DSL", "search"]
+    assert [r["system"] for r in ours(paper.CALIBRATION.make(rows, with_paper=False))] == ["bnlearn+DSL", "search"]
+    assert [r["system"] for r in ours(paper.CORE.make(rows, with_paper=False))] == ["GPT", "bnlearn+DSL", "search"]
 
 
 def test_retention_counts_train_exact_answers() -> None:
-    assert line(specs.RETENTION, EIGHT)["num_train_exact"] == "6"
+    assert line(paper.RETENTION, EIGHT)["num_train_exact"] == "6"
 
 
 # --- alternatives ------------------------------------------------------------------------------------------------
@@ -98,13 +95,13 @@ GOLD, OTHER, MISS = answer(1, 1, 1.0), answer(1, 0.5, 0.75), answer(0.5, 0.5, 0.
 
 
 def test_alternatives_are_train_exact_and_mean_something_else() -> None:
-    made = line(specs.PER_SYSTEM, [GOLD] * 4 + [OTHER] * 2 + [MISS, INVALID])
+    made = line(paper.PER_SYSTEM, [GOLD] * 4 + [OTHER] * 2 + [MISS, INVALID])
     assert (made["n"], made["num_train_exact"], made["num_alternatives"]) == ("8", "6", "2")
     assert (made["alternative"], made["alternative_given_train_exact"]) == ("0.250", "0.333")
-    unknown = line(specs.PER_SYSTEM, [answer(1, 1)] * 6)  # no structure metrics in the score
+    unknown = line(paper.PER_SYSTEM, [answer(1, 1)] * 6)  # no structure metrics in the score
     assert (unknown["num_alternatives"], unknown["alternative"]) == (DASH, DASH)
     roots = {"mechanismTrainExact": True, "rootSetExact": False, "structure": None}
-    assert line(specs.PER_SYSTEM, [answer(1, 1) | roots] * 6, setting="Hidden-roots")["alternative"] == "1.000"
+    assert line(paper.PER_SYSTEM, [answer(1, 1) | roots] * 6, setting="Hidden-roots")["alternative"] == "1.000"
 
 
 def test_problems_without_alternative_are_counted_over_systems() -> None:
@@ -199,7 +196,7 @@ def test_crashes_are_noted_below_the_rates() -> None:
         outcome = "crashed" if index < 3 else "found"
         run = AnswerContext("s", "p", "d", 8, f"I{index}", "Ordered", "", {"a": 1}, outcome)
         answers.append((run, answer(1, 1)))
-    made = specs.CORE.make(report_rows(answers), with_paper=False)
+    made = paper.CORE.make(report_rows(answers), with_paper=False)
     assert made is not None
     assert made.notes == ("3 of 8 answers of s to p (Ordered) are crashes; rates count them as not valid.",)
 
@@ -223,14 +220,14 @@ def test_what_cannot_be_made_is_refused(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_rows_by_setting_join_pools() -> None:
     rows = rows_of(Answers("s", EIGHT, pool="p"), Answers("s", EIGHT, pool="q", suffix="x"), by=Grouping.SETTING)
-    (made,) = ours(specs.CORE.make(rows, with_paper=False))
+    (made,) = ours(paper.CORE.make(rows, with_paper=False))
     assert (made["pool"], made["n"], made["heldout_world"]) == ("2 pools", "16", "0.750")
 
 
 def test_twice_the_same_latents_are_no_narrower_an_interval() -> None:
     once = rows_of(Answers("s", EIGHT, pool="p"))
     twice = rows_of(Answers("s", EIGHT, pool="p"), Answers("s", EIGHT, pool="q"), by=Grouping.SETTING)
-    one, other = (ours(specs.CORE.make(rows, with_paper=False))[0] for rows in (once, twice))
+    one, other = (ours(paper.CORE.make(rows, with_paper=False))[0] for rows in (once, twice))
     assert (one["n"], other["n"]) == ("8", "16")
     intervals = [key for key in one if key.endswith(" interval")]
     assert one["heldout_world interval"] != ""
@@ -328,7 +325,7 @@ def _in_pool(row: Row, digest: str, name: str, size: int) -> Row:
 
 
 def notes_below(row: Row) -> tuple[str, ...]:
-    table = specs.CORE.make([row], with_paper=True)
+    table = paper.CORE.make([row], with_paper=True)
     assert table is not None
     return table.notes
 
@@ -344,7 +341,7 @@ def test_an_official_pool_in_full_is_the_papers_pool() -> None:
     full = BY_NAME["cind_a_scm_benchmark240_final_v1.runtime.yaml"]
     ordered = _in_pool(row_of([answer(1, 1)] * 8, setting="Ord-Full"), full.digest, full.name, 8)
     assert len(notes_below(ordered)) == 1
-    alternatives = specs.PER_SYSTEM.make([ordered], with_paper=True)  # the paper's are on the matched 100 of these 250
+    alternatives = paper.PER_SYSTEM.make([ordered], with_paper=True)  # the paper's are on the matched 100 of these 250
     assert alternatives is not None
     assert len(alternatives.notes) == 2
 

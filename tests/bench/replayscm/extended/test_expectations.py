@@ -14,8 +14,8 @@ import pytest
 from calibrant.audits.replayscm.extended.attribution import item_evidence
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.lab.renamings.replayscm import rename
+from calibrant.bench.replayscm.expectations import EXPECTATIONS
 from calibrant.bench.replayscm.extended.expectations import UNKNOWN, expect_extended
-from calibrant.bench.replayscm.tables.expectations import EXPECTATIONS
 from calibrant.dsl.episode import Action
 from calibrant.dsl.replayscm.episode import ScmEpisode, task_class
 from calibrant.dsl.replayscm.extensions.extension import MechanismClass, Prior

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from calibrant.bench.cli import main
-from calibrant.bench.replayscm.tables.appendix.facts import pool_facts
+from calibrant.bench.replayscm.appendix.facts import pool_facts
 from calibrant.dsl.replayscm.item import Pool, TaskKind
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.score import Evaluator

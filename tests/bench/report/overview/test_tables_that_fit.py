@@ -14,7 +14,7 @@ from calibrant.bench.causalab.paper import paper_tables as lab_tables
 from calibrant.bench.causim.paper import ShownProgram, questions_asked
 from calibrant.bench.causim.paper import paper_tables as question_tables
 from calibrant.bench.core.scoring import AnswerContext
-from calibrant.bench.replayscm.tables.report import report_tables
+from calibrant.bench.replayscm.report import report_tables
 from calibrant.bench.report.answers.named import named_answers
 from calibrant.bench.report.layout import Source, Table
 from calibrant.bench.report.sections import ReportContents

@@ -8,22 +8,31 @@ it is looked for among sampled members, and weighed exactly.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import fsum
+from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 from calibrant.audits.replayscm.ambiguity import headline_parents
 from calibrant.audits.replayscm.ceiling import ceiling
+from calibrant.audits.replayscm.findings import Findings
 from calibrant.baselines.replayscm.posterior.evidence import MechanismEvidence
 from calibrant.baselines.replayscm.posterior.local import LocalPosterior
 from calibrant.baselines.replayscm.posterior.posterior import MAX_STATES, Component, Posterior
-from calibrant.bench.replayscm.audit.generator_ceiling import Behaviour, BehaviourReplay
+from calibrant.bench.papers import rate_cell
+from calibrant.bench.replayscm.audit.generator_ceiling import Behaviour, BehaviourReplay, GeneratorCeiling
+from calibrant.bench.replayscm.audit.records import AUDIT_RECORDS, AuditRecord
+from calibrant.bench.replayscm.audit.text import heldout_share
 from calibrant.bench.replayscm.episodes import evidence_key
 from calibrant.bench.replayscm.extended.expectations import UNKNOWN, expect_extended
+from calibrant.bench.replayscm.paper import HELDOUT_EXACT, ROW_LABELS, is_alternative, pool_name
 from calibrant.bench.replayscm.scoring import ATTRIBUTE
+from calibrant.bench.report.layout import Heading, Table, TableRow
+from calibrant.bench.report.rows import Row
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
+from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.item import Problem, Task, TaskKind
 from calibrant.dsl.replayscm.world import Panel, World
@@ -136,3 +145,91 @@ def _showing(heldout: Panel, columns: Sequence[object]) -> Panel:
 
 
 EXPECTATIONS = ReplayExpectations()
+
+
+# --- Ambiguity of answered instances, from audits: how many SCMs fit, and the expected score of an answer -------------
+
+
+class Ambiguity(NamedTuple):
+    """One instance, in the class of its audit's headline.
+
+    members: SCMs that fit; draw: share of them that replay every held-out world, None without held-out worlds
+    ceiling: the expected HeldoutExact of the best answer, if the truth is what the published generator draws
+    if_alike, if_by_size: certified upper bounds of it, if the truth were drawn from all members alike, or with smaller
+        formulas likelier, as no pool is. All of them None where the audit has none.
+    """
+
+    members: int
+    draw: float | None
+    ceiling: float | None
+    if_alike: float | None
+    if_by_size: float | None
+
+
+Ambiguities: TypeAlias = Mapping[tuple[str, str], Ambiguity]  # by pool digest and instance
+
+
+def ambiguities(folders: Sequence[Path]) -> dict[tuple[str, str], Ambiguity]:
+    """Return the audits in these folders, without instances that no SCM fits; `CalibrantError` if none remain."""
+    by_instance: dict[tuple[str, str], Ambiguity] = {}
+    for record in sorted(_records(folders), key=lambda record: repr(record.key)):
+        if record.findings is not None and (ambiguity := _ambiguity(record.findings, record.generator)).members:
+            by_instance[record.pool_digest, record.instance] = ambiguity
+    return by_instance
+
+
+def _records(folders: Sequence[Path]) -> Iterable[AuditRecord]:
+    for folder in folders:
+        path = folder / AUDIT_RECORDS.file_name
+        if not path.is_file():
+            raise CalibrantError(f"{folder}: no {path.name} there; give a folder that `calibrant audit --out` wrote")
+        yield from AUDIT_RECORDS.read_records(path)
+
+
+def _ambiguity(findings: Findings, generator: GeneratorCeiling | None) -> Ambiguity:
+    class_count = findings.class_count(findings.headline)
+    alike = [ceiling.upper for ceiling in findings.ceilings if ceiling.size_penalty is None]
+    by_size = [ceiling.upper for ceiling in findings.ceilings if ceiling.size_penalty is not None]
+    share = heldout_share(class_count)
+    probability = None if generator is None else generator.probability
+    return Ambiguity(int(class_count.members), share, probability, next(iter(alike), None), next(iter(by_size), None))
+
+
+_HEADINGS = (
+    Heading("heldout_exact", "HeldoutExact"),
+    Heading("draw", "Fair draw"),
+    Heading("ceiling", "Ceiling"),
+    Heading("ceiling_if_alike", "If all were alike"),
+    Heading("ceiling_if_by_size", "If by size alone"),
+)
+
+
+def ceilings(rows: Sequence[Row], audited: Ambiguities) -> Table | None:
+    """HeldoutExact beside what the evidence allows, over the instances that were audited."""
+    lines = [line for row in rows if (line := _line(row, audited))]
+    if not lines:
+        return None
+    caption = (
+        "What an answer can expect, over the audited instances that some SCM of the class fits. Fair draw: a member of"
+        " the class drawn at random. Ceiling: what the best answer can expect if the truth is what the published"
+        " generator draws, estimated from draws of its posterior. The last two columns are certified bounds for truths"
+        " that no pool is drawn from, all members alike or by formula size alone: rows above them are no error."
+    )
+    return Table("ceiling", "Held-out replay and its ceiling", caption, ROW_LABELS, _HEADINGS, tuple(lines))
+
+
+def _line(row: Row, audited: Ambiguities) -> TableRow | None:
+    pairs = [(o, audited[o.item]) for o in row.observations if o.item in audited]
+    if not pairs or is_alternative(row.setting):
+        return None
+    quantities = [
+        [(o, o.values[row.places[HELDOUT_EXACT.key]]) for o, _ in pairs],
+        [(o, ambiguity.draw) for o, ambiguity in pairs],
+        [(o, ambiguity.ceiling) for o, ambiguity in pairs],
+        [(o, ambiguity.if_alike) for o, ambiguity in pairs],
+        [(o, ambiguity.if_by_size) for o, ambiguity in pairs],
+    ]
+    cells = tuple(
+        rate_cell((o.item, o.unit, None if v is None else float(v)) for o, v in listed) for listed in quantities
+    )
+    return TableRow((row.setting, row.system, pool_name(row), str(len(pairs))), cells)

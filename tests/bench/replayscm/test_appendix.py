@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.replayscm.reference_overlap import depths, reference_overlap
-from calibrant.bench.replayscm.tables.appendix import cohorts, differences, levels, specs, supplied
-from calibrant.bench.replayscm.tables.appendix.construction import construction
-from calibrant.bench.replayscm.tables.appendix.facts import PoolFacts
-from calibrant.bench.replayscm.tables.appendix.index import APPENDIX_IDS, COHORT_TABLES, appendix_makers
-from calibrant.bench.replayscm.tables.paper import printed_numbers, printed_table
+from calibrant.bench.replayscm.appendix import cohorts
+from calibrant.bench.replayscm.appendix import contrasts as appendix
+from calibrant.bench.replayscm.appendix.cohorts import COHORT_TABLES
+from calibrant.bench.replayscm.appendix.contrasts import APPENDIX_IDS, appendix_makers
+from calibrant.bench.replayscm.appendix.facts import PoolFacts, construction
+from calibrant.bench.replayscm.appendix.metrics import depths, reference_overlap
+from calibrant.bench.replayscm.paper import printed_numbers, printed_table
 from calibrant.bench.report.layout import Source
 from calibrant.bench.report.rows import Row
 from calibrant.dsl.errors import CalibrantError
@@ -29,6 +30,7 @@ from tests.support.shared import shared_file, shared_json
 
 DASH = "\N{EN DASH}"
 NUM = 8
+SPECS = {spec.id: spec for spec in appendix.APPENDIX_SPECS}
 OUR_KEYS = {
     ("G.4", "parent_f1"): "reference_f1",
     ("G.4", "parent_map_exact"): "reference_map_exact",
@@ -67,10 +69,10 @@ def test_stored_rows_are_the_printed_ones() -> None:
 def test_every_appendix_table_has_a_maker_and_every_column_of_ours_is_a_printed_one() -> None:
     figures = appendix_makers([], PoolFacts(), [], with_paper=True)
     assert set(APPENDIX_IDS) - set(figures) == set(COHORT_TABLES)
-    for spec in specs.APPENDIX_SPECS:
+    for spec in appendix.APPENDIX_SPECS:
         table = printed_table(spec.id)
         assert table is not None
-        assert [column.key for column in spec.columns] == [key for key in table.columns if key != "n"], spec.id
+        assert [heading.key for heading in spec.headings] == [key for key in table.columns if key != "n"], spec.id
 
 
 def test_printed_joint_success_is_the_mean_over_known_pairs_and_open_ended_items() -> None:
@@ -94,57 +96,57 @@ def test_printed_joint_success_is_the_mean_over_known_pairs_and_open_ended_items
 
 
 def test_levels_stand_side_by_side_over_the_problems_that_all_have() -> None:
-    (figures,) = ours(levels.replay_by_level(levels_of(), with_paper=False))
+    (figures,) = ours(appendix.REPLAY_BY_LEVEL.make(levels_of(), with_paper=False))
     assert (figures["train_exact_original"], figures["train_exact_extra_worlds"]) == ("0.875", "0.875")
     assert figures["heldout_world_original"] == "0.719"  # (4 + 1.5 + 0.25) / 8
     assert figures["heldout_world_extra_worlds"] == "0.929"  # 6.5 over the 7 valid ones
     assert figures["train_exact_counterexample_audit"] == DASH
-    (fewer,) = ours(levels.replay_by_level(levels_of(num_extra=7), with_paper=False))
+    (fewer,) = ours(appendix.REPLAY_BY_LEVEL.make(levels_of(num_extra=7), with_paper=False))
     assert (fewer["n"], fewer["train_exact_original"]) == ("7", "1.000")  # the miss is not among the seven
-    assert levels.replay_by_level(levels_of()[:1], with_paper=False) is None
+    assert appendix.REPLAY_BY_LEVEL.make(levels_of()[:1], with_paper=False) is None
 
 
 def test_before_and_after_and_the_matrix_have_the_rates_of_their_levels() -> None:
-    (figures,) = ours(levels.parents_before_and_after(levels_of(), with_paper=False))
+    (figures,) = ours(appendix.PARENTS_BEFORE_AND_AFTER.make(levels_of(), with_paper=False))
     assert (figures["parent_shd_original"], figures["parent_shd_extra_worlds"]) == ("2.25", "0.57")  # 18 / 8, 4 / 7
-    (figures,) = ours(levels.train_exact_matrix(levels_of(), with_paper=False))
+    (figures,) = ours(appendix.TRAIN_EXACT_MATRIX.make(levels_of(), with_paper=False))
     assert (figures["Ord-Match"], figures["Ord-Ext"], figures["Block"]) == ("0.875", "0.875", DASH)
 
 
 def test_differences_are_over_problems_with_a_valid_answer_on_both_sides() -> None:
-    (figures,) = ours(differences.structure_differences(levels_of(), "A", with_paper=False))
+    (figures,) = ours(appendix.PARENT_DIFFERENCES.make(levels_of(), with_paper=False))
     assert (figures["pair"], figures["n"]) == ("Ord-Ext - Ordered", "7")
     assert figures["parent_shd_difference"] == "-1.14"  # 4 less on two of seven
     assert figures["parent_map_exact_difference"] == "+0.286"
-    (figures,) = ours(differences.structure_differences(levels_of(), "B", with_paper=False))
+    (figures,) = ours(appendix.MECHANISM_DIFFERENCES.make(levels_of(), with_paper=False))
     assert (figures["local_match_difference"], figures["heldout_world_difference"]) == ("+0.143", "+0.143")
 
 
 def test_alternatives_before_and_after_and_among_problems_solved_twice() -> None:
-    (figures,) = ours(differences.alternatives_before_and_after(levels_of(), with_paper=False))
+    (figures,) = ours(appendix.ALTERNATIVES_BEFORE_AND_AFTER.make(levels_of(), with_paper=False))
     assert (figures["train_exact_original"], figures["train_exact_extra_worlds"]) == ("7", "7")
     assert (figures["alternative_original"], figures["alternative_given_train_exact_original"]) == ("0.375", "0.429")
     assert (figures["alternative_extra_worlds"], figures["alternative_difference"]) == ("0.125", "-0.250")
-    (figures,) = ours(differences.alternatives_solved_on_both_sides(levels_of(), with_paper=False))
+    (figures,) = ours(appendix.ALTERNATIVES_SOLVED_ON_BOTH_SIDES.make(levels_of(), with_paper=False))
     assert (figures["solved_both"], figures["alternatives_original"], figures["alternatives_extra_worlds"]) == (
         "7",
         "3",
         "1",
     )
     assert figures["difference"] == "-0.286"
-    (few,) = ours(differences.alternatives_solved_on_both_sides(levels_of(num_extra=5), with_paper=False))
+    (few,) = ours(appendix.ALTERNATIVES_SOLVED_ON_BOTH_SIDES.make(levels_of(num_extra=5), with_paper=False))
     assert (few["solved_both"], few["alternative_rate_original"], few["difference"]) == ("5", "*", "*")
 
 
 def test_printed_rows_of_matched_settings_follow_ours() -> None:
-    table = levels.replay_by_level(levels_of(), with_paper=True)
+    table = appendix.REPLAY_BY_LEVEL.make(levels_of(), with_paper=True)
     assert table is not None
     printed = [row for row in table.rows if row.source is Source.PAPER]
     assert {row.labels[0] for row in printed} == {"Ord-Match"}
     assert len(printed) == 9
     assert printed[0].labels == ("Ord-Match", "GPT-5.4", "paper", "100")
     assert [cell.text for cell in printed[0].cells] == ["0.580", "0.748", "0.630", "0.880", "0.530", "0.848"]
-    table = differences.structure_differences(levels_of(), "A", with_paper=True)
+    table = appendix.PARENT_DIFFERENCES.make(levels_of(), with_paper=True)
     assert table is not None
     first = next(row for row in table.rows if row.source is Source.PAPER)
     assert first.labels[0] == "Ord-Ext - Ord-Match"
@@ -164,16 +166,16 @@ def two_cohorts() -> list[Row]:
 def test_cohorts_are_compared_without_pairing_and_retention_is_a_ratio_of_means() -> None:
     rows = two_cohorts()
     listed = cohorts.cohorts(rows, [("base", "digest of p"), ("later", "digest of q")])
-    base, later = ours(cohorts.cohort_levels(listed, with_paper=False))
+    base, later = ours(cohorts.cohort_table(listed, "F.3", with_paper=False))
     assert (base["train_world"], base["heldout_world"], base["retention"]) == ("0.750", "0.500", "0.667")
     assert (later["train_world"], later["heldout_world"]) == ("0.875", "0.750")
     assert later["retention"] == "0.857"  # .75 / .875, not the mean of 1 and 0
-    (difference,) = ours(cohorts.cohort_differences(listed, "F.4", with_paper=False))
+    (difference,) = ours(cohorts.cohort_table(listed, "F.4", with_paper=False))
     assert difference["comparison"] == "later - base"
     assert (difference["heldout_world_difference"], difference["gap_difference"]) == ("+0.250", "-0.125")
     low, high = (float(end) for end in difference["heldout_world_difference interval"].strip("[]").split(", "))
     assert low < 0.25 < high  # the later cohort varies
-    (by_system,) = ours(cohorts.cohort_differences(listed, "F.5", with_paper=False))
+    (by_system,) = ours(cohorts.cohort_table(listed, "F.5", with_paper=False))
     assert (by_system["system"], by_system["retention_difference"]) == ("m", "+0.190")
 
 
@@ -218,7 +220,8 @@ def alternatives() -> tuple[list[Row], dict[tuple[str, str], frozenset[str]]]:
 
 def test_joint_success_by_where_the_alternative_is_from_and_without_the_models_own() -> None:
     rows, sources = alternatives()
-    figures = {line["source"]: line for line in ours(supplied.by_source(rows, sources, with_paper=False))}
+    facts = PoolFacts(sources=sources)
+    figures = {line["source"]: line for line in ours(appendix.BY_SOURCE.make(rows, facts, with_paper=False))}
     assert {name: line["n"] for name, line in figures.items()} == {
         "KP-all": "8",
         "OM-src": "6",
@@ -231,18 +234,18 @@ def test_joint_success_by_where_the_alternative_is_from_and_without_the_models_o
         "SM-src": "0.000",
         "OE": "1.000",
     }
-    (panel,) = ours(supplied.supplied_reference(rows, sources, with_paper=False))
+    (panel,) = ours(appendix.SUPPLIED_REFERENCE.make(rows, facts, with_paper=False))
     assert (panel["paired_train_correct"], panel["alt_scm_joint"]) == ("0.333", "0.750")
     assert panel["joint_leave_model_out"] == "0.833"
-    (unknown,) = ours(supplied.supplied_reference(rows, {}, with_paper=False))
+    (unknown,) = ours(appendix.SUPPLIED_REFERENCE.make(rows, with_paper=False))
     assert unknown["joint_leave_model_out"] == DASH  # without the pool's file nobody knows
 
 
 def test_success_given_that_the_paired_task_failed() -> None:
-    (figures,) = ours(supplied.against_paired_task(alternatives()[0], with_paper=False))
+    (figures,) = ours(appendix.AGAINST_PAIRED_TASK.make(alternatives()[0], with_paper=False))
     assert (figures["pair"], figures["paired_train_correct"]) == ("Ordered -> Alt-Ordered", "0.333")
     assert figures["alt_scm_joint_given_paired_failure"] == "1.000"  # the eight from the fifth on
-    table = supplied.against_paired_task(alternatives()[0], with_paper=True)
+    table = appendix.AGAINST_PAIRED_TASK.make(alternatives()[0], with_paper=True)
     assert table is not None
     assert sum(row.source is Source.PAPER for row in table.rows) == 9
 
@@ -250,14 +253,14 @@ def test_success_given_that_the_paired_task_failed() -> None:
 def test_edits_by_kind_and_by_depth_over_successful_alternatives() -> None:
     rows, _ = alternatives()
     (row,) = (row for row in rows if row.setting == "Alt-Ordered")
-    (figures,) = ours(specs.REFERENCE_OVERLAP.make([row], with_paper=False))
+    (figures,) = ours(appendix.REFERENCE_OVERLAP.make([row], with_paper=False))
     assert (figures["num_valid"], figures["num_success"], figures["one_variable"]) == ("12", "9", "1.000")
     assert figures["one_variable_changed_parents"] == "0.444"  # items 4, 6, 8, 10 of nine
-    by_depth = {line["depth"]: line for line in ours(supplied.by_depth(rows, "A", with_paper=False))}
+    by_depth = {line["depth"]: line for line in ours(cohorts.by_depth(rows, "A", with_paper=False))}
     assert {depth: line["num_variables"] for depth, line in by_depth.items()} == {"1": "18", "2": "18", "3+": "9"}
     assert (by_depth["2"]["structure_and_mechanism"], by_depth["2"]["mechanism_only"]) == ("0.222", "0.000")
     assert (by_depth["3+"]["structure_and_mechanism"], by_depth["3+"]["mechanism_only"]) == ("0.000", "0.556")
-    shares = {line["depth"]: line["share_of_changed"] for line in ours(supplied.by_depth(rows, "B", with_paper=False))}
+    shares = {line["depth"]: line["share_of_changed"] for line in ours(cohorts.by_depth(rows, "B", with_paper=False))}
     assert shares == {"1": "0.000", "2": "0.444", "3+": "0.556"}
 
 
@@ -291,16 +294,16 @@ def test_failures_are_counted_given_exact_roots_and_rates_given_wrong_ones() -> 
     scores = [roots(True, 1, 1)] * 2 + [roots(True, 1, 0.5)] * 3 + [roots(True, 0.5, 0)] * 4
     scores += [roots(False, 1, 1)] + [roots(False, 0.5, 0.25)] * 5 + [INVALID | {"rootSetExact": True}]
     (row,) = rows_of(Answers("m", scores, "Hidden-roots"))
-    (figures,) = ours(specs.WRONG_ROOTS.make([row], with_paper=False))
+    (figures,) = ours(SPECS["G.7B"].make([row], with_paper=False))
     assert (figures["num_train_failures"], figures["num_heldout_failures"]) == (
         "5",
         "3",
     )  # the invalid one fits nothing
     assert figures["train_exact_given_root_wrong"] == "0.167"
     assert figures["heldout_world_given_root_wrong"] == "0.375"  # (1 + 5 / 4) / 6
-    (figures,) = ours(specs.GIVEN_VALID_ROOTS.make([row], with_paper=False))
+    (figures,) = ours(SPECS["G.8A"].make([row], with_paper=False))
     assert (figures["root_exact"], figures["num_root_exact_valid"]) == ("0.625", "9")
-    (figures,) = ours(specs.GIVEN_VALID_ROOTS_REPLAY.make([row], with_paper=False))
+    (figures,) = ours(SPECS["G.8B"].make([row], with_paper=False))
     assert figures["train_exact_given_root_exact_valid"] == "0.556"
     assert figures["heldout_world_given_root_exact_train_exact"] == "*"  # five of them
 

@@ -1,4 +1,4 @@
-"""Comparison of `posterior` with `exact`: `python -m calibrant.bench.replayscm.tables.posterior_table POOL...`.
+"""Comparison of `posterior` with `exact`: `python -m calibrant.bench.lab.posterior POOL...`.
 
 Per pool: HeldoutExact and HeldoutWorld of `exact`, of the most probable and of the most agreeing member, the paired
 difference to `exact` with its 95 per cent bootstrap interval over problems, what the posterior itself expected, and two

@@ -1,0 +1,1 @@
+"""Tables of the paper's appendices, made where they are asked for: `calibrant report --table F.9A`."""

@@ -1,0 +1,343 @@
+"""Tables over several systems: problems where none found an alternative, cohorts of problems, depths of changes.
+
+Rates of a cohort are means over systems of each system's mean, so that every system weighs the same. Intervals of their
+unpaired differences resample the latent SCMs of each cohort on their own, with everything that the systems have there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from math import fsum
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from calibrant.bench.answers.intervals import FEWEST_PROBLEMS, LEVEL, RESAMPLES, SEED, Array, Interval
+from calibrant.bench.core.metrics import UNDEFINED, Item
+from calibrant.bench.papers import group_answers
+from calibrant.bench.replayscm.appendix.metrics import DEPTH_KEYS, NUM_DEPTHS
+from calibrant.bench.replayscm.paper import (
+    ROW_LABELS,
+    by_pools,
+    finish_table,
+    fits_printed,
+    is_alternative,
+    is_model,
+    pool_name,
+    printed_rows,
+    with_printed,
+)
+from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
+from calibrant.bench.report.rows import Row
+from calibrant.dsl.errors import CalibrantError, short_repr
+
+
+def systems_text(number: int) -> str:
+    return f"{number} system{'s' * (number != 1)}"
+
+
+# --- Alternatives that answers have discovered, by problem ------------------------------------------------------------
+# A valid, train-exact SCM of which some mechanism has another truth table than gold's, or whose root set is another
+# one. Without gold, or without structure metrics in the score, it is not known.
+_BY_PROBLEM = (
+    Heading("num_without_model_alternative", "No model found one"),
+    Heading("num_without_search_alternative", "No search found one"),
+    Heading("num_without_alternative", "None found at all"),
+    Heading("any_alternative", "Any found, rate"),
+)
+
+
+def per_problem(rows: Sequence[Row], *, with_paper: bool) -> Table | None:
+    """Table F.11: on how many problems nobody found an alternative."""
+    with_gold = [row for row in rows if not is_alternative(row.setting)]
+    lines = tuple(_problem_row(group) for group in by_pools(with_gold))
+    if not lines:
+        return None
+    labels = (ROW_LABELS[0], Heading("systems", "Systems"), *ROW_LABELS[2:])
+    caption = "Numbers of problems on which no train-exact answer differs in meaning from gold."
+    table = Table("F.11", "Alternatives discovered, by problem", caption, labels, _BY_PROBLEM, lines)
+    # even of the same pool other systems were asked
+    return with_printed(table, map(pool_name, with_gold), with_paper=with_paper)
+
+
+def _problem_row(group: Sequence[Row]) -> TableRow:
+    problems = {item for row in group for item in row.items}
+    models = [row for row in group if is_model(row)]
+    searches = [row for row in group if not is_model(row)]
+    cells = [_num_without(problems, part) for part in (models, searches, group)]
+    rate = f"{len(_with_alternative(group)) / len(problems):.3f}" if cells[-1] != UNDEFINED else UNDEFINED
+    first = group[0]
+    labels = first.setting, f"{len(models)} models, {len(searches)} searches", pool_name(first), str(len(problems))
+    return TableRow(labels, tuple(map(Cell, (*cells, rate))), fits=all(map(fits_printed, group)))
+
+
+def _num_without(problems: Set[Item], rows: Sequence[Row]) -> str:
+    """Return the number of problems without an alternative; undefined where it is not known of some answer.
+
+    Scores without `--structure` do not have it.
+    """
+    rest = problems - _with_alternative(rows)
+    unknown_items = {o.item for row in rows for o in row.observations if o.values[row.places["alternative"]] is None}
+    return str(len(rest)) if rows and not rest & unknown_items else UNDEFINED
+
+
+def _with_alternative(rows: Iterable[Row]) -> set[Item]:
+    return {o.item for row in rows for o in row.observations if o.values[row.places["alternative"]]}
+
+
+# --- Cohorts: unpaired differences over a fixed set of systems (Tables F.1 and F.3 to F.6) ----------------------------
+METRICS = ("train_world", "heldout_world", "train_exact")
+Statistic: TypeAlias = Callable[[Array], Array]
+"""From means of METRICS, one a column."""
+
+_BINS: Mapping[str, Callable[[float], bool]] = {
+    "shortcut-kill coverage <=0.50": lambda ratio: ratio <= 0.5,
+    "shortcut-kill coverage >0.75": lambda ratio: ratio > 0.75,
+}
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """Rows of the problems of one cohort under one setting, a row a system."""
+
+    name: str
+    setting: str
+    rows: Mapping[str, Row]
+
+    @property
+    def size(self) -> int:
+        """The smallest number of latent SCMs that a system has."""
+        return min(len(row.units) for row in self.rows.values())
+
+    def labels(self, name: str, systems: str) -> tuple[str, ...]:
+        return self.setting, name, systems, pool_name(next(iter(self.rows.values()))), str(self.size)
+
+
+def parse_cohorts(texts: Sequence[str]) -> list[tuple[str, Path]]:
+    """Return names and pools of NAME=POOL; `CalibrantError` for other texts."""
+    pairs = []
+    for text in texts:
+        name, separator, pool = text.partition("=")
+        if not (separator and name.strip() and pool):
+            raise CalibrantError(f"--cohort {short_repr(text)}: give NAME=POOL, with the file of a pool")
+        if not Path(pool).is_file():
+            raise CalibrantError(f"--cohort {short_repr(text)}: no file {short_repr(pool)}")
+        pairs.append((name.strip(), Path(pool)))
+    return pairs
+
+
+def cohorts(rows: Sequence[Row], digests: Sequence[tuple[str, str]]) -> list[Cohort]:
+    """Return the cohorts with answers, by setting in the order in which they are named. digests: of name and pool."""
+    result = []
+    for name, digest in digests:
+        matching = [row for row in rows if set(row.pools) == {digest}]
+        if not matching:
+            raise CalibrantError(f"--cohort {name}: no answers to that pool; give runs or predictions on it")
+        result.append(Cohort(name, matching[0].setting, {row.system: row for row in matching}))
+    return result
+
+
+def disclosure_of(setting: str) -> str:
+    """Return what settings of one ladder have in common: Ord of Ordered, Ord-Full, Ord-Ext."""
+    return "Hid" if setting.startswith(("Hid-", "Hidden-order")) else setting[:3]
+
+
+def resampled(row: Row, stream: int) -> tuple[Array, Array]:
+    """Return the means of METRICS over the answers, shape (3,), and over resampled latent SCMs, (RESAMPLES, 3)."""
+    places = [row.places[key] for key in METRICS]
+    units = {unit: place for place, unit in enumerate(sorted(row.units))}
+    sums, counts = np.zeros((len(units), len(places))), np.zeros((len(units), len(places)))
+    for o in row.observations:
+        for k, place in enumerate(places):
+            value = o.values[place]
+            if value is not None:
+                sums[units[o.unit], k] += value / o.num_samples
+                counts[units[o.unit], k] += 1 / o.num_samples
+    generator = np.random.Generator(np.random.PCG64([SEED, stream]))
+    draws = generator.multinomial(len(units), np.full(len(units), 1 / len(units)), size=RESAMPLES).astype(np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return sums.sum(0) / counts.sum(0), (draws @ sums) / (draws @ counts)
+
+
+def pooled(cohort: Cohort, systems: Sequence[str], stream: int) -> tuple[Array, Array]:
+    """Return means over systems, of the answers and of resampled latent SCMs; the systems share each resample."""
+    parts = [resampled(cohort.rows[system], stream) for system in systems]
+    return np.mean([part[0] for part in parts], axis=0), np.mean([part[1] for part in parts], axis=0)
+
+
+def gap(means: Array) -> Array:
+    return means[..., 0] - means[..., 1]
+
+
+def retention(means: Array) -> Array:
+    """Return the ratio of the means of HeldoutWorld and TrainWorld."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(means[..., 1] / means[..., 0])
+
+
+_LEVELS: tuple[tuple[str, str, Statistic], ...] = (
+    ("train_world", "TrainWorld", lambda means: means[..., 0]),
+    ("heldout_world", "HeldoutWorld", lambda means: means[..., 1]),
+    ("train_minus_heldout_gap", "Gap", gap),
+    ("retention", "Retention", retention),
+)
+_DIFFERENCES: tuple[tuple[str, str, Statistic], ...] = (
+    ("heldout_world_difference", "Δ HeldoutWorld", lambda means: means[..., 1]),
+    ("gap_difference", "Δ gap", gap),
+    ("retention_difference", "Δ retention", retention),
+    ("train_exact_difference", "Δ TrainExact", lambda means: means[..., 2]),
+)
+
+
+class CohortTable(NamedTuple):
+    """A table of cohorts: what they have, or each minus the first of its disclosure, pooled over systems or by each."""
+
+    title: str
+    columns: tuple[tuple[str, str, Statistic], ...]
+    is_difference: bool = True
+    by_system: bool = False
+
+
+_TABLES = {
+    "F.1": CohortTable("Pooled cohort differences", _DIFFERENCES[:3]),
+    "F.3": CohortTable("Cohorts", _LEVELS, is_difference=False),
+    "F.4": CohortTable("Cohort differences", _DIFFERENCES),
+    "F.5": CohortTable("Cohort differences by system", _DIFFERENCES[:3], by_system=True),
+}
+COHORT_TABLES = tuple(_TABLES)
+_CAPTION = (
+    "Cohorts as --cohort names them. Gap: TrainWorld minus HeldoutWorld. Retention: HeldoutWorld over TrainWorld, a"
+    " ratio of the means. Every system weighs the same."
+)
+_BIN_CAPTION = (
+    "Answers in bins of the share of variables with a shortcut that generation ruled out, which official records and"
+    " those of the published generator state (kill_coverage_ratio). Every system weighs the same."
+)
+
+
+def _cell(value: float, draws: Array, num_units: int, *, signed: bool = False) -> Cell:
+    if not np.isfinite(value):
+        return Cell(UNDEFINED)
+    defined = draws[np.isfinite(draws)]
+    interval = None
+    if num_units >= FEWEST_PROBLEMS and len(defined):
+        low, high = np.quantile(defined, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        interval = Interval(float(low), float(high))
+    return cell(f"{value + 0.0:{'+' if signed else ''}.3f}", interval, signed=signed)
+
+
+def cohort_table(listed: Sequence[Cohort], number: str, *, with_paper: bool) -> Table | None:
+    """Return a table of cohorts, over the systems that all cohorts of a disclosure have."""
+    of = _TABLES[number]
+    lines = []
+    for base, *others in group_answers(listed, lambda cohort: disclosure_of(cohort.setting)).values():
+        systems = [system for system in base.rows if all(system in cohort.rows for cohort in others)]
+        compared = [*enumerate(others, 1)] if of.is_difference else [*enumerate((base, *others))]
+        for stream, cohort in compared:
+            for chosen in [[system] for system in systems] if of.by_system else [systems] * bool(systems):
+                value, draws = pooled(cohort, chosen, stream)
+                means = [(statistic(value), statistic(draws)) for _, _, statistic in of.columns]
+                name, size = cohort.name, cohort.size
+                if of.is_difference:
+                    base_value, base_draws = pooled(base, chosen, 0)
+                    means = [
+                        (mean - statistic(base_value), sample - statistic(base_draws))
+                        for (mean, sample), (_, _, statistic) in zip(means, of.columns, strict=True)
+                    ]
+                    name, size = f"{cohort.name} - {base.name}", min(size, base.size)
+                cells = tuple(_cell(float(mean), sample, size, signed=of.is_difference) for mean, sample in means)
+                system = chosen[0] if of.by_system else systems_text(len(chosen))
+                lines.append(TableRow(cohort.labels(name, system), cells))
+    if not lines:
+        return None
+    headings = tuple(Heading(key, text) for key, text, _ in of.columns)
+    labels = _label_headings("comparison" if of.is_difference else "cohort")
+    keys = [heading.key for heading in labels]
+    printed = printed_rows(number, [heading.key for heading in headings], keys) if with_paper else []
+    notes = (f"Rows of pool “paper” are printed in the paper's Table {number}.",) if printed else ()
+    return Table(number, of.title, _CAPTION, labels, headings, (*lines, *printed), notes)
+
+
+def _label_headings(name: str) -> tuple[Heading, ...]:
+    return (ROW_LABELS[0], Heading(name, name.capitalize()), Heading("system", "Systems"), *ROW_LABELS[2:])
+
+
+def by_kill_coverage(rows: Sequence[Row], kills: Mapping[Item, float], *, with_paper: bool) -> Table | None:
+    """Table F.6: replay in bins of the share of variables with a shortcut that generation ruled out."""
+    lines = []
+    for setting, listed in group_answers(rows, lambda row: row.setting).items():
+        for name, holds in _BINS.items():
+            items = {item for item, ratio in kills.items() if holds(ratio)}
+            parts = {row.system: row.restrict(items.__contains__) for row in listed}
+            chosen = {system: part for system, part in parts.items() if part.num_items}
+            if chosen:
+                lines.append(_bin_line(Cohort(name, setting, chosen)))
+    headings = (
+        Heading("heldout_world", "HeldoutWorld"),
+        Heading("retention", "Retention"),
+        Heading("heldout_world_given_train_exact", "HW|TE"),
+    )
+    table = Table("F.6", "Replay by ambiguity proxy", _BIN_CAPTION, _label_headings("bin"), headings, tuple(lines))
+    return finish_table(table, with_paper=with_paper)
+
+
+def _bin_line(cohort: Cohort) -> TableRow:
+    value, draws = pooled(cohort, [*cohort.rows], 0)
+    rates = [row.rates["heldout_world_given_train_exact"].value for row in cohort.rows.values()]
+    defined_rates = [rate for rate in rates if rate is not None]
+    cells = (
+        _cell(float(value[1]), draws[:, 1], cohort.size),
+        _cell(float(retention(value)), retention(draws), cohort.size),
+        Cell(f"{fsum(defined_rates) / len(defined_rates):.3f}") if defined_rates else NOTHING,
+    )
+    return TableRow(cohort.labels(cohort.name, systems_text(len(cohort.rows))), cells)
+
+
+# --- Table G.5: variables that successful alternatives change, pooled over systems ------------------------------------
+
+
+def by_depth(rows: Sequence[Row], panel: str, *, with_paper: bool) -> Table | None:
+    """Return a panel of Table G.5, by depth in the reference."""
+    lines = []
+    listed = (row for row in rows if is_alternative(row.setting))
+    for setting, group in group_answers(listed, lambda row: row.setting).items():
+        counts = [[_total(group, f"{key}_{place + 1}") for key in DEPTH_KEYS] for place in range(NUM_DEPTHS)]
+        num_changed = sum(parents + functions for _, parents, functions in counts)
+        for place, (variables, parents, functions) in enumerate(counts):
+            name = f"{place + 1}{'+' * (place + 1 == NUM_DEPTHS)}"
+            changed = parents + functions
+            whole = variables if panel == "A" else changed
+            first = _rate(changed, variables) if panel == "A" else _rate(changed, num_changed)
+            cells = (str(whole), first, _rate(parents, whole), _rate(functions, whole))
+            lines.append(TableRow((setting, name, systems_text(len(group))), tuple(map(Cell, cells))))
+    title, *headings = {
+        "A": (
+            "Changed variables by depth in the reference",
+            Heading("num_variables", "Variables"),
+            Heading("changed", "Changed"),
+        ),
+        "B": (
+            "Composition of changed variables",
+            Heading("num_changed", "Changed"),
+            Heading("share_of_changed", "Share of changed"),
+        ),
+    }[panel]
+    headings += [Heading("structure_and_mechanism", "Parents and mechanism")]
+    headings += [Heading("mechanism_only", "Mechanism only")]
+    labels = (ROW_LABELS[0], Heading("depth", "Depth"), Heading("system", "Systems"))
+    caption = (
+        "Variables of the reference of every successful alternative. Depth: 1 without endogenous functional parents,"
+        " else 1 more than the deepest of them."
+    )
+    table = Table(f"G.5{panel}", str(title), caption, labels, tuple(headings), tuple(lines))
+    return finish_table(table, with_paper=with_paper)
+
+
+def _total(rows: Sequence[Row], key: str) -> int:
+    return int(sum(o.values[row.places[key]] or 0 for row in rows for o in row.observations))
+
+
+def _rate(number: int, whole: int) -> str:
+    return f"{number / whole:.3f}" if whole else UNDEFINED

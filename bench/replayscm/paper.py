@@ -1,0 +1,568 @@
+"""Tables of the ReplaySCM paper that every report has: printed rows, and ours from rows of answers beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import combinations
+from math import fsum
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from calibrant.bench.answers.intervals import LEVEL, Interval, bootstrap_intervals
+from calibrant.bench.answers.names import natural
+from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, BASE
+from calibrant.bench.core.metrics import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED, InvalidHandling, Item
+from calibrant.bench.papers import Paper, PrintedTable, group_answers, read_paper
+from calibrant.bench.replayscm.verdict import METRICS, REPLAY_METRICS
+from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, cell
+from calibrant.bench.report.rows import Answer, Grouping, Observation, Row, group
+from calibrant.bench.report.views import rate_cell
+from calibrant.dsl.replayscm.generation.strata import STRATA
+from calibrant.dsl.replayscm.pools.published_files import BY_DIGEST, latent_of
+
+# --- Rows: models before searches, in the order of the disclosure ladder ----------------------------------------------
+SEARCHES_IN_FILES = ("bnlearn", "symbolic")  # results in official files that are not of language models
+ROW_LABELS = (Heading("setting", "Setting"), Heading("system", "System"), Heading("pool", "Pool"), Heading("n", "n"))
+
+
+def report_rows(
+    answers: Iterable[Answer],
+    by: Grouping = Grouping.POOL,
+    handling: InvalidHandling = InvalidHandling.PUBLISHED,
+    latents: Mapping[Item, str] | None = None,
+) -> list[Row]:
+    """Return the rows by the disclosure ladder, then pool, then system.
+
+    latents: from an item to its latent SCM, where the pool files are at hand; else the naming decides
+    """
+    latent_by_item = latents or {}
+    rows = group(
+        answers, METRICS, by, handling=handling, unit=lambda item: latent_by_item.get(item) or latent_of(item[1])
+    )
+    return sorted(rows, key=_place)
+
+
+def _place(row: Row) -> tuple[Any, ...]:
+    ladder = METRICS.place(row.setting)
+    return *ladder, natural(pool_name(row)), not is_model(row), natural(row.system), sorted(row.pools)
+
+
+def is_model(row: Row) -> bool:
+    """Return whether the answers are a model's, not those of a search."""
+    return not row.outcomes and not any(name in row.system.casefold() for name in SEARCHES_IN_FILES)
+
+
+def pool_name(row: Row) -> str:
+    """Return the name of a row's pool without the suffix of published files, or how many there are."""
+    return row.pool.removesuffix(".runtime.yaml")
+
+
+def size_text(row: Row) -> str:
+    """Return the number of answered items, and of how many if some are missing."""
+    answered = row.num_items
+    return str(answered) if answered == row.num_expected else f"{answered} of {row.num_expected}"
+
+
+def by_pools(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """Yield the rows of the same pools under the same setting, together."""
+    yield from group_answers(rows, lambda row: (row.setting, frozenset(row.pools))).values()
+
+
+def is_alternative(setting: str) -> bool:
+    return setting.startswith("Alt-")
+
+
+def gold_sizes(rows: Iterable[Row]) -> dict[str, int]:
+    """Return the formula size of each latent SCM that the score of some valid answer states."""
+    sizes: dict[str, int] = {}
+    for row in rows:
+        place = row.places["gold_size"]
+        for observation in row.observations:
+            size = observation.values[place]
+            if size is not None:
+                sizes[observation.unit] = int(size)
+    return sizes
+
+
+# --- Printed rows -----------------------------------------------------------------------------------------------------
+MAX_NAMED = 2  # pools that a note names one by one
+PAIR = " -> "  # between two settings that are compared
+DIFFERENCE = " - "  # between two settings whose rates are subtracted
+PAIRED = 100  # problems behind the paper's paired tables
+LABELS = tuple(heading.key for heading in ROW_LABELS)
+WORDS = (
+    "items of the nine strata of the published generator (6 to 10 variables, 10 or 11 training worlds, no noise), under"
+    " the disclosure of each row"
+)
+_STRATA = frozenset(stratum.name for stratum in STRATA)
+_WITH_INTERVAL = re.compile(r"(\S+) \[(\S+), (\S+)\]")
+
+# ours -> theirs, by preference: their matched pools where a table has them, else the full ones
+_SETTINGS = {
+    "Ordered": ("Ord-Full", "Ord-Match"),
+    "Hidden-order": ("Hid-Full", "Hid-Match"),
+    "Hidden-roots": ("Hid-Roots",),
+    "Ord-Full": ("Ord-Full", "Ord-Match"),
+    "Hid-Full": ("Hid-Full", "Hid-Match"),
+    "Alt-Ordered": ("Alt-Ord",),
+    "Alt-Hidden-order": ("Alt-Hid",),
+}
+
+
+@cache
+def paper() -> Paper:
+    """Return the printed tables, those of the appendices last."""
+    main, appendix = (read_paper("replayscm", Paper, name) for name in ("paper_rows", "appendix_rows"))
+    return Paper(main.tables | appendix.tables, main.source, appendix.notes, main.problems)
+
+
+def printed_table(number: str) -> PrintedTable | None:
+    return paper().tables.get(number)
+
+
+def printed_numbers() -> tuple[str, ...]:
+    """Return the numbers of all tables of which printed rows are stored."""
+    return tuple(paper().tables)
+
+
+def printed_setting(number: str, setting: str) -> str | None:
+    """Return what a table of the paper calls a setting; None if it has no such rows."""
+    table = printed_table(number)
+    return next((name for name in _paper_names(setting) if table and name in table.settings), None)
+
+
+def _paper_names(setting: str) -> tuple[str, ...]:
+    for sign in (PAIR, DIFFERENCE):
+        first, separator, second = setting.partition(sign)
+        if separator:  # paired rows are about the matched pools, which come last
+            return (f"{_paper_names(first)[-1]}{sign}{_paper_names(second)[-1]}",)
+    return _SETTINGS.get(setting, (setting,))
+
+
+def fits_printed(row: Row) -> bool:
+    """Return whether all items of a row are such as the paper prints: official ones, or of the published strata."""
+    official = [digest in BY_DIGEST for digest in row.pools]
+    if official and all(official):
+        return True
+    return row.setting in (*_SETTINGS, "Block") and bool(row.strata) and row.strata <= _STRATA
+
+
+def with_printed(table: Table, others: Iterable[str], *, with_paper: bool) -> Table:
+    """Return a table of ours as one that the paper prints too; with its rows if they are wanted.
+
+    They stand after the last row of ours of their setting; where none of ours fits, all of them at the end.
+
+    others: names of our pools that have other problems, or fewer
+    """
+    fits = any(row.fits for row in table.rows)
+    columns = [heading.key for heading in table.headings]
+    labels = [heading.key for heading in table.labels]
+    rows, note_lines = table.rows, table.notes
+    if with_paper and fits:
+        rows = with_printed_rows(table.id, rows, columns, labels)
+        note_lines = (*notes(table.id, rows, others), *note_lines)
+    elif with_paper:
+        rows = (*rows, *printed_rows(table.id, columns, labels))
+    return replace(table, rows=tuple(rows), notes=note_lines, printed=WORDS, fits=fits, is_result=True)
+
+
+def with_printed_rows(
+    number: str, rows: Sequence[TableRow], columns: Sequence[str], labels: Sequence[str] = LABELS
+) -> tuple[TableRow, ...]:
+    """Insert the paper's rows after the last row of a setting, the first label, of which some row fits.
+
+    labels: keys of the rows' labels; those that the paper's table lacks are the pool, the number of problems, or empty
+    """
+    fitting = {row.labels[0] for row in rows if row.fits}
+    lines: list[TableRow] = []
+    for place, line in enumerate(rows):
+        lines.append(line)
+        setting = line.labels[0]
+        is_last = place + 1 == len(rows) or rows[place + 1].labels[0] != setting
+        if is_last and setting in fitting:
+            printed_name = printed_setting(number, setting)
+            lines += [line for line in printed_rows(number, columns, labels) if line.labels[0] == printed_name]
+    return tuple(lines)
+
+
+def printed_rows(number: str, columns: Sequence[str], labels: Sequence[str] = LABELS) -> list[TableRow]:
+    """Return all printed rows of a table, none where none are stored."""
+    table = printed_table(number)
+    lines = []
+    for row_labels, figures in [] if table is None else table.figures:
+        size = figures.get("n", str(paper().problems.get(row_labels[0], PAIRED)))
+        texts = {"pool": "paper", "n": size} | dict(zip(table.labels if table else (), row_labels, strict=True))
+        cells = tuple(printed_cell(figures[key]) if key in figures else NOTHING for key in columns)
+        lines.append(TableRow(tuple(texts.get(key, "") for key in labels), cells, Source.PAPER))
+    return lines
+
+
+def printed_cell(text: str) -> Cell:
+    """Return a printed figure, with its interval where one is printed."""
+    match = _WITH_INTERVAL.fullmatch(text)
+    return Cell(*match.groups()) if match else Cell(text)
+
+
+def notes(number: str, lines: Sequence[TableRow], others: Iterable[str]) -> tuple[str, ...]:
+    """Return what is said below a table with printed rows. others: names of our pools with other problems, or fewer."""
+    sizes = {line.labels[0]: line.labels[-1] for line in lines if line.source is Source.PAPER}
+    if not sizes:
+        return ()
+    problems = ", ".join(f"{setting} {size}" for setting, size in sizes.items())
+    where = f"Rows of pool “paper” are printed in Table {number} of {paper().source} (problems: {problems})."
+    differing = sorted(set(others))
+    if not differing:
+        return (where,)
+    names = ", ".join(differing) if len(differing) <= MAX_NAMED else f"{len(differing)} pools"
+    return where, f"The pools differ: our rows are on other problems, or not on all ({names}); compare levels only."
+
+
+def finish_table(table: Table, *, with_paper: bool) -> Table | None:
+    """Return a table with rows of one setting together, printed ones after them if wanted; None without rows."""
+    if not table.rows:
+        return None
+    ordered = [row for group in group_answers(table.rows, lambda row: row.labels[0]).values() for row in group]
+    if not with_paper:
+        return replace(table, rows=tuple(ordered))
+    labels = tuple(heading.key for heading in table.labels)
+    rows = with_printed_rows(table.id, ordered, [heading.key for heading in table.headings], labels)
+    pools = [row.labels[2] for row in table.rows] if labels == LABELS else []
+    return replace(table, rows=rows, notes=notes(table.id, rows, pools))
+
+
+def is_papers(setting: str, number: str, digests: Iterable[str]) -> bool:
+    """Return whether these pools are exactly the ones behind the printed rows."""
+    table = printed_table(number)
+    official = [BY_DIGEST[digest].setting == setting if digest in BY_DIGEST else False for digest in digests]
+    return all(official) and table is not None and setting in table.settings
+
+
+# --- Columns: of one row of answers, or of the sides of a contrast ----------------------------------------------------
+ALONE = ""  # the side of a row that is compared with nothing
+KNOWN = {column.key: column for column in (*METRICS.columns, *METRICS.hidden)}
+Sides: TypeAlias = Mapping[str, Row]
+"""Rows of answers that are one row of a table, by what they are called there."""
+
+
+class Columns(NamedTuple):
+    """Columns that are computed together. cells: of the sides of a row."""
+
+    headings: tuple[Heading, ...]
+    cells: Callable[[Sides], Sequence[Cell]]
+
+
+def metric_cells(row: Row | None, keys: Sequence[str]) -> tuple[Cell, ...]:
+    """Return the rates of a row; dashes without a row."""
+    return tuple(NOTHING if row is None else rate_cell(row, KNOWN[key]) for key in keys)
+
+
+def metrics(keys: str) -> Columns:
+    """Return the rates with these keys, of a row alone."""
+    listed = keys.split()
+    headings = tuple(Heading(key, KNOWN[key].heading) for key in listed)
+    return Columns(headings, lambda sides: metric_cells(sides[ALONE], listed))
+
+
+def count(key: str, heading: str, metric: str, text: Callable[[Sequence[float | None]], str] | None = None) -> Columns:
+    """Return the number of answers for which a metric is 1, or another number that is read off its values."""
+    text = text or count_ones
+
+    def cells(sides: Sides) -> tuple[Cell]:
+        row = sides[ALONE]
+        return (Cell(text([o.values[row.places[metric]] for o in row.observations])),)
+
+    return Columns((Heading(key, heading),), cells)
+
+
+def count_ones(values: Sequence[float | None]) -> str:
+    return str(values.count(1))
+
+
+def count_known_ones(values: Sequence[float | None]) -> str:
+    """Return how often a value is 1; undefined where some is not known."""
+    return UNDEFINED if None in values else count_ones(values)
+
+
+def count_defined(values: Sequence[float | None]) -> str:
+    return str(len(values) - values.count(None))
+
+
+def is_hidden_roots(setting: str) -> bool:
+    return setting in ("Hidden-roots", "Hid-Roots")
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """A table with a row for each pool and system.
+
+    where: settings that have rows in it; searches_only: it has no rows of models
+    """
+
+    id: str
+    title: str
+    caption: str
+    columns: tuple[Columns, ...]
+    where: Callable[[str], bool] = lambda setting: not is_alternative(setting)
+    searches_only: bool = False
+
+    @property
+    def headings(self) -> tuple[Heading, ...]:
+        return tuple(heading for column in self.columns for heading in column.headings)
+
+    def make(self, rows: Sequence[Row], *, with_paper: bool) -> Table | None:
+        """Return the table of these rows, or None if none of them belongs here."""
+        matching = [row for row in rows if self.where(row.setting) and not (self.searches_only and is_model(row))]
+        lines = tuple(self._line(row) for group in by_pools(matching) for row in group)
+        if not lines:
+            return None
+        crashes = tuple(crash_note(row) for row in matching if row.outcomes["crashed"])
+        table = Table(self.id, self.title, self.caption, ROW_LABELS, self.headings, lines, crashes)
+        others = (pool_name(row) for row in matching if not self._is_papers(row))
+        return table if printed_table(self.id) is None else with_printed(table, others, with_paper=with_paper)
+
+    def _is_papers(self, row: Row) -> bool:
+        return row.num_items == row.num_expected and is_papers(row.setting, self.id, row.pools)
+
+    def _line(self, row: Row) -> TableRow:
+        labels = row.setting, row.system, pool_name(row), size_text(row)
+        cells = tuple(cell for column in self.columns for cell in column.cells({ALONE: row}))
+        return TableRow(labels, cells, fits=fits_printed(row))
+
+
+def crash_note(row: Row) -> str:
+    """Return the note below a table on crashes among a row's answers."""
+    number = row.outcomes["crashed"]
+    answers = f"{number} of {row.num_answers} answers of {row.system} to {pool_name(row)} ({row.setting})"
+    return f"{answers} are crashes; rates count them as not valid."
+
+
+CORE = TableSpec(
+    "1",
+    "Replay",
+    "Valid: executable submissions. TrainExact: every scored training cell is right. HeldoutWorld: mean share of"
+    " held-out worlds replayed exactly, over valid answers unless invalid ones count as 0 (--means paper)."
+    " HeldoutExact: train-exact, and every held-out world too. HW|TE, HE|TE: among train-exact answers.",
+    (
+        metrics(
+            "valid train_exact heldout_world heldout_exact heldout_world_given_train_exact"
+            " heldout_exact_given_train_exact"
+        ),
+    ),
+)
+STRUCTURE = TableSpec(
+    "2",
+    "Parents and mechanisms",
+    "Functional parents against gold, among executable answers (Hidden-roots: those with the right root set). SHD:"
+    " structural Hamming distance, lower is better. ParentExact: share of variables with the right parents. MapExact:"
+    " all of them. LocalMatch: share of mechanisms that mean the same. TE|Map, HE|Map: among answers with MapExact.",
+    (
+        metrics(
+            "parent_recall parent_f1 parent_shd parent_exact parent_map_exact local_match"
+            " train_exact_given_parent_map_exact heldout_exact_given_parent_map_exact"
+        ),
+    ),
+)
+HIDDEN_ROOTS = TableSpec(
+    "3B",
+    "Hidden-roots",
+    "RootExact: the predicted root set is the true one. TrainExact and HeldoutExact are those of the mechanisms,"
+    " whatever the root set; |RE: among answers with the right root set.",
+    (
+        metrics(
+            "root_exact train_exact heldout_world heldout_exact train_exact_given_root_exact"
+            " heldout_world_given_root_exact heldout_exact_given_root_exact"
+        ),
+    ),
+    is_hidden_roots,
+)
+FUNNEL = TableSpec(
+    "C.1",
+    "Stages of validity",
+    "Share of answers that pass each stage of the evaluator, in its order; an answer that fails one fails all after it."
+    " StrictJSON is known of texts only.",
+    (metrics("strict_json extracted schema keys parse legal acyclic valid"),),
+    lambda setting: True,
+)
+DISTANCE = TableSpec(
+    "C.3",
+    "Structural distance",
+    "Valid is over all answers; the next columns are among executable answers (Hidden-roots: those with the right root"
+    " set). AllMatch: every mechanism means the same as gold.",
+    (metrics("valid parent_f1 parent_shd parent_map_exact local_match local_map_exact train_exact heldout_world"),),
+)
+RETENTION = TableSpec(
+    "C.4",
+    "Held-out replay among train-exact answers",
+    "What fitting the training worlds is worth on the held-out ones.",
+    (
+        metrics("train_exact heldout_world heldout_world_given_train_exact heldout_exact_given_train_exact"),
+        count("num_train_exact", "n train-exact", "train_exact"),
+    ),
+)
+ATTRIBUTION = TableSpec(
+    "attribution",
+    "What the evidence had decided",
+    "Decided: every SCM of the class that fits the training worlds replays the held-out worlds alike. Earned, missed:"
+    " decided and held-out exact, not; lucky, short: undecided and held-out exact, not. Fits: train-exact. Wrong"
+    " answers are none, refused, not train-exact, or fit where several do (NoAnswer, Invalid, Misfit, OpenError)."
+    " Chance, Best: expected rate of a draw from the SCMs that fit, by the generator's prior, and of the best answer;"
+    " Skill: rate less chance, over best less chance; Uniform: chance with all SCMs alike. The class is the smallest"
+    " number of functional parents that has gold; answers to items where it cannot be counted are left out. " + BASE,
+    (metrics(" ".join(metric.key for metric in ATTRIBUTION_METRICS)),),
+)
+CALIBRATION = TableSpec(
+    "H.2",
+    "Calibration rows",
+    "TaskCorrect: correct in everything the task asks for; on Hidden-roots that includes the root set.",
+    (metrics("task_correct train_exact heldout_world heldout_exact"),),
+    searches_only=True,
+)
+PER_SYSTEM = TableSpec(
+    "F.12",
+    "Alternatives discovered, by system",
+    "How many train-exact answers differ in meaning from gold, per answer and per train-exact answer. These are"
+    " discoveries: what no system found may still be there.",
+    (
+        count("num_train_exact", "Train-exact", "train_exact"),
+        count("num_alternatives", "Alternatives", "alternative", count_known_ones),
+        metrics("alternative alternative_given_train_exact"),
+    ),
+)
+SPECS = (CORE, STRUCTURE, HIDDEN_ROOTS, FUNNEL, DISTANCE, RETENTION, PER_SYSTEM, CALIBRATION)
+
+
+# --- Differences over the same problems, each with a paired interval --------------------------------------------------
+TRAIN_EXACT, HELDOUT_WORLD, HELDOUT_EXACT = (
+    next(column for column in REPLAY_METRICS if column.key == key)
+    for key in ("train_exact", "heldout_world", "heldout_exact")
+)
+DIFFERENCES = (TRAIN_EXACT, HELDOUT_WORLD, HELDOUT_EXACT)
+RUNGS: Mapping[str, tuple[str, int]] = {
+    setting: (family, rung)
+    for family, ladder in {
+        "": (("Ordered", "Ord-Full"), ("Block",), ("Hidden-order", "Hid-Full"), ("Hidden-roots", "Hid-Roots")),
+        "Ext": (("Ord-Ext",), (), ("Hid-Ext",), ()),
+        "CEx": (("Ord-CEx",), (), ("Hid-CEx",), ()),
+    }.items()
+    for rung, settings in enumerate(ladder)
+    for setting in settings
+}
+STEPS = ((0, 1), (1, 2), (0, 2), (2, 3))  # the pairs of the paper's Table D.1, in its order
+Values: TypeAlias = Mapping[Any, float]
+"""Means of a metric by unit."""
+
+
+class Paired(NamedTuple):
+    """A mean difference over matched units; both None where nothing matches."""
+
+    mean: float | None
+    interval: Interval | None
+    num_units: int
+
+    def cell(self, decimals: int = 3) -> Cell:
+        """Return the difference with its interval; suppressed, as a conditional rate is, over 1 to 5 units."""
+        if self.mean is None:
+            return NOTHING
+        if self.num_units <= MAX_SUPPRESSED:
+            return Cell(SUPPRESSED)
+        return cell(f"{self.mean + 0.0:+.{decimals}f}", self.interval, decimals=decimals, signed=True)
+
+
+def by_latent(observation: Observation) -> str:
+    return observation.unit
+
+
+def by_instance(observation: Observation) -> Item:
+    return observation.item
+
+
+def mean_by_unit(
+    observations: Iterable[Observation], unit: Callable[[Observation], Any], place: int
+) -> dict[Any, float]:
+    """Return the mean of a metric on each unit where it is defined. place: of the metric among the values."""
+    defined = ((unit(o), value) for o in observations if (value := o.values[place]) is not None)
+    grouped = group_answers(defined, lambda pair: pair[0])
+    return {key: fsum(value for _, value in pairs) / len(pairs) for key, pairs in grouped.items()}
+
+
+def paired_differences(pairs: Sequence[tuple[Values, Values]], cluster: Mapping[Any, str]) -> list[Paired]:
+    """Return the mean of `first - second` over the units that both have, of several quantities.
+
+    Intervals resample whole clusters of units; quantities over the same clusters share a resampling, which costs most.
+    """
+    units = [sorted(first.keys() & second.keys()) for first, second in pairs]
+    over = [tuple(sorted({cluster[unit] for unit in shared})) for shared in units]
+    results = [Paired(None, None, 0)] * len(pairs)
+    for names in dict.fromkeys(filter(None, over)):
+        alike = [k for k, unit_names in enumerate(over) if unit_names == names]
+        place = {name: row for row, name in enumerate(names)}
+        sums, counts = np.zeros((len(names), len(alike))), np.zeros((len(names), len(alike)))
+        for column, k in enumerate(alike):
+            first, second = pairs[k]
+            for unit in units[k]:
+                sums[place[cluster[unit]], column] += first[unit] - second[unit]
+                counts[place[cluster[unit]], column] += 1
+        intervals = bootstrap_intervals(sums, counts)
+        for column, k in enumerate(alike):
+            number = len(units[k])
+            results[k] = Paired(float(sums[:, column].sum() / number), intervals[column], number)
+    return results
+
+
+def differences(
+    first: Row, second: Row, unit: Callable[[Observation], Any], keys: Iterable[str] | None = None
+) -> list[Paired]:
+    """Return differences of metrics between two rows, each over the units in which it is defined for both.
+
+    keys: of the metrics, by default those of DIFFERENCES
+    """
+    cluster = {unit(o): o.unit for row in (first, second) for o in row.observations}
+    return paired_differences(
+        [
+            (
+                mean_by_unit(first.observations, unit, first.places[key]),
+                mean_by_unit(second.observations, unit, second.places[key]),
+            )
+            for key in keys or [column.key for column in DIFFERENCES]
+        ],
+        cluster,
+    )
+
+
+def difference_headings(keys: Iterable[str]) -> tuple[Heading, ...]:
+    return tuple(Heading(f"{key}_difference", f"Δ {KNOWN[key].heading}") for key in keys)
+
+
+def disclosure_deltas(rows: Sequence[Row], *, with_paper: bool) -> Table | None:
+    """Table D.1: each system under two disclosures of the same latent SCMs, first minus second."""
+    lines: list[tuple[Any, TableRow]] = []
+    for first, second in combinations(rows, 2):
+        (family, low), (other_family, high) = RUNGS.get(first.setting, ("-", 0)), RUNGS.get(second.setting, ("-", 0))
+        step = (low, high)
+        if first.system != second.system or family != other_family or step not in STEPS:
+            continue
+        if not first.units & second.units:
+            continue
+        deltas = differences(first, second, by_latent)
+        pair = PAIR.join((first.setting, second.setting))
+        pools = PAIR.join(dict.fromkeys((pool_name(first), pool_name(second))))
+        texts = pair, first.system, pools, str(deltas[0].num_units)
+        fits = fits_printed(first) and fits_printed(second)
+        line = TableRow(texts, tuple(delta.cell() for delta in deltas), fits=fits)
+        lines.append(((family, STEPS.index(step), len(lines)), line))
+    if not lines:
+        return None
+    table_lines = tuple(line for _, line in sorted(lines, key=lambda item: item[0]))
+    labels = (Heading("pair", "Disclosures"), Heading("system", "System"), Heading("pool", "Pools"), Heading("n", "n"))
+    caption = (
+        "The same latent SCMs under two disclosures; first minus second, so that positive is what hiding costs."
+        f" In brackets: {LEVEL:.0%} percentile bootstrap over the latent SCMs, both disclosures of one drawn together."
+        " n: matched SCMs; HeldoutWorld is over those in which both answers have one."
+    )
+    headings = difference_headings(column.key for column in DIFFERENCES)
+    table = Table("D.1", "What less disclosure costs", caption, labels, headings, table_lines)
+    return with_printed(table, (line.labels[2] for line in table_lines), with_paper=with_paper)

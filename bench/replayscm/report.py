@@ -1,0 +1,455 @@
+"""Section of a report about ReplaySCM: the paper's tables in its order, then those that it has not."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import combinations
+from math import fsum
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from calibrant.audits.replayscm.attribution import heldout_ceiling
+from calibrant.audits.replayscm.why.failure import is_contradicted
+from calibrant.bench.answers.intervals import LEVEL, RESAMPLES
+from calibrant.bench.answers.names import natural
+from calibrant.bench.core.attribution import KEY
+from calibrant.bench.core.metrics import UNDEFINED, Item
+from calibrant.bench.core.scoring import AnswerContext
+from calibrant.bench.replayscm.appendix.cohorts import COHORT_TABLES, parse_cohorts, per_problem
+from calibrant.bench.replayscm.appendix.contrasts import APPENDIX_IDS, SUPPLIED_REFERENCE, appendix_makers
+from calibrant.bench.replayscm.appendix.facts import PoolFacts, pool_facts
+from calibrant.bench.replayscm.benchmark import BENCHMARK
+from calibrant.bench.replayscm.expectations import Ambiguities, ambiguities, ceilings
+from calibrant.bench.replayscm.paper import (
+    ATTRIBUTION,
+    DIFFERENCES,
+    HELDOUT_EXACT,
+    ROW_LABELS,
+    SPECS,
+    WORDS,
+    Paired,
+    by_instance,
+    by_pools,
+    difference_headings,
+    differences,
+    disclosure_deltas,
+    fits_printed,
+    is_alternative,
+    pool_name,
+    printed_table,
+    report_rows,
+)
+from calibrant.bench.replayscm.scoring import ATTRIBUTE, SCORING
+from calibrant.bench.replayscm.verdict import METRICS, has_heldout, is_right
+from calibrant.bench.report.answers.submitted import read_answers
+from calibrant.bench.report.formats import shown_columns
+from calibrant.bench.report.layout import Cell, Heading, Table, TableRow
+from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Score, Words
+from calibrant.bench.report.overview.sentences import class_sentence, fit_text
+from calibrant.bench.report.rows import Answer, Row
+from calibrant.bench.report.samples import sample_rows, sample_table
+from calibrant.bench.report.sections import NoAnswersError, ReportContents, Section
+from calibrant.bench.runs.jobs import Progress
+from calibrant.bench.scoring.input.answers import FieldNames
+from calibrant.dsl.episode import ActionError
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.dsl.formulas.table import MAX_TABLE_VARS
+from calibrant.dsl.formulas.text import render
+from calibrant.dsl.replayscm.item import Problem
+from calibrant.dsl.replayscm.score import Evaluator
+from calibrant.dsl.replayscm.score import Score as ScmScore
+
+# --- Guide of a report through answers: classes of held-out replay, levels of chance, an answer in words --------------
+MAX_CEILING_COUNTS = 64  # of an item, 20 ms: mean width of the bounds 0.03; 16 counts give 0.11
+
+
+class ReplayGuide:
+    """Answers are SCMs; a draw takes one of the SCMs that fit, all of them alike."""
+
+    words = Words(
+        items="items",
+        hypotheses="SCMs",
+        decided="decided by the evidence shown",
+        levels=LevelWords("", "a draw from the SCMs that fit", "the largest share that replay alike"),
+        cost=Cost("formula nodes", "candidate_size"),
+        is_resampled=True,
+    )
+
+    def is_answered(self, score: Score) -> bool:
+        return score.get("valid") is True
+
+    def levels(self, item: Problem, steps: Sequence[Any], score: Score) -> Levels:
+        """Return the share of SCMs that fit, in the class of attribution, which replay the held-out worlds.
+
+        It is exact. The ceiling is exact where few counts prove it, else two certified bounds.
+        """
+        if item.task.extension is not None:
+            return Levels()  # their class is weighed by noise: shares of members are no chances
+        decision = ATTRIBUTE.decide_heldout(item)
+        if decision is None or decision.agreement is None:
+            return Levels()
+        low, high = map(float, heldout_ceiling(item, decision.agreement, MAX_CEILING_COUNTS))
+        return Levels(None, float(decision.agreement), low, None if low == high else high)
+
+    def explain(
+        self,
+        item: Problem | None,
+        context: AnswerContext,
+        answer: Mapping[str, Any] | str,
+        steps: Sequence[Any],
+        score: Score,
+    ) -> Explanation:
+        recorded = score.get(KEY) or {}
+        members = recorded.get("members")
+        stated, differs = _read_answer(item, answer)
+        remaining = f" {fit_text(members, 'SCM', 'SCMs')} the training worlds ({recorded['class']})." if members else ""
+        return Explanation(
+            sentences=(
+                _class_sentence(recorded, score, context.setting) + remaining,
+                _failure(score),
+            ),
+            response=_answer_text(stated),
+            differs=differs,
+            response_note="read from the text of the response" if stated is not answer else "",
+            gold="" if item is None or item.sealed.gold is None else _formulas(item.sealed.gold.mechanisms),
+            gold_note="the latent SCM",
+            chips=tuple(_chips(score)),
+            verdict_note=_worlds(score),
+        )
+
+
+def _formulas(mechanisms: Mapping[str, Any]) -> str:
+    return "\n".join(f"{name} = {render(formula)}" for name, formula in sorted(mechanisms.items()))
+
+
+def _read_answer(
+    item: Problem | None, answer: Mapping[str, Any] | str
+) -> tuple[Mapping[str, Any] | str, tuple[str, ...]]:
+    """Return an answer in the form of gold where it can be read, and the mechanisms that are other functions there."""
+    if item is None or item.sealed.gold is None or item.task.extension is not None:
+        return answer, ()
+    try:
+        stated = SCORING.extract(item, answer)
+    except ActionError:
+        return answer, ()
+    model, gold = Evaluator(item).score_answer(stated).model, item.sealed.gold
+    if model is None:
+        return answer, ()
+    functions = model.local_functions
+    differs = tuple(
+        name
+        for name in {**gold.mechanisms, **model.mechanisms}
+        if functions.get(name) != gold.local_functions.get(name)
+    )
+    return (stated if isinstance(answer, str) else answer), differs
+
+
+def _answer_text(answer: Mapping[str, Any] | str) -> str:
+    if isinstance(answer, str):
+        return answer
+    mechanisms = answer.get("mechanisms")
+    if isinstance(mechanisms, Mapping) and all(isinstance(text, str) for text in mechanisms.values()):
+        others = {key: value for key, value in answer.items() if key != "mechanisms"}
+        lines = [f"{name} = {text}" for name, text in sorted(mechanisms.items())]
+        return "\n".join([*lines, *([json.dumps(others, ensure_ascii=False)] if others else [])])
+    return json.dumps(dict(answer), ensure_ascii=False)
+
+
+def _failure(score: Score) -> str:
+    reason = score.get("failureExplanation") or score.get("parseError")
+    return in_one_line(str(reason))[:300] if reason and score.get("valid") is not True else ""
+
+
+def _class_sentence(recorded: Mapping[str, Any], score: Score, setting: str) -> str:
+    if not has_heldout(score, setting):
+        return "The answer is neither right nor wrong: nothing is held out."
+    return class_sentence(recorded, is_right=is_right(score, setting))
+
+
+def _chips(score: Score) -> Iterator[tuple[str, str]]:
+    if score.get("valid") is not True:
+        yield "bad", "not valid"
+        return
+    yield ("good", "train-exact") if score.get("trainExact") is True else ("bad", "not train-exact")
+    if has_heldout(score, ""):
+        yield ("good", "held-out exact") if score.get("heldoutExact") is True else ("bad", "not held-out exact")
+
+
+def _worlds(score: Score) -> str:
+    parts = []
+    for split, name in (("train", "training"), ("heldout", "held-out")):
+        exact, number = score.get(f"{split}WorldExactCount"), score.get(f"{split}Worlds")
+        if isinstance(exact, int) and isinstance(number, int):
+            parts.append(f"{exact} of {number} {name} worlds replayed exactly")
+    return "; ".join(parts)
+
+
+GUIDE = ReplayGuide()
+
+
+# --- Every pair of systems on the same pools --------------------------------------------------------------------------
+MANY_SYSTEMS = 6  # beyond that every pair would be a table of its own
+REFERENCE = "exact"  # what many systems are compared with
+
+
+def comparisons(rows: Sequence[Row], against: Sequence[str]) -> Table | None:
+    """Every pair of systems on the same pools; with many systems, each against `against`.
+
+    By default that is `exact`, or where it is missing the row of each pool that is best on held-out replay.
+
+    `CalibrantError` for a system that is not there.
+    """
+    systems = {row.system for row in rows}
+    for name in against:
+        if name not in systems:
+            raise CalibrantError(
+                f"no system {short_repr(name)} to compare with; there are {', '.join(sorted(systems))}"
+            )
+    references = tuple(against) or ((REFERENCE,) if len(systems) > MANY_SYSTEMS and REFERENCE in systems else ())
+    many = len(systems) > MANY_SYSTEMS and not references
+    groups = by_pools([row for row in rows if not is_alternative(row.setting)])
+    lines = [
+        _compare(first, second)
+        for group in groups
+        for first, second in _pairs(group, _best(group) if many else references)
+    ]
+    if not lines:
+        return None
+    headings = (
+        *difference_headings(column.key for column in DIFFERENCES),
+        Heading("verdict", "On held-out replay"),
+    )
+    labels = (*ROW_LABELS[:2], Heading("other", "Compared with"), *ROW_LABELS[2:])
+    caption = (
+        f"System minus the other, over the instances that both answered, with paired {LEVEL:.0%} percentile bootstrap"
+        " intervals over latent SCMs. “Better” or “worse” is said only where the interval of HeldoutExact excludes"
+        " zero; intervals are for one comparison each, not for all of them at once."
+    )
+    return Table("paired", "Which row beats which", caption, labels, headings, tuple(lines))
+
+
+def _best(group: Sequence[Row]) -> tuple[str, ...]:
+    """Return the system with most answers that replay what is held out, the first of equals."""
+
+    def num_right(row: Row) -> float:
+        return fsum(o.values[row.places[HELDOUT_EXACT.key]] or 0.0 for o in row.observations)
+
+    return tuple(row.system for row in sorted(group, key=num_right, reverse=True)[:1])
+
+
+def _pairs(group: Sequence[Row], references: tuple[str, ...]) -> list[tuple[Row, Row]]:
+    if not references:
+        return list(combinations(group, 2))
+    reference_rows = [row for row in group if row.system in references]
+    return [(row, reference) for reference in reference_rows for row in group if row is not reference]
+
+
+def _compare(first: Row, second: Row) -> TableRow:
+    deltas = differences(first, second, by_instance)
+    labels = first.setting, first.system, second.system, pool_name(first), str(deltas[0].num_units)
+    return TableRow(labels, (*(delta.cell() for delta in deltas), Cell(verdict(deltas[-1]))))
+
+
+def verdict(heldout: Paired) -> str:
+    """Return what may be claimed of a difference."""
+    if heldout.interval is None:
+        return UNDEFINED
+    if not heldout.interval.excludes_zero:
+        return "not separated"
+    return "better" if heldout.interval.low > 0 else "worse"
+
+
+# --- Times of the searches --------------------------------------------------------------------------------------------
+_TIME_HEADINGS = (
+    Heading("seconds_median", "median s"),
+    Heading("seconds_max", "longest s"),
+    Heading("seconds_total", "total s"),
+)
+
+
+def times(rows: Sequence[Row]) -> Table | None:
+    """Wall seconds per instance, where they are on record."""
+    timed = [(row, row.seconds) for row in rows if row.seconds]
+    if not timed:
+        return None
+    lines = tuple(
+        TableRow(
+            (row.setting, row.system, pool_name(row), str(len(seconds))),
+            (Cell(f"{median(seconds):.4f}"), Cell(f"{max(seconds):.4f}"), Cell(f"{sum(sorted(seconds)):.2f}")),
+        )
+        for row, seconds in timed
+    )
+    caption = (
+        "Wall seconds of the search on one instance, without process start and compilation; crashed ones left out."
+    )
+    return Table("time", "Time", caption, ROW_LABELS, _TIME_HEADINGS, lines)
+
+
+# --- Wrong mechanisms of valid answers: those that training rows contradict, and those whose faults they never show ---
+WRONG = "wrong"
+_WRONG_HEADINGS = (
+    Heading("num_wrong", "Wrong mechanisms"),
+    Heading("num_never_shown", "Never shown"),
+    Heading("num_contradicted", "Contradicted"),
+    Heading("share_never_shown", "Share never shown"),
+)
+
+
+def wrong_mechanisms(
+    sources: Sequence[Path], pools: Sequence[Path], facts: PoolFacts, fields: FieldNames | None
+) -> Table | None:
+    """Return the counts of each system and pool; None without the pools' files, or without answers to them."""
+    if not pools or not facts.pools:
+        return None
+    problems = {(digest, problem.id): problem for digest, pool in facts.pools.items() for problem in pool.problems}
+    evaluators: dict[Item, Evaluator] = {}
+    counts: dict[tuple[str, str, str], Counter[str]] = {}
+    for context, answer in read_answers(sources, pools, fields):
+        item = context.pool_digest, context.instance
+        problem = problems.get(item)
+        if problem is None or problem.task.extension is not None:
+            continue
+        evaluator = evaluators.setdefault(item, Evaluator(problem, compiles=False))
+        score = evaluator.score_text(answer) if isinstance(answer, str) else evaluator.score_answer(answer)
+        setting = facts.setting(context.pool_digest, context.setting)
+        count = counts.setdefault((setting, context.system, context.pool), Counter())
+        count["answers"] += 1
+        count.update(count_wrong(problem, score))
+    lines = [TableRow((*key, str(count["answers"])), _wrong_cells(count)) for key, count in counts.items()]
+    caption = (
+        "Mechanisms of valid answers with another local function than gold's. Contradicted: some scored training row"
+        " has an assignment of parents at which the two differ. Never shown: none has."
+    )
+    return (
+        Table(WRONG, "Wrong mechanisms, by what training shows", caption, ROW_LABELS, _WRONG_HEADINGS, tuple(lines))
+        if lines
+        else None
+    )
+
+
+def count_wrong(problem: Problem, score: ScmScore) -> Mapping[str, int]:
+    """Return how many mechanisms of an answer are wrong, contradicted or never shown; nothing of an invalid one."""
+    gold, model = problem.sealed.gold, score.model
+    if gold is None or model is None or score.problem.task.reference is not None:
+        return {}
+    wrong = [
+        v
+        for v in model.mechanisms
+        if v in gold.mechanisms
+        and max(len(model.mechanisms[v].mentioned), len(gold.mechanisms[v].mentioned)) <= MAX_TABLE_VARS
+        and model.local_functions[v] != gold.local_functions[v]
+    ]
+    contradicted = sum(is_contradicted(problem.task.training, model, v) for v in wrong)
+    return {"never_shown": len(wrong) - contradicted, "contradicted": contradicted}
+
+
+def _wrong_cells(count: Counter[str]) -> tuple[Cell, ...]:
+    never, contradicted = count["never_shown"], count["contradicted"]
+    share = f"{never / (never + contradicted):.3f}" if never + contradicted else UNDEFINED
+    return tuple(map(Cell, (str(never + contradicted), str(never), str(contradicted), share)))
+
+
+# --- All tables -------------------------------------------------------------------------------------------------------
+_PRINTED = (*(spec.id for spec in SPECS), "3A", "D.1", "F.11")
+_ALWAYS = (*sorted(_PRINTED, key=natural), "paired", "samples", "ceiling", "attribution", "time")
+TABLE_IDS = (*_ALWAYS, *sorted(APPENDIX_IDS, key=natural), WRONG)
+
+
+def _is_attributed(row: Row) -> bool:
+    return any(observation.values[row.places["decided"]] is not None for observation in row.observations)
+
+
+def _declare_items(table: Table, rows: Sequence[Row]) -> Table:
+    """Return a table of the appendices with what it is about; it fits where all rows of the report do."""
+    if printed_table(table.id) is None:
+        return table
+    fits = all(map(fits_printed, rows))
+    lines = tuple(replace(row, fits=fits) for row in table.rows)
+    return replace(table, rows=lines, printed=WORDS, fits=fits, is_result=True)
+
+
+def report_tables(
+    rows: Sequence[Row],
+    contents: ReportContents,
+    audited: Ambiguities | None = None,
+    facts: PoolFacts | None = None,
+    progress: Progress = lambda name, done, total: None,
+) -> list[Table]:
+    """Return the tables of these rows, without columns that no row has; `CalibrantError` if there are none."""
+    facts = facts or PoolFacts()
+    all_rows, rows = rows, [row for row in rows if not row.key.system.is_chosen]
+    makers: dict[str, Callable[[], Table | None]] = {
+        spec.id: partial(spec.make, all_rows, with_paper=contents.with_paper) for spec in SPECS
+    }
+    makers |= {
+        "D.1": partial(disclosure_deltas, rows, with_paper=contents.with_paper),
+        "F.11": partial(per_problem, rows, with_paper=contents.with_paper),
+        "3A": partial(SUPPLIED_REFERENCE.make, rows, facts, with_paper=contents.with_paper),
+        "paired": partial(comparisons, rows, contents.against),
+        "samples": lambda: sample_table(sample_rows(rows, METRICS.rights), METRICS.rights),
+        "ceiling": partial(ceilings, rows, audited or {}),
+        "attribution": partial(ATTRIBUTION.make, [row for row in all_rows if _is_attributed(row)], with_paper=False),
+    }
+    if contents.with_times:
+        makers["time"] = partial(times, rows)
+    makers[WRONG] = lambda: wrong_mechanisms(
+        contents.predictions.get(BENCHMARK.name, ()), facts.paths, facts, contents.fields
+    )
+    makers |= appendix_makers(rows, facts, parse_cohorts(contents.cohorts), with_paper=contents.with_paper)
+    requested = contents.tables or {*_ALWAYS, *(COHORT_TABLES if contents.cohorts else ())}
+    names = [name for name in TABLE_IDS if name in makers and name in requested]
+    tables = []
+    for done, name in enumerate(names):
+        progress("tables", done, len(names))
+        table = makers[name]()
+        tables.append(_declare_items(table, rows) if table is not None and name in APPENDIX_IDS else table)
+    progress("tables", len(names), len(names))
+    selection = [shown_columns(table) for table in tables if table is not None]
+    if not selection:
+        request = f"table {', '.join(sorted(contents.tables))}" if contents.tables else "any table"
+        raise NoAnswersError(f"no answers that belong into {request}")
+    return selection
+
+
+class ReplayScmReport:
+    """Implements Reportable (bench.report.capabilities)."""
+
+    table_ids = TABLE_IDS
+
+    def section(self, answers: Sequence[Answer], contents: ReportContents, progress: Progress) -> Section:
+        facts = pool_facts(contents.pools)
+        rows = report_rows(facts.relabelled(answers), contents.by, contents.means, facts.latents)
+        audited = ambiguities(contents.audits)
+        plots = []
+        tables = report_tables(rows, contents, audited, facts, progress)
+        if contents.with_plots:
+            from calibrant.bench.replayscm.figures.plots import kinds_plot, report_plots
+
+            options = {"with_paper": contents.with_paper, "with_times": contents.with_times}
+            plots = report_plots(rows, audited, **options, progress=progress)
+            kinds = kinds_plot(answers)
+            plots += [] if kinds is None else [kinds]
+        if contents.with_pictures and any("worlds" in score or "trainMatch" in score for _, score in answers):
+            from calibrant.bench.replayscm.extended.plots import episode_plots
+
+            plots += episode_plots(BENCHMARK, answers, contents)
+        return Section(
+            BENCHMARK.title,
+            f"In brackets: {round(100 * LEVEL)} % percentile bootstrap over latent SCMs ({RESAMPLES:,} resamples),"
+            " answers held fixed; problems that share a latent SCM are drawn together; a rate of 0 or 1 on"
+            " every problem has Wilson\N{RIGHT SINGLE QUOTATION MARK}s interval. * stands for a conditional rate"
+            " over 1 to 5 answers, \N{EN DASH} for one over none.",
+            frozenset(row.system for row in rows),
+            tuple(sorted({(name, digest) for row in rows for digest, name in row.pool_labels.items()})),
+            len(answers),
+            tuple(tables),
+            tuple(plots),
+        )
+
+
+REPORT = ReplayScmReport()

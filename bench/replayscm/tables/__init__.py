@@ -1,1 +1,0 @@
-"""Tables of a report on ReplaySCM, the paper's first."""
