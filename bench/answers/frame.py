@@ -12,22 +12,21 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import comb, nan
+from math import nan
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.bench.answers.intervals import Interval, unit_interval
+from calibrant.bench.answers.intervals import Interval, Value, clustered_mean, unit_interval
 from calibrant.bench.answers.names import SystemKey
-from calibrant.bench.answers.participants import Value, clustered_mean
+from calibrant.bench.answers.rates import Number, exact_mean
 from calibrant.bench.core.metrics import Right, Sample, weighted_mean
 from calibrant.bench.core.observations import Values
 from calibrant.bench.core.scoring import PEOPLE_SYSTEM, AnswerContext, participant_of
 
 Codes: TypeAlias = NDArray[np.int32 | np.int64]
 Floats: TypeAlias = NDArray[np.float64]
-Number: TypeAlias = int | Fraction
 _DIGEST = 16  # hexadecimal digits of a meaning that is stored as a number
 _FLAGS = [(bool(f & 1), bool(f & 2), bool(f & 4), bool(f & 8)) for f in range(16)]
 _NOT_A_DIGEST, _UNKNOWN = 16, 32  # flags: the meaning is another text, by its place; there is none
@@ -512,21 +511,6 @@ def _count(column: Sequence[float | None], numbers: Sequence[int]) -> dict[float
         if value is not None:
             counts[value] = counts.get(value, 0) + number
     return counts
-
-
-def pass_at(num_samples: int, num_right: int, k: int) -> Fraction:
-    """Return the probability that k of the samples hold a right one; k is at most their number.
-
-    Without bias: 1 - C(n-c, k) / C(n, k) (Chen et al. 2021, Evaluating Large Language Models Trained on Code, eq. 1).
-    """
-    return 1 - Fraction(comb(num_samples - num_right, k), comb(num_samples, k))
-
-
-def exact_mean(values: Iterable[float | Fraction]) -> float:
-    """Return the exact mean of some values, rounded once."""
-    counts = Counter(values)  # mostly few different ones, of which fractions are slow
-    total = sum((Fraction(value) * times for value, times in counts.items()), Fraction(0))
-    return float(total / counts.total())
 
 
 class Estimate(NamedTuple):

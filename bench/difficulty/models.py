@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from math import fsum, log2
+from math import log2
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from calibrant.audits.why import Why
 from calibrant.bench.answers.names import SystemKey, system_names
+from calibrant.bench.answers.rates import exact_mean
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import FUNCTIONS, TRAINING
 from calibrant.bench.core.registry import one_benchmark
@@ -78,7 +79,7 @@ def read_outcomes(runs: Sequence[Path], pools: Sequence[Path]) -> OutcomeTable:
         for column, system in enumerate(systems):
             answers = sums.get((key, system))
             if answers:
-                rates[row, column] = fsum(answers) / len(answers)
+                rates[row, column] = exact_mean(answers)
     return OutcomeTable(
         of,
         keys,

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from calibrant.bench.answers.participants import Value, clustered_mean
+from calibrant.bench.answers.intervals import Value, clustered_mean
 from calibrant.bench.core.benchmark import load_benchmark
 from calibrant.bench.core.registry import stated_name
 from calibrant.bench.core.scoring import PEOPLE

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 from calibrant.audits.attribution import Kind
@@ -39,16 +39,19 @@ KIND_METRICS = tuple(str(kind) for kind in Kind)
 
 
 def kind_shares(rows: Sequence[Row], about: KindPlot) -> dict[str, dict[str, dict[Kind, float]]]:
-    """Return, by panel and system, the share of each kind among the answers whose kind is known."""
-    counts: dict[str, dict[str, Counter[Kind]]] = {}
+    """Return, by panel and system, the share of each kind among the answers whose kind is known, an item as one."""
+    sums: dict[str, dict[str, dict[Kind, Fraction]]] = {}
     for row in rows:
-        places = [(kind, row.places[key]) for kind, key in zip(Kind, about.metrics, strict=True)]
-        kinds = Counter(kind for o in row.observations for kind, place in places if o.values[place] == 1)
-        if kinds:
-            counts.setdefault(about.panel(row), {}).setdefault(row.system, Counter()).update(kinds)
+        kinds = {kind: row.frame.total(row.places[key]) for kind, key in zip(Kind, about.metrics, strict=True)}
+        if any(kinds.values()):
+            of_system = sums.setdefault(about.panel(row), {}).setdefault(row.system, dict.fromkeys(Kind, Fraction()))
+            of_system |= {kind: of_system[kind] + number for kind, number in kinds.items()}
     return {
-        panel: {system: {kind: kinds[kind] / kinds.total() for kind in Kind} for system, kinds in by_system.items()}
-        for panel, by_system in counts.items()
+        panel: {
+            system: {kind: float(number / sum(kinds.values())) for kind, number in kinds.items()}
+            for system, kinds in by_system.items()
+        }
+        for panel, by_system in sums.items()
     }
 
 

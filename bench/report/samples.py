@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from calibrant.bench.answers.frame import Estimate, pass_at
+from calibrant.bench.answers.frame import Estimate
 from calibrant.bench.answers.intervals import INTERVALS
+from calibrant.bench.answers.rates import pass_at
 from calibrant.bench.core.metrics import Right
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
 from calibrant.bench.report.rows import Row

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
+from calibrant.bench.answers.rates import mean_if_known
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.scoring.input.files import PredictionFile, shown_name
 from calibrant.dsl.errors import CalibrantError
@@ -63,8 +63,7 @@ def set_rows(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for (pool, system, size), group in group_sets(lines):
         row: dict[str, Any] = {"pool": pool, "system": system, "n": len(group), MARK: size}
         for name in RATES:
-            values = rate_values(group, name)
-            row[name] = fmean(values) if values else None
+            row[name] = mean_if_known(rate_values(group, name))
         rows.append(row)
     return rows
 

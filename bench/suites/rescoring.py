@@ -8,7 +8,6 @@ Damage of one pool's files keeps that pool out of rankings; damage of what all p
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from calibrant.bench.answers.rates import exact_mean, mean_if_known, sum_classes
 from calibrant.bench.core.attribution import KEY, KINDS
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark, benchmark_of
@@ -89,7 +89,7 @@ class CellResult(msgspec.Struct, frozen=True):
 
     @property
     def rate(self) -> float:
-        return _mean([item.right for item in self.items])
+        return mean_if_known([item.right for item in self.items]) or 0.0
 
     @property
     def num_answered(self) -> int:
@@ -106,14 +106,12 @@ class CellResult(msgspec.Struct, frozen=True):
     @property
     def kinds(self) -> dict[str, float]:
         """Return the share of items in each class of attribution, several answers by their mean; `none`: not known."""
-        counts = Counter((kind or "none", len(item.kinds)) for item in self.items for kind in item.kinds)
-        shares = dict.fromkeys((*KINDS, "none"), Fraction())
-        for (kind, num_answers), times in counts.items():
-            shares[kind] += Fraction(times, num_answers * len(self.items))
-        return {kind: float(share) for kind, share in shares.items()}
+        parts = ((kind or "none", Fraction(1, len(item.kinds))) for item in self.items for kind in item.kinds)
+        sums = dict.fromkeys((*KINDS, "none"), 0) | sum_classes(parts)
+        return {kind: float(Fraction(number) / len(self.items)) for kind, number in sums.items()}
 
     def _level(self, name: str) -> float | None:
-        return _mean_or_none([getattr(item, name) for item in self.items])
+        return mean_if_known([getattr(item, name) for item in self.items])
 
 
 class _Answer(NamedTuple):
@@ -209,15 +207,15 @@ class PoolJudge:
         return ItemResult(
             id=self.ids[name],
             setting=item.setting,
-            right=_mean([float(answer.right) for answer in answers]),
+            right=exact_mean(answer.right for answer in answers),
             answered=any(answer.answered for answer in answers),
             num_samples=len(answers),
             kinds=tuple(answer.kind for answer in answers),
             reason=first.reason,
             answer=first.text,
             num_steps=first.num_steps,
-            chance=_mean_or_none([answer.expected["draw"] for answer in answers]),
-            best=_mean_or_none([answer.expected["best"] for answer in answers]),
+            chance=mean_if_known([answer.expected["draw"] for answer in answers]),
+            best=mean_if_known([answer.expected["best"] for answer in answers]),
             unit=unit,
         )
 
@@ -226,17 +224,6 @@ class PoolJudge:
 def judge_of(pool: Path) -> PoolJudge:
     """Return the judge of a pool file that does not change meanwhile; one for each process."""
     return PoolJudge(pool)
-
-
-def _mean(values: Sequence[float]) -> float:
-    """Return the exact mean, rounded once; values are mostly few different ones, of which fractions are slow."""
-    total = sum((Fraction(value) * times for value, times in Counter(values).items()), Fraction())
-    return float(total / len(values)) if values else 0.0
-
-
-def _mean_or_none(values: Sequence[float | None]) -> float | None:
-    numbers = [value for value in values if value is not None]
-    return _mean(numbers) if len(numbers) == len(values) else None
 
 
 # --- A released suite as a board opens it: everything checked again, and what is wrong stated by pool -----------------

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import comb, fsum
+from math import comb
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from calibrant.bench.answers.frame import Estimate, estimate
 from calibrant.bench.answers.intervals import Interval
 from calibrant.bench.answers.names import SystemKey, system_names
+from calibrant.bench.answers.rates import exact_mean, mean_if_known
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.statistics import wilson
@@ -82,7 +83,7 @@ class Consistency:
     @property
     def worst(self) -> float:
         """Return the mean over originals of the worst copy; it falls with the number of copies."""
-        return fsum(map(min, self.rights.values())) / len(self.rights)
+        return exact_mean(map(min, self.rights.values()))
 
     def cells(self) -> list[str]:
         """Return the cells of a table."""
@@ -176,12 +177,12 @@ def _consistency(
             counts[1] += right_before < right
             counts[2] += 1
     before = [_mean(originals[name]) for name in rights if originals.get(name)]
-    mean_before = fsum(before) / len(before) if before else None
+    mean_before = mean_if_known(before)
     return Consistency(system, rights, {kind: Flips(*counts) for kind, counts in flips.items()}, by_kind, mean_before)
 
 
 def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
+    return exact_mean(values) if values else 0.0
 
 
 def consistency_lines(rows: Sequence[Consistency], width: int | None) -> Iterator[str]:

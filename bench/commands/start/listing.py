@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from math import fsum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -154,7 +153,9 @@ def _list_answers(answers: AnswerFilter, scores: Sequence[Path], limit: int, *, 
     _print_rows(first, len(first), len(rows), "answer", as_json=as_json)
     shares = [row["right_of_ties"] for row in rows if row.get("right_of_ties") is not None]
     if shares and not as_json:
-        mean = f"{fsum(shares) / len(shares):.3f}"
+        from calibrant.bench.answers.rates import exact_mean
+
+        mean = f"{exact_mean(shares):.3f}"
         text = (
             f"{plural(len(shares), 'answers')} listed as its tie rule chose; of all equally good ones {mean} are right"
         )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from math import fsum
 from statistics import median
 from typing import NamedTuple
 
 from calibrant.bench.answers import frame
 from calibrant.bench.answers.intervals import Interval
+from calibrant.bench.answers.rates import exact_mean
 from calibrant.bench.core.metrics import Metric
 from calibrant.bench.replayscm.expectations import Ambiguities
 from calibrant.bench.replayscm.paper import HELDOUT_EXACT, RUNGS
@@ -116,7 +116,7 @@ def ambiguity_bins(rows: Sequence[Row], audited: Ambiguities) -> tuple[dict[str,
     for key in sorted(plotted):
         if (share := audited[key].draw) is not None:
             shares.setdefault(bin_of(audited[key].members), []).append(share)
-    means = {place: fsum(values) / len(values) for place, values in sorted(shares.items())}
+    means = {place: exact_mean(values) for place, values in sorted(shares.items())}
     return {system: listed for system, listed in points.items() if listed}, means
 
 

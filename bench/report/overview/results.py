@@ -7,25 +7,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from math import fsum
 from typing import Any
 
 from calibrant.bench.answers.intervals import Interval
 from calibrant.bench.answers.names import natural
+from calibrant.bench.answers.rates import Number, item_weights, people_weights, sum_classes, weighted_sum
 from calibrant.bench.core.attribution import KEY, KINDS, answer_status
 from calibrant.bench.core.metrics import InvalidHandling, MetricSet
 from calibrant.bench.core.scoring import AnswerContext, participant_of
 from calibrant.bench.core.verdict import MeanScore
 from calibrant.bench.report.answers.named import NamedAnswer
 from calibrant.bench.report.overview.contract import AnswerGuide, Levels
-from calibrant.bench.report.people.group import people_weights
 from calibrant.dsl.errors import in_one_line
 
 RIGHT, WRONG = "right", "wrong"  # classes of answers that no evidence was counted for
 CLASSES = ("earned", "lucky", RIGHT, WRONG, "short", "missed")  # in the order of bars: accuracy is where right ends
 RIGHT_CLASSES = ("earned", "lucky", RIGHT)
 NO_LEVELS = Levels()
-Number = int | Fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +163,9 @@ class SystemResult:
     def cost(self) -> float | None:
         """Mean cost over items with an answer; None where it is not known of every answer."""
         costs = [(outcome.cost, outcome.weight) for outcome in self.outcomes if outcome.cost is not None]
-        if costs and all(weight == 1 for _, weight in costs) and len(costs) == len(self.outcomes):
-            return fsum(cost for cost, _ in costs) / len(costs)
         if not costs or any(outcome.cost is None and outcome.is_answered for outcome in self.outcomes):
             return None
-        return float(sum(Fraction(cost) * weight for cost, weight in costs) / sum(weight for _, weight in costs))
+        return float(weighted_sum(*zip(*costs, strict=True)) / sum(weight for _, weight in costs))
 
     @cached_property
     def levels(self) -> Levels:
@@ -183,29 +179,29 @@ class SystemResult:
         return Levels(guess, draw, ceiling, bound)
 
     def _mean_level(self, values: Sequence[float | None]) -> float | None:
-        if None in values:
+        levels = [value for value in values if value is not None]
+        if len(levels) < len(values):
             return None
-        weighted = zip(values, self.outcomes, strict=True)
-        return fsum(value * float(outcome.weight) for value, outcome in weighted if value is not None) / self.num_items
+        return float(weighted_sum(levels, [outcome.weight for outcome in self.outcomes]) / self.num_items)
 
 
-def _weigh_people(outcomes: Sequence[Outcome]) -> None:
-    """Weigh the answers of a group of people: every participant counts alike, whichever items they had."""
+def _set_weights(outcomes: Sequence[Outcome]) -> None:
+    """Weigh answers: every item counts alike, and of a group of people every participant, whichever items they had."""
     participants = [participant_of(outcome.context.system) for outcome in outcomes]
+    items = [outcome.item for outcome in outcomes]
     if len(set(participants)) > 1:
-        weights = people_weights(participants)
-        num_items = len({outcome.item for outcome in outcomes})
-        for outcome, participant in zip(outcomes, participants, strict=True):
-            outcome.weight = weights[participant] * num_items
+        shares, num_items = people_weights(participants), len(set(items))
+        weights: list[Number] = [shares[participant] * num_items for participant in participants]
+    else:
+        weights = item_weights(items)
+    for outcome, weight in zip(outcomes, weights, strict=True):
+        outcome.weight = weight
 
 
 def count_classes(outcomes: Iterable[Outcome]) -> dict[str, Number]:
     """Return the number of items by class."""
-    counts: dict[str, Number] = dict.fromkeys(CLASSES, 0)
-    for outcome in outcomes:
-        for kind, share in outcome.shares.items():
-            counts[kind] += outcome.weight * share
-    return counts
+    shares = ((kind, outcome.weight * share) for outcome in outcomes for kind, share in outcome.shares.items())
+    return dict.fromkeys(CLASSES, 0) | sum_classes(shares)
 
 
 def tally_classes(outcomes: Sequence[Outcome]) -> dict[str, Number]:
@@ -316,7 +312,6 @@ def read_results(
     cost_metric = costs.get(cost.key) if cost is not None else None
     keys: dict[tuple[str, str], ItemKey] = {}
     by_system: dict[str, list[tuple[tuple[str, str], Outcome]]] = {}
-    times: dict[tuple[str, str, str], int] = {}
     conditions: dict[str, str] = {}
     for answer in answers:
         context, score = answer.context, answer.score
@@ -338,7 +333,6 @@ def read_results(
         shares = _tie_shares(score, context.setting, metrics) or {kind: 1}
         outcome = Outcome(0, kind, shares, guide.is_answered(score), members, spent, context, score)
         by_system.setdefault(answer.system, []).append((key, outcome))
-        times[answer.system, *key] = times.get((answer.system, *key), 0) + 1
     order = sorted(conditions, key=lambda condition: (metrics.place(conditions[condition]), natural(condition)))
     rank = {condition: place for place, condition in enumerate(order)}
     items = sorted(keys.values(), key=lambda item: (rank[item.condition], natural(item.id), item.digest))
@@ -347,9 +341,7 @@ def read_results(
     for system, listed in by_system.items():
         for key, outcome in listed:
             outcome.item = places[key]
-            number = times[system, *key]
-            outcome.weight = 1 if number == 1 else Fraction(1, number)
-        _weigh_people([outcome for _, outcome in listed])
+        _set_weights([outcome for _, outcome in listed])
         outcomes = sorted((outcome for _, outcome in listed), key=lambda o: (o.item, o.context.sample))
         systems.append(SystemResult(system, outcomes))
     systems.sort(key=lambda s: (-s.accuracy, -s.counts["earned"] / s.num_items, natural(s.name)))

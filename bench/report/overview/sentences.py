@@ -8,8 +8,9 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from calibrant.audits.why import listed, number_text
+from calibrant.bench.answers.rates import Number
 from calibrant.bench.core.attribution import KINDS
-from calibrant.bench.report.overview.results import CLASSES, RIGHT_CLASSES, Number, Results, SystemResult
+from calibrant.bench.report.overview.results import CLASSES, RIGHT_CLASSES, Results, SystemResult
 
 TITLES = {
     "earned": "Right, and earned",

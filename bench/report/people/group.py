@@ -1,10 +1,8 @@
-"""Participants of one set of terms as one system: its name, and the weights with which their answers count."""
+"""Participants of one set of terms as one system."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 from calibrant.bench.answers.names import differing_names, option_suffix
@@ -43,12 +41,3 @@ def _free_name(name: str, taken: set[str]) -> str:
     while name in taken:
         name = f"{name} of studies"
     return name
-
-
-def people_weights(participants: Sequence[str]) -> Mapping[str, Fraction]:
-    """Return by participant what one of their answers weighs: all participants count alike, all answers add to 1.
-
-    participants: of each answer
-    """
-    counts = Counter(participants)
-    return {name: Fraction(1, len(counts) * number) for name, number in counts.items()}

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from calibrant.bench.answers.frame import Estimate, estimate
-from calibrant.bench.answers.intervals import Interval
-from calibrant.bench.answers.participants import ClusteredMean, clustered_mean
+from calibrant.bench.answers.intervals import ClusteredMean, Interval, clustered_mean
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.scoring import participant_of
 from calibrant.bench.report.overview.results import Outcome, Results, SystemResult

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from calibrant.bench.answers.participants import ClusteredMean
+from calibrant.bench.answers.intervals import ClusteredMean
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.scoring import participant_of
 from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, panels_svg

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from calibrant.bench.answers.frame import Estimate
-from calibrant.bench.answers.intervals import INTERVALS
-from calibrant.bench.answers.participants import ClusteredMean
+from calibrant.bench.answers.intervals import INTERVALS, ClusteredMean
 from calibrant.bench.core.attribution import KINDS
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import fsum
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from calibrant.bench.answers.rates import mean_if_known
 from calibrant.bench.core.scoring import PEOPLE, options_text
 from calibrant.bench.runs.records import Record, folder_records
 
@@ -24,7 +24,7 @@ def seconds_a_move(record: Record) -> float | None:
     """Return the mean seconds before each move of a record; None where it has none."""
     moves = record.timing.moves if isinstance(record.timing.moves, list) else []
     acted = [seconds for seconds in moves if seconds > 0]  # an episode's opening readings take none
-    return fsum(acted) / len(acted) if acted else None
+    return mean_if_known(acted)
 
 
 def read_timings(sources: Iterable[Path]) -> dict[Subject, PersonTiming]:

@@ -19,7 +19,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from math import fsum
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -27,6 +26,7 @@ import msgspec
 from msgspec import Meta
 
 from calibrant.bench.answers.frame import estimate
+from calibrant.bench.answers.rates import mean_if_known
 from calibrant.bench.suites.manifest import Manifest
 from calibrant.bench.suites.rescoring import CellResult
 from calibrant.bench.terminal import making_folder, require_free
@@ -396,7 +396,7 @@ class BoardRow:
     def mean(self) -> float | None:
         """Return the mean rate over all pools; None unless it answered all of them."""
         rates = [cell.rate for cell in self.cells.values()]
-        return fsum(rates) / len(rates) if rates and len(rates) == self.num_pools else None
+        return mean_if_known(rates) if len(rates) == self.num_pools else None
 
 
 def sort_rows(rows: Iterable[BoardRow]) -> list[BoardRow]:

@@ -1,8 +1,12 @@
-"""Intervals against closed forms, tables of Student's t, simulated coverage and exact bootstrap distributions."""
+"""Intervals against closed forms, tables of Student's t, simulated coverage and exact bootstrap distributions.
+
+Means of answers are taken in bench/answers alone; what else takes means is listed with what it averages.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import product
 from math import comb, sqrt
@@ -22,6 +26,7 @@ from calibrant.bench.answers.intervals import (
 )
 from calibrant.bench.replayscm.paper import paired_differences
 from calibrant.bench.statistics import wilson
+from tests.support.commands import CHECKOUT
 
 TAIL = 0.025
 MARGIN = 0.008  # five standard errors of a frequency of 0.025 in 10,000 resamples
@@ -231,3 +236,87 @@ def test_one_unit_has_no_interval_and_shares_of_single_items_have_wilsons() -> N
     halves = unit_interval(np.array([1.0, 0.5, 0.0]), np.ones(3), is_share=True, is_clustered=False)
     assert halves == wilson(1.5, 3)
     assert unit_interval(np.array([2.0, 2.0]), np.ones(2), is_share=False, is_clustered=False) is None  # no width
+
+
+# --- Means of answers in one place ---------------------------------------------------------------------------------
+MEANS = {"fmean", "mean", "nanmean", "average", "weighted_mean"}
+# by folder and outermost name: what it averages that is no answer to an item, or who calls it from bench/answers
+ELSEWHERE = {
+    "causalab:_mean": "items of a pool",
+    "causalab:_difference": "differences in points, whose normal interval is the paper's",
+    "causalab:_step_means": "steps of runs",
+    "causim:CausimTraining": "nodes of one answer",
+    "core:rate_text": "a multiset of values",
+    "core:_mean_values": "equally good answers of one record",
+    "core:share": "items of a pool",
+    "difficulty:success_plot": "systems, on one item",
+    "difficulty:choose_subset": "systems that were left out",
+    "difficulty:_estimate": "systems that were fitted",
+    "difficulty:_summary": "errors of predictions",
+    "difficulty:fit_difficulty": "features of items",
+    "difficulty:_stratum_rates": "the table of rates that a fit predicts",
+    "difficulty:_held_out": "losses of a fit",
+    "difficulty:ResponseModel": "information of items",
+    "pages:_reorder": "places of nodes",
+    "replayscm:extended_share": "cells of one answer",
+    "replayscm:calibration": "bounds of items",
+    "replayscm:_row": "bounds of items",
+    "replayscm:closing_text": "worlds of an item",
+    "replayscm:_curve": "steps of runs",
+    "replayscm:_summary": "items of a pool",
+    "replayscm:_mean_regret": "steps of one answer",
+    "suites:share_consistent": "originals whose copies agree",
+}
+# tables of papers: cohorts pooled over systems, paired differences, and figures of pools
+PAPERS = {
+    *("causim:questions_asked", "causim:_increment", "papers:_increment", "papers:normal_difference"),
+    *("replayscm:pooled", "replayscm:_bin_line", "replayscm:_lines", "replayscm:_range", "replayscm:table_row"),
+    *("replayscm:paired_differences", "replayscm:mean_by_unit"),
+}
+
+
+def _name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def means_in(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield calls of means, and sums that are divided by a number of something."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _name(node.func) in MEANS:
+            yield node
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            is_sum = isinstance(node.left, ast.Call) and _name(node.left.func) in ("sum", "fsum")
+            number = node.right
+            is_number = isinstance(number, ast.Call) and _name(number.func) == "len"
+            is_number |= _name(number).startswith(("num", "count"))
+            if is_sum and is_number:
+                yield node
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("fmean(values)", 1),
+        ("np.nanmean(table, axis=1)", 1),
+        ("table.mean()", 1),
+        ("fsum(rates) / len(rates)", 1),
+        ("sum(x for x in y) / self.num_items", 1),
+        ("total / len(rates)", 0),
+        ("exact_mean(values)", 0),
+        ("sum(values)", 0),
+    ],
+)
+def test_means_are_recognised(text: str, number: int) -> None:
+    assert len([*means_in(ast.parse(text))]) == number
+
+
+def test_no_other_module_takes_means_of_answers() -> None:
+    found: dict[str, str] = {}
+    for path in sorted((CHECKOUT / "bench").rglob("*.py")):
+        folder, name = path.relative_to(CHECKOUT / "bench").parts[0], path.relative_to(CHECKOUT).as_posix()
+        for statement in ast.parse(path.read_text(encoding="utf-8")).body if folder not in ("answers", "lab") else ():
+            if any(means_in(statement)):
+                found[f"{folder.removesuffix('.py')}:{getattr(statement, 'name', '')}"] = name
+    other = {key: name for key, name in found.items() if key not in ELSEWHERE.keys() | PAPERS}
+    assert not other, "take these from bench/answers, or say what they average"
+    assert not ELSEWHERE.keys() - found.keys(), "no longer there: take them off the list"

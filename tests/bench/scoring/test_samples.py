@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.bench.answers.frame import AnswerFrame, Answers, pass_at
+from calibrant.bench.answers.frame import AnswerFrame, Answers
+from calibrant.bench.answers.rates import pass_at
 from calibrant.bench.cli import main
 from calibrant.bench.core.metrics import Right, Sample
 from calibrant.bench.core.scoring import AnswerContext
