@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 import msgspec
 import pytest
 
-from calibrant.audits.replayscm.certificates.shape import CertificateFile
+from calibrant.audits.replayscm.certificates.verify import CertificateFile
 from calibrant.bench.cli import main
 from calibrant.bench.commands.schema import schema as command_schema
 from calibrant.bench.core.registry import NAMES

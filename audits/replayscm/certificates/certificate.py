@@ -2,7 +2,7 @@
 
 A certificate holds the class, the evidence's digest, the number of functions for every variable and parent set, and the
 sum over DAGs by root set. For a unique member it also holds a CNF that states "there is a second one" and a DRUP proof
-that it has no model. audits.replayscm.certificates.verification recomputes all of it and shares no code with this
+that it has no model. audits.replayscm.certificates.verify recomputes all of it and shares no code with this
 module or the engines.
 """
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 
 from calibrant.audits.replayscm.ambiguity import MIN_PARENTS, PARENTS, restrict_to_grammar
-from calibrant.audits.replayscm.certificates.plain_sizes import MAX_CAP
+from calibrant.audits.replayscm.certificates.counting import MAX_CAP
 from calibrant.audits.replayscm.instance import AuditOptions
 from calibrant.bench.answers.names import SHORT_DIGEST
 from calibrant.bench.core.options import OptionError
@@ -79,7 +79,7 @@ class ScmAuditor:
 
     def check_against(self, pool: Path) -> CertificateCheck:
         from calibrant.audits.claims import Refused
-        from calibrant.audits.replayscm.certificates.verification import verify
+        from calibrant.audits.replayscm.certificates.verify import verify
         from calibrant.dsl.records import items_by_id
         from calibrant.dsl.replayscm.pools.files import read_pool
 

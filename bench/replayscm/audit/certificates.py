@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from calibrant.audits.replayscm.certificates.certificate import build_certificate, to_json
-from calibrant.audits.replayscm.certificates.plain_sizes import MAX_CAP
+from calibrant.audits.replayscm.certificates.counting import MAX_CAP
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.text import plural

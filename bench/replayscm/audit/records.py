@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType
 
-from calibrant.audits.replayscm.certificates.shape import CertificateFile
+from calibrant.audits.replayscm.certificates.verify import CertificateFile
 from calibrant.audits.replayscm.findings import Findings
 from calibrant.bench.pools.claim_records import FindingRecord
 from calibrant.bench.replayscm.audit.generator_ceiling import GeneratorCeiling

@@ -172,7 +172,7 @@ def test_a_hidden_order_with_more_variables_in_a_cycle_than_are_counted_stays_op
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the budget; 18 are counted, here 2, and docs/audits.md has the line."""
-    monkeypatch.setattr("calibrant.audits.replayscm.certificates.dags.MAX_GROUP", 2)
+    monkeypatch.setattr("calibrant.audits.replayscm.certificates.counting.MAX_GROUP", 2)
     problem = read_pool(bundled_pool("hidden-order")).problems[0]
     file = tmp_path / "count.json"
     file.write_text(to_json(build_certificate(problem, ModelClass(3))), encoding="utf-8")
@@ -197,7 +197,7 @@ def test_counts_of_forty_variables_in_a_told_order_are_verified_and_their_steps_
     steps: list[tuple[str, int, int]] = []
 
     def check(read: Any) -> tuple[bool, str]:
-        from calibrant.audits.replayscm.certificates.verification import verify
+        from calibrant.audits.replayscm.certificates.verify import verify
 
         return True, verify(read, problem)
 

@@ -10,8 +10,8 @@ import pytest
 
 from calibrant.audits.claims import Refused
 from calibrant.audits.replayscm.certificates.certificate import build_certificate, to_json
-from calibrant.audits.replayscm.certificates.plain_sizes import MAX_CAP, essential_functions, least_sizes
-from calibrant.audits.replayscm.certificates.verification import verify
+from calibrant.audits.replayscm.certificates.counting import MAX_CAP, essential_functions, least_sizes
+from calibrant.audits.replayscm.certificates.verify import verify
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.formulas.table import TruthTable, depends_on, full_mask, projection
 from calibrant.dsl.formulas.text import STANDARD, Grammar

@@ -16,7 +16,7 @@ import pytest
 from calibrant.audits.claims import Refused
 from calibrant.audits.replayscm.certificates.certificate import build_certificate, refutation, to_json
 from calibrant.audits.replayscm.certificates.rup import ProofError, check_refutation
-from calibrant.audits.replayscm.certificates.verification import verify
+from calibrant.audits.replayscm.certificates.verify import verify
 from calibrant.bench.cli import main
 from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import write_pool

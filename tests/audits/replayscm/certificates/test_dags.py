@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from calibrant.audits.replayscm.certificates.dags import MAX_GROUP, LargeGroupError, count_dags
+from calibrant.audits.replayscm.certificates.counting import MAX_GROUP, LargeGroupError, count_dags
 
 
 def every_set(names: list[str]) -> dict[str, dict[frozenset[str], int]]:

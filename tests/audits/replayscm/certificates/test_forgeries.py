@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from calibrant.audits.claims import Refused
-from calibrant.audits.replayscm.certificates.verification import verify
+from calibrant.audits.replayscm.certificates.verify import verify
 from tests.support.effort import effort
 from tests.support.forgery.replayscm import KINDS, forgeries, genuine, is_true
 

@@ -1,10 +1,10 @@
-"""Independent checks of certificates: plain counting over rows, and a separate proof checker.
+"""Independent checks of certificates: their fields, plain counting over rows, and a separate proof checker.
 
 Shares no code with the engines or with audits.replayscm.certificates.certificate: rows are read as dictionaries,
 functions are counted by direct inclusion and exclusion over frozen sets of names, DAGs by a recurrence over sinks
 (Robinson 1973, "Counting labeled acyclic digraphs"), and the claim of uniqueness is rebuilt clause by clause. Under a
-cap on formula size functions come from a list that audits.replayscm.certificates.plain_sizes makes anew. Only dsl
-(problems, the reference, the parser) and this folder's dags, plain_sizes, rup and shape are used.
+cap on formula size functions come from a list that audits.replayscm.certificates.counting makes anew. Only dsl
+(problems, the reference, the parser) and this folder's counting and rup are used.
 """
 
 from __future__ import annotations
@@ -16,16 +16,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import chain, combinations, product
 from math import comb
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
+from msgspec import UNSET, Meta, UnsetType
 
 from calibrant.audits.claims import MAX_REASON_CHARS, RecountLimitError, Refused, checkpoint
-from calibrant.audits.replayscm.certificates.dags import LargeGroupError, Names, count_dags
-from calibrant.audits.replayscm.certificates.plain_sizes import MAX_CAP, essential_functions, least_sizes
+from calibrant.audits.replayscm.certificates.counting import (
+    MAX_CAP,
+    LargeGroupError,
+    Names,
+    count_dags,
+    essential_functions,
+    least_sizes,
+)
 from calibrant.audits.replayscm.certificates.rup import ProofError, check_refutation
-from calibrant.audits.replayscm.certificates.shape import CertificateFile
 from calibrant.dsl.errors import in_one_line, short_repr
 from calibrant.dsl.formulas.formula import OPERATORS
 from calibrant.dsl.formulas.text import parse
@@ -35,6 +41,62 @@ from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm
 from calibrant.dsl.replayscm.world import World
 
+# --- The fields of a certificate file: what `calibrant schema` describes, and what a checker takes --------------------
+
+
+class CertifiedClass(msgspec.Struct, forbid_unknown_fields=True):
+    """The class that the count is of."""
+
+    max_parents: Annotated[int, Meta(description="most functional parents of a mechanism of the class")]
+    max_size: Annotated[int | None, Meta(description="largest formula of a mechanism; null for any")]
+    nested_roots: Annotated[
+        bool, Meta(description="whether, where roots are hidden, only root sets with nested columns belong to it")
+    ]
+    in_words: Annotated[str, Meta(description="the class of SCMs, in words")]
+
+
+class UniqueMember(msgspec.Struct, forbid_unknown_fields=True):
+    """The only member, and a refutation of a second one."""
+
+    roots: Annotated[list[str], Meta(description="of the member")]
+    mechanisms: Annotated[dict[str, str], Meta(description="variable -> formula")]
+    variables: Annotated[
+        dict[str, int],
+        Meta(
+            description="numbers of the propositional variables; `V <- S` selects a parent set, `U < V` says that "
+            "U precedes V"
+        ),
+    ]
+    cnf: Annotated[
+        list[list[int]], Meta(description="clauses that say that there is a second member, as signed numbers")
+    ]
+    proof: Annotated[
+        list[str],
+        Meta(
+            description="steps in DRUP, a clause each, ended by 0, with `d` before those that are dropped; the last "
+            "is empty"
+        ),
+    ]
+
+
+class CertificateFile(msgspec.Struct, forbid_unknown_fields=True, rename={"model_class": "class"}):
+    """The claim that so many SCMs of a class fit the training worlds of an item."""
+
+    format: Annotated[str, Meta(description="calibrant-certificate")]
+    version: Annotated[int, Meta(description="version of the format")]
+    instance: Annotated[str, Meta(description="id of the item, for the reader")]
+    evidence: Annotated[str, Meta(description="SHA-256 of all that a solver sees")]
+    model_class: Annotated[CertifiedClass, Meta(description="the class")]
+    functions: Annotated[
+        dict[str, dict[str, str]],
+        Meta(description="variable -> functional parents -> functions of exactly these that fit, in decimal"),
+    ]
+    by_roots: Annotated[dict[str, str], Meta(description="root set -> members with it, in decimal")]
+    count: Annotated[str, Meta(description="all members, in decimal")]
+    unique: Annotated[UniqueMember | UnsetType, Meta(description="only where there is one")] = UNSET
+
+
+# --- Independent checks of certificates: plain counting over rows, and a separate proof checker -----------------------
 KEYS = {"format", "version", "instance", "evidence", "class", "functions", "by_roots", "count", "unique"}
 CLASS_KEYS = {"max_parents", "max_size", "nested_roots", "in_words"}
 UNIQUE_KEYS = {"roots", "mechanisms", "variables", "cnf", "proof"}
