@@ -22,9 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.audits.replayscm.extended.attribution import decide_extended, heldout_requests
-from calibrant.audits.replayscm.extended.calibration import calibration_bins
 from calibrant.audits.replayscm.extended.generate import sample_extended
+from calibrant.audits.replayscm.extended.items import calibration_bins, decide_extended, heldout_requests
 from calibrant.audits.replayscm.extended.strata import SHAPES, ExtendedStratum, extended_strata
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.bundled import bundled_pool, bundled_sample

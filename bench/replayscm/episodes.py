@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import log2
 from typing import Any
 
-from calibrant.audits.replayscm.extended.attribution import ExtendedDecision, decide_extended
+from calibrant.audits.replayscm.extended.items import ExtendedDecision, decide_extended
 from calibrant.bench.core.attribution import KEY, attribution_record
 from calibrant.bench.core.capabilities import Solution
 from calibrant.bench.core.registry import benchmark

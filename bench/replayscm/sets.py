@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from calibrant.audits.replayscm.ambiguity import headline_parents, sized_class
-from calibrant.audits.replayscm.extended.attribution import item_evidence
+from calibrant.audits.replayscm.extended.items import item_evidence
 from calibrant.baselines.replayscm.posterior.local import Local
 from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior
 from calibrant.bench.replayscm.api import FUNCTIONS

@@ -2,7 +2,7 @@
 
 (a) mass: the evidence, the integers w_v(S) over a common denominator, and Z. (b) hidden: Z of every column. (c) the
 worlds of a clairvoyant minimum, the requirements with their worlds, and rational dual weights, whose sum is a bound.
-audits.replayscm.extended.verification recomputes all of it by listing and shares no code with the solvers.
+audits.replayscm.extended.verify recomputes all of it by listing and shares no code with the solvers.
 """
 
 from __future__ import annotations

@@ -22,15 +22,14 @@ from typing import Any
 from msgspec import UNSET
 
 from calibrant.audits.claims import ClaimStatus, Refused
-from calibrant.audits.replayscm.extended.attribution import decide_extended, item_evidence
 from calibrant.audits.replayscm.extended.certificates import (
     FORMAT,
     clairvoyant_certificate,
     class_record,
     mass_certificate,
 )
-from calibrant.audits.replayscm.extended.findings import Finding, audit_extended
-from calibrant.audits.replayscm.extended.verification import MAX_ENDOGENOUS, CertificateError, verify_certificate
+from calibrant.audits.replayscm.extended.items import Finding, audit_extended, decide_extended, item_evidence
+from calibrant.audits.replayscm.extended.verify import MAX_ENDOGENOUS, CertificateError, verify_certificate
 from calibrant.baselines.replayscm.rows import answer_hidden_blind, answer_noise_blind
 from calibrant.bench.pools.claim_records import FindingRecord
 from calibrant.bench.pools.findings_audit import FindingsRecord, FindingsReport, findings_lines

@@ -9,7 +9,7 @@ from math import log2
 from statistics import fmean, stdev
 from typing import Any
 
-from calibrant.audits.replayscm.extended.calibration import CalibrationBin, calibration_bins
+from calibrant.audits.replayscm.extended.items import CalibrationBin, calibration_bins
 from calibrant.bench.answers.names import natural
 from calibrant.bench.core.attribution import KEY, POSTERIOR
 from calibrant.bench.replayscm.episodes import TOP_TRUE, is_episode

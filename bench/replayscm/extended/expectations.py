@@ -11,7 +11,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from calibrant.audits.replayscm.extended.attribution import heldout_requests, item_evidence
+from calibrant.audits.replayscm.extended.items import heldout_requests, item_evidence
 from calibrant.bench.replayscm.episodes import is_episode
 from calibrant.dsl.episode import Step
 from calibrant.dsl.replayscm.episode import evidence_panel_world, task_class, worlds_evidence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from calibrant.audits.replayscm.extended.calibration import CalibrationBin
+from calibrant.audits.replayscm.extended.items import CalibrationBin
 from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, panels_svg
 from calibrant.bench.replayscm.extended.curves import MAX_ITEMS, MAX_NOISY_ITEMS, LeftCurve
 from calibrant.bench.report.sections import Plot

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.audits.replayscm.ambiguity import headline_parents
-from calibrant.audits.replayscm.extended.attribution import heldout_requests
+from calibrant.audits.replayscm.extended.items import heldout_requests
 from calibrant.audits.replayscm.identity import IDENTITY
 from calibrant.audits.replayscm.why.explanation import Limits, count_fitting
 from calibrant.audits.soundness import Check, ItemIdentity

@@ -9,8 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from calibrant.audits.replayscm.extended.next_world import EstimatedWorld
-from calibrant.audits.replayscm.extended.why import EdgeShare, ExtendedWhy, explain_extended, percent
+from calibrant.audits.replayscm.extended.why import EdgeShare, EstimatedWorld, ExtendedWhy, explain_extended, percent
 from calibrant.audits.replayscm.why.explanation import explain
 from calibrant.audits.replayscm.why.parts import ReplayWhy
 from calibrant.bench.pages.capabilities import Explainable

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from calibrant.audits.replayscm.extended.calibration import calibration_bins
+from calibrant.audits.replayscm.extended.items import calibration_bins
 from calibrant.dsl.replayscm.episode import clean_rows
 from calibrant.dsl.replayscm.extensions.extension import NoiseKind, NoiseModel
 from calibrant.solvers.replayscm.experiments.shares import decide_behaviour

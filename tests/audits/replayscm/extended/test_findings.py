@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from calibrant.audits.replayscm.extended.findings import (
+from calibrant.audits.replayscm.extended.generate import sample_extended
+from calibrant.audits.replayscm.extended.items import (
     Finding,
     TriedBehaviours,
     audit_extended,
@@ -18,7 +19,6 @@ from calibrant.audits.replayscm.extended.findings import (
     start_labels,
     state_ambiguous,
 )
-from calibrant.audits.replayscm.extended.generate import sample_extended
 from calibrant.audits.replayscm.extended.strata import extended_strata
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered
 from calibrant.dsl.replayscm.episode import ScmEpisode, task_class

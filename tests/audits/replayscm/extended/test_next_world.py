@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.audits.replayscm.extended.next_world import MAX_EXPERIMENTS, NextWorlds, next_worlds
-from calibrant.audits.replayscm.extended.why import explain_extended
+from calibrant.audits.replayscm.extended.why import MAX_EXPERIMENTS, NextWorlds, explain_extended, next_worlds
 from calibrant.bench.lab.renamings.replayscm import rename
 from calibrant.bench.replayscm.why.explainer import extended_advice
 from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, steps_evidence, task_class, worlds_evidence

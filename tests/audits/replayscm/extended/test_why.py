@@ -8,10 +8,16 @@ from random import Random
 
 import pytest
 
-from calibrant.audits.replayscm.extended.drawn_scms import DrawnScms, draw_scms
 from calibrant.audits.replayscm.extended.generate import sample_extended
 from calibrant.audits.replayscm.extended.strata import extended_strata
-from calibrant.audits.replayscm.extended.why import ExtendedWhy, explain_extended, explain_posterior, percent
+from calibrant.audits.replayscm.extended.why import (
+    DrawnScms,
+    ExtendedWhy,
+    draw_scms,
+    explain_extended,
+    explain_posterior,
+    percent,
+)
 from calibrant.bench.lab.renamings.replayscm import rename
 from calibrant.dsl.replayscm.episode import task_class, worlds_evidence
 from calibrant.dsl.replayscm.extensions.reference import enumerate_scms, likelihood

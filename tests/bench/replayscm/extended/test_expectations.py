@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from calibrant.audits.replayscm.extended.attribution import item_evidence
+from calibrant.audits.replayscm.extended.items import item_evidence
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.lab.renamings.replayscm import rename
 from calibrant.bench.replayscm.expectations import EXPECTATIONS
