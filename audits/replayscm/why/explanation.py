@@ -10,9 +10,8 @@ from typing import NamedTuple
 import msgspec
 
 from calibrant.audits.replayscm.ambiguity import restrict_to_grammar
-from calibrant.audits.replayscm.why.choices import Choices
-from calibrant.audits.replayscm.why.contradiction import smallest_contradiction
 from calibrant.audits.replayscm.why.parts import (
+    Contradiction,
     Decider,
     Evidence,
     EvidenceWorld,
@@ -24,21 +23,24 @@ from calibrant.audits.replayscm.why.parts import (
     TableRow,
     WithoutWorld,
     Witness,
+    facts,
+    reason,
+    title,
 )
-from calibrant.audits.replayscm.why.sentences import facts, reason, title
 from calibrant.audits.replayscm.why.settling import MAX_SLOW_ROWS, Settling, readings_of_pair
-from calibrant.audits.replayscm.why.smallest_pair import FittingPair, PairSearch
+from calibrant.audits.replayscm.why.smallest_pair import Choices, FittingPair, PairSearch
 from calibrant.audits.replayscm.why.table_rows import (
     Context,
     differing_contexts,
     table_rows,
     target_menu,
     values_at,
+    with_truth,
     witness,
 )
-from calibrant.audits.replayscm.why.truth import with_truth
 from calibrant.audits.why import Count, State
 from calibrant.dsl.formulas.text import render
+from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel
@@ -46,6 +48,30 @@ from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.replayscm.certified import certify
 from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSpace
 
+# --- Two rows that no SCM of any class explains: equal in everything that may be a parent, different in the variable
+
+
+def smallest_contradiction(task: Task) -> Contradiction | None:
+    """Return the first pair of rows, by variable and then by place; None if every variable is a function of the others.
+
+    Only of variables that are told not to be roots.
+    """
+    roots = task.disclosure.roots
+    for variable in (v for v in task.variables if roots is not None and v not in roots):
+        parents = natural(task.disclosure.admissible_parents(variable))
+        met: dict[tuple[int, ...], tuple[int, str]] = {}
+        for world in task.training.worlds:
+            if variable in world.intervention.targets:
+                continue
+            for unit, row in zip(world.units, world.rows(), strict=True):
+                key, place = tuple(row[u] for u in parents), f"{world.id} {unit}"
+                value, first = met.setdefault(key, (row[variable], place))
+                if value != row[variable]:
+                    return Contradiction(variable, first, place)
+    return None
+
+
+# --- Why a ReplaySCM task is open: count, what is open, the least pair, a witness, and what would settle it -----------
 DEFAULT_PARENTS = 4  # most published items draw at most four parents
 MAX_COMPARED = 6  # open variables that a pair is made for
 MAX_WORLDS_LEFT_OUT = 24  # worlds that are left out one at a time, where one SCM fits

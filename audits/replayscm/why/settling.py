@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant.audits.replayscm.why.choices import Choices
 from calibrant.audits.replayscm.why.parts import Decider, Reading
+from calibrant.audits.replayscm.why.smallest_pair import Choices
 from calibrant.audits.replayscm.why.table_rows import Context, differing_contexts, target_menu, values_at
 from calibrant.dsl.formulas.table import projection
 from calibrant.dsl.replayscm.evaluator import simulate

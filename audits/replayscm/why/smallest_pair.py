@@ -1,25 +1,168 @@
-"""Two SCMs that fit and differ in one variable, of least total size; or in roots, where no two share them."""
+"""Options of each variable in some SCM that fits, and the two SCMs of least total size that differ in one.
+
+A parent set of a variable is part of some SCM that fits iff it lies within what can be placed before the variable:
+placing variables greedily, each behind one of its parent sets, reaches the largest such set, and whatever remains can
+be placed after. So two functions of one variable always fit together with the same other mechanisms.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from itertools import combinations
+from random import Random
 from typing import NamedTuple
 
-from calibrant.audits.replayscm.why.choices import Choices
-from calibrant.audits.replayscm.why.sized_functions import LISTED_PARENTS, SizedFunction, WideFunctions, sized_space
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.audits.replayscm.ambiguity import sized_class
+from calibrant.dsl.formulas.table import TruthTable, full_mask, support
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm
+from calibrant.solvers.acyclic.elimination import is_orderable, minimal_sets
 from calibrant.solvers.acyclic.least import Cost, Mask, ParentSet, cost_by_size, remove_dominated
 from calibrant.solvers.acyclic.optimum import optimal_choice
 from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.formulas.catalogue import synthesis_operators
+from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.replayscm.certified import write_model
-from calibrant.solvers.replayscm.members import agreeing_functions
+from calibrant.solvers.replayscm.members import agreeing_functions, sample_completion
 from calibrant.solvers.replayscm.space import VersionSpace
 
+# --- Options of each variable in some SCM that fits: a root, or a function of a parent set; exact, without
+# counting SCMs
+MAX_ROOT_SETS = 2_000  # root sets whose options are gone through
+
+
+@dataclass(frozen=True)
+class VariableChoices:
+    """Options of a variable: functions over all root sets, its parent sets, whether it may be a root."""
+
+    functions: int
+    parent_sets: frozenset[Mask]
+    may_be_root: bool
+
+    @property
+    def is_open(self) -> bool:
+        return self.functions + self.may_be_root > 1
+
+
+class Choices:
+    """The options of each variable under every root set that some SCM has."""
+
+    def __init__(self, space: VersionSpace) -> None:
+        self.space = space
+        self._least = {v: minimal_sets(np.array(list(space.local(v).counts), np.int64)) for v in space.index.values()}
+
+    @cached_property
+    def root_sets(self) -> tuple[tuple[str, ...], ...]:
+        """The root sets that some SCM that fits has."""
+        return tuple(roots for roots in self.space.root_sets if is_orderable(self._least, self.mask_of(roots)))
+
+    @property
+    def num_parent_sets(self) -> int:
+        """Number of parent sets that fit, of all variables."""
+        return sum(len(self.space.local(v).counts) for v in self.space.index.values())
+
+    def mask_of(self, names: tuple[str, ...]) -> Mask:
+        return sum(1 << self.space.index[name] for name in names)
+
+    def options(self, roots: tuple[str, ...], variable: int) -> Mapping[Mask, int]:
+        """Parent set -> number of functions, of a variable that is no root, in SCMs with these roots."""
+        before = self._before(self.mask_of(roots), variable)
+        return {mask: number for mask, number in self.space.local(variable).counts.items() if not mask & ~before}
+
+    def _before(self, roots: Mask, variable: int) -> Mask:
+        """Return the variables that can all be placed before this one."""
+        waiting = [v for v in self._least if v != variable and not roots >> v & 1]
+        placed, before = roots, -1
+        while placed != before:
+            before = placed
+            ready = [v for v in waiting if _fits(self._least[v], placed)]
+            placed |= sum(1 << v for v in ready)
+            waiting = [v for v in waiting if not placed >> v & 1]
+        return placed
+
+    @cached_property
+    def by_variable(self) -> dict[str, VariableChoices]:
+        """Every variable; `ValueError` beyond MAX_ROOT_SETS root sets."""
+        if len(self.root_sets) > MAX_ROOT_SETS:
+            raise ValueError(
+                f"{len(self.root_sets)} root sets; the options of at most {MAX_ROOT_SETS} are gone through"
+            )
+        choices = {}
+        for name, variable in self.space.index.items():
+            functions: dict[Mask, int] = {}
+            for roots in self.root_sets:
+                if name not in roots:
+                    functions |= self.options(roots, variable)
+            may_be_root = any(name in roots for roots in self.root_sets)
+            choices[name] = VariableChoices(sum(functions.values()), frozenset(functions), may_be_root)
+        return choices
+
+
+def _fits(masks: npt.NDArray[np.int64], placed: Mask) -> bool:
+    return bool(((masks & ~np.int64(placed)) == 0).any())
+
+
+# --- Functions with the size of a formula: all of up to four parents by least size, some of five and six --------------
+LISTED_PARENTS = 4  # up to so many parents every function is listed by least size
+MAX_WIDE_SETS = 40  # wider parent sets of a variable that are looked at, the most seen rows first
+FLIPS = 6  # completions of a wide table beside all 0 and all 1
+
+
+@dataclass(frozen=True)
+class SizedFunction:
+    """A function over a parent set, with the size of a formula for it."""
+
+    size: int
+    mask: Mask
+    table: TruthTable
+
+
+def sized_space(space: VersionSpace) -> VersionSpace:
+    """Return the part of a space with at most four parents, by least size.
+
+    No function of the class is too large for it.
+    """
+    if space.model_class.max_size is not None:
+        return space
+    parents = min(space.model_class.max_parents, LISTED_PARENTS)
+    return space.within(parents, sized_class(space.task, parents).max_size)
+
+
+class WideFunctions:
+    """Some functions of five and six parents; their formulas are not proven least."""
+
+    def __init__(self, space: VersionSpace) -> None:
+        self.space = space
+        self.functions = cache(self._functions)
+
+    def masks(self, variable: int) -> Sequence[Mask]:
+        """Return the wide parent sets of a variable, those of which most rows are seen first."""
+        local = self.space.local(variable)
+        wide = [mask for mask in local.counts if mask.bit_count() > LISTED_PARENTS]
+        return sorted(wide, key=lambda mask: (local.tables[mask].num_open, mask))[:MAX_WIDE_SETS]
+
+    def _functions(self, variable: int, mask: Mask) -> tuple[SizedFunction, ...]:
+        table = self.space.local(variable).tables[mask]
+        every = full_mask(table.num_vars)
+        unseen = [row for row in range(every.bit_length()) if not table.care >> row & 1]
+        fills = [0, every & ~table.care, *(1 << row for row in unseen[:FLIPS])]
+        filled = dict.fromkeys(TruthTable(table.num_vars, table.value | fill) for fill in fills)
+        functions = [entry for entry in filled if len(support(entry)) == table.num_vars]
+        if not functions:
+            bits = sample_completion(Random(table.num_vars), table.num_vars, table.care, table.value)
+            functions = [TruthTable(table.num_vars, bits)]
+        names, operators = self.space.names(mask), synthesis_operators(self.space.task.grammar)
+        return tuple(SizedFunction(formula_for(entry, names, operators).size, mask, entry) for entry in functions)
+
+
+# --- Two SCMs that fit and differ in one variable, of least total size; or in roots, where no two share them ----------
 MAX_FUNCTIONS = 48  # smallest functions of a variable that pairs are made of
-MAX_ROOT_SETS = 40  # root sets of one SCM each that are compared
+MAX_COMPARED_ROOT_SETS = 40  # root sets of one SCM each that are compared
 
 
 @dataclass(frozen=True)
@@ -68,7 +211,7 @@ class PairSearch:
         """
         pairs, num_compared = list[FittingPair | None](), 0
         with suppress(BudgetSpent):
-            for roots in self.choices.root_sets[:MAX_ROOT_SETS]:
+            for roots in self.choices.root_sets[:MAX_COMPARED_ROOT_SETS]:
                 pairs.append(self._under(roots, self.space.index[variable]))
                 num_compared += 1
         best = min(filter(None, pairs), key=lambda pair: pair.size, default=None)
@@ -77,7 +220,7 @@ class PairSearch:
 
     def differing_in_roots(self) -> FittingPair | None:
         """Return two SCMs that are alone under their roots and differ in as few variables as possible, then in size."""
-        models = [model for roots in self.choices.root_sets[:MAX_ROOT_SETS] if (model := self._sole(roots))]
+        models = [model for roots in self.choices.root_sets[:MAX_COMPARED_ROOT_SETS] if (model := self._sole(roots))]
         best: tuple[int, int, Scm, Scm, tuple[str, ...]] | None = None
         for first, second in combinations(models, 2):
             differing = tuple(v for v in self.space.task.variables if _role(first, v) != _role(second, v))

@@ -1,4 +1,4 @@
-"""Values of a variable, row by row over the parents of two SCMs; and a row in which the two differ."""
+"""Values of a variable over the parents of two SCMs, a row in which they differ, and what only gold tells."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import combinations, islice, product
 from typing import NamedTuple
 
-from calibrant.audits.replayscm.why.parts import TableRow, Witness
+import msgspec
+
+from calibrant.audits.replayscm.why.parts import Decider, FittingScm, ReplayWhy, TableRow, Witness
+from calibrant.audits.why import Fact
 from calibrant.dsl.formulas.table import projection
+from calibrant.dsl.formulas.text import ALL_OPERATORS, parse, render
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.evaluator import MAX_LAID_ROWS, Candidate, lay_out
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.reference import replay_row
-from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Column, Intervention, World
 
+# --- Values of a variable, row by row over the parents of two SCMs; and a row in which the two differ -----------------
 MAX_ROOTS = 12  # every assignment of the roots is simulated
 MAX_TARGETS = 3  # targets of a witness beside the parents themselves
 MAX_UNION = 8  # parents of both SCMs together of which every row is listed
@@ -180,3 +185,45 @@ def witness(variable: str, context: Context, first: Scm, second: Scm) -> Witness
 def _differs_untouched(variable: str, first: Scm, second: Scm) -> bool:
     contexts = next(differing_contexts(variable, first, second, [{}]))
     return contexts is None or bool(contexts)  # too many roots: claim nothing
+
+
+# --- Facts that only the gold SCM tells, added to a reason ------------------------------------------------------------
+
+
+def with_truth(why: ReplayWhy, gold: Scm) -> ReplayWhy:
+    """Return the reason with the gold SCM, what its readings leave, and which of the pair has its function."""
+    facts = [Fact(_pair_words(why, gold), "gold")] if why.pair is not None else []
+    mechanisms = {name: render(gold.mechanisms[name]) for name in gold.order}
+    deciders = tuple(_with_reading(decider, why.columns, gold) for decider in why.deciders)
+    return msgspec.structs.replace(why, true_mechanisms=mechanisms, sealed=tuple(facts), deciders=deciders)
+
+
+def _pair_words(why: ReplayWhy, gold: Scm) -> str:
+    assert why.pair is not None
+    variable = why.pair.differing[0]
+    equal = [
+        letter
+        for letter, model in (("A", why.pair.first), ("B", why.pair.second))
+        if _has_function(model, variable, gold)
+    ]
+    return f"true {variable}: that of {equal[0]}" if equal else f"true {variable}: neither A nor B"
+
+
+def _has_function(model: FittingScm, variable: str, gold: Scm) -> bool:
+    if variable not in model.mechanisms or variable not in gold.mechanisms:
+        return variable not in model.mechanisms and variable not in gold.mechanisms
+    fitting = scm(model.roots, {name: parse(text, ALL_OPERATORS) for name, text in model.mechanisms.items()})
+    return fitting.local_functions[variable] == gold.local_functions[variable]
+
+
+def _with_reading(decider: Decider, variables: Sequence[str], gold: Scm) -> Decider:
+    """Return a decider with what the gold SCM's reading leaves."""
+    targets = decider.world.get("constants", {})
+    (pattern,) = decider.world["rows"]
+    roots = {name: int(bit) for name, bit in zip(variables, pattern, strict=True) if bit != "?" and name not in targets}
+    if not set(gold.roots) <= roots.keys() | targets.keys():
+        return decider
+    values = values_at(gold, Context(dict(targets), roots))
+    row = "".join(str(values[name]) for name in variables)
+    remaining = next((reading.remaining for reading in decider.readings if reading.row == row), None)
+    return msgspec.structs.replace(decider, sealed=remaining)

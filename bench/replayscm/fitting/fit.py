@@ -11,11 +11,9 @@ from typing import Any, TypeAlias
 import msgspec
 from markupsafe import Markup
 
-from calibrant.audits.replayscm.why.choices import Choices
-from calibrant.audits.replayscm.why.contradiction import smallest_contradiction
-from calibrant.audits.replayscm.why.explanation import Limits, explain
-from calibrant.audits.replayscm.why.parts import Contradiction, Decider, ReplayWhy
-from calibrant.audits.replayscm.why.sentences import title
+from calibrant.audits.replayscm.why.explanation import Limits, explain, smallest_contradiction
+from calibrant.audits.replayscm.why.parts import Contradiction, Decider, ReplayWhy, title
+from calibrant.audits.replayscm.why.smallest_pair import Choices
 from calibrant.bench.core.capabilities import Fittable
 from calibrant.bench.pages.why.page import why_page
 from calibrant.bench.replayscm.audit.certificates import write_certificates

@@ -10,8 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from calibrant.audits.replayscm.why.parts import Decider, FittingScm, ReplayWhy, TableRow
-from calibrant.audits.replayscm.why.sentences import range_text, witness_row
+from calibrant.audits.replayscm.why.parts import Decider, FittingScm, ReplayWhy, TableRow, range_text, witness_row
 from calibrant.audits.why import expected_text, listed, number_text
 from calibrant.bench.pages.charts import text_width
 from calibrant.bench.pages.design.page import standalone_svg
