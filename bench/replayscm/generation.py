@@ -14,8 +14,8 @@ import msgspec
 from calibrant.audits.replayscm.alternative_items import alternative_item, open_ended_item
 from calibrant.audits.replayscm.extended.generate import SETTINGS, sample_extended
 from calibrant.audits.replayscm.extended.strata import ExtendedStratum, extended_strata
+from calibrant.audits.replayscm.generation.generate import Job, pool_jobs, pool_metadata, pool_name, run_job
 from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS, PLANS
-from calibrant.audits.replayscm.generation.pool import Job, pool_jobs, pool_metadata, pool_name, run_job
 from calibrant.bench.core.options import OptionError
 from calibrant.bench.pools.capabilities import GenerateRequest
 from calibrant.bench.pools.item_options import read_item_options

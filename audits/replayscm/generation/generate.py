@@ -1,9 +1,12 @@
-"""Instances from nothing: the paper's Algorithms 1 to 3, every accepted instance with its audit.
+"""Instances and pools from nothing: the paper's Algorithms 1 to 3, every accepted instance with its audit.
 
-A latent SCM that can be accepted (dsl.replayscm.generation.scms); training worlds that leave no shortcut, with restarts
-(audits.replayscm.generation.training); held-out worlds; every filter (audits.replayscm.generation.acceptance); worlds
-against local alternatives (audits.replayscm.generation.disambiguation); the bounded audits beside exact counts
-(audits.replayscm.generation.record).
+The bounded searches are the paper's (audits.replayscm.bounded), each with the exact number beside it; the counts are
+exact for the disclosure of the instance. No solver sees any of it.
+
+Steps: a latent SCM that can be accepted (dsl.replayscm.generation.scms); training worlds that leave no shortcut, with
+restarts (audits.replayscm.generation.worlds); held-out worlds; every filter (audits.replayscm.generation.worlds);
+worlds against local alternatives (audits.replayscm.generation.alternatives); the bounded audits beside exact counts
+(audits.replayscm.generation.generate).
 
 Each instance draws from one `random.Random`, seeded by the stratum's name and the seed: the same arguments give the
 same bytes. Worlds of targeted disambiguation come last and change nothing before them, so with `max_added` 0 the same
@@ -17,18 +20,34 @@ another, where the published generator never changes the SCM of a seed and ends 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from random import Random
+from typing import Any
 
-from calibrant.audits.replayscm.generation.acceptance import list_unmet, reduces_shortcuts, sample_heldout
-from calibrant.audits.replayscm.generation.alternatives import local_alternatives
-from calibrant.audits.replayscm.generation.disambiguation import Disambiguation, separating_worlds
+import msgspec
+
+from calibrant.audits.replayscm.bounded import LOCAL, STRONGER, BoundedAudit, LocalFinding, PairFinding, Shortcut
+from calibrant.audits.replayscm.exposure import (
+    Exposure,
+    HeldoutBalance,
+    InterventionMix,
+    exposure,
+    heldout_balance,
+    intervention_mix,
+)
+from calibrant.audits.replayscm.generation.alternatives import Disambiguation, local_alternatives, separating_worlds
 from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS, StratumPlan, plan_for
-from calibrant.audits.replayscm.generation.record import Effort, GenerationAudit, evidence_audit
-from calibrant.audits.replayscm.generation.training import Training, TrainingChoice
-from calibrant.dsl.replayscm.generation.problems import disclose_problem, problem_of
+from calibrant.audits.replayscm.generation.worlds import (
+    Training,
+    TrainingChoice,
+    list_unmet,
+    reduces_shortcuts,
+    sample_heldout,
+)
+from calibrant.audits.replayscm.local_patterns import all_probes, coverage
+from calibrant.dsl.replayscm.generation.problems import SEEDS_PER_POOL, disclose_problem, problem_of
 from calibrant.dsl.replayscm.generation.scms import LatentScm, sample_scm
 from calibrant.dsl.replayscm.generation.strata import Stratum
 from calibrant.dsl.replayscm.generation.worlds import (
@@ -41,6 +60,107 @@ from calibrant.dsl.replayscm.generation.worlds import (
 )
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import as_written
+from calibrant.dsl.replayscm.world import World
+from calibrant.solvers.acyclic.count import Bounds
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
+
+# --- The audit that an accepted instance carries: how its worlds were found, and what they leave open -----------------
+CLASSES = (3, 4, 5)  # bounds of the number of functional parents for which members are counted
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """Numbers of attempts until acceptance.
+
+    scms: latent SCMs that were tried; those that can never pass are dropped before and not counted
+    populations: of the accepted SCM, and training_sets of the accepted population, the accepted ones included
+    """
+
+    scms: int
+    populations: int
+    training_sets: int
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceAudit:
+    """Alternatives that one set of training worlds leaves open, and its exposure.
+
+    counts: bound of the number of functional parents -> SCMs of that class that fit, any formula size
+    bounds: the same, as far as it is certain, where counting ran out of budget
+    coverage: share of the local predecessor patterns that rows show
+    local: the targeted search; stronger: the audit after generation; pairs along gold's edges; shortcuts
+    """
+
+    num_worlds: int
+    counts: Mapping[int, int]
+    bounds: Mapping[int, Bounds]
+    coverage: float
+    local: tuple[LocalFinding, ...]
+    stronger: tuple[LocalFinding, ...]
+    pairs: tuple[PairFinding, ...]
+    shortcuts: tuple[Shortcut, ...]
+    exposure: tuple[Exposure, ...]
+    mix: InterventionMix
+    balance: HeldoutBalance | None
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationAudit:
+    """The record of one instance.
+
+    stages: training world -> why it is there
+    survivors: shortcut functions that fit the seed worlds, then after each step of the reduction, then all worlds
+    variables_with_shortcut: the same, in variables
+    alternatives: local alternatives before targeted disambiguation, then after each world it added
+    base, final: what is open without and with those worlds; the same where none was added
+    """
+
+    effort: Effort
+    stages: Mapping[str, str]
+    survivors: tuple[int, ...]
+    variables_with_shortcut: tuple[int, ...]
+    alternatives: tuple[int, ...]
+    base: EvidenceAudit
+    final: EvidenceAudit
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert to JSON values; counts become text, because they exceed the integers of many readers."""
+        record: dict[str, Any] = msgspec.to_builtins(self, str_keys=True)
+        for part in ("base", "final"):
+            record[part]["counts"] = {k: str(count) for k, count in record[part]["counts"].items()}
+            uncounted = record[part].pop("bounds")
+            if uncounted:
+                record[part]["bounds"] = {k: [str(bound) for bound in bounds] for k, bounds in uncounted.items()}
+        return record
+
+
+def count_members(problem: Problem) -> dict[int, Bounds]:
+    """Return how many SCMs fit the training worlds, by bound of the number of functional parents."""
+    return {k: VersionSpace(problem.task, ModelClass(k)).bounds for k in CLASSES}
+
+
+def evidence_audit(stratum: Stratum, problem: Problem) -> EvidenceAudit:
+    """Measure one set of training worlds. Reads gold and the latent order."""
+    audit = BoundedAudit(problem)
+    windows = {variable: audit.window(variable) for variable in audit.gold.endogenous}
+    worlds: tuple[World, ...] = problem.task.training.worlds
+    bounds_by_parents = count_members(problem)
+    return EvidenceAudit(
+        len(worlds),
+        {k: bounds.lower for k, bounds in bounds_by_parents.items() if bounds.lower == bounds.upper},
+        {k: bounds for k, bounds in bounds_by_parents.items() if bounds.lower != bounds.upper},
+        coverage(worlds, all_probes(windows)),
+        tuple(audit.local_alternatives(LOCAL)),
+        tuple(audit.local_alternatives(STRONGER)),
+        tuple(audit.coordinated_pairs()),
+        tuple(audit.shortcuts(floor=stratum.shortcut_floor)),
+        tuple(exposure(problem)),
+        intervention_mix(problem),
+        heldout_balance(problem),
+    )
+
+
+# --- Instances from nothing: the paper's Algorithms 1 to 3, every accepted instance with its audit --------------------
 
 
 @dataclass(frozen=True)
@@ -151,3 +271,44 @@ def _separate(stratum: Stratum, plan: StratumPlan, accepted: _Accepted, max_adde
 
     alternatives = local_alternatives(accepted.latent, stratum.max_parents, evidence.training)
     return separating_worlds(accepted.population, alternatives, max_added, admits, rng)
+
+
+# --- Pools of generated instances: their names and headers, and each instance as a job that any process can do --------
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One instance to generate; can be sent to another process."""
+
+    stratum: Stratum
+    seed: int
+    setting: str
+    max_added: int
+
+
+def pool_name(setting: str) -> str:
+    return f"generated_{setting.replace('-', '_')}"
+
+
+def pool_metadata(
+    strata: Iterable[Stratum], per_stratum: int, seed: int, setting: str, max_added: int
+) -> dict[str, Any]:
+    """Return what decides the pool, for its header."""
+    return {
+        "generator": "calibrant 1",
+        "seed": seed,
+        "per_stratum": per_stratum,
+        "strata": [stratum.name for stratum in strata],
+        "setting": setting,
+        "max_added_worlds": max_added,
+    }
+
+
+def pool_jobs(strata: Iterable[Stratum], per_stratum: int, seed: int, setting: str, max_added: int) -> list[Job]:
+    """Return the instances of a pool: instance j of a stratum has seed SEEDS_PER_POOL * pool seed + j."""
+    seeds = range(SEEDS_PER_POOL * seed, SEEDS_PER_POOL * seed + per_stratum)
+    return [Job(stratum, instance, setting, max_added) for stratum in strata for instance in seeds]
+
+
+def run_job(job: Job) -> Generated:
+    return generate(job.stratum, job.seed, setting=job.setting, max_added=job.max_added)

@@ -8,10 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import NamedTuple
 
-from calibrant.audits.replayscm.generation.generate import Generated
+from calibrant.audits.replayscm.generation.generate import (
+    Generated,
+    GenerationAudit,
+    Job,
+    pool_jobs,
+    pool_metadata,
+    pool_name,
+    run_job,
+)
 from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS
-from calibrant.audits.replayscm.generation.pool import Job, pool_jobs, pool_metadata, pool_name, run_job
-from calibrant.audits.replayscm.generation.record import GenerationAudit
 from calibrant.dsl.replayscm.generation.strata import Stratum
 from calibrant.dsl.replayscm.item import Pool
 

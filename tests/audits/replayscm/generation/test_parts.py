@@ -12,12 +12,16 @@ from random import Random
 import pytest
 
 from calibrant.audits.replayscm.exposure import target_novelty
-from calibrant.audits.replayscm.generation.acceptance import list_unmet, sample_heldout
-from calibrant.audits.replayscm.generation.alternatives import functions_over, local_alternatives
-from calibrant.audits.replayscm.generation.disambiguation import separating_worlds
+from calibrant.audits.replayscm.generation.alternatives import functions_over, local_alternatives, separating_worlds
 from calibrant.audits.replayscm.generation.plans import PLANS
-from calibrant.audits.replayscm.generation.proposals import Proposer, with_target
-from calibrant.audits.replayscm.generation.training import TrainingChoice, num_refuting
+from calibrant.audits.replayscm.generation.worlds import (
+    Proposer,
+    TrainingChoice,
+    list_unmet,
+    num_refuting,
+    sample_heldout,
+    with_target,
+)
 from calibrant.audits.replayscm.local_patterns import all_probes, outer_probes, patterns
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.formulas.text import parse

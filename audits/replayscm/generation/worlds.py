@@ -1,0 +1,295 @@
+"""Worlds of a generated instance: proposals, choice of training worlds, acceptance of held-out ones.
+
+Where the published generator has to choose among equals it takes the smallest intervention by label: in the shared
+development pools X1 is a target of nine in ten worlds chosen so, the last labels of two or three. Here a random order
+of the variables, drawn for each training set, takes the place of the labels: the same distribution but for the names.
+
+Training worlds in order: one without intervention; worlds forced to intervene on a random endogenous variable; while
+shortcuts survive, the candidate that rules out most of them, each forced to intervene on a possible cause of a variable
+that has one; a world for new local patterns; then ordinary proposals up to the full number.
+
+As in the published generator a variable's pool of shortcuts is represented by the smallest that fits so far, and of
+candidates that refute equally many of those the one with most refuting rows wins. (Counting all functions instead
+would hardly ever choose a hard_constant world, and pools would no longer have the published mix of modes.)
+
+Departures: all candidates of a step are simulated, where the generator ranks more of them unseen and simulates part;
+its further criteria (risk and priority of a variable) are left out; equal proposals are not ordered by label; new local
+patterns are counted without its fault (see audits.replayscm.local_patterns).
+
+To the conditions of dsl.replayscm.generation.worlds (there every endogenous variable has to vary where it is scored;
+the published generator asks it of half of them) come the survivor reduction, the bound on interventions and the balance
+of the held-out targets. Bounded audits are measured and reported, not filters: the paper states no threshold for them.
+
+Reading: the paper calls a formula a shortcut only if it differs from the intended mechanism; the published generator
+counts equivalents as well and so can never accept some SCMs (dsl.replayscm.generation.scms drops them before any world
+is drawn). Here they count as surviving, as in the published pools, but not in the reduction, which they would make
+unreachable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from random import Random
+
+from calibrant.audits.replayscm.exposure import target_novelty
+from calibrant.audits.replayscm.generation.plans import SEED_WORLDS, StratumPlan
+from calibrant.audits.replayscm.local_patterns import count_new, outer_probes, patterns, rows_by_pattern, unite
+from calibrant.dsl.replayscm.disclosure import natural
+from calibrant.dsl.replayscm.generation.scms import LatentScm, has_equivalent_shortcut
+from calibrant.dsl.replayscm.generation.strata import Stratum
+from calibrant.dsl.replayscm.generation.worlds import (
+    Drawn,
+    Evidence,
+    Population,
+    Survivors,
+    baseline_world,
+    num_functions,
+    rejections,
+    remaining_survivors,
+    sample_intervention,
+    sample_world,
+    shortcut_classes,
+    with_shortcuts,
+)
+from calibrant.dsl.replayscm.world import Intervention, World
+
+# --- Proposals of worlds: random interventions, some of them forced to include a variable, none of a signature in use
+MAX_DRAWS = 10_000  # in a row without a new signature; the smallest stratum has hundreds of signatures
+
+
+class Proposer:
+    """Source of random worlds over one population.
+
+    taken: the worlds that were chosen; their signatures are in use
+    """
+
+    def __init__(self, stratum: Stratum, population: Population, rng: Random) -> None:
+        self.stratum = stratum
+        self.population = population
+        self.rng = rng
+        self.taken: list[Drawn] = []
+        order = list(population.model.variables)
+        rng.shuffle(order)
+        self._rank = {variable: rank for rank, variable in enumerate(order)}
+
+    def take(self, draw: Drawn) -> None:
+        self.taken.append(draw)
+
+    def interventions(self, *, focus: str | None = None, assigned: float | None = None) -> Iterator[Intervention]:
+        """Yield interventions of signatures not in use, without end.
+
+        focus: a variable that has to be a target, added as one more where the draw does not have it
+        assigned: probability of mode hard_assigned, if not the stratum's
+        """
+        stratum = self.stratum if assigned is None else replace(self.stratum, assigned_probability=assigned)
+        used = {draw.world.intervention.signature for draw in self.taken}
+        fruitless = 0
+        while fruitless < MAX_DRAWS:
+            intervention = sample_intervention(stratum, self.population.model.variables, self.rng)
+            if focus is not None:
+                intervention = with_target(intervention, focus, self.rng)
+            fruitless += 1
+            if intervention.signature not in used:
+                fruitless = 0
+                yield intervention
+        raise ValueError(f"stratum '{self.stratum.name}' has no intervention left to choose")
+
+    def choose_preferred(self, proposals: Sequence[Intervention]) -> Intervention:
+        """Choose mode hard_assigned first, then the first target set in this proposer's order of the variables."""
+
+        def rank(intervention: Intervention) -> tuple[bool, list[int]]:
+            return not intervention.assigned, sorted(self._rank[target] for target in intervention.targets)
+
+        return min(proposals, key=rank)
+
+    def world(self, world_id: str, intervention: Intervention) -> Drawn:
+        return sample_world(world_id, self.population, intervention, self.rng)
+
+
+def with_target(intervention: Intervention, focus: str, rng: Random) -> Intervention:
+    """Return the same intervention with one target more, in its mode; unchanged if it has that target."""
+    if focus in intervention.targets:
+        return intervention
+    if intervention.assigned:
+        return Intervention(assigned=natural((*intervention.assigned, focus)))
+    constants = {**intervention.constants, focus: rng.getrandbits(1)}
+    return Intervention({target: constants[target] for target in natural(constants)})
+
+
+# --- Choice of the training worlds of one instance (Algorithm 3 of the paper, steps 2 to 5) ---------------------------
+CHOICES = 8  # proposals among which the preferred one is taken where nothing else decides
+CANDIDATES_PER_SURVIVOR = 24  # worlds simulated in a step of survivor reduction, for each variable with a shortcut
+
+
+@dataclass(frozen=True)
+class Training:
+    """The chosen worlds.
+
+    stages: world id -> why it is there: none, focus, survivors, support, fill
+    survivors: shortcut functions that fit the seed worlds, those and one world more, ..., and at last all worlds
+    """
+
+    draws: tuple[Drawn, ...]
+    stages: Mapping[str, str]
+    survivors: tuple[Survivors, ...]
+
+    @property
+    def worlds(self) -> tuple[World, ...]:
+        return tuple(draw.world for draw in self.draws)
+
+
+class TrainingChoice:
+    """One choice of training worlds for a population; `training` makes it, once."""
+
+    def __init__(
+        self, stratum: Stratum, plan: StratumPlan, latent: LatentScm, population: Population, rng: Random
+    ) -> None:
+        self.plan = plan
+        self.num_worlds = stratum.num_worlds
+        self.endogenous = latent.model.endogenous
+        self.windows = latent.windows(stratum.max_parents)
+        self.rng = rng
+        self.proposer = Proposer(stratum, population, rng)
+        self.survivors = shortcut_classes(stratum, latent)
+        self.stages: dict[str, str] = {}
+
+    def training(self) -> Training:
+        self._take("none", baseline_world("train_00", self.proposer.population))
+        while self._num_taken < SEED_WORLDS:
+            self._take("focus", self._draw_preferred(focus=self.rng.choice(self.endogenous)))
+        history = self._reduce_survivors()
+        if self.plan.support_candidates and self._num_taken < self.num_worlds:
+            self._add_support()
+        while self._num_taken < self.num_worlds:
+            self._take("fill", self._draw_preferred(focus=None))
+        return Training(tuple(self.proposer.taken), self.stages, (*history, self.survivors))
+
+    @property
+    def _num_taken(self) -> int:
+        return len(self.proposer.taken)
+
+    @property
+    def _next_id(self) -> str:
+        return f"train_{self._num_taken:02d}"
+
+    def _take(self, stage: str, draw: Drawn) -> None:
+        self.stages[draw.world.id] = stage
+        self.survivors = remaining_survivors(draw.world, self.survivors, self.windows)
+        self.proposer.take(draw)
+
+    def _draw_preferred(self, *, focus: str | None) -> Drawn:
+        proposals = list(islice(self.proposer.interventions(focus=focus), CHOICES))
+        return self.proposer.world(self._next_id, self.proposer.choose_preferred(proposals))
+
+    def _reduce_survivors(self) -> list[Survivors]:
+        """Return worlds against shortcuts, one slot left for local support; the survivors before and after each."""
+        history = [self.survivors]
+        last = self.num_worlds - bool(self.plan.support_candidates)
+        while with_shortcuts(self.survivors) and self._num_taken < last and len(history) <= self.plan.iterations:
+            number = CANDIDATES_PER_SURVIVOR * len(with_shortcuts(self.survivors))
+            causes = natural({u for v in with_shortcuts(self.survivors) for u in self.windows[v]})
+            candidates = [self._draw_forced(causes) for _ in range(min(number, self.plan.candidates))]
+            self._take("survivors", max(candidates, key=self._strength))  # the first of equals
+            history.append(self.survivors)
+        return history
+
+    def _draw_forced(self, causes: Sequence[str]) -> Drawn:
+        """Return a random world with a random one of these variables among its targets."""
+        focus = self.rng.choice(causes)
+        return self.proposer.world(self._next_id, next(self.proposer.interventions(focus=focus)))
+
+    def _strength(self, draw: Drawn) -> tuple[int, int, bool]:
+        """Return variables whose smallest shortcut the world refutes, rows that do, and whether targets vary by row."""
+        witnesses = {v: tables[0] for v, tables in self.survivors.items() if tables}
+        wrong = [num_refuting(draw.world, v, self.windows[v], witness) for v, witness in witnesses.items()]
+        return sum(rows > 0 for rows in wrong), sum(wrong), bool(draw.world.intervention.assigned)
+
+    def _add_support(self) -> None:
+        """Add the candidate with most new local patterns; add none if no candidate shows a new one."""
+        probes = outer_probes(self.windows)
+        shown_before = unite((patterns(draw.world, probes) for draw in self.proposer.taken), len(probes))
+        proposals = self.proposer.interventions(assigned=self.plan.support_assigned)
+        candidates = [self.proposer.world(self._next_id, i) for i in islice(proposals, self.plan.support_candidates)]
+        new = [count_new(shown_before, patterns(candidate.world, probes)) for candidate in candidates]
+        if max(new):
+            self._take("support", candidates[new.index(max(new))])
+
+
+def reduction(training: Training, irreducible: int) -> float:
+    """Return the share of shortcuts surviving the seed worlds that were ruled out, not counting gold's equivalents.
+
+    irreducible: shortcut functions that are gold's own and that no world can rule out
+    """
+    before, after = (
+        num_functions(survivors) - irreducible for survivors in (training.survivors[0], training.survivors[-1])
+    )
+    return 1 - after / before if before else 1.0
+
+
+def num_refuting(world: World, variable: str, window: Sequence[str], table: int) -> int:
+    """Return rows in which a function of the window contradicts the variable; none where it is a target."""
+    if variable in world.intervention.targets:
+        return 0
+    columns = world.by_variable
+    groups = rows_by_pattern([columns[u] for u in window], (1 << world.num_rows) - 1)
+    predicted = sum(rows for pattern, rows in enumerate(groups) if table >> pattern & 1)
+    return (predicted ^ columns[variable]).bit_count()
+
+
+# --- Conditions of acceptance (Algorithm 3 of the paper, steps 3 and 9), and held-out worlds that meet them -----------
+HELDOUT_DRAWS = 80  # sets of held-out worlds tried for one training set where their targets are bounded
+
+
+def reduces_shortcuts(stratum: Stratum, plan: StratumPlan, latent: LatentScm, training: Training) -> bool:
+    """Return whether a training set leaves few enough variables with a shortcut and removed enough of the pool."""
+    irreducible = sum(has_equivalent_shortcut(stratum, mechanism) for mechanism in latent.model.mechanisms.values())
+    few = len(with_shortcuts(training.survivors[-1])) <= stratum.max_survivors
+    return few and reduction(training, irreducible) >= plan.min_reduction
+
+
+def list_unmet(stratum: Stratum, plan: StratumPlan, latent: LatentScm, evidence: Evidence) -> Iterator[str]:
+    """Yield every reason why an instance with this evidence is not acceptable; none for an acceptable one."""
+    yield from rejections(stratum, latent, evidence)
+    if plan.max_intervened is not None:
+        for variable in latent.model.endogenous:
+            intervened = sum(variable in world.intervention.targets for world in evidence.training)
+            if intervened > plan.max_intervened:
+                yield f"{variable} is a target in {intervened} training worlds, more than {plan.max_intervened}"
+    yield from find_unbalanced(plan, evidence.training, evidence.heldout)
+
+
+def find_unbalanced(plan: StratumPlan, training: Sequence[World], heldout: Iterable[World]) -> Iterator[str]:
+    """Yield held-out worlds whose targets are too like or too unlike those of the training worlds."""
+    if plan.novelty is None:
+        return
+    low, high = plan.novelty
+    for world in heldout:
+        novelty = target_novelty(world.intervention, training)
+        if not low <= novelty <= high:
+            yield f"target novelty of {world.id} is {novelty:.3f}, not within {low} to {high}"
+
+
+def sample_heldout(plan: StratumPlan, proposer: Proposer) -> tuple[Drawn, ...] | None:
+    """Draw held-out worlds with distinct signatures, none of them a training world's; new environments, same units.
+
+    Sets of interventions are drawn until one is balanced; None if none of HELDOUT_DRAWS is.
+    """
+    training = [draw.world for draw in proposer.taken]
+    low, high = plan.novelty or (0.0, 1.0)
+    for _ in range(HELDOUT_DRAWS):
+        interventions = _take_distinct(proposer.interventions(), proposer.stratum.num_worlds)
+        if all(low <= target_novelty(intervention, training) <= high for intervention in interventions):
+            indexed = enumerate(interventions)
+            return tuple(proposer.world(f"heldout_{index:02d}", intervention) for index, intervention in indexed)
+    return None
+
+
+def _take_distinct(proposals: Iterator[Intervention], number: int) -> list[Intervention]:
+    """Return the first so many of different signatures."""
+    by_signature: dict[object, Intervention] = {}
+    while len(by_signature) < number:
+        intervention = next(proposals)
+        by_signature.setdefault(intervention.signature, intervention)
+    return list(by_signature.values())
