@@ -1,9 +1,13 @@
 """Hardening: gold-simulated training worlds that close what an instance leaves open, with a proof where none can.
 
+A world is designed row by row: first the one row that leaves least when shown alone, with a unit and an environment in
+which it occurs; then every other unit in turn takes the values of the targets that leave least next to the rows before.
+What is left never grows with more rows, so the world leaves at most what its first row leaves.
+
 `extra_worlds` adds a few worlds for local patterns, as the paper's Extra Worlds level does. `counterexample_worlds`
 completes local coverage, separates every supplied alternative, and then, beyond the paper, reduces the version space of
-a named class to what no admissible world can reduce further (audits.replayscm.hardening.candidate_worlds,
-audits.replayscm.hardening.steps). The same seed gives the same worlds; gold and held-out worlds never change.
+a named class to what no admissible world can reduce further. The same seed gives the same worlds; gold and held-out
+worlds never change.
 
 Whether more can be separated is decided by exhaustion. Units have latent thresholds, of which the evidence leaves
 ranges; all rows that they could show under any thresholds in these are added at once. The members that still fit are
@@ -12,39 +16,241 @@ the fewest that any number of admissible worlds can leave.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 from random import Random
+from typing import NamedTuple
 
 from calibrant.audits.replayscm.ambiguity import gold_class
-from calibrant.audits.replayscm.hardening.candidate_worlds import (
-    WorldFamily,
-    heldout_signatures,
-    under_any_thresholds,
-)
-from calibrant.audits.replayscm.hardening.limits import (
+from calibrant.audits.replayscm.hardening.objectives import (
+    ChargedObjective,
+    FittingAlternatives,
     HardeningGoal,
+    Members,
+    Objective,
+    OpenPatterns,
     SuppliedAlternative,
     goal_objective,
     goal_outcome,
     supplied_alternatives,
 )
-from calibrant.audits.replayscm.hardening.members import Members
-from calibrant.audits.replayscm.hardening.objectives import FittingAlternatives, OpenPatterns
-from calibrant.audits.replayscm.hardening.steps import AddedWorld, HardeningEffort, Selector, WorldNames
-from calibrant.audits.replayscm.hardening.thresholds import population, threshold_ranges
+from calibrant.audits.replayscm.hardening.worlds import (
+    Targets,
+    WorldFamily,
+    heldout_signatures,
+    population,
+    threshold_ranges,
+    under_any_thresholds,
+)
 from calibrant.audits.replayscm.patterns import latent_scm, pattern_coverage, probes, seen_patterns
-from calibrant.dsl.replayscm.generation.strata import MAX_TARGETS
-from calibrant.dsl.replayscm.generation.worlds import Drawn, sample_world
+from calibrant.dsl.replayscm.generation.strata import ENVIRONMENT_LEVELS, MAX_TARGETS
+from calibrant.dsl.replayscm.generation.worlds import Drawn, Environment, sample_world
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import as_written
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.dsl.replayscm.world import Panel
+from calibrant.dsl.replayscm.world import Column, Intervention, Panel, World
+from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.outcome import Outcome
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
+# --- Worlds designed row by row: of what the targets of an intervention can show, the rows that leave least -----------
+
+
+class _Start(NamedTuple):
+    """The row to begin with."""
+
+    intervention: Intervention
+    unit: int
+    environment: Environment
+    row: Mapping[str, int]
+
+
+def designed_world(
+    family: WorldFamily, world_id: str, targets: Targets, objective: Objective, rng: Random
+) -> Drawn | None:
+    """Return a world on exactly these targets; None where none of them is admissible. Ties are broken at random."""
+    start = _best_row(family, targets, objective, rng)
+    if start is None:
+        return None
+    assigned = dict.fromkeys(start.intervention.assigned, 0)
+    num_units = len(family.population.units)
+
+    def simulate(columns: Mapping[str, Column]) -> World:
+        return family.population.simulate(world_id, start.intervention, start.environment, columns)
+
+    order = [start.unit, *(unit for unit in range(num_units) if unit != start.unit)]
+    for place, unit in enumerate(order if assigned else ()):
+        done = order[: place + 1]
+        options = [tuple(start.row[t] for t in assigned)] if place == 0 else _values(assigned, unit, num_units, done)
+        filled = [
+            {t: column | bit << unit for (t, column), bit in zip(assigned.items(), values, strict=True)}
+            for values in options
+        ]
+        counts = objective.count_remaining_each([[only_rows(simulate(columns), done)] for columns in filled])
+        ranked = [(number, rng.random(), columns) for number, columns in zip(counts, filled, strict=True)]
+        assigned = min(ranked, key=lambda option: option[:2])[2]
+    return Drawn(simulate(assigned), start.environment)
+
+
+def _best_row(family: WorldFamily, targets: Targets, objective: Objective, rng: Random) -> _Start | None:
+    rows = [(world, index) for world in family.rows(targets) for index in range(world.num_rows)]
+    if not rows:
+        return None
+    numbers = objective.count_remaining_each([[only_rows(world, [index])] for world, index in rows])
+    ranked = [(number, rng.random()) for number in numbers]
+    world, index = rows[ranked.index(min(ranked))]
+    row = world.row(index)
+    free = [root for root in family.population.model.roots if root not in targets]
+    levels = [
+        {root: family.levels(unit, root, row[root]) for root in free} for unit in range(len(family.population.units))
+    ]
+    unit = rng.choice([unit for unit, possible in enumerate(levels) if all(possible.values())])
+    environment = {
+        root: rng.choice(levels[unit].get(root) or ENVIRONMENT_LEVELS) for root in family.population.model.roots
+    }
+    return _Start(world.intervention, unit, environment, row)
+
+
+def _values(
+    assigned: Mapping[str, Column], unit: int, num_units: int, done: Sequence[int]
+) -> Iterator[tuple[int, ...]]:
+    """Return values that the targets may have in a unit: in the last one only such that no column is constant."""
+    all_but_unit = ((1 << num_units) - 1) ^ (1 << unit)
+    last = len(done) == num_units
+    return product(
+        *([int(column == 0)] if last and column in (0, all_but_unit) else (0, 1) for column in assigned.values())
+    )
+
+
+def only_rows(world: World, rows: Sequence[int]) -> World:
+    """Return the world with these of its rows, in that order."""
+    columns = tuple(sum((column >> row & 1) << place for place, row in enumerate(rows)) for column in world.columns)
+    return World(world.id, world.intervention, world.variables, tuple(world.units[row] for row in rows), columns)
+
+
+# --- The greedy loop of hardening: add the best of seeded proposals until an objective is as small as it can get ------
+DESIGNS = 2  # worlds designed in a step
+TARGET_SETS = 48  # whose rows are looked at before a design; all of them where none of these helps
+MAX_WEIGHED = 220_000_000
+MAX_TIES = 8  # equally good proposals between which the members they leave decide
+
+
+@dataclass(frozen=True, slots=True)
+class HardeningEffort:
+    """Budgets: worlds added in all, random proposals a step, and what is weighed for one objective.
+
+    max_weighed: worlds that are tried for the objective, each times what it is weighed by (`Objective.breadth`): for
+        members the parent sets that are left, which are tens of thousands at 40 variables of unknown order
+    """
+
+    max_worlds: int = 100
+    proposals: int = 48
+    max_weighed: int = MAX_WEIGHED
+
+
+@dataclass(frozen=True, slots=True)
+class AddedWorld:
+    """One step: what it reduced, from how many to how many, and how many members the class has afterwards."""
+
+    draw: Drawn
+    objective: str
+    before: int
+    after: int
+    members: int
+
+
+class WorldNames:
+    """train_hard_01, ... as far as they are free."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._taken = {world.id for world in problem.worlds}
+        self._number = 0
+
+    def next(self) -> str:
+        self._number += 1
+        name = f"train_hard_{self._number:02d}"
+        return self.next() if name in self._taken else name
+
+
+class Selector:
+    """Adds worlds of a family to an instance, one after another.
+
+    members: the version space with the worlds chosen so far
+    steps: what was added and why
+    spent: which budgets ended the work on an objective before it was as small as it can get
+    """
+
+    def __init__(
+        self, family: WorldFamily, members: Members, names: WorldNames, rng: Random, effort: HardeningEffort
+    ) -> None:
+        self.family = family
+        self.members = members
+        self.steps: list[AddedWorld] = []
+        self.spent: list[str] = []
+        self._names = names
+        self._rng = rng
+        self._effort = effort
+
+    @property
+    def worlds(self) -> tuple[World, ...]:
+        return tuple(step.draw.world for step in self.steps)
+
+    def reduce(self, objective: Objective) -> None:
+        """Add worlds until no admissible world could remove anything more, or a budget is spent.
+
+        The objective already knows the worlds chosen before.
+        """
+        min_reachable = objective.count_remaining(self.family.reachable)
+        num_remaining = objective.count_remaining(())
+        budget = Budget(self._effort.max_weighed)
+        weighed: Objective = ChargedObjective(objective, budget)
+        while num_remaining > min_reachable:
+            if len(self.steps) >= self._effort.max_worlds:
+                self.spent.append(f"the budget of {self._effort.max_worlds:,} added worlds was spent")
+                return
+            try:
+                draw, after = self._best(weighed, num_remaining)
+            except BudgetSpent as spent:
+                limit = f"{self._effort.max_weighed:,} for fewer {objective.name}"
+                by = "parent sets, patterns or mechanisms"
+                charged = f"the budget of {limit} was spent (worlds tried, times the {by} that weigh each)"
+                self.spent.append(charged if budget.exhausted else str(spent))
+                return
+            self.members, weighed = self.members.after(draw.world), weighed.after(draw.world)
+            self.steps.append(AddedWorld(draw, objective.name, num_remaining, after, self.members.count_remaining(())))
+            num_remaining = after
+
+    def _best(self, objective: Objective, num_remaining: int) -> tuple[Drawn, int]:
+        name = self._names.next()
+        proposals = [self.family.random_world(name, self._rng) for _ in range(self._effort.proposals)]
+        proposals += self._design_worlds(name, objective, num_remaining)
+        ranked = objective.count_remaining_each([[draw.world] for draw in proposals])
+        fewest = min(ranked)
+        ties = [draw for draw, after in zip(proposals, ranked, strict=True) if after == fewest][:MAX_TIES]
+        members = self.members.count_remaining_each([[draw.world] for draw in ties]) if len(ties) > 1 else [0]
+        return ties[members.index(min(members))], fewest
+
+    def _design_worlds(self, name: str, objective: Objective, num_remaining: int) -> Iterator[Drawn]:
+        """Yield worlds on the targets whose rows, all together, would leave least; at least one of them leaves less."""
+        every = self.family.target_sets
+        chosen = self._rng.sample(every, min(TARGET_SETS, len(every)))
+        potential = self._potential(objective, chosen)
+        if min(potential) == num_remaining:
+            chosen, potential = list(every), self._potential(objective, every)
+        ranked = sorted(range(len(chosen)), key=potential.__getitem__)
+        for index in ranked[:DESIGNS]:
+            draw = designed_world(self.family, name, chosen[index], objective, self._rng)
+            if draw is not None:
+                yield draw
+
+    def _potential(self, objective: Objective, target_sets: list[Targets] | tuple[Targets, ...]) -> list[int]:
+        return objective.count_remaining_each([self.family.rows(targets) for targets in target_sets])
+
+
+# --- Hardening: gold-simulated training worlds that close what an instance leaves open, with a proof where none can
 EFFORT = HardeningEffort()
 
 

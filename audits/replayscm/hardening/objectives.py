@@ -1,18 +1,110 @@
-"""Objectives of hardening: numbers to reduce by training worlds, and their least values over all admissible rows."""
+"""Objectives of hardening: counts to reduce by further worlds, their least values, and the outcome of a goal.
+
+Once a world is added, the parent sets that it excludes are dropped, so that counts get cheaper with every world.
+
+Impossibility is by exhaustion: the members that are left replay every row that any admissible world can show, whatever
+thresholds that agree with the evidence the units have (audits.replayscm.hardening.worlds), so each of them
+does in every such world what gold does. Where that rests on the thresholds that were drawn, the question is open.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+from itertools import islice
 from typing import Protocol
 
-from calibrant.audits.replayscm.hardening.members import Members
+import numpy as np
+
+from calibrant.audits.replayscm.hardening.worlds import WorldFamily
 from calibrant.audits.replayscm.local_patterns import PatternSets, Probe, unite
 from calibrant.audits.replayscm.patterns import seen_patterns
-from calibrant.dsl.replayscm.evaluator import fits
+from calibrant.dsl.replayscm.evaluator import fits, replays
+from calibrant.dsl.replayscm.generation.worlds import Population
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.dsl.replayscm.world import World
+from calibrant.dsl.replayscm.world import World, pack_rows
 from calibrant.solvers.budget import Budget
+from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
+from calibrant.solvers.replayscm.space import VersionSpace
+
+# --- Counts of the members of a version space after further worlds, for many worlds at once and updated incrementally
+AT_ONCE = 4_000_000  # entries of the array of weights, options times parent sets: 32 MB
+# from so many rows of added worlds on, excluded parent sets are dropped before the members are counted
+MANY_ROWS = 1_000
+
+
+class Members:
+    """Members of the version space; gold is one of them."""
+
+    name = "members"
+
+    def __init__(
+        self, space: VersionSpace, *, sets: ParentSets | None = None, roots: Iterable[tuple[str, ...]] | None = None
+    ) -> None:
+        """Keep the space; `sets` and `roots` are its parent sets and possible root sets where they are known.
+
+        sets: parent sets conditioned on the worlds of `space`; None: they are listed from it
+        roots: root sets that may have members; None: those that the space counts
+        """
+        self.space = space
+        self._sets = sets or ParentSets(space, None)
+        self._roots = roots
+
+    @cached_property
+    def _parts(self) -> tuple[ConditionedSpace, ...]:
+        """The members by root set; root sets without any are left out."""
+        able = self.space.counts_by_roots if self._roots is None else self._roots
+        parts = (ConditionedSpace(self._sets, roots) for roots in able)
+        return tuple(part for part in parts if part.mass)
+
+    @property
+    def breadth(self) -> int:
+        """Cost of one count: the number of parent sets times the number of root sets."""
+        return len(self._sets.masks) * len(self._parts)
+
+    def count_remaining(self, worlds: Sequence[World]) -> int:
+        if not worlds:
+            return sum(part.mass for part in self._parts)
+        if sum(world.num_rows for world in worlds) >= MANY_ROWS:
+            return self.restrict_to(worlds).count_remaining(())
+        return self.count_remaining_each([worlds])[0]
+
+    def count_remaining_each(self, options: Sequence[Sequence[World]]) -> list[int]:
+        """Count the remaining members for each option."""
+        waiting, number = iter(options), max(1, AT_ONCE // max(1, len(self._sets.masks)))
+        counts: list[int] = []
+        while batch := list(islice(waiting, number)):
+            counts += self._count_batch(batch)
+        return counts
+
+    def _count_batch(self, options: Sequence[Sequence[World]]) -> list[int]:
+        rows = pack_rows([world for worlds in options for world in worlds], self.space.task.variables)
+        spans = np.cumsum([0, *(sum(world.num_rows for world in worlds) for worlds in options)])
+        # [options, parent sets]: how many functions of each set agree with the evidence and the option's rows
+        # (cares, values: partial truth tables that the evidence fixes)
+        weights = self._sets.weights(self._sets.cares, self._sets.values, rows, spans)
+        # many options exclude the same functions: equal rows of weights are counted once, by their first occurrence
+        first = {row.tobytes(): place for place, row in reversed(list(enumerate(weights)))}
+        different = weights[list(first.values())]
+        counts = [sum(masses) for masses in zip(*(part.totals(different) for part in self._parts), strict=True)]
+        # without any part nothing is summed: all counts are 0
+        count_of = dict(zip(first, counts or [0] * len(first), strict=True))
+        return [count_of[row.tobytes()] for row in weights]
+
+    def after(self, world: World) -> Members:
+        return self.restrict_to([world])
+
+    def restrict_to(self, worlds: Sequence[World]) -> Members:
+        """Return the members that replay these worlds as well."""
+        sets = self._sets.condition(pack_rows(worlds, self.space.task.variables))
+        return Members(self.space.with_worlds(worlds), sets=sets, roots=[part.roots for part in self._parts])
+
+
+# --- Objectives of hardening: numbers to reduce by training worlds, and their least values over all admissible rows
 
 
 class Objective(Protocol):
@@ -144,3 +236,121 @@ class DisagreeingMembers:
 
     def after(self, world: World) -> DisagreeingMembers:
         return DisagreeingMembers(self.all_members.after(world), self.agreeing.after(world))
+
+
+# --- Outcome of hardening: whether the goal is reached, and a proof where no admissible world could help --------------
+MAX_ROWS = 5_000_000  # up to which it is counted what would be left if more worlds were admissible
+MIDDLE_THRESHOLD = 0.4  # some published level lies below it and some above
+
+
+class HardeningGoal(Enum):
+    """Goal of `counterexample_worlds` for the version space."""
+
+    SINGLE_MEMBER = "a single member"
+    HELDOUT_AGREEMENT = "that all members replay the held-out worlds"
+
+
+def goal_objective(goal: HardeningGoal, problem: Problem, members: Members) -> Objective:
+    """Return what has to be reduced: to 1 member, or to 0 members that differ on held-out worlds."""
+    if goal is HardeningGoal.SINGLE_MEMBER:
+        return members
+    return DisagreeingMembers(members, members.restrict_to(problem.sealed.heldout.worlds))
+
+
+def goal_outcome(
+    problem: Problem,
+    goal: HardeningGoal,
+    space: VersionSpace,
+    families: tuple[WorldFamily, WorldFamily],
+    spent: Sequence[str] = (),
+) -> Outcome[Problem]:
+    """Return whether the goal is reached, and if not, whether any admissible world could still help.
+
+    families: with the thresholds that were drawn, and with all that agree with the evidence
+    spent: budgets that ended the work, in words
+    """
+    family, possible = families
+    objective = goal_objective(goal, problem, Members(space))
+    target = 1 if goal is HardeningGoal.SINGLE_MEMBER else 0
+    num_remaining = objective.count_remaining(())
+    if num_remaining == target:
+        return Found(problem)
+    min_reachable = objective.count_remaining(family.reachable)
+    if num_remaining > min_reachable:
+        reason = "; ".join(
+            (f"{num_remaining} {objective.name} are left", f"other worlds could still leave {min_reachable}", *spent)
+        )
+        return OutOfBudget(reason, min_reachable)
+    min_possible = objective.count_remaining(possible.reachable)
+    if num_remaining > min_possible:
+        with_drawn = "no world helps units with the thresholds that were drawn"
+        with_others = f"with others that agree with the evidence {min_possible} could be left"
+        return OutOfBudget(
+            f"{num_remaining} {objective.name} are left; {with_drawn}, {with_others}: try another seed", min_possible
+        )
+    described = space.model_class.describe(problem.task)
+    num_rows = sum(world.num_rows for world in possible.reachable)
+    return Impossible(
+        f"{num_remaining} {objective.name} of the class ({described}) agree with gold in each of the {num_rows} rows "
+        "that these units can show, whatever their thresholds, under hard interventions on at most "
+        f"{family.max_targets} targets without held-out signatures. {_describe_relaxations(objective, possible)}"
+    )
+
+
+def _describe_relaxations(objective: Objective, possible: WorldFamily) -> str:
+    """Describe how many would remain if more worlds were admissible: which restriction is to blame."""
+    population, targets = possible.population, possible.max_targets
+    anybody = Population(population.model, ("any",), dict.fromkeys(population.model.roots, (MIDDLE_THRESHOLD,)))
+    families = {
+        "any root context": WorldFamily(anybody, possible.excluded, max_targets=targets),
+        "held-out signatures": possible.allowing(excluded=()),
+        f"{targets + 1} targets": possible.allowing(more_targets=1),
+    }
+    countable = {relaxation: wider for relaxation, wider in families.items() if wider.max_rows <= MAX_ROWS}
+    text = ", ".join(
+        f"{objective.count_remaining(wider.reachable)} with {relaxation}" for relaxation, wider in countable.items()
+    )
+    if len(countable) < len(families):
+        text += f"; not counted, for over {MAX_ROWS:,} rows: {', '.join(w for w in families if w not in countable)}"
+    return f"Were more admissible, there would be left: {text}"
+
+
+@dataclass(frozen=True, slots=True)
+class SuppliedAlternative:
+    """Fate of an alternative.
+
+    number: from 1, as supplied; world: the first added one that it does not replay
+    why: it is not separated; "" if it is, and if it did not replay the training worlds to begin with
+    """
+
+    number: int
+    world: str
+    why: str
+
+
+def supplied_alternatives(
+    problem: Problem,
+    alternatives: Sequence[Scm],
+    added: Sequence[World],
+    families: tuple[WorldFamily, WorldFamily],
+    spent: Sequence[str],
+) -> Iterator[SuppliedAlternative]:
+    """Yield every alternative, in the order supplied.
+
+    problem: before hardening; the others as for `goal_outcome`
+    """
+    for number, model in enumerate(alternatives, 1):
+        if not replays(model, problem.task.training):
+            yield SuppliedAlternative(number, "", "")
+            continue
+        world = next((world.id for world in added if not fits(model, [world])), "")
+        yield SuppliedAlternative(number, world, "" if world else _explain_unseparated(model, families, spent))
+
+
+def _explain_unseparated(model: Scm, families: tuple[WorldFamily, WorldFamily], spent: Sequence[str]) -> str:
+    family, possible = families
+    if fits(model, possible.reachable):
+        return "agrees with gold in every row that an admissible world can show"
+    if fits(model, family.reachable):
+        return "agrees with gold in every row that units with the drawn thresholds can show; others could separate it"
+    return "; ".join(spent)

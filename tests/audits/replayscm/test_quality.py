@@ -15,8 +15,7 @@ import pytest
 
 from calibrant.audits.replayscm.ambiguity import gold_class
 from calibrant.audits.replayscm.ceiling import ceiling
-from calibrant.audits.replayscm.hardening.harden import counterexample_worlds
-from calibrant.audits.replayscm.hardening.world_design import only_rows
+from calibrant.audits.replayscm.hardening.harden import counterexample_worlds, only_rows
 from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
 from calibrant.audits.replayscm.patterns import latent_scm
 from calibrant.audits.replayscm.separation import PairAudit

@@ -7,11 +7,9 @@ from random import Random
 
 import pytest
 
-from calibrant.audits.replayscm.hardening.candidate_worlds import WorldFamily, heldout_signatures
-from calibrant.audits.replayscm.hardening.harden import Hardening, counterexample_worlds
-from calibrant.audits.replayscm.hardening.members import Members
-from calibrant.audits.replayscm.hardening.steps import HardeningEffort
-from calibrant.audits.replayscm.hardening.thresholds import population
+from calibrant.audits.replayscm.hardening.harden import Hardening, HardeningEffort, counterexample_worlds
+from calibrant.audits.replayscm.hardening.objectives import Members
+from calibrant.audits.replayscm.hardening.worlds import WorldFamily, heldout_signatures, population
 from calibrant.bench.replayscm import hardening as hardened_pools
 from calibrant.bench.replayscm.hardening import HardenJob, HardenOptions, harden_instance
 from calibrant.dsl.replayscm.item import Problem

@@ -12,13 +12,17 @@ from random import Random
 import pytest
 
 from calibrant.audits.replayscm.ambiguity import gold_class
-from calibrant.audits.replayscm.hardening.candidate_worlds import WorldFamily, heldout_signatures
-from calibrant.audits.replayscm.hardening.harden import Hardening, counterexample_worlds, extra_worlds, open_patterns
-from calibrant.audits.replayscm.hardening.limits import HardeningGoal
-from calibrant.audits.replayscm.hardening.members import Members
-from calibrant.audits.replayscm.hardening.steps import HardeningEffort
-from calibrant.audits.replayscm.hardening.thresholds import population
-from calibrant.audits.replayscm.hardening.world_design import designed_world, only_rows
+from calibrant.audits.replayscm.hardening.harden import (
+    Hardening,
+    HardeningEffort,
+    counterexample_worlds,
+    designed_world,
+    extra_worlds,
+    only_rows,
+    open_patterns,
+)
+from calibrant.audits.replayscm.hardening.objectives import HardeningGoal, Members
+from calibrant.audits.replayscm.hardening.worlds import WorldFamily, heldout_signatures, population
 from calibrant.audits.replayscm.patterns import latent_scm, pattern_coverage
 from calibrant.bench.replayscm.hardening import HardenJob, HardenOptions, harden_instance
 from calibrant.dsl.replayscm.disclosure import HiddenOrder

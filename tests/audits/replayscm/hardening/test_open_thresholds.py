@@ -10,14 +10,15 @@ from random import Random
 
 import pytest
 
-from calibrant.audits.replayscm.hardening.candidate_worlds import (
+from calibrant.audits.replayscm.hardening.harden import counterexample_worlds
+from calibrant.audits.replayscm.hardening.worlds import (
     AnyThresholds,
     WorldFamily,
     heldout_signatures,
+    population,
+    threshold_ranges,
     under_any_thresholds,
 )
-from calibrant.audits.replayscm.hardening.harden import counterexample_worlds
-from calibrant.audits.replayscm.hardening.thresholds import population, threshold_ranges
 from calibrant.audits.replayscm.patterns import latent_scm
 from calibrant.bench.cli import main
 from calibrant.dsl.replayscm.generation.worlds import Population, sample_assigned

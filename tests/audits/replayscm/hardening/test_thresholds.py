@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from calibrant.audits.replayscm.hardening.thresholds import RootOnes, population, threshold_bounds
+from calibrant.audits.replayscm.hardening.worlds import RootOnes, population, threshold_bounds
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.world import Panel
 from tests.support.replayscm.dev_pools import dev_problems
