@@ -8,7 +8,7 @@ from random import Random
 
 from calibrant.audits.attribution import Attribution
 from calibrant.audits.replayscm.ambiguity import headline_parents
-from calibrant.audits.replayscm.class_search import ClassSearch
+from calibrant.audits.replayscm.ceiling import ClassSearch
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSpace

@@ -20,8 +20,7 @@ from statistics import fmean, stdev
 
 import numpy as np
 
-from calibrant.audits.replayscm.behaviour import simulate
-from calibrant.audits.replayscm.class_search import ClassSearch, list_classes
+from calibrant.audits.replayscm.ceiling import ClassSearch, list_classes, simulate
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.generation.strata import MAX_TARGETS
 from calibrant.dsl.replayscm.item import Task

@@ -157,7 +157,7 @@ class ReplayScmFunctions:
 
         max_parents: of the class of the verdict, by default the smallest with gold; nested_roots: see ModelClass
         """
-        from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
+        from calibrant.audits.replayscm.items import AuditOptions, audit_instance
 
         require_plain([_problem(item)], "`audit` from Python")
         return audit_instance(_problem(item), AuditOptions(max_parents, nested_roots=nested_roots))

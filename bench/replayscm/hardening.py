@@ -17,9 +17,9 @@ from statistics import fmean, median
 from typing import Any, Literal, TypeAlias
 
 from calibrant.audits.replayscm.ambiguity import gold_class, restrict_to_grammar
+from calibrant.audits.replayscm.coverage import latent_scm
 from calibrant.audits.replayscm.hardening.harden import AddedWorld, Hardening, counterexample_worlds, extra_worlds
 from calibrant.audits.replayscm.hardening.objectives import HardeningGoal
-from calibrant.audits.replayscm.patterns import latent_scm
 from calibrant.bench.core.options import OptionError
 from calibrant.bench.pools.capabilities import Hardened, HardenRequest
 from calibrant.bench.replayscm.audit.certificates import write_certificates

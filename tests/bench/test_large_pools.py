@@ -11,7 +11,7 @@ import pytest
 
 import calibrant.bench.scoring.parallel
 import calibrant.dsl.records
-from calibrant.audits.replayscm.instance import AuditOptions
+from calibrant.audits.replayscm.items import AuditOptions
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.lab.speed.memory import CHEAP

@@ -22,7 +22,7 @@ from statistics import median, quantiles
 from typing import NamedTuple
 
 from calibrant.audits.replayscm.generation.generate import generate
-from calibrant.audits.replayscm.instance import AuditOptions
+from calibrant.audits.replayscm.items import AuditOptions
 from calibrant.bench.pools.bundled import bundled_pools
 from calibrant.bench.replayscm.audit.run import ScmAudit
 from calibrant.bench.runs.audits import Audited, timed_audit

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.audits.replayscm.bounded import LOCAL
-from calibrant.audits.replayscm.local_patterns import rows_by_pattern
+from calibrant.audits.replayscm.coverage import rows_by_pattern
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.formulas.table import from_formula
 from calibrant.dsl.replayscm.disclosure import natural

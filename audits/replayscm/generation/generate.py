@@ -29,10 +29,12 @@ from typing import Any
 import msgspec
 
 from calibrant.audits.replayscm.bounded import LOCAL, STRONGER, BoundedAudit, LocalFinding, PairFinding, Shortcut
-from calibrant.audits.replayscm.exposure import (
+from calibrant.audits.replayscm.coverage import (
     Exposure,
     HeldoutBalance,
     InterventionMix,
+    all_probes,
+    coverage,
     exposure,
     heldout_balance,
     intervention_mix,
@@ -46,7 +48,6 @@ from calibrant.audits.replayscm.generation.worlds import (
     reduces_shortcuts,
     sample_heldout,
 )
-from calibrant.audits.replayscm.local_patterns import all_probes, coverage
 from calibrant.dsl.replayscm.generation.problems import SEEDS_PER_POOL, disclose_problem, problem_of
 from calibrant.dsl.replayscm.generation.scms import LatentScm, sample_scm
 from calibrant.dsl.replayscm.generation.strata import Stratum

@@ -14,7 +14,7 @@ would hardly ever choose a hard_constant world, and pools would no longer have t
 
 Departures: all candidates of a step are simulated, where the generator ranks more of them unseen and simulates part;
 its further criteria (risk and priority of a variable) are left out; equal proposals are not ordered by label; new local
-patterns are counted without its fault (see audits.replayscm.local_patterns).
+patterns are counted without its fault (see audits.replayscm.coverage).
 
 To the conditions of dsl.replayscm.generation.worlds (there every endogenous variable has to vary where it is scored;
 the published generator asks it of half of them) come the survivor reduction, the bound on interventions and the balance
@@ -33,9 +33,15 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from random import Random
 
-from calibrant.audits.replayscm.exposure import target_novelty
+from calibrant.audits.replayscm.coverage import (
+    count_new,
+    outer_probes,
+    patterns,
+    rows_by_pattern,
+    target_novelty,
+    unite,
+)
 from calibrant.audits.replayscm.generation.plans import SEED_WORLDS, StratumPlan
-from calibrant.audits.replayscm.local_patterns import count_new, outer_probes, patterns, rows_by_pattern, unite
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.generation.scms import LatentScm, has_equivalent_shortcut
 from calibrant.dsl.replayscm.generation.strata import Stratum

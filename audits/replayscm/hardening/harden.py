@@ -24,6 +24,7 @@ from random import Random
 from typing import NamedTuple
 
 from calibrant.audits.replayscm.ambiguity import gold_class
+from calibrant.audits.replayscm.coverage import latent_scm, pattern_coverage, probes, seen_patterns
 from calibrant.audits.replayscm.hardening.objectives import (
     ChargedObjective,
     FittingAlternatives,
@@ -44,7 +45,6 @@ from calibrant.audits.replayscm.hardening.worlds import (
     threshold_ranges,
     under_any_thresholds,
 )
-from calibrant.audits.replayscm.patterns import latent_scm, pattern_coverage, probes, seen_patterns
 from calibrant.dsl.replayscm.generation.strata import ENVIRONMENT_LEVELS, MAX_TARGETS
 from calibrant.dsl.replayscm.generation.worlds import Drawn, Environment, sample_world
 from calibrant.dsl.replayscm.item import Problem

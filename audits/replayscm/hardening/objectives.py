@@ -18,9 +18,8 @@ from typing import Protocol
 
 import numpy as np
 
+from calibrant.audits.replayscm.coverage import PatternSets, Probe, seen_patterns, unite
 from calibrant.audits.replayscm.hardening.worlds import WorldFamily
-from calibrant.audits.replayscm.local_patterns import PatternSets, Probe, unite
-from calibrant.audits.replayscm.patterns import seen_patterns
 from calibrant.dsl.replayscm.evaluator import fits, replays
 from calibrant.dsl.replayscm.generation.worlds import Population
 from calibrant.dsl.replayscm.item import Problem

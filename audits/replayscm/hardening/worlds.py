@@ -33,7 +33,7 @@ from math import comb
 from random import Random
 from typing import NamedTuple, TypeAlias
 
-from calibrant.audits.replayscm.patterns import latent_scm
+from calibrant.audits.replayscm.coverage import latent_scm
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.generation.strata import ENVIRONMENT_LEVELS, MAX_TARGETS
 from calibrant.dsl.replayscm.generation.worlds import Drawn, Population, baseline_environment, sample_world

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
+from calibrant.audits.replayscm.items import AuditOptions, audit_instance
 from calibrant.bench.lab.limits.replayscm import sampled
 from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
 from calibrant.bench.protocols.base import Protocol

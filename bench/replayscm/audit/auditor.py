@@ -12,7 +12,7 @@ from msgspec import UNSET
 
 from calibrant.audits.replayscm.ambiguity import MIN_PARENTS, PARENTS, restrict_to_grammar
 from calibrant.audits.replayscm.certificates.counting import MAX_CAP
-from calibrant.audits.replayscm.instance import AuditOptions
+from calibrant.audits.replayscm.items import AuditOptions
 from calibrant.bench.answers.names import SHORT_DIGEST
 from calibrant.bench.core.options import OptionError
 from calibrant.bench.pages.json_stream import object_pieces

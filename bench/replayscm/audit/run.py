@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import UNSET
 
 from calibrant.audits.replayscm.findings import Findings
-from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
+from calibrant.audits.replayscm.items import AuditOptions, audit_instance
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.claim_records import FindingRecord
 from calibrant.bench.replayscm.audit.extended import finding_records

@@ -10,8 +10,8 @@ from statistics import fmean
 from typing import Any
 
 from calibrant.audits.replayscm.ambiguity import sized_class
-from calibrant.audits.replayscm.separation import PairAudit, TargetSeparation
-from calibrant.audits.replayscm.survivors import mechanism_texts
+from calibrant.audits.replayscm.findings import PairAudit, TargetSeparation
+from calibrant.audits.replayscm.items import mechanism_texts
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.replayscm.items import require_plain
 from calibrant.bench.replayscm.options import SeparateOptions
@@ -36,7 +36,7 @@ MAX_ROOTS = 16  # experiments are simulated over every assignment of the roots
 class SeparatedPair:
     """Two SCMs and the menu of single-variable interventions that separate them, in its order; best: of the menu.
 
-    target_sets: what several targets at once show, where that was asked for (audits.replayscm.separation)
+    target_sets: what several targets at once show, where that was asked for (audits.replayscm.findings)
     """
 
     names: tuple[str, str]

@@ -10,7 +10,7 @@ import pytest
 
 from calibrant.audits.replayscm.ambiguity import add_size_cap, gold_class, profile_classes
 from calibrant.audits.replayscm.findings import Findings
-from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
+from calibrant.audits.replayscm.items import AuditOptions, audit_instance
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.replayscm.space import ModelClass
 from tests.support.replayscm.brute_force import member_size

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.audits.replayscm.behaviour import distinct_contexts, simulate
-from calibrant.audits.replayscm.patterns import latent_scm
-from calibrant.audits.replayscm.separation import PairAudit
+from calibrant.audits.replayscm.ceiling import distinct_contexts, simulate
+from calibrant.audits.replayscm.coverage import latent_scm
+from calibrant.audits.replayscm.findings import PairAudit
 from calibrant.audits.replayscm.splitting import (
     Truths,
     best_split,

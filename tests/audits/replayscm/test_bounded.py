@@ -16,7 +16,7 @@ from calibrant.audits.replayscm.bounded import (
     BoundedAudit,
     SearchBudget,
 )
-from calibrant.audits.replayscm.exposure import exposure, heldout_balance, intervention_mix
+from calibrant.audits.replayscm.coverage import exposure, heldout_balance, intervention_mix
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered
 from calibrant.dsl.replayscm.item import Problem

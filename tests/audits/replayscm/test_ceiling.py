@@ -9,8 +9,7 @@ from random import Random
 
 import pytest
 
-from calibrant.audits.replayscm.ceiling import BestAnswer, ceiling, is_realised
-from calibrant.audits.replayscm.class_search import ClassSearch, list_classes
+from calibrant.audits.replayscm.ceiling import BestAnswer, ClassSearch, ceiling, is_realised, list_classes
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm

@@ -13,7 +13,7 @@ from calibrant.audits.replayscm.ambiguity import restrict_to_grammar
 from calibrant.audits.replayscm.certificates.certificate import build_certificate
 from calibrant.audits.replayscm.certificates.counting import MAX_CAP
 from calibrant.audits.replayscm.certificates.verify import _is_complete, verify
-from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
+from calibrant.audits.replayscm.items import AuditOptions, audit_instance
 from calibrant.bench.cli import main
 from calibrant.dsl.formulas.formula import OPERATORS, STANDARD_OPERATORS
 from calibrant.dsl.formulas.text import STANDARD, Grammar

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from calibrant.audits.replayscm import ceiling, instance, prior, spaces, survivors
+from calibrant.audits.replayscm import ambiguity, ceiling, items
 from calibrant.audits.replayscm.findings import Findings
-from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
+from calibrant.audits.replayscm.items import AuditOptions, audit_instance
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem
@@ -36,7 +36,7 @@ def test_classes_of_many_parent_sets(under: int, monkeypatch: pytest.MonkeyPatch
     problem = open_problem()
     whole = audited(problem)
     number = sum(2 ** len(problem.task.disclosure.admissible_parents(v)) for v in problem.task.variables)
-    for module in (spaces, instance):
+    for module in (ambiguity, items):
         monkeypatch.setattr(module, "MAX_SETS", number - under)
     found = audited(problem)
     wide = [one for one in whole.capped if one.max_parents == 6]
@@ -48,12 +48,12 @@ def test_classes_of_many_parent_sets(under: int, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("under", [0, 1])
-@pytest.mark.parametrize(("setting", "truths"), [(KNOWN, prior.SPLIT_DRAWS), (HIDDEN, 1)])
+@pytest.mark.parametrize(("setting", "truths"), [(KNOWN, items.SPLIT_DRAWS), (HIDDEN, 1)])
 def test_worlds_that_are_compared(setting: str, truths: int, under: int, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = open_problem(setting)
-    worlds = 3 * 5 + prior.SPLIT_CANDIDATES
+    worlds = 3 * 5 + items.SPLIT_CANDIDATES
     work = worlds * truths * weighed(problem) * 5
-    monkeypatch.setattr(prior, "SPLIT_WORK", work - under)
+    monkeypatch.setattr(items, "SPLIT_WORK", work - under)
     found = audited(problem)
     assert found.split
     assert found.split.candidates == worlds - under
@@ -64,22 +64,22 @@ def test_worlds_that_are_compared(setting: str, truths: int, under: int, monkeyp
         assert line.endswith(f"is at most {work - 1:,}")
 
 
-@pytest.mark.parametrize(("place", "part", "cost"), [(0, "ceiling", 1), (1, "ceiling by size", prior.SIZED_SETS)])
+@pytest.mark.parametrize(("place", "part", "cost"), [(0, "ceiling", 1), (1, "ceiling by size", items.SIZED_SETS)])
 def test_counts_of_a_ceiling(place: int, part: str, cost: int, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = open_problem()
     whole = audited(problem)
     full = whole.ceilings[place]
     assert full.exact
-    assert 1 < full.counts < prior.CEILING_COUNTS
+    assert 1 < full.counts < items.CEILING_COUNTS
     each = weighed(problem, 15 if place else None) * cost
     for counts in (full.counts, full.counts - 2):  # the last count of a proof can be what was left of the weights
-        monkeypatch.setattr(prior, "CEILING_SETS", counts * each)
+        monkeypatch.setattr(items, "CEILING_SETS", counts * each)
         found = audited(problem)
         enough, narrower = counts == full.counts, found.left_out.get(f"{part}, narrower")
         assert (found.ceilings[place].exact, narrower is None) == (enough, enough)
         assert found.ceilings[place].lower <= full.lower <= found.ceilings[place].upper
         assert enough or str(narrower) == (
-            f"{counts} of {prior.CEILING_COUNTS} exact counts made: at most {counts * each:,} parent sets are weighed"
+            f"{counts} of {items.CEILING_COUNTS} exact counts made: at most {counts * each:,} parent sets are weighed"
         )
 
 
@@ -88,7 +88,7 @@ def test_most_counts_of_a_ceiling(place: int, part: str, monkeypatch: pytest.Mon
     problem = open_problem()
     full = audited(problem).ceilings[place]
     for counts in (full.counts, full.counts - 2):
-        monkeypatch.setattr(prior, "CEILING_COUNTS", counts)
+        monkeypatch.setattr(items, "CEILING_COUNTS", counts)
         found = audited(problem)
         enough = counts == full.counts
         assert found.ceilings[place].exact == enough
@@ -102,8 +102,8 @@ def test_counts_of_a_split(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = gold_problem(0, KNOWN, Shape(roots=1, endogenous=2, units=3, training=2))
     whole, exact = audited(problem).split, []
     assert whole
-    for most in range(1, prior.SPLIT_COUNTS + 1):
-        monkeypatch.setattr(prior, "SPLIT_COUNTS", most)
+    for most in range(1, items.SPLIT_COUNTS + 1):
+        monkeypatch.setattr(items, "SPLIT_COUNTS", most)
         found = audited(problem)
         assert found.split
         assert found.split.removed
@@ -121,7 +121,7 @@ def test_counts_of_a_split(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_root_assignments_of_a_world(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two roots have four."""
     for most in (4, 3):
-        monkeypatch.setattr(prior, "MAX_CONTEXTS", most)
+        monkeypatch.setattr(items, "MAX_CONTEXTS", most)
         found = audited(open_problem(setting))
         assert found.split
         assert len(found.split.rows) <= most
@@ -133,9 +133,9 @@ def test_descents(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = open_problem()
     cost = weighed(problem) * problem.sealed.heldout.num_rows
     for most in (cost, cost - 1):
-        monkeypatch.setattr(prior, "CEILING_SETS", 1)
+        monkeypatch.setattr(items, "CEILING_SETS", 1)
         monkeypatch.setattr(ceiling, "MAX_DESCENT", most)
-        monkeypatch.setattr(prior, "MAX_DESCENT", most)
+        monkeypatch.setattr(items, "MAX_DESCENT", most)
         line = audited(problem).left_out["ceiling, narrower"]
         said = f"no heavier class looked for by descent: {cost:,} parent sets times held-out rows, at most {most:,}"
         assert line.split("; ")[1:] == ([said] if most < cost else [])
@@ -143,7 +143,7 @@ def test_descents(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_roots_of_survivors(monkeypatch: pytest.MonkeyPatch) -> None:
     for most in (2, 1):
-        monkeypatch.setattr(survivors, "MAX_ROOTS", most)
+        monkeypatch.setattr(items, "MAX_ROOTS", most)
         found = audited(open_problem())
         assert (found.survivors is not None) == (most == 2)
         said = {"survivors": "2 roots: experiments are simulated for at most 1"} if most == 1 else {}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from calibrant.audits.replayscm.patterns import (
+from calibrant.audits.replayscm.coverage import (
     latent_scm,
     pattern_coverage,
     probes,

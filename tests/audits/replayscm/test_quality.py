@@ -15,10 +15,10 @@ import pytest
 
 from calibrant.audits.replayscm.ambiguity import gold_class
 from calibrant.audits.replayscm.ceiling import ceiling
+from calibrant.audits.replayscm.coverage import latent_scm
+from calibrant.audits.replayscm.findings import PairAudit
 from calibrant.audits.replayscm.hardening.harden import counterexample_worlds, only_rows
-from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
-from calibrant.audits.replayscm.patterns import latent_scm
-from calibrant.audits.replayscm.separation import PairAudit
+from calibrant.audits.replayscm.items import AuditOptions, audit_instance
 from calibrant.dsl.formulas.table import TruthTable
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm, scm

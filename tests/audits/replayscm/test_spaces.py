@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from calibrant.audits.replayscm.ambiguity import profile_classes
-from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
-from calibrant.audits.replayscm.spaces import Spaces
-from calibrant.audits.replayscm.survivors import candidates
+from calibrant.audits.replayscm.ambiguity import Spaces, profile_classes
+from calibrant.audits.replayscm.items import AuditOptions, audit_instance, candidates
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.world import PackedPanels, Panel, pack_panels
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace, local_space

@@ -13,9 +13,7 @@ from math import inf, log10, sqrt
 from statistics import fmean, variance
 
 from calibrant.audits.replayscm.bounded import LOCAL, BoundedAudit
-from calibrant.audits.replayscm.exposure import exposure, heldout_balance
-from calibrant.audits.replayscm.local_patterns import Probe, all_probes, coverage
-from calibrant.audits.replayscm.patterns import latent_scm
+from calibrant.audits.replayscm.coverage import Probe, all_probes, coverage, exposure, heldout_balance, latent_scm
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import NamedTuple
 
-from calibrant.audits.replayscm.instance import AuditOptions
+from calibrant.audits.replayscm.items import AuditOptions
 from calibrant.bench.lab.speed.comparison import Options, Row
 from calibrant.bench.lab.speed.memory import OURS, command_cost
 from calibrant.bench.replayscm.audit.run import ScmAudit

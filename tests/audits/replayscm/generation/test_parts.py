@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from calibrant.audits.replayscm.exposure import target_novelty
+from calibrant.audits.replayscm.coverage import all_probes, outer_probes, patterns, target_novelty
 from calibrant.audits.replayscm.generation.alternatives import functions_over, local_alternatives, separating_worlds
 from calibrant.audits.replayscm.generation.plans import PLANS
 from calibrant.audits.replayscm.generation.worlds import (
@@ -22,7 +22,6 @@ from calibrant.audits.replayscm.generation.worlds import (
     sample_heldout,
     with_target,
 )
-from calibrant.audits.replayscm.local_patterns import all_probes, outer_probes, patterns
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.generation.scms import LatentScm, sample_scm

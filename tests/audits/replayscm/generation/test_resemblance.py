@@ -5,7 +5,7 @@ instances, 30 in a soak, against 10 or 12 of the shared pools), a figure over al
 as much. A difference exceeds 4 by chance six times in 10,000 (23 degrees of freedom; in a soak three times, 38), one of
 the 216 looked at once in 8 or 16 sets; instances have fixed seeds.
 Figures of local patterns get a margin of 0.02 on top: the published stage for them counts three patterns of eight
-(audits.replayscm.local_patterns), so its worlds show fewer. Compared are instances without worlds of targeted
+(audits.replayscm.coverage), so its worlds show fewer. Compared are instances without worlds of targeted
 disambiguation, which the shared pools do not have.
 """
 

@@ -12,6 +12,7 @@ from random import Random
 import pytest
 
 from calibrant.audits.replayscm.ambiguity import gold_class
+from calibrant.audits.replayscm.coverage import latent_scm, pattern_coverage
 from calibrant.audits.replayscm.hardening.harden import (
     Hardening,
     HardeningEffort,
@@ -23,7 +24,6 @@ from calibrant.audits.replayscm.hardening.harden import (
 )
 from calibrant.audits.replayscm.hardening.objectives import HardeningGoal, Members
 from calibrant.audits.replayscm.hardening.worlds import WorldFamily, heldout_signatures, population
-from calibrant.audits.replayscm.patterns import latent_scm, pattern_coverage
 from calibrant.bench.replayscm.hardening import HardenJob, HardenOptions, harden_instance
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.item import Pool, Problem

@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 
+from calibrant.audits.replayscm.coverage import latent_scm
 from calibrant.audits.replayscm.hardening.harden import counterexample_worlds
 from calibrant.audits.replayscm.hardening.worlds import (
     AnyThresholds,
@@ -19,7 +20,6 @@ from calibrant.audits.replayscm.hardening.worlds import (
     threshold_ranges,
     under_any_thresholds,
 )
-from calibrant.audits.replayscm.patterns import latent_scm
 from calibrant.bench.cli import main
 from calibrant.dsl.replayscm.generation.worlds import Population, sample_assigned
 from calibrant.dsl.replayscm.item import Problem

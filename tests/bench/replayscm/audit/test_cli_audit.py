@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.audits.replayscm.instance import audit_instance
+from calibrant.audits.replayscm.items import audit_instance
 from calibrant.bench.cli import main
 from calibrant.bench.replayscm.audit import run as audit_run
 from calibrant.bench.replayscm.audit.certificates import certificate_name

@@ -17,8 +17,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
-from calibrant.audits.replayscm.patterns import pattern_coverage
+from calibrant.audits.replayscm.coverage import pattern_coverage
+from calibrant.audits.replayscm.items import AuditOptions, audit_instance
 from calibrant.bench.cli import main
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.replayscm.audit.calibration import calibration

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from calibrant.audits.replayscm.instance import AuditOptions
+from calibrant.audits.replayscm.items import AuditOptions
 from calibrant.bench.cli import main
 from calibrant.bench.replayscm.audit.plots import agreement_plot, profile_plot
 from calibrant.bench.replayscm.audit.run import audit_pool
