@@ -18,8 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 from calibrant.audits.replayscm.ambiguity import headline_parents
 from calibrant.audits.replayscm.ceiling import ceiling
 from calibrant.audits.replayscm.findings import Findings
-from calibrant.baselines.replayscm.posterior.evidence import MechanismEvidence
-from calibrant.baselines.replayscm.posterior.local import LocalPosterior
+from calibrant.baselines.replayscm.posterior.local import LocalPosterior, MechanismEvidence
 from calibrant.baselines.replayscm.posterior.posterior import MAX_STATES, Component, Posterior
 from calibrant.bench.papers import rate_cell
 from calibrant.bench.replayscm.audit.generator_ceiling import Behaviour, BehaviourReplay, GeneratorCeiling

@@ -14,8 +14,8 @@ from itertools import permutations
 from pathlib import Path
 from random import Random
 
-from calibrant.baselines.replayscm.posterior import formula_weights
-from calibrant.baselines.replayscm.posterior.formula_weights import ANY_SIZE, Drawn, pack
+from calibrant.baselines.replayscm.posterior import prior
+from calibrant.baselines.replayscm.posterior.prior import ANY_SIZE, Drawn, pack
 from calibrant.dsl.formulas.table import TruthTable, from_formula, permute
 from calibrant.dsl.replayscm.generation.scms import sample_mechanism
 from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA
@@ -57,7 +57,7 @@ def drawn_classes(num_parents: int) -> Drawn:
 
 
 def _write() -> None:
-    path = Path(formula_weights.__file__).parent / formula_weights.SHIPPED
+    path = Path(prior.__file__).parent / prior.SHIPPED
     path.write_bytes(pack(map(drawn_classes, CHUNKS)))
 
 

@@ -1,4 +1,8 @@
-"""Posterior of one variable's mechanism: weights of its parent sets and functions, by window.
+"""Posterior of one variable's mechanism: its training rows, latent orders, weights of parent sets and functions.
+
+The roots come first, in an order of their own, because windows slide over them too; then each variable with the window
+of its last predecessors. Orders are equally likely, so the sum is over all that the disclosure admits; prefixes with
+the same variables and the same last window go on alike and are summed once.
 
 Given the window (the predecessors that may be parents) the variables of an SCM are independent under the prior, and the
 evidence about one mechanism is the partial table over its parents. So all that a sum over orders needs is, for each
@@ -8,21 +12,23 @@ variable and window, the prior mass of what agrees with the rows.
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Iterator
-from itertools import accumulate, combinations
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import accumulate, combinations, permutations
 from math import comb, fsum
 from random import Random
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from calibrant.baselines.replayscm.posterior.evidence import MechanismEvidence
-from calibrant.baselines.replayscm.posterior.latent_orders import Choice
 from calibrant.baselines.replayscm.posterior.prior import (
     ANY,
+    ANY_SIZE,
     F64,
     MAX_PARENTS,
     NUM_COLUMNS,
+    SHORTCUT_VARIABLES,
     Configuration,
     column_of,
     essential,
@@ -30,8 +36,208 @@ from calibrant.baselines.replayscm.posterior.prior import (
     size_weights,
     slot_mass,
 )
-from calibrant.dsl.formulas.table import PartialTable
+from calibrant.dsl.formulas.table import PartialTable, from_formula
+from calibrant.dsl.replayscm.disclosure import Disclosure
+from calibrant.dsl.replayscm.generation.strata import SHORTCUT_CAP
+from calibrant.dsl.replayscm.item import Task
 from calibrant.solvers.acyclic.least import Mask
+from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.formulas.synthesis import LeastSize
+from calibrant.solvers.replayscm.parents import ParentSearch
+from calibrant.solvers.replayscm.space import local_space
+
+# --- Sums over the latent orders in which the generator may have built an SCM -----------------------------------------
+T = TypeVar("T")
+
+WindowWeight: TypeAlias = Callable[[int, Mask], float]
+"""Weight of a variable that is built with this window."""
+
+State: TypeAlias = tuple[Mask, tuple[int, ...]]
+"""What is placed, and the last window in order."""
+
+
+class LatentOrders:
+    """All orders that start with one root set. A state of the budget is a prefix that is gone on from."""
+
+    def __init__(
+        self,
+        variables: Sequence[str],
+        disclosure: Disclosure,
+        roots: Sequence[str],
+        window: int,
+        weight: WindowWeight,
+        budget: Budget,
+    ) -> None:
+        self.weight = weight
+        self.window = window
+        self.budget = budget
+        index = {variable: i for i, variable in enumerate(variables)}
+        self.full = (1 << len(variables)) - 1
+        self.roots = [index[root] for root in roots]
+        self.root_mask = sum(1 << root for root in self.roots)
+        self.known = None if disclosure.order is None else [index[v] for v in disclosure.order]
+        self.before = {i: sum(1 << index[u] for u in disclosure.earlier(v)) for v, i in index.items()}
+        self._memo: dict[State, float] = {}
+        self._options: dict[State, tuple[Mask, Choice[tuple[int, State]]]] = {}  # for draws; the window first
+
+    def starts(self) -> Iterator[State]:
+        """Yield the roots with every last window they may leave; all equally likely."""
+        if self.known is not None:
+            yield self.root_mask, tuple([v for v in self.known if v in self.roots][-self.window :])
+            return
+        for last in permutations(self.roots, min(self.window, len(self.roots))):
+            yield self.root_mask, last
+
+    def mean(self) -> float:
+        """Total weight of the orders of the other variables, averaged over those of the roots."""
+        sums = [self.completions(start) for start in self.starts()]
+        return fsum(sums) / len(sums)
+
+    def completions(self, state: State) -> float:
+        """Total weight of all ways to place the rest; `BudgetSpent` when there are too many."""
+        if state[0] == self.full:
+            return 1.0
+        if state not in self._memo:
+            self.budget.spend(1)
+            self._memo[state] = fsum(weight * self.completions(after) for _, weight, after in self.steps(state))
+        return self._memo[state]
+
+    def heaviest(self) -> dict[int, Mask]:
+        """Windows of all endogenous variables in an order of largest weight; the first of several."""
+        best: dict[State, tuple[float, list[tuple[int, Mask]]]] = {}
+
+        def heaviest_tail(state: State) -> tuple[float, list[tuple[int, Mask]]]:
+            if state[0] == self.full:
+                return 1.0, []
+            if state not in best:
+                self.budget.spend(1)
+                heaviest: tuple[float, list[tuple[int, Mask]]] = 0.0, []
+                for v, weight, after in self.steps(state):
+                    tail_weight, tail = heaviest_tail(after)
+                    if weight * tail_weight > heaviest[0]:
+                        heaviest = weight * tail_weight, [(v, sum(1 << u for u in state[1])), *tail]
+                best[state] = heaviest
+            return best[state]
+
+        return dict(max((heaviest_tail(start) for start in self.starts()), key=lambda result: result[0])[1])
+
+    def steps(self, state: State) -> Iterator[tuple[int, float, State]]:
+        """Every variable that may come next: its weight, and the state behind it."""
+        placed, last = state
+        window = sum(1 << v for v in last)
+        if self.known is not None:
+            free = [next(v for v in self.known if not placed >> v & 1)]
+        else:
+            free = [v for v, earlier in self.before.items() if not placed >> v & 1 and not earlier & ~placed]
+        for v in free:
+            weight = self.weight(v, window)
+            if weight:
+                yield v, weight, (placed | 1 << v, (*last, v)[-self.window :])
+
+    def sample(self, rng: Random) -> dict[int, Mask]:
+        """Windows of all endogenous variables in an order drawn by its weight."""
+        state = self._start.draw(rng)
+        windows: dict[int, Mask] = {}
+        while state[0] != self.full:
+            if state not in self._options:
+                steps = [((v, after), weight * self.completions(after)) for v, weight, after in self.steps(state)]
+                self._options[state] = sum(1 << v for v in state[1]), Choice(steps)
+            window, options = self._options[state]
+            v, state = options.draw(rng)
+            windows[v] = window
+        return windows
+
+    @cached_property
+    def _start(self) -> Choice[State]:
+        return Choice([(start, self.completions(start)) for start in self.starts()])
+
+
+class Choice(Generic[T]):
+    """Options with weights, from which is drawn again and again."""
+
+    def __init__(self, options: Sequence[tuple[T, float]]) -> None:
+        self.options = options
+        self.whole = fsum(weight for _, weight in options)
+
+    def draw(self, rng: Random) -> T:
+        """One option with probability proportional to its weight."""
+        mark = rng.random() * self.whole
+        for option, weight in self.options:
+            mark -= weight
+            if mark < 0:
+                return option
+        return next(option for option, weight in reversed(self.options) if weight)
+
+
+# --- The training rows of a task as the prior reads them: partial tables by parent set, and shortcuts that fit --------
+MAX_STATES = 500_000_000  # functions of five parents that are looked at: half a second; pools need a quarter
+NO_FIT = 99  # larger than every shortcut
+
+
+class MechanismEvidence:
+    """The training rows of a task as the prior reads them."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.index = {variable: i for i, variable in enumerate(task.variables)}
+        self._search = ParentSearch(task, SHORTCUT_VARIABLES)
+        self._tables: dict[int, Mapping[Mask, PartialTable]] = {}
+        self._fits: dict[int, list[tuple[Mask, int]]] = {}
+        self._budget = Budget(MAX_STATES)
+        self._least: dict[tuple[int, int], int] = {}
+        self._agreeing: dict[tuple[int, int], tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]] = {}
+
+    def tables(self, variable: int) -> Mapping[Mask, PartialTable]:
+        """Parent set -> what the rows say, for admissible sets that determine the variable."""
+        if variable not in self._tables:
+            candidates = self._candidates(variable)
+            max_parents = min(MAX_PARENTS, len(candidates))
+            self._tables[variable] = local_space(self._search.packed, variable, candidates, max_parents).tables
+        return self._tables[variable]
+
+    def _candidates(self, variable: int) -> list[int]:
+        admissible = self.task.disclosure.admissible_parents(self.task.variables[variable])
+        return [self.index[parent] for parent in admissible]
+
+    def least_fit(self, variable: int, window: Mask) -> int:
+        """Size of the least formula over the window that fits the rows, if that is a shortcut; else NO_FIT."""
+        if variable not in self._fits:
+            parent_sets = self._search.parent_sets(variable, self._candidates(variable))
+            fits = [
+                (parent_set.mask, parent_set.size)
+                for parent_set in parent_sets
+                if parent_set.size is not None and parent_set.size <= SHORTCUT_CAP
+            ]
+            self._fits[variable] = fits
+        return min((size for mask, size in self._fits[variable] if mask & ~window == 0), default=NO_FIT)
+
+    def agreeing(self, table: PartialTable) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
+        """Bits and least sizes of the catalogued functions of five parents that agree; `BudgetSpent` after too many."""
+        key = table.care, table.value
+        if key not in self._agreeing:
+            words, sizes = essential(MAX_PARENTS)
+            self._budget.spend(len(words))
+            agrees = np.flatnonzero((words ^ np.uint32(table.value)) & np.uint32(table.care) == 0)
+            self._agreeing[key] = words[agrees], sizes[agrees]
+        return self._agreeing[key]
+
+    def least_function(self, table: PartialTable) -> int:
+        """Bits of the least function that agrees with a table beyond the catalogue; `BudgetSpent` if none is drawn."""
+        key = table.care, table.value
+        if key not in self._least:
+            search = LeastSize(table)
+            while search.possible and search.size is None and search.lower_bound <= ANY_SIZE[1]:
+                search.advance(self._budget)
+                if self._budget.exhausted:
+                    raise BudgetSpent
+            if search.size is None:
+                raise BudgetSpent
+            names = tuple(str(i) for i in range(table.num_vars))
+            self._least[key] = from_formula(search.formula(names), names).bits
+        return self._least[key]
+
+
+# --- Posterior of one variable's mechanism: weights of its parent sets and functions, by window -----------------------
 
 
 class Local(NamedTuple):

@@ -20,11 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.baselines.replayscm.posterior.evidence import MechanismEvidence
-from calibrant.baselines.replayscm.posterior.local import LocalPosterior
-from calibrant.baselines.replayscm.posterior.posterior import Member
+from calibrant.baselines.replayscm.posterior.local import LocalPosterior, MechanismEvidence
+from calibrant.baselines.replayscm.posterior.posterior import Member, root_probability
 from calibrant.baselines.replayscm.posterior.prior import CONFIGURATIONS, Configuration, of_shape
-from calibrant.baselines.replayscm.posterior.root_evidence import root_probability
 from calibrant.dsl.replayscm.item import Task
 from calibrant.solvers.acyclic.elimination import minimal_sets
 from calibrant.solvers.acyclic.least import Mask

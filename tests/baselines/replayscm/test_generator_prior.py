@@ -14,26 +14,28 @@ import numpy as np
 import pytest
 
 from calibrant.baselines.replayscm.posterior.draw_weights import by_class, draw_chunk
-from calibrant.baselines.replayscm.posterior.evidence import NO_FIT, MechanismEvidence
-from calibrant.baselines.replayscm.posterior.formula_weights import ANY_SIZE, Drawn, load_shipped, pack, unpack
-from calibrant.baselines.replayscm.posterior.latent_orders import LatentOrders
-from calibrant.baselines.replayscm.posterior.local import LocalPosterior
+from calibrant.baselines.replayscm.posterior.local import NO_FIT, LatentOrders, LocalPosterior, MechanismEvidence
+from calibrant.baselines.replayscm.posterior.posterior import BASELINE, LEVELS, root_probability
 from calibrant.baselines.replayscm.posterior.prior import (
     ANY,
+    ANY_SIZE,
     CONFIGURATIONS,
     MAX_PARENTS,
     UP_TO_4,
     UP_TO_5,
     XOR_ONLY,
     Configuration,
+    Drawn,
     column_of,
     function_weights,
+    load_shipped,
     of_shape,
+    pack,
     representatives,
     size_weights,
     slot_mass,
+    unpack,
 )
-from calibrant.baselines.replayscm.posterior.root_evidence import BASELINE, LEVELS, root_probability
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, from_formula, nothing_known, permute
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered

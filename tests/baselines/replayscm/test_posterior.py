@@ -12,11 +12,10 @@ from random import Random
 
 import pytest
 
-from calibrant.baselines.replayscm.posterior.choice import most_agreeing, most_frequent, most_probable
-from calibrant.baselines.replayscm.posterior.imagined_worlds import ImaginedWorlds
+from calibrant.baselines.replayscm.posterior.choice import ImaginedWorlds, most_agreeing, most_frequent, most_probable
 from calibrant.baselines.replayscm.posterior.local import Local
 from calibrant.baselines.replayscm.posterior.order_chain import SampledPosterior, r_hat
-from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior
+from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior, root_probability
 from calibrant.baselines.replayscm.posterior.prior import (
     CONFIGURATIONS,
     Configuration,
@@ -24,7 +23,6 @@ from calibrant.baselines.replayscm.posterior.prior import (
     function_weights,
     slot_mass,
 )
-from calibrant.baselines.replayscm.posterior.root_evidence import root_probability
 from calibrant.bench.protocols.registry import make_protocol, protocols_of
 from calibrant.bench.replayscm.benchmark import BENCHMARK
 from calibrant.bench.replayscm.rows.exact import Exact
