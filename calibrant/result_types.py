@@ -7,7 +7,7 @@ from calibrant.audits.replayscm.findings import Findings
 from calibrant.audits.replayscm.generation.generate import Generated
 from calibrant.audits.replayscm.hardening.harden import Hardening
 from calibrant.bench.replayscm.audit.separations import SeparatedPair
-from calibrant.dsl.blickets.rule import Rule
+from calibrant.dsl.blickets.item import Rule
 from calibrant.dsl.causalab.mechanism import Mechanism
 from calibrant.dsl.logic.item import Model as LogicModel
 from calibrant.dsl.replayscm.scm import Scm

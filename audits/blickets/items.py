@@ -27,13 +27,15 @@ from calibrant.dsl.blickets.item import (
     BlicketItem,
     Count,
     Exposure,
+    Form,
     Mechanism,
+    Rule,
     Sealed,
     SwitchBy,
     contradiction,
+    set_of,
 )
 from calibrant.dsl.blickets.reference import is_active
-from calibrant.dsl.blickets.rule import Form, Rule, set_of
 from calibrant.dsl.blickets.score import Grade, Split, grade
 from calibrant.dsl.episode import Action, Step
 from calibrant.solvers.blickets.canonical import rules_structure

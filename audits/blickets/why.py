@@ -23,9 +23,8 @@ from calibrant.audits.why import (
     spans,
 )
 from calibrant.dsl.blickets.episode import BlicketEpisode, steps_with_state
-from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Rule, Sealed, all_rules, names_of, set_of
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
-from calibrant.dsl.blickets.rule import Rule, all_rules, names_of, set_of
 from calibrant.dsl.episode import Step
 from calibrant.dsl.text import plural
 from calibrant.solvers.blickets.exact import DetectorSpace, after_step, space_of_condition

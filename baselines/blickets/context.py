@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
-from calibrant.dsl.blickets.item import Count, Task
+from calibrant.dsl.blickets.item import Count, Task, all_rules, names_of, set_of
 from calibrant.dsl.blickets.reference import is_active
-from calibrant.dsl.blickets.rule import all_rules, names_of, set_of
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import short_repr
 from calibrant.dsl.item import Message, Model

@@ -36,7 +36,7 @@ from calibrant.baselines.blickets.context import (
     Watch,
     deterministic,
 )
-from calibrant.dsl.blickets import trace
+from calibrant.dsl.blickets import episode as trace
 from calibrant.dsl.blickets.item import Task
 from calibrant.dsl.blickets.prompt import instructions, observation
 from calibrant.dsl.blickets.replies import marked_parts, stated_action

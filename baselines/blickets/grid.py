@@ -22,9 +22,8 @@ from calibrant.baselines.blickets.context import (
     deterministic,
 )
 from calibrant.baselines.blickets.dialogue import Dialogue, Policy, Reply
-from calibrant.dsl.blickets.item import Task
+from calibrant.dsl.blickets.item import Form, Rule, Task, set_of
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
-from calibrant.dsl.blickets.rule import Form, Rule, set_of
 from calibrant.dsl.episode import Action, Episode, Step
 from calibrant.solvers.blickets.conditions import MAX_CONTROLLED, NoiseSpace, OrderSpace
 from calibrant.solvers.blickets.learner import DELTA, Revisable, best_answer, greedy_move

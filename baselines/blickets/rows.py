@@ -9,9 +9,8 @@ from typing import TypeAlias
 
 from calibrant.baselines.blickets.context import EpisodeMemory
 from calibrant.baselines.blickets.grid import ExplorationScript
-from calibrant.dsl.blickets.item import Task
+from calibrant.dsl.blickets.item import Form, Rule, Task, all_rules
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
-from calibrant.dsl.blickets.rule import Form, Rule, all_rules
 from calibrant.dsl.episode import Episode
 from calibrant.solvers.blickets.space import StaticSpace
 

@@ -12,8 +12,7 @@ from calibrant.bench.pools.operations import ItemApi
 from calibrant.bench.scoring.input.answers import invalid_answer_message, parse_answer
 from calibrant.bench.scoring.scorer import replay_answer
 from calibrant.bench.sets.capabilities import Hypotheses, weighted_hypotheses
-from calibrant.dsl.blickets.item import BlicketItem
-from calibrant.dsl.blickets.rule import Rule, rule_from_json
+from calibrant.dsl.blickets.item import BlicketItem, Rule, rule_from_json
 from calibrant.dsl.blickets.score import Grade, grade
 from calibrant.dsl.episode import Step
 from calibrant.solvers.outcome import Found, Outcome

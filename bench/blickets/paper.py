@@ -25,8 +25,7 @@ from calibrant.bench.blickets.rates import (
     errors_of,
 )
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, percent_cell
-from calibrant.dsl.blickets.item import BlicketItem, Condition, Exposure, SwitchBy
-from calibrant.dsl.blickets.rule import Form
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Exposure, Form, SwitchBy
 from calibrant.dsl.blickets.score import Exposed
 
 # --- Conditions for which the paper prints statistics, and the items under them ---------------------------------------

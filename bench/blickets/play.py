@@ -8,12 +8,10 @@ from typing import Any
 
 from calibrant.bench.core.capabilities import Playable
 from calibrant.bench.core.words import Act, Draft, Edit, Position, Reader, Verb, Words, WordsError, match_name
-from calibrant.dsl.blickets.episode import BlicketEpisode, placed_after
-from calibrant.dsl.blickets.item import BlicketItem
+from calibrant.dsl.blickets.episode import BlicketEpisode, checked_steps, placed_after, trace_from_object
+from calibrant.dsl.blickets.item import BlicketItem, Form, rule_from_json
 from calibrant.dsl.blickets.prompt import facts, observation
 from calibrant.dsl.blickets.replies import names_in_words, stated_action
-from calibrant.dsl.blickets.rule import Form, rule_from_json
-from calibrant.dsl.blickets.trace import checked_steps, trace_from_object
 from calibrant.dsl.episode import Action, ActionError, Episode, Step, sole_action
 from calibrant.dsl.errors import short_repr
 

@@ -31,9 +31,8 @@ from calibrant.bench.report.sections import NoAnswersError, Plot, ReportContents
 from calibrant.bench.report.views import view_tables
 from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.blickets.generation import SUITES, sample_items
-from calibrant.dsl.blickets.item import BlicketItem, condition_of
+from calibrant.dsl.blickets.item import BlicketItem, all_rules, condition_of, rule_from_json
 from calibrant.dsl.blickets.reference import is_active
-from calibrant.dsl.blickets.rule import all_rules, rule_from_json
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.records import file_digest

@@ -24,9 +24,8 @@ from calibrant.bench.scoring.input.files import json_object, numbered_lines, sho
 from calibrant.bench.scoring.lines import context_of_line
 from calibrant.bench.scoring.scorer import ScoredPrediction
 from calibrant.dsl.blickets.episode import BlicketEpisode
-from calibrant.dsl.blickets.item import BlicketItem, condition_of
+from calibrant.dsl.blickets.item import BlicketItem, condition_of, rule_from_json
 from calibrant.dsl.blickets.replies import answer_of
-from calibrant.dsl.blickets.rule import rule_from_json
 from calibrant.dsl.blickets.score import Exposed, Fault, grade
 from calibrant.dsl.blickets.text_game import TextRun, text_run
 from calibrant.dsl.episode import Step

@@ -11,9 +11,8 @@ from calibrant.audits.attribution import Attribution, Kind
 from calibrant.audits.blickets.attribution import Narrowing, attribute_episode, trace_narrowing
 from calibrant.bench.pages.episode_views import TimelineViews
 from calibrant.bench.pages.timeline import AnswerGroup, Decision, Light, Moment, News, Timeline
-from calibrant.dsl.blickets.item import BlicketItem, Mechanism
+from calibrant.dsl.blickets.item import BlicketItem, Form, Mechanism, Rule, all_rules, names_of
 from calibrant.dsl.blickets.reference import Ending, is_active, run
-from calibrant.dsl.blickets.rule import Form, Rule, all_rules, names_of
 from calibrant.dsl.blickets.score import Grade, grade
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import in_one_line, short_repr

@@ -19,13 +19,15 @@ from calibrant.dsl.blickets.item import (
     Condition,
     Count,
     Exposure,
+    Form,
     Mechanism,
     OrderReading,
+    Rule,
     Sealed,
     SwitchBy,
     Task,
+    set_of,
 )
-from calibrant.dsl.blickets.rule import Form, Rule, set_of
 
 AT_ONCE = Exposure()
 START_SHARE = 0.1  # of objects that are on the detector at a random start, as in the public text game

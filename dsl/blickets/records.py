@@ -21,8 +21,9 @@ from calibrant.dsl.blickets.item import (
     Sealed,
     SwitchBy,
     Task,
+    object_numbers,
+    rule_from_json,
 )
-from calibrant.dsl.blickets.rule import object_numbers, rule_from_json
 from calibrant.dsl.episode import ActionError
 from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.item import Pool

@@ -20,9 +20,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from calibrant.dsl.blickets.item import BlicketItem, Count, Mechanism, OrderReading
-from calibrant.dsl.blickets.noise import Draws
-from calibrant.dsl.blickets.rule import Form, Rule, names_of, rule_from_json
+from calibrant.dsl.blickets.item import (
+    BlicketItem,
+    Count,
+    Draws,
+    Form,
+    Mechanism,
+    OrderReading,
+    Rule,
+    names_of,
+    rule_from_json,
+)
 from calibrant.dsl.episode import Action, ActionError, verb_of
 
 ACTIVE, INACTIVE = "ACTIVE", "INACTIVE"

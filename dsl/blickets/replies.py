@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from calibrant.dsl.blickets.rule import Form, Rule, rule_from_json
+from calibrant.dsl.blickets.item import Form, Rule, rule_from_json
 from calibrant.dsl.episode import Action, ActionError
 from calibrant.dsl.errors import short_repr
 from calibrant.dsl.json_objects import decode, json_objects, without_thoughts

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from calibrant.dsl.blickets.item import BlicketItem, Sealed, SwitchBy
+from calibrant.dsl.blickets.item import BlicketItem, Rule, Sealed, SwitchBy
 from calibrant.dsl.blickets.reference import Ending, History, is_active, run
-from calibrant.dsl.blickets.rule import Rule
 from calibrant.dsl.episode import Step, TranscriptError
 
 

@@ -12,9 +12,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from calibrant.dsl.blickets.item import MAX_OBJECTS, MIN_OBJECTS, BlicketItem, Condition, Mechanism, Sealed, Task
+from calibrant.dsl.blickets.item import (
+    MAX_OBJECTS,
+    MIN_OBJECTS,
+    BlicketItem,
+    Condition,
+    Form,
+    Mechanism,
+    Rule,
+    Sealed,
+    Task,
+    set_of,
+)
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
-from calibrant.dsl.blickets.rule import Form, Rule, set_of
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.parse_limits import TooLargeError, load_json

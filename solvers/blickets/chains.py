@@ -19,9 +19,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.dsl.blickets.item import Count, SwitchBy, Task
+from calibrant.dsl.blickets.item import Count, Rule, SwitchBy, Task, all_rules, set_of
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE, is_active
-from calibrant.dsl.blickets.rule import Rule, all_rules, set_of
 from calibrant.solvers.blickets.learner import DELTA, Greedy
 from calibrant.solvers.blickets.space import Sets, Weights, activation_matrix, information, rule_numbers
 from calibrant.solvers.space import space_repr

@@ -24,9 +24,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.dsl.blickets.item import Count, OrderReading
+from calibrant.dsl.blickets.item import Count, Form, OrderReading, Rule, all_rules, in_order, set_of
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE, is_active
-from calibrant.dsl.blickets.rule import Form, Rule, all_rules, in_order, set_of
 from calibrant.solvers.blickets.space import (
     Sequences,
     Sets,

@@ -23,12 +23,14 @@ from calibrant.dsl.blickets.item import (
     Condition,
     Count,
     OrderReading,
+    Rule,
     Sealed,
     SwitchBy,
     Task,
+    all_rules,
     condition_of,
+    set_of,
 )
-from calibrant.dsl.blickets.rule import Rule, all_rules, set_of
 from calibrant.dsl.episode import Step
 from calibrant.solvers.blickets.chains import ChainLearner, ChainSpace
 from calibrant.solvers.blickets.conditions import (

@@ -20,9 +20,8 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from calibrant.dsl.blickets.episode import apply_move, placed_after, steps_with_state
-from calibrant.dsl.blickets.item import Count, Task
+from calibrant.dsl.blickets.item import Count, Form, Rule, Task, all_rules, set_of
 from calibrant.dsl.blickets.reference import is_active
-from calibrant.dsl.blickets.rule import Form, Rule, all_rules, set_of
 from calibrant.dsl.episode import Episode, Step
 from calibrant.solvers.blickets.conditions import SwitchSpace
 from calibrant.solvers.blickets.space import Geometry, Sets, StaticSpace, Weights

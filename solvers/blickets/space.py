@@ -15,8 +15,8 @@ from typing import Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.dsl.blickets.item import Rule, all_rules, set_of
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE, graded_level, is_active
-from calibrant.dsl.blickets.rule import Rule, all_rules, set_of
 from calibrant.solvers.space import space_repr
 
 # --- Configurations of a detector and the number of moves between them ------------------------------------------------

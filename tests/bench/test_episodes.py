@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Prompting
 from calibrant.bench.blickets.text_environment import text_episode
 from calibrant.bench.episodes import JsonChat, Reaction, TextEpisode
-from calibrant.dsl.blickets.item import BlicketItem
-from calibrant.dsl.blickets.rule import Form, Rule
+from calibrant.dsl.blickets.item import BlicketItem, Form, Rule
 from calibrant.dsl.episode import Step, sole_action
 from calibrant.dsl.item import Message
 from tests.support.blickets.items import items, static_item

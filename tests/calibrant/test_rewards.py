@@ -14,8 +14,7 @@ import pytest
 
 from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.training import in_turns
-from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
-from calibrant.dsl.blickets.rule import Form, Rule
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Form, Mechanism, Rule, Sealed, Task
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.text import parse, render
 from calibrant.dsl.replayscm.reference import replay_world

@@ -13,15 +13,13 @@ import msgspec
 
 from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Dialogue, read_reply
 from calibrant.bench.lab.speed.blickets import text_log, toggles
-from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.episode import BlicketEpisode, check_trace, trace_from_line, trace_line, trace_of
 from calibrant.dsl.blickets.generation import SUITES, sample_items
-from calibrant.dsl.blickets.item import BlicketItem
+from calibrant.dsl.blickets.item import BlicketItem, all_rules
 from calibrant.dsl.blickets.records import ItemRecord, item_from_record, record_from_item
 from calibrant.dsl.blickets.reference import run
-from calibrant.dsl.blickets.rule import all_rules
 from calibrant.dsl.blickets.score import grade
 from calibrant.dsl.blickets.text_game import text_runs
-from calibrant.dsl.blickets.trace import check_trace, trace_from_line, trace_line, trace_of
 from calibrant.dsl.errors import MAX_MESSAGE_CHARS, CalibrantError
 from calibrant.dsl.records import decode_line
 from tests.fuzz.corruption import CHARACTER_DAMAGE, JUNK, damaged

@@ -19,9 +19,8 @@ from calibrant.bench.lab.blickets import SEED, all_played
 from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.generation import SUITES, sample_items
-from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Rule, Sealed, Task, all_rules
 from calibrant.dsl.blickets.reference import ACTIVE, run
-from calibrant.dsl.blickets.rule import Rule, all_rules
 from calibrant.dsl.blickets.text_game import text_runs
 from calibrant.dsl.episode import Action
 

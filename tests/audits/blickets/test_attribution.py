@@ -11,7 +11,7 @@ from calibrant.audits.attribution import DECIDED_AT, Kind
 from calibrant.audits.blickets.attribution import attribute_episode
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.generation import SUITES, sample_items
-from calibrant.dsl.blickets.rule import Form, Rule
+from calibrant.dsl.blickets.item import Form, Rule
 from calibrant.dsl.episode import TranscriptError
 from calibrant.solvers.blickets.exact import class_of, exact_learner, space_after
 from calibrant.solvers.blickets.learner import conclude_episode

@@ -11,8 +11,7 @@ import pytest
 from calibrant.audits.blickets.items import difficulty, steps_needed, winnable_share
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.generation import SUITES, sample_items
-from calibrant.dsl.blickets.item import BlicketItem, Mechanism
-from calibrant.dsl.blickets.rule import Form, Rule, all_rules
+from calibrant.dsl.blickets.item import BlicketItem, Form, Mechanism, Rule, all_rules
 from calibrant.dsl.blickets.score import grade
 from calibrant.solvers.blickets.exact import exact_learner, space_after, space_of_condition
 from calibrant.solvers.blickets.learner import conclude_episode

@@ -16,9 +16,18 @@ from calibrant.audits.blickets.verify import VERIFIERS, evidence_of
 from calibrant.audits.claims import ClaimStatus, Finding, certify, verify
 from calibrant.bench.cli import main
 from calibrant.dsl.blickets import reference
-from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, OrderReading, Sealed, Task
+from calibrant.dsl.blickets.item import (
+    BlicketItem,
+    Condition,
+    Form,
+    Mechanism,
+    OrderReading,
+    Rule,
+    Sealed,
+    Task,
+    set_of,
+)
 from calibrant.dsl.blickets.records import write_pool
-from calibrant.dsl.blickets.rule import Form, Rule, set_of
 from calibrant.dsl.blickets.score import grade_episode
 from calibrant.dsl.episode import Action
 

@@ -29,12 +29,18 @@ from calibrant.baselines.blickets.dialogue import (
     read_reply,
     written_reply,
 )
-from calibrant.dsl.blickets.episode import BlicketEpisode
-from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
+from calibrant.dsl.blickets.episode import (
+    BlicketEpisode,
+    Monitor,
+    Transition,
+    check_trace,
+    trace_from_line,
+    trace_line,
+    trace_of,
+)
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Form, Mechanism, Rule, Sealed, Task
 from calibrant.dsl.blickets.reference import run
-from calibrant.dsl.blickets.rule import Form, Rule
 from calibrant.dsl.blickets.score import grade
-from calibrant.dsl.blickets.trace import Monitor, Transition, check_trace, trace_from_line, trace_line, trace_of
 from calibrant.dsl.item import Message
 from tests.support.blickets.items import items, static_item
 

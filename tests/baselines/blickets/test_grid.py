@@ -30,8 +30,18 @@ from calibrant.baselines.blickets.grid import GRID, PRESETS, ExplorationStrategy
 from calibrant.baselines.blickets.rows import SIMPLE, SimpleAgent
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.generation import SUITES, sample_items
-from calibrant.dsl.blickets.item import BlicketItem, Condition, Exposure, Mechanism, Sealed, Task
-from calibrant.dsl.blickets.rule import Form, Rule, all_rules, set_of
+from calibrant.dsl.blickets.item import (
+    BlicketItem,
+    Condition,
+    Exposure,
+    Form,
+    Mechanism,
+    Rule,
+    Sealed,
+    Task,
+    all_rules,
+    set_of,
+)
 from calibrant.dsl.blickets.score import Exposed, Grade, Split, grade
 from calibrant.dsl.episode import Action, Step
 from calibrant.dsl.item import Model

@@ -23,9 +23,8 @@ from calibrant.bench.cli import main
 from calibrant.bench.pages.filmstrip import timeline_page
 from calibrant.bench.pages.timeline import Light, News, Timeline
 from calibrant.bench.runs.records import folder_records, step_records
-from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Form, Mechanism, Rule, Sealed, Task
 from calibrant.dsl.blickets.records import write_pool
-from calibrant.dsl.blickets.rule import Form, Rule
 from calibrant.dsl.episode import Step, TranscriptError
 from tests.support.blickets.items import actions, items, opened, static_item
 from tests.support.browser import needs_chromium, pressed

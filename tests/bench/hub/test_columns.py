@@ -17,9 +17,8 @@ from calibrant.bench.hub.export import ExportRows, audit_lines
 from calibrant.bench.pools.bundled import bundled_pool, bundled_sample
 from calibrant.bench.pools.generated import write_drawn
 from calibrant.dsl.blickets.generation import SUITES, sample_items
-from calibrant.dsl.blickets.item import Mechanism
+from calibrant.dsl.blickets.item import Form, Mechanism, Rule
 from calibrant.dsl.blickets.records import write_pool
-from calibrant.dsl.blickets.rule import Form, Rule
 from calibrant.dsl.errors import CalibrantError
 from tests.support.commands import CHECKOUT, called
 

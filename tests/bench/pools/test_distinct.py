@@ -19,9 +19,19 @@ from calibrant.bench.core.registry import benchmark, benchmarks
 from calibrant.bench.pools.bundled import bundled_files, bundled_pool
 from calibrant.bench.pools.capabilities import CHECK
 from calibrant.bench.pools.parts import write_part
-from calibrant.dsl.blickets.item import BlicketItem, Condition, Count, Exposure, Mechanism, Sealed, SwitchBy, Task
+from calibrant.dsl.blickets.item import (
+    BlicketItem,
+    Condition,
+    Count,
+    Exposure,
+    Form,
+    Mechanism,
+    Rule,
+    Sealed,
+    SwitchBy,
+    Task,
+)
 from calibrant.dsl.blickets.reference import run
-from calibrant.dsl.blickets.rule import Form, Rule
 from calibrant.dsl.formulas.formula import apply
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds

@@ -13,8 +13,8 @@ import pytest
 from calibrant.bench.blickets.scoring import BlicketVerdict
 from calibrant.bench.cli import main
 from calibrant.bench.runs.records import folder_records, step_records
+from calibrant.dsl.blickets.item import Form, Rule
 from calibrant.dsl.blickets.records import write_pool
-from calibrant.dsl.blickets.rule import Form, Rule
 from tests.support.blickets.items import opened, static_item
 from tests.support.commands import jsonl, refused
 

@@ -17,9 +17,9 @@ from calibrant.bench.blickets.scoring import BlicketVerdict
 from calibrant.bench.cli import main
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.runs.records import step_records
+from calibrant.dsl.blickets.episode import sealed_view, trace_line, trace_of
+from calibrant.dsl.blickets.item import Form, Rule
 from calibrant.dsl.blickets.records import write_pool
-from calibrant.dsl.blickets.rule import Form, Rule
-from calibrant.dsl.blickets.trace import sealed_view, trace_line, trace_of
 from calibrant.dsl.replayscm.pools.files import read_pool
 from tests.support.blickets.items import opened, static_item, text_game_expected, text_game_lines
 from tests.support.commands import jsonl, refused

@@ -13,9 +13,8 @@ import pytest
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark
 from calibrant.dsl.blickets.generation import SUITES, sample_items
-from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task, contradiction
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Form, Mechanism, Rule, Sealed, Task, contradiction
 from calibrant.dsl.blickets.records import write_pool
-from calibrant.dsl.blickets.rule import Form, Rule
 
 CONJUNCTIVE, DISJUNCTIVE = Mechanism(Rule(Form.CONJUNCTIVE, 3)), Mechanism(Rule(Form.DISJUNCTIVE, 3))
 ORDERED, ORDER_OF_ONE = replace(CONJUNCTIVE, order=(1, 0)), Mechanism(Rule(Form.CONJUNCTIVE, 1), (0,))

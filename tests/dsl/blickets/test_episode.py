@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.dsl.blickets.episode import BlicketEpisode
-from calibrant.dsl.blickets.item import BlicketItem, Condition, Count, Mechanism, Sealed, Task
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Count, Form, Mechanism, Rule, Sealed, Task
 from calibrant.dsl.blickets.prompt import instructions
 from calibrant.dsl.blickets.reference import ACTIVE, Ending, run
-from calibrant.dsl.blickets.rule import Form, Rule
 from calibrant.dsl.blickets.score import Exposed, Fault, Split, grade
 from calibrant.dsl.episode import TranscriptError, verify_transcript
 from tests.support.blickets.items import JUNK, actions, items, opened, static_item, vector_item, vectors

@@ -10,10 +10,9 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from calibrant.dsl.blickets.item import BlicketItem
+from calibrant.dsl.blickets.item import BlicketItem, Form, Rule, all_rules
 from calibrant.dsl.blickets.prompt import instructions, observation
 from calibrant.dsl.blickets.records import ItemRecord, item_from_record, read_pool, record_from_item, write_pool
-from calibrant.dsl.blickets.rule import Form, Rule, all_rules
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import PoolError
 from tests.support.blickets.items import items, static_item

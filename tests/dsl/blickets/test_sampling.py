@@ -11,9 +11,8 @@ import pytest
 
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.generation import EASY, HARD, SUITES, Later, Plan, sample_items
-from calibrant.dsl.blickets.item import BlicketItem, Condition, Exposure
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Exposure, Form
 from calibrant.dsl.blickets.records import item_from_record, read_pool, record_from_item, write_pool
-from calibrant.dsl.blickets.rule import Form
 
 
 def _some(plan: Plan, number: int, seed: int = 7) -> list[BlicketItem]:

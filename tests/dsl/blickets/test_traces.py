@@ -11,11 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.dsl.blickets.reference import ACTIVE
-from calibrant.dsl.blickets.rule import Form, Rule
-from calibrant.dsl.blickets.score import grade
-from calibrant.dsl.blickets.text_game import text_runs
-from calibrant.dsl.blickets.trace import (
+from calibrant.dsl.blickets.episode import (
     Monitor,
     Notes,
     Transition,
@@ -25,6 +21,10 @@ from calibrant.dsl.blickets.trace import (
     trace_line,
     trace_of,
 )
+from calibrant.dsl.blickets.item import Form, Rule
+from calibrant.dsl.blickets.reference import ACTIVE
+from calibrant.dsl.blickets.score import grade
+from calibrant.dsl.blickets.text_game import text_runs
 from calibrant.dsl.episode import TranscriptError
 from calibrant.dsl.errors import CalibrantError, PoolError
 from tests.support.blickets.items import JUNK, actions, items, opened, static_item, text_game_expected, text_game_lines

@@ -17,9 +17,9 @@ from calibrant.bench.blickets.text_environment import text_episode
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.training import conversation, score_replies
+from calibrant.dsl.blickets.item import Form, Rule
 from calibrant.dsl.blickets.records import write_pool
 from calibrant.dsl.blickets.replies import answer_of, stated_action
-from calibrant.dsl.blickets.rule import Form, Rule
 from calibrant.dsl.episode import ActionError
 from tests.support.blickets.items import static_item
 

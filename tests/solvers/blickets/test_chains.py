@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.generation import SUITES, sample_items
-from calibrant.dsl.blickets.item import BlicketItem, Count, Mechanism, SwitchBy
+from calibrant.dsl.blickets.item import BlicketItem, Count, Form, Mechanism, Rule, SwitchBy, all_rules, names_of
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
-from calibrant.dsl.blickets.rule import Form, Rule, all_rules, names_of
 from calibrant.dsl.blickets.score import grade
 from calibrant.solvers.blickets.chains import Chain, ChainSpace
 from calibrant.solvers.blickets.conditions import SwitchSpace

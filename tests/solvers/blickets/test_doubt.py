@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from calibrant.dsl.blickets.item import all_rules, set_of
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
-from calibrant.dsl.blickets.rule import all_rules, set_of
 from calibrant.solvers.blickets.conditions import RELIABILITIES, DoubtSpace
 from tests.support.effort import examples
 

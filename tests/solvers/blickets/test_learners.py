@@ -12,9 +12,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.dsl.blickets.episode import BlicketEpisode, apply_move, readings
-from calibrant.dsl.blickets.item import BlicketItem, Condition, Count, Mechanism, Sealed, SwitchBy, Task
+from calibrant.dsl.blickets.item import (
+    BlicketItem,
+    Condition,
+    Count,
+    Form,
+    Mechanism,
+    Rule,
+    Sealed,
+    SwitchBy,
+    Task,
+    all_rules,
+    set_of,
+)
 from calibrant.dsl.blickets.reference import is_active
-from calibrant.dsl.blickets.rule import Form, Rule, all_rules, set_of
 from calibrant.dsl.blickets.score import Exposed, Grade, grade
 from calibrant.solvers.blickets.chains import ChainLearner, ChainSpace
 from calibrant.solvers.blickets.conditions import NoiseSpace, OrderSpace, SwitchSpace

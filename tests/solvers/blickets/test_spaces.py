@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from calibrant.dsl.blickets.episode import readings
 from calibrant.dsl.blickets.item import Count as CountBy
-from calibrant.dsl.blickets.item import OrderReading
+from calibrant.dsl.blickets.item import Form, OrderReading, Rule, all_rules, names_of
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE, is_active
-from calibrant.dsl.blickets.rule import Form, Rule, all_rules, names_of
 from calibrant.solvers.blickets.conditions import RELIABILITIES, NoiseSpace, OrderSpace, Switching, SwitchSpace
 from calibrant.solvers.blickets.exact import Family, UniversalSpace
 from calibrant.solvers.blickets.space import GradedSpace, StaticSpace

@@ -17,14 +17,18 @@ from calibrant.dsl.blickets.item import (
     Condition,
     Count,
     Exposure,
+    Form,
     Mechanism,
     OrderReading,
+    Rule,
     Sealed,
     SwitchBy,
     Task,
+    all_rules,
+    names_of,
+    set_of,
 )
 from calibrant.dsl.blickets.records import ItemRecord, item_from_record
-from calibrant.dsl.blickets.rule import Form, Rule, all_rules, names_of, set_of
 from tests.support.shared import matching, shared_file, shared_json, shared_records
 
 LETTERS = "ABCDEFGH"

@@ -18,9 +18,8 @@ from calibrant.baselines.blickets.dialogue import read_reply
 from calibrant.bench.protocols.registry import protocols_of
 from calibrant.dsl.blickets.episode import BlicketEpisode, steps_with_state
 from calibrant.dsl.blickets.generation import EASY, SUITES, Later, Plan, sample_items
-from calibrant.dsl.blickets.item import BlicketItem, Condition, Count
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Count, Form
 from calibrant.dsl.blickets.reference import is_active
-from calibrant.dsl.blickets.rule import Form
 from calibrant.dsl.blickets.score import grade
 from calibrant.dsl.episode import Action
 from calibrant.solvers.blickets.chains import Chain, ChainSpace

@@ -16,8 +16,7 @@ from calibrant.bench.core.capabilities import FINDINGS
 from calibrant.bench.core.registry import benchmark
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.generation import SUITES, sample_items
-from calibrant.dsl.blickets.item import BlicketItem, Count, OrderReading, SwitchBy
-from calibrant.dsl.blickets.rule import Form, Rule, rule_from_json
+from calibrant.dsl.blickets.item import BlicketItem, Count, Form, OrderReading, Rule, SwitchBy, rule_from_json
 from calibrant.dsl.blickets.score import Split, grade
 from calibrant.solvers.blickets.learner import Static, conclude_episode
 from tests.support.forgery.forger import Data, Forger, Genuine, has_shape, is_same

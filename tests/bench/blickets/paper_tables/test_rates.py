@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from calibrant.audits.blickets.attribution import attribute_runs
 from calibrant.bench.lab.speed.blickets import text_log, toggles
 from calibrant.dsl.blickets.episode import BlicketEpisode
-from calibrant.dsl.blickets.rule import Form, Rule, all_rules
+from calibrant.dsl.blickets.item import Form, Rule, all_rules
 from calibrant.dsl.blickets.text_game import text_runs
 from tests.support.blickets.items import static_item
 

@@ -29,8 +29,7 @@ from calibrant.bench.lab.blickets import class_sums, paper_findings
 from calibrant.bench.report.formats import as_markdown
 from calibrant.bench.report.layout import NOTHING, Source, Table
 from calibrant.dsl.blickets.episode import BlicketEpisode
-from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
-from calibrant.dsl.blickets.rule import Form, Rule
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Form, Mechanism, Rule, Sealed, Task
 from calibrant.dsl.blickets.score import Exposed, grade
 from tests.support.commands import CHECKOUT
 from tests.support.shared import shared_json

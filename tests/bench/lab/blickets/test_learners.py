@@ -19,8 +19,7 @@ from calibrant.bench.lab.blickets import (
 )
 from calibrant.bench.report.layout import NOTHING, Source
 from calibrant.dsl.blickets.episode import BlicketEpisode
-from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
-from calibrant.dsl.blickets.rule import all_rules
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task, all_rules
 from calibrant.dsl.blickets.score import grade
 from calibrant.solvers.blickets.conditions import RELIABILITIES, NoiseSpace
 from calibrant.solvers.blickets.learner import Greedy, learn, submit_answer
