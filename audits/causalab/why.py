@@ -25,10 +25,9 @@ from calibrant.audits.why import (
     number_text,
     spans,
 )
-from calibrant.dsl.causalab.episode import LabStep
+from calibrant.dsl.causalab.episode import LabStep, last_edges
 from calibrant.dsl.causalab.item import Family, LabItem, Task
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism
-from calibrant.dsl.causalab.run import last_edges
 from calibrant.dsl.text import plural
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import Evidence, Floats, evidence_of, linear_matrix, predict_frequency

@@ -18,11 +18,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from calibrant.dsl.causalab.episode import LabEpisode, LabStep
+from calibrant.dsl.causalab.episode import LabEpisode, LabStep, RunScore, missed_readings, run_score
 from calibrant.dsl.causalab.hypothesis import hypothesis, state_mechanism
 from calibrant.dsl.causalab.item import Family, LabItem, Task, Weights
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge
-from calibrant.dsl.causalab.run import RunScore, missed_readings, run_score
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import EXACT, Evidence, evidence_of, mechanism_of, predict_frequency
 from calibrant.solvers.causalab.exact import solve

@@ -13,11 +13,10 @@ from calibrant.bench.pools.operations import ItemApi
 from calibrant.bench.scoring.input.answers import invalid_answer_message, parse_answer
 from calibrant.bench.scoring.scorer import replay_answer
 from calibrant.bench.sets.capabilities import Hypotheses, weighted_hypotheses
-from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.episode import LabEpisode, RunScore, run_score
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import Mechanism
-from calibrant.dsl.causalab.run import RunScore, run_score
 from calibrant.dsl.episode import Step, verify_transcript
 from calibrant.dsl.errors import CalibrantError
 from calibrant.solvers.budget import BudgetSpent

@@ -17,12 +17,19 @@ from calibrant.bench.causalab.play import PLAY
 from calibrant.bench.core.capabilities import PlayedReplies
 from calibrant.bench.episodes import TextEpisode
 from calibrant.dsl.causalab.configs import Config, Transition, candidates, read_configs
-from calibrant.dsl.causalab.episode import HYPOTHESIS, LabEpisode, LabStep
+from calibrant.dsl.causalab.episode import (
+    HYPOTHESIS,
+    LabEpisode,
+    LabStep,
+    missed_readings,
+    own_readings,
+    run_score,
+    stated_raw,
+)
 from calibrant.dsl.causalab.hypothesis import hypothesis
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.prompt import reading_text
 from calibrant.dsl.causalab.replies import MAX_RETURNS, PAST, Ledger, schema_fault
-from calibrant.dsl.causalab.run import missed_readings, own_readings, run_score, stated_raw
 from calibrant.dsl.episode import Action, ActionError, Step, sole_action
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Message

@@ -19,12 +19,11 @@ from calibrant.bench.core.words import (
     match_name,
     read_number,
 )
-from calibrant.dsl.causalab.episode import HYPOTHESIS, LabEpisode, finite
+from calibrant.dsl.causalab.episode import HYPOTHESIS, LabEpisode, finite, last_dialled_frequency, last_raw
 from calibrant.dsl.causalab.item import Family, LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY, HIGHEST, LOWEST
 from calibrant.dsl.causalab.prompt import facts, shown_step
 from calibrant.dsl.causalab.replies import is_paper_reply, paper_action
-from calibrant.dsl.causalab.run import last_dialled_frequency, last_raw
 from calibrant.dsl.episode import Action, ActionError, Episode, Step, sole_action
 
 # --- Episodes of CausaLab: how they are opened, acted in and submitted ------------------------------------------------

@@ -24,13 +24,12 @@ from calibrant.bench.core.attribution import (
 from calibrant.bench.core.metrics import Metric, MetricSet, Sample, View, figure_if_recorded, success_of_field
 from calibrant.bench.core.scoring import Scorable
 from calibrant.bench.core.verdict import line_struct
-from calibrant.dsl.causalab.episode import HYPOTHESIS, LabEpisode
+from calibrant.dsl.causalab.episode import HYPOTHESIS, LabEpisode, run_score
 from calibrant.dsl.causalab.generation import PLANS
 from calibrant.dsl.causalab.hypothesis import hypothesis
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import Edge
 from calibrant.dsl.causalab.replies import read_answer
-from calibrant.dsl.causalab.run import run_score
 from calibrant.dsl.episode import Step, replay_actions
 from calibrant.solvers.budget import BudgetSpent
 

@@ -1,4 +1,4 @@
-"""The laboratory as an episode: settings of the manipulator crystal, the reactor's dial, a hypothesis at the end.
+"""The laboratory as an episode, and scores of a run: dial, settings, hypothesis beside the truth and its own data.
 
 Actions: {"set": property, "value": v}, {"reactor": f}, {"submit": {"hypothesis": {...}}}; each may carry a
 "hypothesis" of the moment. A setting reads the values of all nodes, the reactor its dial and whether it is activated.
@@ -7,16 +7,21 @@ Actions: {"set": property, "value": v}, {"reactor": f}, {"submit": {"hypothesis"
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeAlias
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
 
+from calibrant.dsl.causalab.hypothesis import EMPTY, Hypothesis, hypothesis, number, stated_edges
 from calibrant.dsl.causalab.item import LabItem, Task, by_name
-from calibrant.dsl.causalab.mechanism import NoiseStream, Reactor
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, NoiseStream, Reactor, Values, accurate
 from calibrant.dsl.causalab.reference import NO_SHIFT, UnboundedError, bases_after, values
+from calibrant.dsl.causalab.score import HypothesisScore, Scorer, imec_size
 from calibrant.dsl.episode import Action, ActionError, Step, verb_of
 from calibrant.dsl.errors import short_repr
 
+# --- The laboratory as an episode: settings of the manipulator crystal, the reactor's dial, a hypothesis at the end
 LabReading: TypeAlias = Mapping[str, Any]
 LabStep: TypeAlias = Step[LabReading]
 
@@ -129,3 +134,222 @@ def finite(value: object) -> float:
         if math.isfinite(number):
             return number + 0.0  # -0.0 is 0
     raise ActionError(f"{short_repr(value)} is not a finite number")
+
+
+# --- Scores of a run: its dial, its settings, its hypothesis beside the truth and beside its own data -----------------
+# --- A hypothesis beside the data of its own run: records, the manipulator crystal as it is, settings without noise
+WITHIN = 0.01
+_ROUNDING = 1e-9  # readings have two decimals, sums of floats have not
+
+
+class OwnFit(NamedTuple):
+    """Agreement of a frequency equation with readings.
+
+    share: of the readings that it gives within WITHIN; 0 without an equation
+    error: mean absolute error; None without an equation, and beyond the range of floats
+    """
+
+    share: float
+    error: float | None
+
+
+def own_readings(task: Task, steps: Iterable[LabStep]) -> Iterator[Values]:
+    """Yield all values of nodes that a run has seen without noise."""
+    yield from task.records
+    yield from (entry.values for entry in task.trace)
+    yield task.baseline
+    if not task.noise:
+        yield from (step.reading for step in steps if step.cost and step.reading is not None)
+
+
+def own_fit(hypothesis: Hypothesis, task: Task, steps: Iterable[LabStep]) -> OwnFit:
+    """Return how base, weights c_p and squares c2_p of a hypothesis agree with the data of its run."""
+    errors = [error for _, error in _errors(hypothesis, own_readings(task, steps), task)]
+    if not errors:
+        return OwnFit(0.0, None)
+    mean = _sum(errors) / len(errors)
+    share = sum(map(_is_small, errors)) / len(errors)
+    return OwnFit(share, mean if math.isfinite(mean) else None)
+
+
+def missed_readings(hypothesis: Hypothesis, task: Task, steps: Iterable[LabStep]) -> list[Values]:
+    """Return the data of a run that the equation does not give, all of them without an equation."""
+    readings = list(own_readings(task, steps))
+    errors = list(_errors(hypothesis, readings, task))
+    return [reading for reading, error in errors if not _is_small(error)] if errors else readings
+
+
+def _is_small(error: float) -> bool:
+    return error <= WITHIN + _ROUNDING
+
+
+def _errors(hypothesis: Hypothesis, readings: Iterable[Values], task: Task) -> Iterator[tuple[Values, float]]:
+    """Yield each reading with the absolute error of the equation; nothing without one."""
+    base = number(hypothesis.coefficients.get("base"))
+    if base is None:
+        return
+    weights = {
+        node: (_weight(hypothesis, "c", node), _weight(hypothesis, "c2", node))
+        for node in task.properties
+        if f"c_{node}" in hypothesis.coefficients or f"c2_{node}" in hypothesis.coefficients
+    }
+    for reading in readings:
+        values = [(reading[node], *weight) for node, weight in weights.items()]
+        parts = [part for value, linear, square in values for part in (linear * value, square * value * value)]
+        yield reading, abs(_sum([base, -reading[FREQUENCY], *parts]))
+
+
+def _sum(values: Sequence[float]) -> float:
+    """Return the sum, rounded once: equal for all orders of properties and readings; infinite beyond floats."""
+    try:
+        return math.fsum(values)
+    except (OverflowError, ValueError):  # too large, or infinities of both signs
+        return math.inf
+
+
+def _weight(hypothesis: Hypothesis, prefix: str, node: str) -> float:
+    return number(hypothesis.coefficients.get(f"{prefix}_{node}")) or 0.0
+
+
+# --- Score of a run: what was dialled, what was set, and the last hypothesis that was stated --------------------------
+IMEC_NODES = 8  # the members of an equivalence class are listed, and there may be as many as orders of the nodes
+
+
+@dataclass(frozen=True, slots=True)
+class RunScore:
+    """Score of a run.
+
+    accurate: whether the last dialled frequency is within 5 of the target, whatever the dial makes of it
+    activated: whether the last answered try left the reactor activated; the published accuracy ("exact prediction") is
+        this. A later miss shuts a reactor that was open, and so does the last try; tries beyond that change nothing.
+    opened: whether any try activated it
+    frequency: the last that was dialled; None if none was
+    settings: how many were carried out; refused: how many actions were not
+    imec: graphs that no ideal experiment on the set properties tells from the truth (Table 8); None above IMEC_NODES
+    records, allowance: of the item (Tables 9 to 12)
+    own_fit: of the last equation, to the data of the run
+    """
+
+    hypothesis: HypothesisScore
+    accurate: bool
+    activated: bool
+    opened: bool
+    frequency: float | None
+    settings: int
+    refused: int
+    submitted: bool
+    imec: int | None
+    records: int
+    allowance: int
+    own_fit: OwnFit
+
+    def flat(self) -> dict[str, float]:
+        """Return the figures under flat names, as they are averaged."""
+        return {
+            "accuracy": float(self.accurate),
+            "activated": float(self.activated),
+            "opened": float(self.opened),
+            "settings": self.settings,
+            "refused": self.refused,
+            "submitted": float(self.submitted),
+        } | self.hypothesis.flat()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the record's fields: figures under their flat names, and the two verdicts that attributions use.
+
+        correct: the frequency is within 5; graph_correct: no edge is wrong or missing
+        """
+        verdicts = {"correct": self.accurate, "graph_correct": self.hypothesis.distance.shd == 0}
+        return verdicts | {"frequency": self.frequency} | self.flat() | self._about_data()
+
+    def _about_data(self) -> dict[str, Any]:
+        return {
+            "imec": self.imec,
+            "records": self.records,
+            "allowance": self.allowance,
+            "own_fit": self.own_fit.share,
+            "own_error": self.own_fit.error,
+        }
+
+
+def run_score(item: LabItem, steps: Iterable[LabStep]) -> RunScore:
+    """Return the score of a run whose steps are those that the item answers (`dsl.episode.verify_transcript`)."""
+    steps = tuple(steps)
+    tries: list[bool] = []
+    settings = refused = 0
+    submitted = False
+    for step in steps:
+        settings += step.cost
+        refused += bool(step.refused)
+        if step.refused:
+            continue
+        if "reactor" in step.action and step.reading is not None:
+            tries.append(bool(step.reading["activated"]))
+        submitted |= "submit" in step.action
+    frequency = last_dialled_frequency(steps)
+    right = frequency is not None and accurate(frequency, item.sealed.target)
+    last = last_hypothesis(steps)
+    score = Scorer(item.sealed.mechanism).score(last)
+    imec = final_imec(item, steps) if len(item.task.nodes) <= IMEC_NODES else None
+    activated, opened = tries[-1:] == [True], any(tries)
+    return RunScore(
+        score,
+        right,
+        activated,
+        opened,
+        frequency,
+        settings,
+        refused,
+        submitted,
+        imec,
+        len(item.task.records),
+        item.task.allowance,
+        own_fit(last, item.task, steps),
+    )
+
+
+def final_imec(item: LabItem, steps: Iterable[LabStep]) -> int:
+    """Size of the truth's interventional Markov equivalence class under the properties that a run set (Table 8)."""
+    targets = {str(step.action["set"]) for step in steps if "set" in step.action and not step.refused}
+    return _imec(item.sealed.mechanism.edges, frozenset(targets))
+
+
+@lru_cache(maxsize=4096)
+def _imec(edges: frozenset[Edge], targets: frozenset[str]) -> int:
+    return imec_size(edges, targets)
+
+
+def last_hypothesis(steps: Sequence[LabStep]) -> Hypothesis:
+    """Return the hypothesis that stands at the end of a run."""
+    raw = last_raw(steps)
+    return EMPTY if raw is None else hypothesis(raw)
+
+
+def last_edges(steps: Sequence[LabStep]) -> frozenset[Edge]:
+    """Its edges alone: the weights of a hypothesis take longer to read."""
+    raw = last_raw(steps)
+    return EMPTY.edges if raw is None else stated_edges(raw)
+
+
+def last_raw(steps: Sequence[LabStep]) -> Mapping[str, Any] | None:
+    """Return the hypothesis that stands at the end of a run, as it was given; None if none was."""
+    return next((raw for step in reversed(steps) if (raw := stated_raw(step)) is not None), None)
+
+
+def stated_with(step: LabStep) -> Hypothesis | None:
+    """Return the hypothesis that an action carries, or None: then the one before it still stands."""
+    raw = stated_raw(step)
+    return None if raw is None else hypothesis(raw)
+
+
+def stated_raw(step: LabStep) -> Mapping[str, Any] | None:
+    """Return the submitted object unparsed."""
+    submitted = step.action.get("submit")
+    raw = submitted.get(HYPOTHESIS) if isinstance(submitted, Mapping) else step.action.get(HYPOTHESIS)
+    return raw if isinstance(raw, Mapping) else None
+
+
+def last_dialled_frequency(steps: Iterable[LabStep]) -> float | None:
+    """Return the last frequency that was dialled and answered; None without one."""
+    frequencies = [step.action["reactor"] for step in steps if "reactor" in step.action and not step.refused]
+    return float(frequencies[-1]) + 0.0 if frequencies else None

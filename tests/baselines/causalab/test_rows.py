@@ -10,11 +10,10 @@ from hypothesis import example, given, settings
 
 from calibrant.baselines.causalab.rows import ROWS, figures, play, run, table
 from calibrant.dsl.causalab.configs import item_of_config
-from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.episode import LabEpisode, final_imec, run_score
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, winnable
-from calibrant.dsl.causalab.run import final_imec, run_score
 from calibrant.dsl.causalab.score import distance, imec_by_definition
 from calibrant.dsl.graph_metrics import edge_scores
 from calibrant.solvers.outcome import Found, OutOfBudget

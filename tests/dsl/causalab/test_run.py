@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.dsl.causalab.episode import LabEpisode
-from calibrant.dsl.causalab.run import run_score
+from calibrant.dsl.causalab.episode import LabEpisode, run_score
 from calibrant.dsl.episode import replay_actions
 from tests.support.causalab.laboratories import made_item
 

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from calibrant.bench.causalab.scoring import COMMITMENT
-from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.episode import LabEpisode, own_fit, own_readings, run_score
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.hypothesis import hypothesis, state_mechanism
 from calibrant.dsl.causalab.mechanism import FREQUENCY
-from calibrant.dsl.causalab.run import own_fit, own_readings, run_score
 
 COLUMNS = {metric.key: metric for metric in COMMITMENT}
 
