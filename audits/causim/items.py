@@ -30,8 +30,7 @@ from calibrant.dsl.causim.bundle import bundle_of, module_text
 from calibrant.dsl.causim.item import CausimItem, load_model
 from calibrant.dsl.causim.model import Model, ModelError
 from calibrant.dsl.causim.networks import NETWORKS, network
-from calibrant.dsl.causim.prompt import ProseStyle
-from calibrant.dsl.causim.prose import prose, read_prose, read_uniform_prose, same_model, uniform_prose
+from calibrant.dsl.causim.prompt import ProseStyle, prose, read_prose, read_uniform_prose, same_model, uniform_prose
 from calibrant.dsl.causim.question import scenario_of
 from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.topology import TOPOLOGIES, graph_of, satisfies, vacuity

@@ -25,8 +25,7 @@ from calibrant.dsl.causim.external_programs.check import (
     compare_structure,
     diagram_nodes,
 )
-from calibrant.dsl.causim.external_programs.outline import read_outline
-from calibrant.dsl.causim.external_programs.sources import ProgramSource, read_programs
+from calibrant.dsl.causim.external_programs.sources import ProgramSource, read_outline, read_programs
 from calibrant.dsl.causim.language.randomness import Unsupported
 from calibrant.dsl.causim.model import ModelError
 from calibrant.dsl.causim.topology import TOPOLOGIES, Parents

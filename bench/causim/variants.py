@@ -11,7 +11,7 @@ from calibrant.bench.variants.contract import CopyMap, Record, Variable, Variant
 from calibrant.dsl.causim.bundle import bundle_of, load_source, module_text, table_bundle_of
 from calibrant.dsl.causim.item import load_model
 from calibrant.dsl.causim.model import Model, ModelError, loose_symbol
-from calibrant.dsl.causim.prose import prose
+from calibrant.dsl.causim.prompt import prose
 from calibrant.solvers.causim.canonical import ModelNames, rename_model
 
 # --- Other programs of the same model, and programs over permuted values ----------------------------------------------

@@ -1,13 +1,380 @@
-"""The prompt of a question: the model as a program or in sentences, the rules, the givens, the task."""
+"""The prompt of a question, its model as a program or in prose, and the way back from each style of prose.
+
+Names and values stand as JSON, so that every text has one reading:
+
+    The noise "U_A" is "x" with probability 1/4 or "y" with probability 3/4.
+    The variable "B" follows from "A" and its noise "U_B": it is 1 if "A" is 3 or 4 and "U_B" is "y", and 2 otherwise.
+
+    Noise "U_A": draw a uniform number from 0 to 1; below 0.3 it is "x", else below 0.7 it is "y", otherwise it is "z".
+    Variable "B" has the inputs "A" and "U_B": if "A" is 3 or 4 and "U_B" is "y", it is 1; otherwise it is 2.
+
+A bound is a decimal number where that is exact in at most six digits, else a fraction.
+"""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate, product
+from math import prod
 from typing import Final, Literal, TypeAlias
 
-from calibrant.dsl.causim.model import Model, assignment_text, compact
-from calibrant.dsl.causim.prose import prose, uniform_prose
+from calibrant.dsl.causim.model import (
+    MAX_ROWS,
+    Case,
+    Model,
+    ModelError,
+    Node,
+    Rules,
+    Symbol,
+    assignment_text,
+    compact,
+    outcome,
+    rules_of,
+    symbols,
+    table_node,
+)
 from calibrant.dsl.causim.question import Question, Scenario
+from calibrant.dsl.errors import short_repr
 
+# --- Models in words: two styles of prose, and the way back from each -------------------------------------------------
+# --- Parts that both styles of prose share: names and values as JSON, cases, models that are the same -----------------
+Supports: TypeAlias = dict[str, dict[Symbol, Fraction]]
+"""Values of each noise variable with their probabilities."""
+
+Domains: TypeAlias = dict[str, tuple[Symbol, ...]]
+"""Values of each node."""
+
+
+def case_text(names: list[str], case: Case) -> str:
+    """Return the tests of a case."""
+    tests = [
+        f"{json.dumps(name)} is {' or '.join(allowed)}"
+        for name, allowed in zip(names, case, strict=True)
+        if allowed is not None
+    ]
+    return " and ".join(tests)
+
+
+class SentenceReader:
+    """One sentence; every method reads on from where the last one stopped."""
+
+    def __init__(self, line: str) -> None:
+        self.line, self.at = line, 0
+
+    def sees(self, words: str) -> bool:
+        """Consume the words if they come next; return whether they did."""
+        if self.line.startswith(words, self.at):
+            self.at += len(words)
+            return True
+        return False
+
+    def expect(self, words: str) -> None:
+        if not self.sees(words):
+            raise ModelError(f"{short_repr(self.line[self.at :])} where {words!r} was expected")
+
+    def value(self) -> Symbol:
+        try:
+            decoded, self.at = json.JSONDecoder().raw_decode(self.line, self.at)
+        except (ValueError, RecursionError):
+            raise ModelError(f"{short_repr(self.line[self.at :])} where a JSON value was expected") from None
+        return symbols({"value": decoded})["value"]
+
+    def name(self) -> str:
+        text = json.loads(self.value())
+        if not isinstance(text, str):
+            raise ModelError(f"{short_repr(text)} where a name was expected")
+        return text
+
+    def fraction(self) -> Fraction:
+        match = re.compile(r"[0-9]{1,40}(/[1-9][0-9]{0,40}|\.[0-9]{1,40})?").match(self.line, self.at)
+        if match is None:
+            raise ModelError(f"{short_repr(self.line[self.at :])} where a probability was expected")
+        self.at = match.end()
+        return Fraction(match.group())
+
+
+@dataclass(frozen=True)
+class ProseForm:
+    """Wording of the lines of one style of prose.
+
+    noise, variable: words that a line about either begins with; line: what it calls a line
+    read_noise: reads the rest of a line about a noise variable; read_equation: the rest of one about a node
+    """
+
+    noise: str
+    variable: str
+    line: str
+    read_noise: Callable[[SentenceReader], tuple[str, dict[Symbol, Fraction]]]
+    read_equation: Callable[[SentenceReader, Supports, Domains], tuple[Node, tuple[Symbol, ...]]]
+
+
+def read_model(text: str, style: ProseForm) -> Model:
+    """Read the model of a text, a line a noise variable or node; `ModelError` where the style has no such line."""
+    supports: Supports = {}
+    domains: Domains = {}
+    nodes = []
+    for line in filter(None, text.split("\n")):
+        reader = SentenceReader(line)
+        if reader.sees(style.noise):
+            name, support = style.read_noise(reader)
+            supports[name] = support
+        else:
+            reader.expect(style.variable)
+            node, domain = style.read_equation(reader, supports, domains)
+            nodes.append(node)
+            domains[node.name] = domain
+        if reader.at != len(line):
+            raise ModelError(f"{short_repr(line[reader.at :])} after a {style.line}")
+    return Model(nodes)
+
+
+def read_case(reader: SentenceReader, names: list[str]) -> Case:
+    """Read what `case_text` wrote."""
+    case: list[tuple[Symbol, ...] | None] = [None] * len(names)
+    while True:
+        name = reader.name()
+        if name not in names:
+            raise ModelError(f"{short_repr(name)} is not among the causes of its equation")
+        reader.expect(" is ")
+        allowed = [reader.value()]
+        while not reader.line.startswith(" or if ", reader.at) and reader.sees(" or "):
+            allowed.append(reader.value())
+        case[names.index(name)] = tuple(allowed)
+        if not reader.sees(" and "):
+            return tuple(case)
+
+
+def equation_node(
+    name: str,
+    parents: Sequence[str],
+    noise: str,
+    rules: Rules,
+    supports: Mapping[str, Mapping[Symbol, Fraction]],
+    domains: Mapping[str, tuple[Symbol, ...]],
+) -> tuple[Node, tuple[Symbol, ...]]:
+    """Return the node of an equation with its domain; `ModelError` for a name before its own sentence."""
+    check_introduced(parents, noise, supports, domains)
+    support = supports[noise]
+    if prod(map(len, (support, *(domains[parent] for parent in parents)))) > MAX_ROWS:
+        raise ModelError(f"the table of {short_repr(name)} has more than {MAX_ROWS} rows")
+    rows = product(*(domains[parent] for parent in parents), sorted(support))
+    table = {(row[:-1], row[-1]): outcome(rules, row) for row in rows}
+    return table_node(name, noise, parents, support, table), tuple(sorted(set(table.values())))
+
+
+def check_introduced(
+    parents: Sequence[str],
+    noise: str,
+    supports: Mapping[str, Mapping[Symbol, Fraction]],
+    domains: Mapping[str, tuple[Symbol, ...]],
+) -> None:
+    """`ModelError` for a name that no earlier sentence is about."""
+    unknown = [parent for parent in parents if parent not in domains]
+    if unknown or noise not in supports:
+        raise ModelError(f"{short_repr((unknown or [noise])[0])} is used before it is introduced")
+
+
+def same_model(first: Model, second: Model) -> bool:
+    """Return whether two models have the same nodes in the same order, with equal noise and equal tables."""
+    if len(first) != len(second):
+        return False
+    return all(
+        (a.name, a.noise, a.parents, a.support, a.weights) == (b.name, b.noise, b.parents, b.support, b.weights)
+        and x.domain == y.domain
+        and bool((x.table == y.table).all())
+        for a, b, x, y in zip(first.nodes, second.nodes, first.system, second.system, strict=True)
+    )
+
+
+# --- Models in sentences, one for each noise variable and one for each equation, and the way back ---------------------
+
+
+def prose(model: Model) -> str:
+    """Return the sentences, a line each: all noise first, then the equations in topological order."""
+    noise = [_noise_sentence(node) for node in model.nodes]
+    return "\n".join([*noise, *(_equation_sentence(model, i) for i in range(len(model)))]) + "\n"
+
+
+def _noise_sentence(node: Node) -> str:
+    shares = [f"{value} with probability {weight}" for value, weight in zip(node.support, node.weights, strict=True)]
+    return f"The noise {json.dumps(node.noise)} is {' or '.join(shares)}."
+
+
+def _equation_sentence(model: Model, i: int) -> str:
+    node, rules = model.nodes[i], rules_of(model, i)
+    sources = "".join(f"{json.dumps(parent)} and " for parent in node.parents)
+    names = [*node.parents, node.noise]
+    parts = [
+        f"it is {value} if {' or if '.join(case_text(names, case) for case in cases)}"
+        for value, cases in rules.branches
+    ]
+    last = f"and {rules.otherwise} otherwise" if parts else f"it is always {rules.otherwise}"
+    return (
+        f"The variable {json.dumps(node.name)} follows from {sources}its noise {json.dumps(node.noise)}: "
+        f"{', '.join([*parts, last])}."
+    )
+
+
+def read_prose(text: str) -> Model:
+    """Read the model that `prose` wrote; `ModelError` for any other text."""
+    return read_model(text, ProseForm("The noise ", "The variable ", "sentence", _read_noise, _read_equation))
+
+
+def _read_noise(reader: SentenceReader) -> tuple[str, dict[Symbol, Fraction]]:
+    name = reader.name()
+    reader.expect(" is ")
+    support = {}
+    while True:
+        value = reader.value()
+        reader.expect(" with probability ")
+        support[value] = reader.fraction()
+        if not reader.sees(" or "):
+            break
+    reader.expect(".")
+    if sum(support.values()) != 1:
+        raise ModelError(f"the probabilities of {short_repr(name)} do not add up to one")
+    return name, support
+
+
+def _read_equation(reader: SentenceReader, supports: Supports, domains: Domains) -> tuple[Node, tuple[Symbol, ...]]:
+    name = reader.name()
+    reader.expect(" follows from ")
+    parents = []
+    while not reader.sees("its noise "):
+        parents.append(reader.name())
+        reader.expect(" and ")
+    noise = reader.name()
+    reader.expect(": ")
+    check_introduced(parents, noise, supports, domains)
+    rules = _read_rules(reader, [*parents, noise])
+    return equation_node(name, parents, noise, rules, supports, domains)
+
+
+def _read_rules(reader: SentenceReader, names: list[str]) -> Rules:
+    if reader.sees("it is always "):
+        rules = Rules((), reader.value())
+    else:
+        branches = []
+        while not reader.sees("and "):
+            reader.expect("it is ")
+            value = reader.value()
+            reader.expect(" if ")
+            cases = [read_case(reader, names)]
+            while reader.sees(" or if "):
+                cases.append(read_case(reader, names))
+            branches.append((value, tuple(cases)))
+            reader.expect(", ")
+        rules = Rules(tuple(branches), reader.value())
+        reader.expect(" otherwise")
+    reader.expect(".")
+    return rules
+
+
+# --- Models in rules, the second style: a uniform number for each noise, then if, else if, otherwise; and the way back
+_DRAW: Final = ": draw a uniform number from 0 to 1; "
+_DIGITS: Final = 6
+
+
+def uniform_prose(model: Model) -> str:
+    """Return the rules, a line each: all noise first, then the equations in topological order."""
+    return "\n".join([*map(_noise_rule, model.nodes), *(_equation_rule(model, i) for i in range(len(model)))]) + "\n"
+
+
+def _noise_rule(node: Node) -> str:
+    bounds = list(accumulate(node.weights))[:-1]
+    parts = [f"below {_number(bound)} it is {value}" for bound, value in zip(bounds, node.support, strict=False)]
+    last = f"otherwise it is {node.support[-1]}" if parts else f"it is always {node.support[0]}"
+    return f"Noise {json.dumps(node.noise)}{_DRAW}{', else '.join(parts)}{', ' if parts else ''}{last}."
+
+
+def _number(share: Fraction) -> str:
+    scaled = share * 10**_DIGITS
+    return str(share) if scaled.denominator > 1 else f"{int(scaled) / 10**_DIGITS:.{_DIGITS}f}".rstrip("0").rstrip(".")
+
+
+def _equation_rule(model: Model, i: int) -> str:
+    node, rules = model.nodes[i], rules_of(model, i)
+    names = [*node.parents, node.noise]
+    branches = [
+        f"if {', or if '.join(case_text(names, case) for case in cases)}, it is {value}"
+        for value, cases in rules.branches
+    ]
+    last = f"otherwise it is {rules.otherwise}" if branches else f"it is always {rules.otherwise}"
+    inputs = " and ".join(map(json.dumps, names))
+    rule = f"{'; else '.join(branches)}{'; ' if branches else ''}{last}"
+    return f"Variable {json.dumps(node.name)} has the inputs {inputs}: {rule}."
+
+
+def read_uniform_prose(text: str) -> Model:
+    """Read the model that `uniform_prose` wrote; `ModelError` for any other text."""
+    return read_model(text, ProseForm("Noise ", "Variable ", "rule", _read_uniform_noise, _read_uniform_equation))
+
+
+def _read_uniform_noise(reader: SentenceReader) -> tuple[str, dict[Symbol, Fraction]]:
+    name = reader.name()
+    reader.expect(_DRAW)
+    support: dict[Symbol, Fraction] = {}
+    lower = Fraction(0)
+    if reader.sees("it is always "):
+        value = reader.value()
+    else:
+        while not reader.sees("otherwise it is "):
+            reader.expect("below ")
+            bound = reader.fraction()
+            reader.expect(" it is ")
+            value = reader.value()
+            if not lower < bound < 1 or value in support:
+                raise ModelError(f"the bounds of {short_repr(name)} do not ascend from 0 to 1, or a value comes twice")
+            support[value], lower = bound - lower, bound
+            reader.expect(", ")
+            reader.sees("else ")
+        value = reader.value()
+    if value in support:
+        raise ModelError(f"a value of {short_repr(name)} comes twice")
+    support[value] = 1 - lower
+    reader.expect(".")
+    return name, support
+
+
+def _read_uniform_equation(
+    reader: SentenceReader, supports: Supports, domains: Domains
+) -> tuple[Node, tuple[Symbol, ...]]:
+    name = reader.name()
+    reader.expect(" has the inputs ")
+    inputs = [reader.name()]
+    while reader.sees(" and "):
+        inputs.append(reader.name())
+    *parents, noise = inputs
+    reader.expect(": ")
+    check_introduced(parents, noise, supports, domains)
+    rules = _read_uniform_rules(reader, inputs)
+    return equation_node(name, parents, noise, rules, supports, domains)
+
+
+def _read_uniform_rules(reader: SentenceReader, names: list[str]) -> Rules:
+    branches = []
+    if reader.sees("it is always "):
+        value = reader.value()
+    else:
+        while not reader.sees("otherwise it is "):
+            reader.expect("if ")
+            cases = [read_case(reader, names)]
+            while reader.sees(", or if "):
+                cases.append(read_case(reader, names))
+            reader.expect(", it is ")
+            branches.append((reader.value(), tuple(cases)))
+            reader.expect("; ")
+            reader.sees("else ")
+        value = reader.value()
+    reader.expect(".")
+    return Rules(tuple(branches), value)
+
+
+# --- The prompt of a question: the model as a program or in sentences, the rules, the givens, the task ----------------
 View: TypeAlias = Literal["code", "prose"]
 ProseStyle: TypeAlias = Literal["sentences", "rules"]
 

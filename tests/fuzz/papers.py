@@ -41,7 +41,7 @@ from calibrant.dsl.causim.external_programs.check import check_program
 from calibrant.dsl.causim.external_programs.sources import bundle_of_source, read_programs
 from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.model import ModelError
-from calibrant.dsl.causim.prose import prose, read_prose, read_uniform_prose, same_model, uniform_prose
+from calibrant.dsl.causim.prompt import prose, read_prose, read_uniform_prose, same_model, uniform_prose
 from calibrant.dsl.causim.records import read_pool, read_queries, read_states, write_pool
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.episode import ActionError

@@ -16,7 +16,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from calibrant.dsl.causim.bundle import load_source, noise_support
-from calibrant.dsl.causim.external_programs.outline import Outline, lower_function, read_outline
+from calibrant.dsl.causim.external_programs.sources import Outline, lower_function, read_outline
 from calibrant.dsl.causim.language.decisions import (
     DecisionBudget,
     Decisions,

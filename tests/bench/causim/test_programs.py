@@ -16,7 +16,7 @@ from calibrant.dsl.causim import networks
 from calibrant.dsl.causim.bundle import load_source, module_text
 from calibrant.dsl.causim.external_programs.check import FaultKind
 from calibrant.dsl.causim.external_programs.sources import bundle_of_source
-from calibrant.dsl.causim.prose import same_model
+from calibrant.dsl.causim.prompt import same_model
 from calibrant.dsl.causim.reference import work_out
 from calibrant.solvers.causim import generation
 from tests.dsl.causim.external_programs.test_check import CHAIN, FAULTS

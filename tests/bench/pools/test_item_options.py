@@ -16,7 +16,7 @@ from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.item_options import item_option_struct
 from calibrant.dsl.causalab.score import imec_size
-from calibrant.dsl.causim.prose import read_prose, read_uniform_prose, same_model
+from calibrant.dsl.causim.prompt import read_prose, read_uniform_prose, same_model
 from tests.support.commands import called, refused
 from tests.support.shared import shared_file
 

@@ -20,7 +20,7 @@ from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.bench.variants.contract import VARIANTS, CopyMap, permuted
 from calibrant.bench.variants.pool import VariantChecker, read_maps, write_variants
-from calibrant.dsl.causim.prose import same_model
+from calibrant.dsl.causim.prompt import same_model
 from calibrant.dsl.errors import CalibrantError
 
 NUM_MUTATIONS = 50

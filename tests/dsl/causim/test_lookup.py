@@ -7,7 +7,7 @@ import json
 from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.dsl.causim.bundle import load_bundle, load_source, table_bundle_of
 from calibrant.dsl.causim.networks import nihss
-from calibrant.dsl.causim.prose import same_model
+from calibrant.dsl.causim.prompt import same_model
 
 MIXED = """import random
 

@@ -8,8 +8,7 @@ import pytest
 
 from calibrant.dsl.causim.bundle import Bundle, bundle_of, load_bundle, load_source, module_text
 from calibrant.dsl.causim.model import ModelError
-from calibrant.dsl.causim.prompt import prompt
-from calibrant.dsl.causim.prose import prose, read_prose, same_model
+from calibrant.dsl.causim.prompt import prompt, prose, read_prose, same_model
 from calibrant.dsl.causim.question import QuestionRecord, question_from_record, record_of
 from calibrant.dsl.causim.records import (
     ExpectedOutput,

@@ -18,7 +18,7 @@ from calibrant.dsl.causim.bundle import load_source, module_text
 from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.language.randomness import Unsupported
 from calibrant.dsl.causim.model import Model, ModelError, assignment_text
-from calibrant.dsl.causim.prose import read_prose
+from calibrant.dsl.causim.prompt import read_prose
 from calibrant.dsl.causim.score import extract
 
 STATEMENTS = """

@@ -17,7 +17,7 @@ from calibrant.dsl.causim.external_programs.check import (
     describe_effects,
     diagram_nodes,
 )
-from calibrant.dsl.causim.external_programs.outline import lower_function
+from calibrant.dsl.causim.external_programs.sources import lower_function
 from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.language import decisions
 from calibrant.dsl.causim.language.decisions import DecisionBudget, Decisions, Diagram, diagram, reading_order

@@ -12,7 +12,7 @@ from calibrant.dsl.causim.bundle import load_bundle, module_text
 from calibrant.dsl.causim.generated_functions import Draws
 from calibrant.dsl.causim.generation import QuestionOptions, Tally, draw_question, draw_world, grow
 from calibrant.dsl.causim.model import Model, run
-from calibrant.dsl.causim.prose import prose, read_prose, same_model
+from calibrant.dsl.causim.prompt import prose, read_prose, same_model
 from calibrant.dsl.causim.question import TYPES, check_question
 from calibrant.dsl.causim.topology import TOPOLOGIES, bundle_objections, graph_of, satisfies
 
