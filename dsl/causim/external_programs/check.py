@@ -17,14 +17,6 @@ from typing import Any
 
 from calibrant.dsl.causim.bundle import load_source, noise_support
 from calibrant.dsl.causim.external_programs.sources import Outline, lower_function, read_outline
-from calibrant.dsl.causim.language.decisions import (
-    DecisionBudget,
-    Decisions,
-    Diagram,
-    TooManyDecisions,
-    diagram,
-    reading_order,
-)
 from calibrant.dsl.causim.language.driver import (
     DRIVER,
     MECHANISM,
@@ -37,6 +29,14 @@ from calibrant.dsl.causim.language.driver import (
 from calibrant.dsl.causim.language.execution_limits import StepBudget, TooManyCombinations
 from calibrant.dsl.causim.language.randomness import Unsupported
 from calibrant.dsl.causim.language.statements import Function, FunctionRaises, function
+from calibrant.dsl.causim.language.tables import (
+    DecisionBudget,
+    Decisions,
+    Diagram,
+    TooManyDecisions,
+    diagram,
+    reading_order,
+)
 from calibrant.dsl.causim.model import Model, ModelError, Symbol, symbol, value_of
 from calibrant.dsl.causim.topology import Parents, is_connected, satisfies, vacuity
 

@@ -35,8 +35,8 @@ from calibrant.dsl.causim.language.driver import (
     read_functions,
     seed_names,
 )
+from calibrant.dsl.causim.language.execution_limits import check_name
 from calibrant.dsl.causim.language.randomness import Unsupported
-from calibrant.dsl.causim.language.scope import check_name
 from calibrant.dsl.causim.model import Model, ModelError
 from calibrant.dsl.causim.prompt import same_model
 from calibrant.dsl.causim.records import read_states

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from calibrant.dsl.causim.language.execution_limits import check_name
 from calibrant.dsl.causim.language.randomness import Unsupported
-from calibrant.dsl.causim.language.scope import check_name
 from calibrant.dsl.causim.language.statements import Function, function
 
 # --- The statements of a module, parsed one by one so that nothing but the text is ever looked at ---------------------

@@ -1,4 +1,4 @@
-"""Execution limits of an interpreted program: fuel per call, sizes of the values it builds, depth of nesting.
+"""Execution limits of an interpreted program: fuel, sizes of values, nesting; names, and what a statement costs.
 
 Method: a step counter ("fuel") and size checks, not a timeout, so that a verdict does not depend on the machine.
 A statement costs a step and one more per NODES_PER_STEP nodes of its expressions; a copy one per MEMBERS_PER_STEP
@@ -11,12 +11,14 @@ tables by MAX_ENTRIES. Each breach raises `Unsupported`, whose message is the on
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ast
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Final
 
 from calibrant.dsl.causim.language.randomness import Choices, Uniform, Unsupported
 
+# --- Execution limits of an interpreted program: fuel per call, sizes of the values it builds, depth of nesting -------
 MAX_STEPS: Final = 20_000  # per call
 MAX_WORK: Final = 2_000_000  # per program, while it is read: about 2 s; the largest of the vectors takes 22,512
 MAX_ENTRIES: Final = 20_000_000  # of all tables of a program together
@@ -205,3 +207,41 @@ def _holds_unordered(value: Any) -> bool:
     if type(value) is dict:
         return any(_holds_unordered(member) for member in value.values())
     return type(value) in (list, tuple) and any(_holds_unordered(member) for member in value)
+
+
+# --- The names that a function may use, those that a target binds, and what a statement costs -------------------------
+
+
+class Scope:
+    """The names that a function may use, and whether it may draw random numbers."""
+
+    def __init__(self, variables: frozenset[str], *, random: bool) -> None:
+        self.variables = variables
+        self.random = random
+        self.depth = 0
+        self.loops = 0
+
+    def within(self, names: set[str]) -> Scope:
+        inner = Scope(self.variables | names, random=self.random)
+        inner.depth = self.depth
+        return inner
+
+
+def cost(*nodes: ast.AST | None) -> int:
+    """Return the steps that a statement with these expressions costs each time."""
+    return 1 + sum(1 for node in nodes if node is not None for _ in ast.walk(node)) // NODES_PER_STEP
+
+
+def check_name(name: str) -> str:
+    if name.startswith("_"):
+        raise Unsupported(f"the name {name!a} begins with an underscore")
+    return name
+
+
+def target_names(target: ast.expr) -> Iterator[str]:
+    """Yield the names that an assignment or a loop binds."""
+    if isinstance(target, ast.Name):
+        yield check_name(target.id)
+    elif isinstance(target, ast.Tuple | ast.List):
+        for part in target.elts:
+            yield from target_names(part)

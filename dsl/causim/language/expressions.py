@@ -6,22 +6,32 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias
 
-from calibrant.dsl.causim.language.calls import BUILTIN_KEYWORDS, BUILTINS, METHOD_NAMES, METHODS
+from calibrant.dsl.causim.language.calls import (
+    BUILTIN_KEYWORDS,
+    BUILTINS,
+    COMPARISONS,
+    METHOD_NAMES,
+    METHODS,
+    binary,
+    compare_values,
+)
 from calibrant.dsl.causim.language.execution_limits import (
     CONTAINERS,
     MAX_SIZE,
     SCALARS,
     Frame,
+    Scope,
     charge_copy,
+    check_name,
     check_size,
     checked_number,
+    cost,
     require_ordered,
+    target_names,
     text_of,
     weigh,
 )
-from calibrant.dsl.causim.language.operators import COMPARISONS, binary, compare_values
 from calibrant.dsl.causim.language.randomness import RANDOM, RANDOM_KEYWORDS, Unsupported
-from calibrant.dsl.causim.language.scope import Scope, check_name, cost, target_names
 
 Evaluate: TypeAlias = Callable[[Frame], Any]
 MAX_NESTING: Final = 100

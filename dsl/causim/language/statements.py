@@ -8,11 +8,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from calibrant.dsl.causim.language.execution_limits import MAX_STEPS, Frame, StepBudget, require_ordered
+from calibrant.dsl.causim.language.calls import augmented_operator
+from calibrant.dsl.causim.language.execution_limits import (
+    MAX_STEPS,
+    Frame,
+    Scope,
+    StepBudget,
+    check_name,
+    cost,
+    require_ordered,
+    target_names,
+)
 from calibrant.dsl.causim.language.expressions import Evaluate, assign, expression, item_of, store_item
-from calibrant.dsl.causim.language.operators import augmented_operator
 from calibrant.dsl.causim.language.randomness import Choices, Unsupported
-from calibrant.dsl.causim.language.scope import Scope, check_name, cost, target_names
 
 Run: TypeAlias = Callable[[Frame], object]
 MAX_BLOCKS: Final = 20

@@ -19,10 +19,10 @@ from calibrant.dsl.causim.external_programs.check import (
 )
 from calibrant.dsl.causim.external_programs.sources import lower_function
 from calibrant.dsl.causim.generation import grow
-from calibrant.dsl.causim.language import decisions
-from calibrant.dsl.causim.language.decisions import DecisionBudget, Decisions, Diagram, diagram, reading_order
+from calibrant.dsl.causim.language import tables
 from calibrant.dsl.causim.language.execution_limits import StepBudget
 from calibrant.dsl.causim.language.statements import Function, function
+from calibrant.dsl.causim.language.tables import DecisionBudget, Decisions, Diagram, diagram, reading_order
 from calibrant.dsl.causim.model import symbol
 from calibrant.dsl.causim.topology import TOPOLOGIES, vacuity
 
@@ -174,7 +174,7 @@ def test_an_edge_without_effect_is_found_without_a_table() -> None:
 
 
 def test_a_comparison_that_takes_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decisions, "MAX_BRANCHES", 5_000)
+    monkeypatch.setattr(tables, "MAX_BRANCHES", 5_000)
     turned = total_of(f"    return sum(v for v in [{', '.join(BACKWARDS)}] if v != 'UN')\n")
     (sentence,) = compare_mechanisms(diagram_nodes(turned), diagram_nodes(networks.program(16)), {})
     assert sentence.startswith("total was not compared: it takes more than")
