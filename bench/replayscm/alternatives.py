@@ -25,7 +25,7 @@ from calibrant.bench.runs.records import Record, folder_records
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.formula import OPERATORS
 from calibrant.dsl.formulas.text import Grammar, parse
-from calibrant.dsl.replayscm.pools.published_files import table_setting
+from calibrant.dsl.replayscm.pools.official import table_setting
 from calibrant.dsl.replayscm.scm import local_function
 
 # --- Train-exact answers of runs, one of each meaning; and how often each system found something else than gold -------

@@ -22,7 +22,7 @@ from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table,
 from calibrant.bench.report.rows import Answer, Grouping, Observation, Row, group
 from calibrant.bench.report.views import rate_cell
 from calibrant.dsl.replayscm.generation.strata import STRATA
-from calibrant.dsl.replayscm.pools.published_files import BY_DIGEST, latent_of
+from calibrant.dsl.replayscm.pools.official import BY_DIGEST, latent_of
 
 # --- Rows: models before searches, in the order of the disclosure ladder ----------------------------------------------
 SEARCHES_IN_FILES = ("bnlearn", "symbolic")  # results in official files that are not of language models

@@ -22,7 +22,7 @@ from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, KEY
 from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet, Right, Sample, Success, View
 from calibrant.bench.replayscm.appendix.metrics import APPENDIX_METRICS, reference_overlap
 from calibrant.dsl.replayscm.item import TaskKind
-from calibrant.dsl.replayscm.pools.published_files import latent_of, table_setting
+from calibrant.dsl.replayscm.pools.official import latent_of, table_setting
 from calibrant.dsl.replayscm.score import NOTHING_HELD_OUT, Score
 
 MEANING = "meaning"  # the key of that digest beside a verdict

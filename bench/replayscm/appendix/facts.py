@@ -17,7 +17,7 @@ from calibrant.bench.report.rows import Answer
 from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.item import BENCHMARK, Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool
-from calibrant.dsl.replayscm.pools.published_files import BY_DIGEST, latent_of
+from calibrant.dsl.replayscm.pools.official import BY_DIGEST, latent_of
 
 LEVELS = {"extra-worlds": "Ext", "cex": "CEx"}  # mode of `calibrant harden` -> suffix of the paper's settings
 _DISCLOSED = {"Ordered": "Ord", "Hidden-order": "Hid"}

@@ -19,8 +19,7 @@ from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.item import ModelResult, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool
-from calibrant.dsl.replayscm.pools.official import VERDICT
-from calibrant.dsl.replayscm.pools.published_files import table_setting
+from calibrant.dsl.replayscm.pools.official import VERDICT, table_setting
 from calibrant.dsl.replayscm.score import Evaluator
 
 NOT_COMPARED = frozenset({"failureExplanation", "referenceRole"})  # wording; a constant of the file, not of the score

@@ -19,7 +19,7 @@ from calibrant.bench.report.layout import Source
 from calibrant.bench.report.rows import Grouping, Row
 from calibrant.bench.report.sections import ReportContents
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.replayscm.pools.published_files import BY_NAME, latent_of
+from calibrant.dsl.replayscm.pools.official import BY_NAME, latent_of
 from tests.support.commands import refused
 from tests.support.report_rows import INVALID, Answers, answer, ours, row_of, rows_of, write_run
 from tests.support.shared import shared_json

@@ -14,7 +14,7 @@ from calibrant.bench.pages.aligned import aligned, table_text
 from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.rows import Grouping
 from calibrant.bench.report.table import ResultTable
-from calibrant.dsl.replayscm.pools.published_files import BY_NAME, OFFICIAL_FILES, table_setting
+from calibrant.dsl.replayscm.pools.official import BY_NAME, OFFICIAL_FILES, table_setting
 from tests.support.shared import shared_json
 
 DASH = "\N{EN DASH}"

@@ -26,7 +26,7 @@ from calibrant.dsl.replayscm.generation.problems import sample_pool
 from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA
 from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
-from calibrant.dsl.replayscm.pools.published_files import PAIR_SUFFIXES
+from calibrant.dsl.replayscm.pools.official import PAIR_SUFFIXES
 from calibrant.inspect import verdict
 from calibrant.inspect.samples import item_of
 from calibrant.solvers.outcome import Found
