@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from calibrant.dsl.logic.item import Task
-from calibrant.solvers.logic.elimination import bounds, lattice, many_states
+from calibrant.solvers.logic.elimination import bounds, lattice
 from calibrant.solvers.logic.elimination.bounds import first_occurrences, number_rows
 from calibrant.solvers.logic.search import search
 from calibrant.solvers.outcome import Found
@@ -44,7 +44,7 @@ def test_misfits_beyond_64_bits_are_exact(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_too_many_candidates_are_expanded_state_by_state(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = [_outcome(task, NEVER, monkeypatch) for task in random_tasks(33, 10)]
-    monkeypatch.setattr(many_states, "MAX_CANDIDATES", 2)
+    monkeypatch.setattr(lattice, "MAX_CANDIDATES", 2)
     assert [_outcome(task, 1, monkeypatch) for task in random_tasks(33, 10)] == expected
 
 
