@@ -1,12 +1,81 @@
-"""Outcomes of a solver: an answer, a proof that there is none, or an exhausted budget. Never None."""
+"""Outcomes of solvers: found, impossible or out of budget; and the budget.
+
+Budgets are in states, not in seconds: the same budget gives the same answer on every machine. Integer programs alone
+(solvers.acyclic.integer_program) are given seconds, after which they return their bound and incumbent.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
 from calibrant.dsl.errors import in_one_line
 
+# --- Budgets in states, not in seconds: the same budget gives the same answer on every machine ------------------------
+LEAST_SCM_STATES = 2_000_000_000  # functions that formula search may compare: under two seconds; pools need none
+
+
+class BudgetSpent(Exception):  # noqa: N818  # a signal between parts of a solver, not an error; callers see OutOfBudget
+    """More states were requested than remain."""
+
+
+class Undecided(BudgetSpent):
+    """The budget ran out in a search for a minimum, or it cannot be decided at all.
+
+    at_least: proven lower bound
+    reached: reason in words; None if it was the budget
+    incumbent: best assignment so far, by variable; None without one
+    """
+
+    def __init__(self, at_least: int, reached: str | None = None, incumbent: Mapping[int, int] | None = None) -> None:
+        super().__init__(reached or f"at least {at_least}")
+        self.at_least = at_least
+        self.reached = reached
+        self.incumbent = incumbent
+
+
+class Budget:
+    """Countdown of the states that a search may visit.
+
+    Each solver states what a state is (a function compared, a node of a search tree). States are charged before the
+    work.
+    """
+
+    __slots__ = ("_exhausted", "states", "used")
+
+    def __init__(self, states: int | None = None) -> None:
+        """Allow at most that many states; None sets no limit.
+
+        states: number that remain, None without a limit
+        used: number charged so far
+        """
+        if states is not None and states < 0:
+            raise ValueError(f"a budget of {states} states; it is 0 or more, or None for no limit")
+        self.states = states
+        self.used = 0
+        self._exhausted = False
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether more states were requested than there were."""
+        return self._exhausted
+
+    def spend(self, states: int) -> None:
+        """Charge states; `BudgetSpent` if fewer remain, and from then on at every call."""
+        if self.states is not None:
+            # exhausted for good: a cheaper request after a refused one would otherwise pass, and skip part of a search
+            if self._exhausted or states > self.states:
+                self._exhausted = True
+                raise BudgetSpent
+            self.states -= states
+        self.used += states
+
+    def __repr__(self) -> str:
+        return f"Budget(states={self.states}, used={self.used})"
+
+
+# --- Outcomes of a solver: an answer, a proof that there is none, or an exhausted budget. Never None ------------------
 MAX_REASON_CHARS = 140  # of a reason in a repr; `str` has all of it
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
 from typing import Any, TypeAlias
 
-from calibrant.solvers.budget import Budget
+from calibrant.solvers.outcome import Budget
 
 # --- Conjunctive normal form with named variables: cardinality and acyclicity constraints, and DIMACS export ----------
 Literal: TypeAlias = int

@@ -208,10 +208,10 @@ def test_every_dotted_name_exists() -> None:
 @pytest.mark.parametrize(
     ("text", "gone"),
     [
-        ("see solvers.budget.Budget.spend", []),
-        ("see calibrant.solvers.budget", []),
+        ("see solvers.outcome.Budget.spend", []),
+        ("see calibrant.solvers.outcome", []),
         ("`dsl.replayscm` is a package, bench/cli.py a file", []),
-        ("solvers.budget.NoBudget, calibrant.dsl.gone", ["solvers.budget.NoBudget", "calibrant.dsl.gone"]),
+        ("solvers.outcome.NoBudget, calibrant.dsl.gone", ["solvers.outcome.NoBudget", "calibrant.dsl.gone"]),
         ("the public calibrant.fit and calibrant.vanish", ["calibrant.vanish"]),
     ],
 )

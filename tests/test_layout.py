@@ -433,7 +433,7 @@ def test_a_stray_compiler_is_noticed(file: str, source: str, names: list[str]) -
         ("bench/causim/rows.py", "from dsl.replayscm.scm import Scm", ["replayscm"]),
         ("calibrant/item_types.py", "import dsl.replayscm.scm, audits.blickets.printed", []),
         ("calibrant/verbs.py", "import dsl.replayscm.scm, audits.blickets.printed", ["blickets", "replayscm"]),
-        ("solvers/budget.py", "from elsewhere.replayscm import x", []),
+        ("solvers/outcome.py", "from elsewhere.replayscm import x", []),
     ],
 )
 def test_an_import_of_another_benchmark_is_noticed(where: str, source: str, strangers: list[str]) -> None:

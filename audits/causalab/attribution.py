@@ -15,12 +15,12 @@ from calibrant.dsl.causalab.hypothesis import EMPTY, Hypothesis, number
 from calibrant.dsl.causalab.item import Family, LabItem, Task
 from calibrant.dsl.causalab.mechanism import Draw, Edge, Noise, accurate
 from calibrant.dsl.causalab.score import HypothesisScore, Scorer
-from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import Evidence, evidence_of
 from calibrant.solvers.causalab.noisy import RELEASED_LAWS, Law, NoisyDags, noisy_dags
 from calibrant.solvers.causalab.quadratic import QuadraticDags, quadratic_dags
 from calibrant.solvers.causalab.replayed import ReplayedDags, law_of, replayed_dags
 from calibrant.solvers.causalab.space import WeightedDags, reason_not_enumerable, weighted_dags
+from calibrant.solvers.outcome import BudgetSpent
 
 # --- Version space of a run: the mechanisms that fit its own evidence, for every family -------------------------------
 LabSpace: TypeAlias = WeightedDags | NoisyDags | QuadraticDags

@@ -33,7 +33,6 @@ from calibrant.dsl.causalab.generation import Plan, generate_items, with_labels
 from calibrant.dsl.causalab.item import Family, LabItem, Weights
 from calibrant.dsl.causalab.mechanism import FREQUENCY, HIGHEST, Edge, Mechanism, winnable
 from calibrant.dsl.causalab.score import imec_size
-from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.canonical import canonical_key
 from calibrant.solvers.causalab.canonical import mechanism_structure
 from calibrant.solvers.causalab.evidence import EXACT, Floats, evidence_of, misfit, predict_frequency
@@ -41,7 +40,7 @@ from calibrant.solvers.causalab.exact import solve
 from calibrant.solvers.causalab.experiments import candidates
 from calibrant.solvers.causalab.linear import solve_linear
 from calibrant.solvers.causalab.space import WeightedDags, reason_not_enumerable, weighted_dags
-from calibrant.solvers.outcome import Found, Impossible
+from calibrant.solvers.outcome import BudgetSpent, Found, Impossible
 
 # --- Findings about one laboratory: unwinnable, vacuous, trivial, ambiguous, unusual bases ----------------------------
 

@@ -23,9 +23,9 @@ from calibrant.dsl.causalab.reference import values
 from calibrant.dsl.causalab.score import imec_size, into_frequency
 from calibrant.dsl.graph_metrics import edge_scores
 from calibrant.solvers.acyclic.count import Weights, total
-from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import evidence_of
 from calibrant.solvers.causalab.space import PER_UNIT, Local, explain_node, reason_not_enumerable
+from calibrant.solvers.outcome import BudgetSpent
 
 # --- Findings about released files: shares of flawed episodes, leaks, duplicates, evidence that never suffices --------
 MAX_BASE = 100  # that is drawn

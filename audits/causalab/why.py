@@ -29,7 +29,6 @@ from calibrant.dsl.causalab.episode import LabStep, last_edges
 from calibrant.dsl.causalab.item import Family, LabItem, Task
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism
 from calibrant.dsl.text import plural
-from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import Evidence, Floats, evidence_of, linear_matrix, predict_frequency
 from calibrant.solvers.causalab.experiments import candidates
 from calibrant.solvers.causalab.noisy import NoisyDags
@@ -43,6 +42,7 @@ from calibrant.solvers.causalab.space import (
     readings_of,
     weighted_dags,
 )
+from calibrant.solvers.outcome import BudgetSpent
 
 # --- The parts of the reason for a laboratory -------------------------------------------------------------------------
 

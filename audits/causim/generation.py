@@ -31,12 +31,11 @@ from calibrant.dsl.causim.model import Local, Model, ModelError, plain, run
 from calibrant.dsl.causim.question import Question, QuestionType, Scenario
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.errors import CalibrantError
-from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causim.elimination import treewidth
 from calibrant.solvers.causim.exact import AnswerSet
 from calibrant.solvers.causim.experiments import minimal_evidence, observable
 from calibrant.solvers.causim.solution import work_solution
-from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 
 # --- Training data: prompts with worked solutions, complete answer sets and levels, in the order of a curriculum ------
 FORMAT: Final = "calibrant-training"

@@ -35,12 +35,11 @@ from calibrant.dsl.causim.question import scenario_of
 from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.topology import TOPOLOGIES, graph_of, satisfies, vacuity
 from calibrant.dsl.errors import short_repr
-from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.causim.canonical import model_keys
 from calibrant.solvers.causim.exact import MAX_STATES, AnswerSet
 from calibrant.solvers.causim.generation import BUILT_IN
 from calibrant.solvers.causim.space import WorldSpace
-from calibrant.solvers.outcome import Found
+from calibrant.solvers.outcome import Budget, BudgetSpent, Found
 
 # --- Summary of an item's answer set, computed once and within a limit of work ----------------------------------------
 MAX_WORK: Final = 300_000_000  # entries of products, some thousands more for each: a few seconds

@@ -34,9 +34,8 @@ from calibrant.dsl.causim.language.driver import parse, read_definitions
 from calibrant.dsl.causim.language.randomness import Unsupported
 from calibrant.dsl.causim.language.statements import Function, function
 from calibrant.dsl.causim.model import ModelError, Node, Symbol, run, shown_value, symbol, value_of
-from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.causim.exact import AnswerSet
-from calibrant.solvers.outcome import Found
+from calibrant.solvers.outcome import Budget, BudgetSpent, Found
 
 # --- The parts of the reason for a question about a program -----------------------------------------------------------
 

@@ -10,7 +10,7 @@ from calibrant.audits.attribution import Attribution
 from calibrant.audits.replayscm.ambiguity import headline_parents
 from calibrant.audits.replayscm.ceiling import ClassSearch
 from calibrant.dsl.replayscm.item import Problem
-from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSpace
 
 

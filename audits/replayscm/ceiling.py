@@ -39,7 +39,7 @@ from calibrant.dsl.replayscm.evaluator import simulate as simulate_columns
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel, Rows, World, pack_rows
-from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, Members, ParentSets, draw
 from calibrant.solvers.replayscm.space import VersionSpace
 

@@ -26,7 +26,7 @@ from calibrant.dsl.replayscm.generation.strata import MAX_TARGETS
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Intervention, Rows, World, pack_rows
-from calibrant.solvers.budget import Budget
+from calibrant.solvers.outcome import Budget
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, Members, ParentSets, draw
 from calibrant.solvers.replayscm.space import VersionSpace
 

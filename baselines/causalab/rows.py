@@ -22,14 +22,13 @@ from calibrant.dsl.causalab.episode import LabEpisode, LabStep, RunScore, missed
 from calibrant.dsl.causalab.hypothesis import hypothesis, state_mechanism
 from calibrant.dsl.causalab.item import Family, LabItem, Task, Weights
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge
-from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import EXACT, Evidence, evidence_of, mechanism_of, predict_frequency
 from calibrant.solvers.causalab.exact import solve
 from calibrant.solvers.causalab.experiments import solve_by_experiments, solve_noisy_by_experiments
 from calibrant.solvers.causalab.linear import Answer, far_end
 from calibrant.solvers.causalab.quadratic import exact_reading, exact_readings, least_norm_fit, solve_to_six_decimals
 from calibrant.solvers.causalab.space import FREQUENCY_BASE, WeightedDags, frequency_equation, likely_dags
-from calibrant.solvers.outcome import Found, Outcome, OutOfBudget
+from calibrant.solvers.outcome import BudgetSpent, Found, Outcome, OutOfBudget
 
 # --- The frequency's equation from what is shown before any setting, which is free of noise ---------------------------
 DISPLAY = 0.01  # weights below what is displayed count as 0

@@ -14,10 +14,9 @@ from calibrant.dsl.causim.generation import draw_world
 from calibrant.dsl.causim.item import Task
 from calibrant.dsl.causim.model import Model, Symbol, assignment_text, run
 from calibrant.dsl.causim.question import Answer, Question, copy_evidence, project
-from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.causim.exact import AnswerSet, first_answers
 from calibrant.solvers.causim.space import likeliest_answer, likeliest_world
-from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 
 Row: TypeAlias = Callable[[Task, int], Outcome[Answer]]
 

@@ -24,9 +24,9 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.acyclic.least import Cost, Mask, break_ties, cost_by_size, find_good_choice
 from calibrant.solvers.acyclic.optimum import MAX_CHOICE_STATES, optimal_choice
-from calibrant.solvers.budget import Budget
 from calibrant.solvers.formulas.catalogue import require_literals_alone
 from calibrant.solvers.formulas.synthesis import LeastSize
+from calibrant.solvers.outcome import Budget
 from calibrant.solvers.replayscm.certified import certify
 from calibrant.solvers.replayscm.parents import MAX_PARENTS, ParentSearch, ParentSet
 from calibrant.solvers.replayscm.roots import list_root_sets, possible_roots

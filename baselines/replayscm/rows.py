@@ -28,10 +28,9 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.submission import illegality
 from calibrant.solvers.acyclic.least import Mask, cost_by_size
 from calibrant.solvers.acyclic.optimum import MAX_CHOICE_STATES, optimal_choice
-from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.formulas.synthesis import least_formula
-from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.replayscm.certified import certify
 from calibrant.solvers.replayscm.experiments.answers import ExtendedAnswer, answer_exact
 from calibrant.solvers.replayscm.hidden.mass import exact_mass

@@ -35,10 +35,9 @@ from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.least import Mask
-from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.formulas.catalogue import EssentialFunctions, require_literals_alone
 from calibrant.solvers.formulas.synthesis import least_formula
-from calibrant.solvers.outcome import Found
+from calibrant.solvers.outcome import Budget, BudgetSpent, Found
 from calibrant.solvers.replayscm.certified import certify
 from calibrant.solvers.replayscm.parents import ParentSearch, ParentSet
 from calibrant.solvers.replayscm.roots import iterate_likely_first

@@ -66,9 +66,8 @@ from calibrant.dsl.replayscm.extensions.extension import NoiseKind, Prior, paren
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.formulas.lookup import formula_for
-from calibrant.solvers.outcome import Found, Impossible, Outcome
+from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, Outcome
 from calibrant.solvers.replayscm.experiments.answers import ExtendedAnswer, map_submission
 from calibrant.solvers.replayscm.experiments.candidates import plain_task
 from calibrant.solvers.replayscm.noise.local_weights import (

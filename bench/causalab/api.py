@@ -19,8 +19,7 @@ from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import Mechanism
 from calibrant.dsl.episode import Step, verify_transcript
 from calibrant.dsl.errors import CalibrantError
-from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.outcome import Found, Outcome
+from calibrant.solvers.outcome import BudgetSpent, Found, Outcome
 
 if TYPE_CHECKING:
     from calibrant.audits.causalab.attribution import LabSpace

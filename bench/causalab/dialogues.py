@@ -33,7 +33,7 @@ from calibrant.dsl.causalab.replies import MAX_RETURNS, PAST, Ledger, schema_fau
 from calibrant.dsl.episode import Action, ActionError, Step, sole_action
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Message
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 
 # --- Aids of a text episode: the released configs that fit (as the paper's helper lists them), or the members left ----
 Aid: TypeAlias = Literal["none", "members"] | Path

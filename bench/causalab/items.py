@@ -32,7 +32,7 @@ from calibrant.dsl.episode import replay_actions
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.item import Message, Pool
 from calibrant.dsl.records import Header, convert_object
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 
 # --- Items of CausaLab as pool files, records and prompts -------------------------------------------------------------
 

@@ -41,9 +41,9 @@ from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY, TOLERANCE, accurate
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
-from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import predict_frequency
 from calibrant.solvers.causalab.space import MAX_LISTED, WeightedDags
+from calibrant.solvers.outcome import BudgetSpent
 
 # --- Guide of a report through runs in the laboratory: classes of the frequency, levels of chance, a run in words -----
 LAST_STEPS = 6

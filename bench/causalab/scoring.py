@@ -31,7 +31,7 @@ from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import Edge
 from calibrant.dsl.causalab.replies import read_answer
 from calibrant.dsl.episode import Step, replay_actions
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 
 if TYPE_CHECKING:
     from calibrant.audits.causalab.attribution import RunAttribution

@@ -25,7 +25,7 @@ from calibrant.dsl.causalab.prompt import shown_step
 from calibrant.dsl.causalab.score import Scorer
 from calibrant.dsl.episode import Action, replay_actions, verify_transcript
 from calibrant.dsl.errors import in_one_line, short_repr
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 
 # --- A run step by step, ready to be shown: actions, readings, the stated graph, the true one, and the metrics --------
 HEADINGS = ("Step", "Action", "Left", "F1", "Root F1", "Weight F1", "Fits", "Contradicted")

@@ -22,10 +22,9 @@ from calibrant.dsl.causim.model import plain, symbols
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.text import plural
-from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causim.exact import AnswerSet, Judge
 from calibrant.solvers.causim.solution import work_solution
-from calibrant.solvers.outcome import Found, Outcome
+from calibrant.solvers.outcome import BudgetSpent, Found, Outcome
 
 if TYPE_CHECKING:
     from calibrant.solvers.causim.exact import Judge, Judgement  # noqa: F401  # in a base that is a text

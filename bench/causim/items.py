@@ -19,9 +19,8 @@ from calibrant.dsl.causim.records import ItemRecord, item_from_record, read_pool
 from calibrant.dsl.errors import PoolError, in_one_line
 from calibrant.dsl.item import Pool
 from calibrant.dsl.records import Header, convert_object
-from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.causim.exact import AnswerSet
-from calibrant.solvers.outcome import Found
+from calibrant.solvers.outcome import Budget, BudgetSpent, Found
 
 # --- Items of CauSim as pool files, records and prompts ---------------------------------------------------------------
 

@@ -13,8 +13,8 @@ from calibrant.dsl.causim.model import ModelError, Symbol, plain, shown_value, s
 from calibrant.dsl.causim.score import answer_of, odd_value_message
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import short_repr
-from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causim.space import WorldSpace
+from calibrant.solvers.outcome import BudgetSpent
 
 # --- Words for people about a program: Fisi = COD, submit -------------------------------------------------------------
 MAX_CHOICES = 200  # values of a variable that a page lists

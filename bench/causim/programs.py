@@ -52,10 +52,9 @@ from calibrant.dsl.item import Pool
 from calibrant.dsl.parse_limits import TooLargeError, decode_json, read_bounded
 from calibrant.dsl.records import convert_object
 from calibrant.dsl.text import plural
-from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.causim.exact import AnswerSet
 from calibrant.solvers.causim.generation import Program, items_about, stored_answers
-from calibrant.solvers.outcome import Found
+from calibrant.solvers.outcome import Budget, BudgetSpent, Found
 
 if TYPE_CHECKING:
     from calibrant.bench.causim.checking import ProgramReport

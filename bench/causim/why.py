@@ -20,7 +20,7 @@ from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import shown_value
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 
 # --- The page of a `QuestionWhy`: graph with noise, answers by what the noise may be, and the line that decides -------
 _HARDEN = Markup("calibrant harden {} --only {} --out hardened.jsonl")

@@ -53,7 +53,7 @@ from calibrant.dsl.causalab.records import record_of_item
 from calibrant.dsl.causalab.reference import bases_after, values
 from calibrant.dsl.causalab.score import imec_by_definition
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 
 # --- Results of the methods on the released suites: means over configs, with crystals and noise of several seeds ------
 LINEAR = tuple(f"{k}nodes" for k in range(3, 8))

@@ -48,7 +48,7 @@ from calibrant.dsl.replayscm.extensions.reference import Mechanisms
 from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.world import Panel
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.experiments.candidates import MemberArrays
 from calibrant.solvers.replayscm.experiments.greedy import WorldChooser
 from calibrant.solvers.replayscm.experiments.listed import member_weight

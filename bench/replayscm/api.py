@@ -22,8 +22,7 @@ from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import Evaluator, Score
 from calibrant.dsl.replayscm.submission import Rejection
-from calibrant.solvers.budget import LEAST_SCM_STATES
-from calibrant.solvers.outcome import BestSoFar, Found, Outcome
+from calibrant.solvers.outcome import LEAST_SCM_STATES, BestSoFar, Found, Outcome
 
 if TYPE_CHECKING:
     from calibrant.audits.replayscm.findings import Findings

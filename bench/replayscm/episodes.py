@@ -32,8 +32,7 @@ from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.outcome import Found, Outcome
+from calibrant.solvers.outcome import BudgetSpent, Found, Outcome
 from calibrant.solvers.replayscm.experiments.answers import answer_exact
 from calibrant.solvers.replayscm.experiments.candidates import version_space
 from calibrant.solvers.replayscm.experiments.policies import StepRegret, episode_regrets, is_worth_asking, play_worlds

@@ -35,7 +35,7 @@ from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.item import Problem, Task, TaskKind
 from calibrant.dsl.replayscm.world import Panel, World
-from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.replayscm.canonical import canonical_task, rename_panel, unchanged_order
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 

@@ -42,8 +42,7 @@ from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.submission import Rejection
 from calibrant.dsl.text import natural_key, plural
-from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.outcome import Found, Impossible
+from calibrant.solvers.outcome import BudgetSpent, Found, Impossible
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 # --- Alternatives that somebody found: SCMs that fit the training worlds and are not gold, to be separated by

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from calibrant.bench.core.options import Against
 
-MAX_STATES = 2_000_000_000  # solvers.budget.LEAST_SCM_STATES, which help does not import; a test compares them
+MAX_STATES = 2_000_000_000  # solvers.outcome.LEAST_SCM_STATES, which help does not import; a test compares them
 
 
 class AuditOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -27,10 +27,9 @@ from calibrant.dsl.replayscm.extensions.scores import check_map
 from calibrant.dsl.replayscm.item import Problem, Task, TaskKind
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm, local_function
 from calibrant.dsl.replayscm.submission import Rejection
-from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.formulas.catalogue import synthesis_operators
 from calibrant.solvers.formulas.lookup import formula_for
-from calibrant.solvers.outcome import Found
+from calibrant.solvers.outcome import BudgetSpent, Found
 from calibrant.solvers.replayscm.canonical import canonical_task, rename_problem, rename_scm, unchanged_order
 from calibrant.solvers.replayscm.hidden.mass import count_members, exact_mass
 from calibrant.solvers.replayscm.hidden.members import first_members, posterior_sampler

@@ -32,7 +32,7 @@ from calibrant.bench.runs.records import ItemHead, Timing, config_digest
 from calibrant.bench.runs.runner import EVERYTHING, Selection
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.records import file_digest
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 
 # --- Reasons why items are open, as records of audits store them ------------------------------------------------------
 ReasonState: TypeAlias = Literal["decided", "open", "empty", "uncounted", "unexplained"]

@@ -30,7 +30,7 @@ from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import MissingExtraError, in_one_line, short_repr
 from calibrant.dsl.item import Item
 from calibrant.dsl.text import plural
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 
 # --- Crashes of methods: where the exception was raised, as records hold it and as people read it ---------------------
 MAX_FRAMES = 5  # last ones of a traceback

@@ -34,7 +34,7 @@ import numpy.typing as npt
 from calibrant.solvers.acyclic._kernels_sums import acyclic_totals, layer_sums, subset_sums
 from calibrant.solvers.acyclic.elimination import MIN_TABLE_IDEALS, OrderIdeals, elimination_order, total_by_elimination
 from calibrant.solvers.acyclic.least import Mask, members_of
-from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.outcome import Budget, BudgetSpent
 
 # --- Sums over acyclic assignments whose weights fit a word: the sums of solvers.acyclic.count, in kernels ------------
 U64 = npt.NDArray[np.uint64]

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from calibrant.solvers.acyclic.count import MAX_POSITIONS, MAX_TERMS, Layers, Weights, WordWeights, prefix_totals, total
 from calibrant.solvers.acyclic.elimination import Elimination, Rows, drop_variable, eliminations, total_by_elimination
 from calibrant.solvers.acyclic.least import Mask, members_of
-from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.outcome import Budget, BudgetSpent
 
 # --- Parent-set marginals: total weight of the acyclic assignments with each parent set of a variable -----------------
 DIGIT_BITS = 16  # sums of up to 2**37 such digits are exact in double precision

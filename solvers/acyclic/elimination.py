@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.solvers.acyclic.least import Mask, members_of
-from calibrant.solvers.budget import Budget
+from calibrant.solvers.outcome import Budget
 
 # --- Sums over acyclic assignments by bucket elimination: cheap where small separators exist --------------------------
 MAX_SCOPE = 6  # variables of a joined table: there are 4,231 partial orders of 5, 130,023 of 6

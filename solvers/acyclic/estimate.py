@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from calibrant.solvers.acyclic.count import Weights, good_order, total
 from calibrant.solvers.acyclic.least import Mask, members_of
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 
 PARTICLES = 2_000  # orders sampled side by side
 RUNS = 16

@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from calibrant.solvers.acyclic.least import Cost, Mask, Part, components, cost_by_size, total_mentions, total_size
-from calibrant.solvers.budget import Budget, BudgetSpent, Undecided
+from calibrant.solvers.outcome import Budget, BudgetSpent, Undecided
 from calibrant.solvers.sat import Cnf, CoreGuided, Literal
 
 CRITERIA: Sequence[Callable[[Cost], int]] = (total_size, total_mentions)  # the first decides, then the second

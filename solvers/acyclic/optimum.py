@@ -25,7 +25,7 @@ from calibrant.solvers.acyclic.least import (
     total_size,
 )
 from calibrant.solvers.acyclic.maxsat import least_by_maxsat
-from calibrant.solvers.budget import Budget, Undecided
+from calibrant.solvers.outcome import Budget, Undecided
 
 ENGINES = ("auto", "integer_program")
 MAX_SUBSET_DP = 8  # variables of a part up to which subsets are faster than MaxSAT: 1.0 and 1.6 ms, with 9 2.1 and 1.8

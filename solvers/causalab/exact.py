@@ -6,7 +6,6 @@ import numpy as np
 
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.item import Family, Weights
-from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import Evidence, evidence_of
 from calibrant.solvers.causalab.experiments import simplest, solve_by_experiments
 from calibrant.solvers.causalab.linear import Answer, certify_answer, solve_from_totals, solve_linear, total_effects
@@ -20,7 +19,7 @@ from calibrant.solvers.causalab.space import (
     likely_dags,
     weighted_dags,
 )
-from calibrant.solvers.outcome import Impossible, Outcome, OutOfBudget
+from calibrant.solvers.outcome import BudgetSpent, Impossible, Outcome, OutOfBudget
 
 # --- Laboratories without settings: solved from records and static traces ---------------------------------------------
 IN_WORDS = "linear mechanisms with weights 1, 2, 3, any bases; edges between properties only where nothing else is left"

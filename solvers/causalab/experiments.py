@@ -10,12 +10,11 @@ import numpy as np
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.mechanism import Mechanism
 from calibrant.dsl.causalab.reference import Reading
-from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import EXACT, Floats, evidence_of, misfit, predict_frequency
 from calibrant.solvers.causalab.linear import Answer, far_end
 from calibrant.solvers.causalab.noisy import NoisyDags, noisy_dags, replays
 from calibrant.solvers.causalab.space import MAX_LISTED, Setting, WeightedDags, weighted_dags
-from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.space import best_experiment
 
 # --- Greedy choice of settings by the expected share of remaining members, until graph and frequency are decided ------

@@ -28,7 +28,6 @@ from calibrant.dsl.causalab.item import Weights
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
 from calibrant.dsl.causalab.reference import Reading
 from calibrant.dsl.errors import CycleError
-from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import (
     EXACT,
     MAX_EXACT_READING,
@@ -54,7 +53,7 @@ from calibrant.solvers.causalab.space import (
     masks_of,
     predict_frequencies,
 )
-from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.space import space_repr
 
 # --- Version space of linear laboratories with hidden noise: mechanisms together with the sequence of draws -----------

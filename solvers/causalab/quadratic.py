@@ -31,7 +31,6 @@ from calibrant.dsl.causalab.generation import SQUARE_WEIGHTS
 from calibrant.dsl.causalab.item import Family, Task
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Term, Values
 from calibrant.dsl.errors import CycleError
-from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import (
     EXACT,
     Evidence,
@@ -43,7 +42,7 @@ from calibrant.solvers.causalab.evidence import (
 )
 from calibrant.solvers.causalab.linear import Answer
 from calibrant.solvers.causalab.space import GraphSpace, Options, count_by_edge, count_choices, count_graph
-from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.space import space_repr
 
 # --- Least squares in rational numbers: weights of readings in hundredths that no library of linear algebra decides

@@ -29,7 +29,6 @@ from calibrant.dsl.causalab.reference import Reading
 from calibrant.solvers.acyclic.count import Layers, total
 from calibrant.solvers.acyclic.count import Weights as DagWeights
 from calibrant.solvers.acyclic.least import members_of
-from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import (
     MAX_EXACT_READING,
     Evidence,
@@ -38,6 +37,7 @@ from calibrant.solvers.causalab.evidence import (
     mechanism_of,
     predict_frequency,
 )
+from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.space import space_repr
 
 # --- Local fit: the weight vectors with which one node explains its own readings, independent of the other nodes ------

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.dsl.causim.model import Assignment, Local, Model, Symbol, System
-from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.outcome import Budget, BudgetSpent
 
 # --- Variable elimination over the nodes of a model: sums of products of one factor per equation ----------------------
 Table: TypeAlias = NDArray[Any]

@@ -27,9 +27,8 @@ from calibrant.dsl.causim.model import Assignment, Model, ModelError, Symbol, Sy
 from calibrant.dsl.causim.question import Answer, Question, copy_evidence, project
 from calibrant.dsl.causim.reference import Worked, work_out, worlds
 from calibrant.dsl.causim.score import Reason, answer_of, extract, reasons
-from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.causim.elimination import Factor, equation_factor, restrict, sum_of_products
-from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 
 # --- Question compiled to positions in domains: factual and target system, allowed noise, evidence --------------------
 Sets = tuple[tuple[int, ...], ...]  # per node the positions of noise values

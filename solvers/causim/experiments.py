@@ -21,8 +21,7 @@ from pysat.solvers import Solver
 
 from calibrant.dsl.causim.model import Assignment, Model, ModelError, Symbol, System, cubes, run
 from calibrant.dsl.causim.question import Answer, Question, project
-from calibrant.solvers.budget import Budget, BudgetSpent
-from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.sat import Cnf, Literal, add_at_most_one
 
 # --- SAT encoding of questions: noise, factual values and values under `do` one-hot, a clause for each case of a table

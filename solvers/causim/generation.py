@@ -22,9 +22,8 @@ from calibrant.dsl.causim.model import Model, ModelError, Symbol, assignment_tex
 from calibrant.dsl.causim.networks import NETWORKS, network
 from calibrant.dsl.causim.prompt import ProseStyle, View
 from calibrant.dsl.causim.question import FORMS, TYPES, Answer, Question, QuestionType, Scenario, project, scenario_of
-from calibrant.solvers.budget import Budget
 from calibrant.solvers.causim.exact import AnswerSet
-from calibrant.solvers.outcome import Found, Outcome, OutOfBudget
+from calibrant.solvers.outcome import Budget, Found, Outcome, OutOfBudget
 
 # --- Questions about a model with exact labels: sampled until one has the requested scenario --------------------------
 Effect: TypeAlias = Literal["any", "some", "all"]

@@ -13,9 +13,8 @@ from typing import Literal, TypeAlias
 from calibrant.dsl.causim.model import Assignment, Model, ModelError, Node, Symbol, assignment_text, run
 from calibrant.dsl.causim.question import Answer, Question, project
 from calibrant.dsl.causim.score import allowed_noise
-from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.causim.exact import MAX_STATES, AnswerSet
-from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 
 Stage: TypeAlias = Literal["abduction", "action", "prediction"]
 

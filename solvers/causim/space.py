@@ -17,10 +17,9 @@ import numpy as np
 
 from calibrant.dsl.causim.model import Model, ModelError, Symbol, assignment_text, run
 from calibrant.dsl.causim.question import Answer, Question, project
-from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.causim.elimination import equation_factor, max_of_products, restrict
 from calibrant.solvers.causim.exact import MAX_STATES, AnswerSet, Compiled, Sets
-from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.space import space_repr
 
 # --- Version space of a question: a member is a fitting world, an experiment a further observation --------------------

@@ -30,9 +30,8 @@ from typing import TypeAlias
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS, Apply, Formula, Node
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.formulas.table import PartialTable, num_rows
-from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.formulas.catalogue import may_be_expressible, operator_set
-from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.sat import Cnf, Conflicts, Literal, add_at_most_one
 
 # --- CNF encoding of "some formula of exactly this many nodes has these values", row by row ---------------------------

@@ -47,12 +47,11 @@ import numpy as np
 from calibrant.dsl.formulas.formula import OPERATORS, STANDARD_OPERATORS, Formula, apply, rename, var
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.formulas.table import PartialTable, full_mask, num_rows, projection
-from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.formulas import _kernels_synthesis as kernels
 from calibrant.solvers.formulas._kernels_functions import I64, Lists, list_iff_arguments
 from calibrant.solvers.formulas._kernels_synthesis import find_first_match
 from calibrant.solvers.formulas.catalogue import LISTING, ROOTS, Catalogue, catalogue, may_be_expressible
-from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 
 # --- Questions and answers of exact synthesis -------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from calibrant.dsl.errors import short_repr
 from calibrant.dsl.networks.formulas import NetworkError
 from calibrant.dsl.networks.functions import Function, restrict
 from calibrant.dsl.networks.network import Network
-from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.sat import Cnf, Conflicts, add_exactly
 
 MAX_EXACT_NODES = 40

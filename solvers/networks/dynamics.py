@@ -10,9 +10,8 @@ from calibrant.dsl.errors import short_repr
 from calibrant.dsl.networks.formulas import NetworkError
 from calibrant.dsl.networks.functions import Function
 from calibrant.dsl.networks.network import Network
-from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.networks.wide import Encoding
-from calibrant.solvers.outcome import Found, OutOfBudget
+from calibrant.solvers.outcome import Budget, BudgetSpent, Found, OutOfBudget
 from calibrant.solvers.sat import Conflicts
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from calibrant.dsl.networks.formulas import COMPARISONS, Count, NetworkError, Node, Nodes
 from calibrant.dsl.networks.functions import Function, cover
-from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.sat import Cnf, Conflicts
 
 MAX_CONFLICTS = 200_000  # of one formula; the widest published one, 80 names, takes fewer than 1,000

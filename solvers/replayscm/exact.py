@@ -28,10 +28,9 @@ from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.least import Cost, Mask, cost_by_size, find_good_choice, total_size
 from calibrant.solvers.acyclic.optimum import Choice, optimal_choice
-from calibrant.solvers.budget import LEAST_SCM_STATES, Budget, Undecided
 from calibrant.solvers.formulas.catalogue import require_literals_alone
 from calibrant.solvers.formulas.synthesis import LeastSize, least_formula
-from calibrant.solvers.outcome import BestSoFar, Found, Impossible, OutOfBudget
+from calibrant.solvers.outcome import LEAST_SCM_STATES, BestSoFar, Budget, Found, Impossible, OutOfBudget, Undecided
 from calibrant.solvers.replayscm.certified import certify, check
 from calibrant.solvers.replayscm.parents import ParentSearch, ParentSet
 from calibrant.solvers.replayscm.roots import MAX_ROOT_SETS, nested_variables

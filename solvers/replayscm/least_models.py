@@ -17,9 +17,8 @@ import numpy as np
 
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.formulas.catalogue import COMPLETE, constant_sizes
-from calibrant.solvers.outcome import Found, OutOfBudget
+from calibrant.solvers.outcome import BudgetSpent, Found, OutOfBudget
 from calibrant.solvers.replayscm.exact import ONLY_NESTED, ExactAnswer
 from calibrant.solvers.replayscm.members import count_by_size, members_by_size, sample_member
 from calibrant.solvers.replayscm.space import I64, LocalSpace, ModelClass, VersionSpace, size_counts

@@ -12,7 +12,7 @@ from itertools import chain
 
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.world import World
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 
 MAX_ROOT_SETS = 10_000  # 13 variables with 6 roots have 1,716
 

@@ -31,7 +31,6 @@ from calibrant.solvers.acyclic.draws import Draws, Marginals
 from calibrant.solvers.acyclic.elimination import is_orderable, minimal_sets
 from calibrant.solvers.acyclic.estimate import PARTICLES, RUNS, Estimate, add_estimates, estimate
 from calibrant.solvers.acyclic.least import Mask
-from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.formulas.catalogue import (
     COMPLETE,
     EssentialFunctions,
@@ -41,7 +40,7 @@ from calibrant.solvers.formulas.catalogue import (
     require_literals_alone,
     synthesis_operators,
 )
-from calibrant.solvers.outcome import Found, OutOfBudget
+from calibrant.solvers.outcome import BudgetSpent, Found, OutOfBudget
 from calibrant.solvers.replayscm._kernels_parents import list_tables
 from calibrant.solvers.replayscm._kernels_worlds import PREFIX_ROWS, count_essential, fill_histograms, find_subsets
 from calibrant.solvers.replayscm.roots import list_root_sets, nested_variables

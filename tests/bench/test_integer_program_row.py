@@ -13,8 +13,7 @@ from calibrant.dsl.replayscm.generation.strata import stratum
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.solvers import highs
 from calibrant.solvers.acyclic.least import cost_by_size
-from calibrant.solvers.budget import Undecided
-from calibrant.solvers.outcome import BestSoFar
+from calibrant.solvers.outcome import BestSoFar, Undecided
 from calibrant.solvers.replayscm.exact import solve
 from tests.support.packages import needs
 

@@ -32,7 +32,7 @@ from calibrant.dsl.replayscm.extensions.extension import NOISE_FREE, MechanismCl
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import local_function
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.experiments.policies import episode_evidence
 from calibrant.solvers.replayscm.experiments.shares import (
     NUM_TRIED_DRAWS,

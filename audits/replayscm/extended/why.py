@@ -32,7 +32,7 @@ from calibrant.dsl.replayscm.extensions.extension import Allowance, Contexts, Me
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.world import Panel
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.canonical import CanonicalTask, canonical_task
 from calibrant.solvers.replayscm.experiments.candidates import MemberArrays
 from calibrant.solvers.replayscm.experiments.greedy import WorldChooser

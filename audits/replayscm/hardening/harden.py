@@ -52,8 +52,7 @@ from calibrant.dsl.replayscm.pools.files import as_written
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column, Intervention, Panel, World
-from calibrant.solvers.budget import Budget, BudgetSpent
-from calibrant.solvers.outcome import Outcome
+from calibrant.solvers.outcome import Budget, BudgetSpent, Outcome
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 # --- Worlds designed row by row: of what the targets of an intervention can show, the rows that leave least -----------

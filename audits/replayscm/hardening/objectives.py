@@ -25,8 +25,7 @@ from calibrant.dsl.replayscm.generation.worlds import Population
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World, pack_rows
-from calibrant.solvers.budget import Budget
-from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.outcome import Budget, Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
 from calibrant.solvers.replayscm.space import VersionSpace
 

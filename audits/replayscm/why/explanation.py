@@ -44,7 +44,7 @@ from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel
-from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.replayscm.certified import certify
 from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSpace
 

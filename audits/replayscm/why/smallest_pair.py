@@ -24,9 +24,9 @@ from calibrant.dsl.replayscm.scm import LocalFunction, Scm
 from calibrant.solvers.acyclic.elimination import is_orderable, minimal_sets
 from calibrant.solvers.acyclic.least import Cost, Mask, ParentSet, cost_by_size, remove_dominated
 from calibrant.solvers.acyclic.optimum import optimal_choice
-from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.formulas.catalogue import synthesis_operators
 from calibrant.solvers.formulas.lookup import formula_for
+from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.replayscm.certified import write_model
 from calibrant.solvers.replayscm.members import agreeing_functions, sample_completion
 from calibrant.solvers.replayscm.space import VersionSpace

@@ -25,9 +25,8 @@ from calibrant.dsl.formulas.table import TruthTable, complete
 from calibrant.dsl.replayscm.generation.strata import ASSIGNMENT_BIASES
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.formulas.synthesis import least_formula
-from calibrant.solvers.outcome import Found
+from calibrant.solvers.outcome import Budget, BudgetSpent, Found
 from calibrant.solvers.replayscm.certified import certify
 
 # --- Held-out worlds as a member would show them, imagined, and who of the others replays them ------------------------

@@ -41,8 +41,8 @@ from calibrant.dsl.replayscm.disclosure import Disclosure
 from calibrant.dsl.replayscm.generation.strata import SHORTCUT_CAP
 from calibrant.dsl.replayscm.item import Task
 from calibrant.solvers.acyclic.least import Mask
-from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.formulas.synthesis import LeastSize
+from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.replayscm.parents import ParentSearch
 from calibrant.solvers.replayscm.space import local_space
 

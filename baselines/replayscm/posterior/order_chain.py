@@ -26,7 +26,7 @@ from calibrant.baselines.replayscm.posterior.prior import CONFIGURATIONS, Config
 from calibrant.dsl.replayscm.item import Task
 from calibrant.solvers.acyclic.elimination import minimal_sets
 from calibrant.solvers.acyclic.least import Mask
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 
 CHAINS = 4
 BURN_IN = 4_000  # steps of each chain before its first draw

@@ -27,7 +27,7 @@ from calibrant.baselines.replayscm.posterior.prior import CONFIGURATIONS, Config
 from calibrant.dsl.replayscm.generation.strata import BASELINE_LEVEL, ENVIRONMENT_LEVELS
 from calibrant.dsl.replayscm.item import Task
 from calibrant.solvers.acyclic.least import Mask
-from calibrant.solvers.budget import Budget
+from calibrant.solvers.outcome import Budget
 from calibrant.solvers.replayscm.roots import is_repeating, list_root_sets
 
 # --- Probability of a variable's values as a root: thresholds of units against levels of worlds (paper, B.2.2) --------

@@ -9,11 +9,10 @@ from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.item import LabItem
-from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import evidence_of
 from calibrant.solvers.causalab.exact import solve
 from calibrant.solvers.causalab.space import weighted_dags
-from calibrant.solvers.outcome import OutOfBudget
+from calibrant.solvers.outcome import BudgetSpent, OutOfBudget
 
 NODES = (3, 4, 5, 6, 7, 8, 9)
 

@@ -23,7 +23,7 @@ from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
 from calibrant.solvers.acyclic.count import Weights, total
 from calibrant.solvers.acyclic.least import Cost, Mask, cost_by_size
 from calibrant.solvers.acyclic.optimum import MAX_CHOICE_STATES, optimal_choice
-from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.outcome import Budget, BudgetSpent
 
 VARIABLES = (8, 12, 16, 18, 20, 24, 27, 37, 56, 60)
 ROWS = 1_000

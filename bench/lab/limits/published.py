@@ -28,7 +28,7 @@ from calibrant.bench.lab.limits.networks import PER_NAT, Options, worth_it
 from calibrant.dsl.errors import CalibrantError
 from calibrant.solvers.acyclic.least import total_size
 from calibrant.solvers.acyclic.optimum import optimal_choice
-from calibrant.solvers.budget import Undecided
+from calibrant.solvers.outcome import Undecided
 
 WITHIN = 8
 MAX_PARENTS = 3

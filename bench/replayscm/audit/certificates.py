@@ -12,7 +12,7 @@ from calibrant.audits.replayscm.certificates.counting import MAX_CAP
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.text import plural
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.space import ModelClass
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")

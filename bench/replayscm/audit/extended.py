@@ -46,8 +46,7 @@ from calibrant.dsl.replayscm.extensions.evaluation import ExtendedEvaluator
 from calibrant.dsl.replayscm.extensions.extension import Contexts, MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.item import Problem
-from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.outcome import Found
+from calibrant.solvers.outcome import BudgetSpent, Found
 from calibrant.solvers.replayscm.canonical import canonical_problem
 from calibrant.solvers.replayscm.experiments.clairvoyant import ClairvoyantMinimum, ClairvoyantSearch
 from calibrant.solvers.replayscm.experiments.policies import episode_evidence, is_settled, play_worlds, stop_worlds

@@ -28,7 +28,7 @@ from calibrant.dsl.replayscm.evaluator import compile_tables
 from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column, Panel, pack_rows
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 
 DRAWS = 400  # to choose the behaviour, and as many to measure it
 Behaviour: TypeAlias = tuple[object, ...]

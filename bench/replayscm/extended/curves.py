@@ -17,7 +17,7 @@ from calibrant.bench.report.rows import Answer
 from calibrant.dsl.episode import Step
 from calibrant.dsl.replayscm.episode import steps_evidence, task_class
 from calibrant.dsl.replayscm.item import Problem
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.experiments.shares import posterior_bits
 from calibrant.solvers.replayscm.hidden.mass import count_members
 from calibrant.solvers.replayscm.noise.posterior import Posterior

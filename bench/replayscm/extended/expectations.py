@@ -18,7 +18,7 @@ from calibrant.dsl.replayscm.episode import evidence_panel_world, task_class, wo
 from calibrant.dsl.replayscm.extensions.extension import Prior, Question
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.world import Panel
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.canonical import canonical_task, rename_problem, unchanged_order
 from calibrant.solvers.replayscm.experiments.shares import (
     AskedWorlds,

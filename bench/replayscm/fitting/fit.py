@@ -29,8 +29,7 @@ from calibrant.dsl.replayscm.item import Pool, Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
 from calibrant.dsl.text import known_names, plural
-from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
+from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, OutOfBudget
 from calibrant.solvers.replayscm.exact import ExactAnswer, solve
 from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSpace
 

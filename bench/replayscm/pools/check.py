@@ -31,7 +31,7 @@ from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.submission import Rejection, illegality
 from calibrant.dsl.replayscm.world import Panel, World
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.roots import nested_variables
 
 # --- Unused fields of an official file: those that the reader does not touch, recorded while it reads -----------------

@@ -58,7 +58,7 @@ class MostPosterior(PlainRow, frozen=True):
     def answer(self, task: Task) -> ProtocolResult:
         if is_extended(task):
             return answer_extended(self.name, task)
-        from calibrant.solvers.budget import BudgetSpent
+        from calibrant.solvers.outcome import BudgetSpent
 
         if task.kind is TaskKind.ALTERNATIVE:
             return self._exact(task, "the task asks for an alternative SCM, whatever its probability")
@@ -98,7 +98,7 @@ class MostPosterior(PlainRow, frozen=True):
         from calibrant.baselines.replayscm.posterior.choice import certified_member, most_agreeing, most_frequent
         from calibrant.baselines.replayscm.posterior.order_chain import SampledPosterior
         from calibrant.baselines.replayscm.posterior.prior import CONFIGURATIONS
-        from calibrant.solvers.budget import BudgetSpent
+        from calibrant.solvers.outcome import BudgetSpent
 
         try:
             chains = SampledPosterior(task, configurations=CONFIGURATIONS if self.configurations == "all" else ())

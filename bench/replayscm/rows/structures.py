@@ -165,7 +165,7 @@ class ScorePortfolio(PlainRow, frozen=True):
             pass  # the first model of each stage of fitting: by then every kernel is in use
 
     def answer(self, task: Task) -> ProtocolResult:
-        from calibrant.solvers.budget import BudgetSpent
+        from calibrant.solvers.outcome import BudgetSpent
 
         try:
             return self._alternative(task) if task.kind is TaskKind.ALTERNATIVE else self._first(task)

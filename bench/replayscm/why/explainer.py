@@ -28,7 +28,7 @@ from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.text import plural
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 
 # --- Reasons for extended items as page and text: the next world, posterior shares of edges, rates, the evidence ------
 MAX_NODES = 12  # more are not drawn

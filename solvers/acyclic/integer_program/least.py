@@ -26,8 +26,8 @@ from calibrant.solvers.acyclic.least import (
     total_size,
 )
 from calibrant.solvers.acyclic.maxsat import CRITERIA
-from calibrant.solvers.budget import Undecided
 from calibrant.solvers.highs import require_highs
+from calibrant.solvers.outcome import Undecided
 
 MAX_SUM = 10**8
 

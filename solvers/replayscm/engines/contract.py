@@ -13,8 +13,7 @@ from typing import Protocol, TypeAlias
 
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm
-from calibrant.solvers.budget import Budget, BudgetSpent
-from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.replayscm.certified import certify_model
 from calibrant.solvers.replayscm.space import ModelClass
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.budget import Budget
-from calibrant.solvers.outcome import Outcome, OutOfBudget
+from calibrant.solvers.outcome import Budget, Outcome, OutOfBudget
 from calibrant.solvers.replayscm.engines.contract import Counted, Engine, Enumeration
 from calibrant.solvers.replayscm.roots import MAX_ROOT_SETS
 from calibrant.solvers.replayscm.space import ModelClass

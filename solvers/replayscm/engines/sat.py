@@ -22,7 +22,7 @@ from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import LocalFunction
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.acyclic.least import Mask, components
-from calibrant.solvers.budget import Budget
+from calibrant.solvers.outcome import Budget
 from calibrant.solvers.replayscm.engines.contract import Functions
 from calibrant.solvers.replayscm.roots import nested_variables
 from calibrant.solvers.replayscm.space import ModelClass

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from calibrant.dsl.formulas.table import TruthTable, num_rows, projection
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import LocalFunction
-from calibrant.solvers.budget import Budget
+from calibrant.solvers.outcome import Budget
 from calibrant.solvers.replayscm.engines.contract import Functions
 from calibrant.solvers.replayscm.roots import nested_variables
 from calibrant.solvers.replayscm.space import ModelClass

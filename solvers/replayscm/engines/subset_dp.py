@@ -18,8 +18,7 @@ from calibrant.solvers.acyclic import count as dag_count
 from calibrant.solvers.acyclic import least as structure
 from calibrant.solvers.acyclic.count import Weights, total
 from calibrant.solvers.acyclic.least import Mask, best_structure, components
-from calibrant.solvers.budget import Budget, BudgetSpent
-from calibrant.solvers.outcome import Outcome, OutOfBudget
+from calibrant.solvers.outcome import Budget, BudgetSpent, Outcome, OutOfBudget
 from calibrant.solvers.replayscm.engines.contract import Counted, Functions, outcome_of
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 

@@ -14,9 +14,8 @@ from calibrant.dsl.replayscm.episode import clean_rows, task_class
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms, replay_row
 from calibrant.dsl.replayscm.item import Task
 from calibrant.solvers.acyclic.least import members_of
-from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.formulas.lookup import formula_for
-from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.replayscm.experiments.policies import stop_worlds
 from calibrant.solvers.replayscm.experiments.shares import request_rows
 from calibrant.solvers.replayscm.hidden.members import posterior_sampler

@@ -35,8 +35,8 @@ from calibrant.dsl.replayscm.episode import clean_rows
 from calibrant.dsl.replayscm.extensions.extension import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
 from calibrant.dsl.replayscm.item import Task
-from calibrant.solvers.budget import Budget
 from calibrant.solvers.highs import empty_program, has_highs, require_highs, run
+from calibrant.solvers.outcome import Budget
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets, draw
 from calibrant.solvers.replayscm.experiments.candidates import candidate_rows, version_space
 from calibrant.solvers.sat import Cnf, CoreGuided

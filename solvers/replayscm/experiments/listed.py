@@ -14,7 +14,7 @@ from math import prod
 from calibrant.dsl.replayscm.episode import clean_rows
 from calibrant.dsl.replayscm.extensions.extension import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms
-from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.replayscm.experiments.shares import best_by_share
 from calibrant.solvers.replayscm.hidden.members import MAX_LISTED_MEMBERS, list_members
 from calibrant.solvers.replayscm.noise.posterior import Posterior

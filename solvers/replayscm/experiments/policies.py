@@ -14,7 +14,7 @@ from calibrant.dsl.replayscm.episode import Reading, candidate_worlds, steps_evi
 from calibrant.dsl.replayscm.extensions.extension import Contexts, NoiseKind
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.item import Task
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.experiments.candidates import MemberArrays, alike_shares, pack_candidates
 from calibrant.solvers.replayscm.experiments.greedy import NUM_PAIR_MEMBERS, WorldChooser
 from calibrant.solvers.replayscm.experiments.listed import list_candidates

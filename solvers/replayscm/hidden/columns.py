@@ -27,7 +27,7 @@ import numpy.typing as npt
 from calibrant.dsl.replayscm.extensions.extension import MechanismClass
 from calibrant.solvers.acyclic.count import Weights, WordWeights, limbs_for
 from calibrant.solvers.acyclic.least import Mask, members_of
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.noise.local_weights import VariableRows, invert, parent_masks
 
 # --- Columns of hidden variables: their values in all rows, which the posterior sums over -----------------------------

@@ -22,7 +22,7 @@ import numpy as np
 from calibrant.dsl.replayscm.extensions.extension import Prior
 from calibrant.solvers.acyclic.count import Weights, total
 from calibrant.solvers.acyclic.least import Mask
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.hidden.columns import (
     GroupSums,
     HiddenColumn,

@@ -24,7 +24,7 @@ from calibrant.dsl.replayscm.extensions.reference import Mechanisms, apply_funct
 from calibrant.dsl.replayscm.scm import LocalFunction
 from calibrant.solvers.acyclic.draws import draw_below, draw_weighted
 from calibrant.solvers.acyclic.least import Mask, members_of
-from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_columns
 from calibrant.solvers.replayscm.hidden.mass import ColumnGroups, column_groups, count_members
 from calibrant.solvers.replayscm.noise.local_weights import VariableRows

@@ -18,7 +18,7 @@ from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanis
 from calibrant.solvers.acyclic.count import Weights, total
 from calibrant.solvers.acyclic.draws import Marginals
 from calibrant.solvers.acyclic.least import Mask, members_of
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm._kernels_worlds import find_subsets
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_columns
 from calibrant.solvers.replayscm.noise._kernels_masses import count_patterns, log_masses

@@ -23,7 +23,7 @@ from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.item import LabItem, Weights
 from calibrant.dsl.causalab.mechanism import Draw
 from calibrant.dsl.errors import CalibrantError
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 from tests.support.effort import examples
 
 SUITE = PLANS["4nodes_hidden_n1"]

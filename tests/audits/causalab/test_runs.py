@@ -14,7 +14,7 @@ from calibrant.dsl.causalab.generation import Plan, generate_items
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import LabItem, Weights
 from calibrant.dsl.causalab.mechanism import FREQUENCY
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 from tests.support.causalab.laboratories import LINEAR, items, released_suite
 from tests.support.effort import examples
 

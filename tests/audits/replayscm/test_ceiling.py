@@ -13,7 +13,7 @@ from calibrant.audits.replayscm.ceiling import BestAnswer, ClassSearch, ceiling,
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.budget import Budget
+from calibrant.solvers.outcome import Budget
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.replayscm.brute_force import member_size
 from tests.support.replayscm.dev_pools import dev_problems

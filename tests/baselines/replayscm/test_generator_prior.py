@@ -44,7 +44,7 @@ from calibrant.dsl.replayscm.generation.strata import NUM_ROOTS, STRATA, Stratum
 from calibrant.dsl.replayscm.item import Task, TaskKind
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.acyclic.least import Mask
-from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.outcome import Budget, BudgetSpent
 from tests.support.effort import effort
 
 BY_NAME = {configuration.name: configuration for configuration in CONFIGURATIONS}

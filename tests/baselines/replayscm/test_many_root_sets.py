@@ -20,8 +20,7 @@ from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.disclosure import HiddenRoots
 from calibrant.dsl.replayscm.item import Task, TaskKind
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
-from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.outcome import Found, Impossible
+from calibrant.solvers.outcome import BudgetSpent, Found, Impossible
 from calibrant.solvers.replayscm.engines.registry import create_engine
 from calibrant.solvers.replayscm.roots import MAX_ROOT_SETS, iterate_likely_first, list_root_sets
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace

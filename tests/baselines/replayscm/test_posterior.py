@@ -34,7 +34,7 @@ from calibrant.dsl.replayscm.generation.strata import STRATA, stratum
 from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.scm import scm
 from calibrant.dsl.replayscm.score import Evaluator
-from calibrant.solvers.budget import Budget
+from calibrant.solvers.outcome import Budget
 from tests.support.effort import effort
 from tests.support.replayscm.answered import answered
 from tests.support.replayscm.brute_force import Parents, families, least_size, members, root_hypotheses

@@ -12,7 +12,7 @@ import pytest
 from calibrant.solvers.acyclic import count
 from calibrant.solvers.acyclic.count import Layers, Weights, bounds, total
 from calibrant.solvers.acyclic.elimination import is_orderable, minimal_sets
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 from tests.solvers.acyclic.test_structure import is_acyclic
 
 Options = dict[int, dict[int, int]]

@@ -14,7 +14,7 @@ import pytest
 from calibrant.solvers.acyclic import draws
 from calibrant.solvers.acyclic.count import Layers, Weights, total
 from calibrant.solvers.acyclic.draws import Draws, draw_by_layers
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 from tests.solvers.acyclic.test_counting import random_weights
 from tests.solvers.acyclic.test_elimination import near
 from tests.solvers.acyclic.test_estimate import dense

@@ -10,7 +10,7 @@ import pytest
 from calibrant.solvers.acyclic import count
 from calibrant.solvers.acyclic.count import Weights, bounds, total
 from calibrant.solvers.acyclic.elimination import elimination_order, total_by_elimination
-from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.outcome import Budget, BudgetSpent
 from tests.solvers.acyclic.test_counting import by_enumeration, random_weights
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from calibrant.solvers.acyclic.count import Weights, total
 from calibrant.solvers.acyclic.estimate import EXACT, Estimate, add_estimates, estimate
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 from tests.support.effort import effort
 
 SEEDS = 8

@@ -12,7 +12,7 @@ import pytest
 from calibrant.solvers.acyclic import count
 from calibrant.solvers.acyclic.count import Weights, total
 from calibrant.solvers.acyclic.draws import Marginals
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 from tests.solvers.acyclic.test_counting import Options, path, random_weights
 from tests.solvers.acyclic.test_elimination import near
 from tests.solvers.acyclic.test_estimate import dense

@@ -22,7 +22,7 @@ from calibrant.solvers.acyclic.least import (
 )
 from calibrant.solvers.acyclic.maxsat import find_violated_clusters, place_greedily
 from calibrant.solvers.acyclic.optimum import Choice, optimal_choice
-from calibrant.solvers.budget import Budget, Undecided
+from calibrant.solvers.outcome import Budget, Undecided
 from tests.solvers.acyclic.test_structure import is_acyclic
 
 Options = dict[int, dict[Mask, Cost]]

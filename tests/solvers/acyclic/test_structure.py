@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from calibrant.solvers.acyclic.least import MAX_FREE_VARIABLES, best_structure
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 
 Options = dict[int, dict[int, int]]
 

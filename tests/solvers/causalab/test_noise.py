@@ -13,12 +13,11 @@ from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, NoisePlan, Plan, generate_items
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
-from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab import noisy
 from calibrant.solvers.causalab.evidence import Evidence, evidence_of, predict_frequency
 from calibrant.solvers.causalab.experiments import solve_noisy_by_experiments
 from calibrant.solvers.causalab.noisy import SCALES, NoisyDags, noisy_dags
-from calibrant.solvers.outcome import Found
+from calibrant.solvers.outcome import BudgetSpent, Found
 from tests.support.causalab.laboratories import items
 from tests.support.effort import examples
 

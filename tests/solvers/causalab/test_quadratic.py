@@ -18,7 +18,6 @@ from calibrant.dsl.causalab.generation import PLANS, SQUARE_WEIGHTS, Plan, gener
 from calibrant.dsl.causalab.item import Family
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.causalab.reference import Reading
-from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import Evidence, evidence_of
 from calibrant.solvers.causalab.exact import solve
 from calibrant.solvers.causalab.quadratic import (
@@ -29,7 +28,7 @@ from calibrant.solvers.causalab.quadratic import (
     solve_quadratic,
     solve_to_six_decimals,
 )
-from calibrant.solvers.outcome import Found
+from calibrant.solvers.outcome import BudgetSpent, Found
 from tests.support.causalab.laboratories import released_suite
 from tests.support.effort import examples
 

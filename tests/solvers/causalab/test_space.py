@@ -18,10 +18,10 @@ from calibrant.dsl.causalab.generation import PLANS, Plan, generate_items
 from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, Weights, lab_item
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism
 from calibrant.dsl.causalab.reference import Reading
-from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import Evidence, evidence_of, predict_frequency
 from calibrant.solvers.causalab.experiments import candidates
 from calibrant.solvers.causalab.space import MAX_LISTED, WeightedDags, weighted_dags
+from calibrant.solvers.outcome import BudgetSpent
 from tests.support.causalab.enumerated import key, members_by_reference
 from tests.support.causalab.laboratories import LINEAR, released_suite
 from tests.support.effort import examples

@@ -12,10 +12,9 @@ from calibrant.dsl.causim.model import Model, assignment_text, symbol
 from calibrant.dsl.causim.question import Question
 from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.topology import TOPOLOGIES, satisfies
-from calibrant.solvers.budget import Budget
 from calibrant.solvers.causim.exact import AnswerSet, TwinAnswerSet, enumerate_worlds, first_answers
 from calibrant.solvers.causim.experiments import SatQuestion
-from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
+from calibrant.solvers.outcome import Budget, Found, Impossible, OutOfBudget
 from tests.support.causim.table_models import random_graph, random_model, random_question
 from tests.support.causim.vectors import answer_texts, printed, questions, vectors
 

@@ -11,9 +11,8 @@ from calibrant.dsl.causim.model import Model, ModelError, assignment_text, run, 
 from calibrant.dsl.causim.question import Question, project
 from calibrant.dsl.causim.reference import worlds
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.solvers.budget import Budget
 from calibrant.solvers.causim.experiments import minimal_evidence, observable
-from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
+from calibrant.solvers.outcome import Budget, Found, Impossible, OutOfBudget
 from tests.support.causim.table_models import random_graph, random_model, random_question
 
 Seen = dict[str, str]

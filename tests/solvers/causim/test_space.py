@@ -11,9 +11,9 @@ from calibrant.dsl.causim.model import Model, ModelError, assignment_text, run
 from calibrant.dsl.causim.question import Question, project
 from calibrant.dsl.causim.reference import worlds
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.causim.exact import AnswerSet
 from calibrant.solvers.causim.space import WorldSpace
+from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.space import Space
 from tests.support.causim.table_models import random_graph, random_model, random_question
 

@@ -9,7 +9,6 @@ import pytest
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS, Formula, apply, var
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, complete, from_formula, nothing_known
 from calibrant.dsl.formulas.text import parse
-from calibrant.solvers.budget import Budget
 from calibrant.solvers.formulas.sat_search import (
     SYMMETRY_BREAKS,
     SatSynthesis,
@@ -18,7 +17,7 @@ from calibrant.solvers.formulas.sat_search import (
     least_formula_by_sat,
 )
 from calibrant.solvers.formulas.synthesis import least_formula
-from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
+from calibrant.solvers.outcome import Budget, Found, Impossible, OutOfBudget
 from calibrant.solvers.sat import Conflicts
 from tests.support.replayscm.synthesis_oracle import least_size_by_enumeration
 

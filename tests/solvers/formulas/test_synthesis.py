@@ -25,11 +25,10 @@ from calibrant.dsl.formulas.table import (
     permute,
 )
 from calibrant.dsl.formulas.text import parse
-from calibrant.solvers.budget import Budget
 from calibrant.solvers.formulas._kernels_synthesis import find_first_match
 from calibrant.solvers.formulas.catalogue import Catalogue, build_catalogue, catalogue
 from calibrant.solvers.formulas.synthesis import Decomposition, Goal, LeastSize, least_formula
-from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
+from calibrant.solvers.outcome import Budget, Found, Impossible, OutOfBudget
 from tests.support.commands import CHECKOUT
 from tests.support.effort import effort, examples
 from tests.support.replayscm.strategies import partial_tables

@@ -18,8 +18,7 @@ from calibrant.dsl.formulas.text import parse, render
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.budget import Budget
-from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
+from calibrant.solvers.outcome import Budget, Found, Impossible, OutOfBudget
 from calibrant.solvers.replayscm.engines.contract import Counted, Enumeration
 from calibrant.solvers.replayscm.engines.registry import ENGINES, choose_engine, create_engine
 from calibrant.solvers.replayscm.engines.sat import SYMMETRY_BREAKS, Acyclicity, SatMembers, encode_members

@@ -14,8 +14,7 @@ from calibrant.dsl.replayscm.submission import illegality
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.acyclic.least import ParentSet, cost_by_size, remove_dominated
 from calibrant.solvers.acyclic.optimum import STATES_PER_CONFLICT, Choice, optimal_choice
-from calibrant.solvers.budget import Undecided
-from calibrant.solvers.outcome import BestSoFar, Found, OutOfBudget
+from calibrant.solvers.outcome import BestSoFar, Found, OutOfBudget, Undecided
 from calibrant.solvers.replayscm import exact
 from calibrant.solvers.replayscm.exact import ExactAnswer, solve
 from calibrant.solvers.replayscm.parents import ParentSearch

@@ -18,7 +18,7 @@ from calibrant.dsl.replayscm.disclosure import HiddenOrder, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.item import Task, TaskKind
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.acyclic.count import Layers, Weights, total
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.members import count_by_size
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.effort import cases, effort

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.sat import Cnf, CoreGuided
 
 NUM = 6

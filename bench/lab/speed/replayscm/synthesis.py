@@ -12,9 +12,8 @@ from random import Random
 from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
 from calibrant.dsl.formulas.formula import OPERATORS, STANDARD_OPERATORS, Formula, apply, var
 from calibrant.dsl.formulas.table import PartialTable, from_formula, full_mask, num_rows, projection
-from calibrant.solvers.budget import Budget
 from calibrant.solvers.formulas.synthesis import least_formula
-from calibrant.solvers.outcome import Found
+from calibrant.solvers.outcome import Budget, Found
 
 TOPIC = "synthesis"
 PARENTS = (2, 3, 4, 5, 6)

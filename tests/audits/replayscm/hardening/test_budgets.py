@@ -13,8 +13,7 @@ from calibrant.audits.replayscm.hardening.worlds import WorldFamily, heldout_sig
 from calibrant.bench.replayscm import hardening as hardened_pools
 from calibrant.bench.replayscm.hardening import HardenJob, HardenOptions, harden_instance
 from calibrant.dsl.replayscm.item import Problem
-from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.outcome import Found, OutOfBudget
+from calibrant.solvers.outcome import BudgetSpent, Found, OutOfBudget
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.replayscm.enumerated_members import all_members
 from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem

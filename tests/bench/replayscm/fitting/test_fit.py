@@ -23,7 +23,7 @@ from calibrant.bench.replayscm.fitting import fit as fit_module
 from calibrant.bench.replayscm.fitting.columns import BooleanTable, degenerate_columns, table_of
 from calibrant.bench.replayscm.why.page import count_origin, world_hint
 from calibrant.dsl.formulas.reference import evaluate
-from calibrant.solvers.budget import Budget
+from calibrant.solvers.outcome import Budget
 from tests.support.commands import called
 from tests.support.replayscm.brute_force import function_size
 

@@ -14,8 +14,8 @@ from calibrant.solvers.acyclic.integer_program.cutting import Bits
 from calibrant.solvers.acyclic.integer_program.relaxation import Relaxation
 from calibrant.solvers.acyclic.least import cost_by_size
 from calibrant.solvers.acyclic.optimum import optimal_choice
-from calibrant.solvers.budget import Undecided
 from calibrant.solvers.highs import empty_program, run
+from calibrant.solvers.outcome import Undecided
 from tests.solvers.acyclic.test_optimum import by_enumeration, by_subsets, drawn
 from tests.solvers.acyclic.test_structure import is_acyclic
 from tests.support.packages import needs

@@ -11,7 +11,7 @@ import pytest
 
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.extensions.extension import Prior
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.hidden.mass import best_fitting_columns, columns_by_fit, feasible_columns
 from calibrant.solvers.replayscm.noise.best_map import _best_value
 from calibrant.solvers.replayscm.noise.posterior import Posterior

@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.hidden import columns as signatures
 from calibrant.solvers.replayscm.hidden import mass
 from calibrant.solvers.replayscm.hidden.columns import joint_columns, num_agreeing, signature_weights, unique_rows

@@ -10,7 +10,7 @@ import pytest
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.extensions.extension import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.hidden import members as meanings
 from calibrant.solvers.replayscm.hidden.mass import count_members
 from calibrant.solvers.replayscm.hidden.members import list_members

@@ -13,9 +13,8 @@ from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.extensions.extension import Prior
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms, posterior_weights
 from calibrant.dsl.replayscm.scm import local_function
-from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.formulas.lookup import formula_for
-from calibrant.solvers.outcome import Found, OutOfBudget
+from calibrant.solvers.outcome import BudgetSpent, Found, OutOfBudget
 from calibrant.solvers.replayscm.noise import best_map as best_map_module
 from calibrant.solvers.replayscm.noise import best_map as tied_maps_module
 from calibrant.solvers.replayscm.noise.best_map import Formulas, best_map, tied_maps
