@@ -10,8 +10,7 @@ from random import Random
 from typing import Protocol
 
 from calibrant.baselines.blickets.context import first_firings
-from calibrant.baselines.blickets.grid import GRID, PRESETS, ExplorationStrategy, GridAgent, Revise, Stop
-from calibrant.baselines.blickets.rows import SIMPLE
+from calibrant.baselines.blickets.rows import GRID, PRESETS, SIMPLE, ExplorationStrategy, GridAgent, Revise, Stop
 from calibrant.bench.blickets.paper import PlayedEpisode
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.generation import SUITES, sample_items

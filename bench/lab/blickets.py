@@ -30,7 +30,7 @@ from calibrant.audits.blickets.printed import (
     wrong_before_the_switch,
 )
 from calibrant.audits.claims import ClaimStatus, Finding
-from calibrant.baselines.blickets.grid import GRID
+from calibrant.baselines.blickets.rows import GRID
 from calibrant.bench.blickets.agents import AT_RANDOM, agent, play_agent
 from calibrant.bench.blickets.paper import (
     NOT_PRINTED,

@@ -13,7 +13,7 @@ from random import Random
 from msgspec.structs import replace
 
 from calibrant.audits.blickets.attribution import attribute_runs
-from calibrant.baselines.blickets.grid import GRID
+from calibrant.baselines.blickets.rows import GRID
 from calibrant.bench.blickets.agents import agent
 from calibrant.bench.lab.blickets import SEED, all_played
 from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure

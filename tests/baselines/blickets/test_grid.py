@@ -26,8 +26,16 @@ from calibrant.baselines.blickets.dialogue import (
     play_dialogue,
     written_reply,
 )
-from calibrant.baselines.blickets.grid import GRID, PRESETS, ExplorationStrategy, GridAgent, Revise, Stop
-from calibrant.baselines.blickets.rows import SIMPLE, SimpleAgent
+from calibrant.baselines.blickets.rows import (
+    GRID,
+    PRESETS,
+    SIMPLE,
+    ExplorationStrategy,
+    GridAgent,
+    Revise,
+    SimpleAgent,
+    Stop,
+)
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.item import (
