@@ -29,10 +29,11 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.baselines.replayscm.fit import disclosed_constraints
-from calibrant.baselines.structure_learning.frame import Frame, Mask
 from calibrant.baselines.structure_learning.graph import (
     Constraints,
+    Frame,
     Graph,
+    Mask,
     Placement,
     adjacent,
     disclosed_graph,

@@ -14,9 +14,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from calibrant.baselines.structure_learning.frame import Dag, Frame, frame_from_columns
-from calibrant.baselines.structure_learning.frame import Mask as FrameMask
-from calibrant.baselines.structure_learning.graph import Constraints
+from calibrant.baselines.structure_learning.graph import Constraints, Dag, Frame, frame_from_columns
+from calibrant.baselines.structure_learning.graph import Mask as FrameMask
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.replayscm.disclosure import Disclosure
 from calibrant.dsl.replayscm.item import Task

@@ -53,12 +53,17 @@ from calibrant.baselines.replayscm.fit import (
     root_hypotheses,
     rooted_constraints,
 )
-from calibrant.baselines.structure_learning.bootstrap import bootstrap_dags, draw_resamples
-from calibrant.baselines.structure_learning.frame import Dag, Frame, Mask
-from calibrant.baselines.structure_learning.graph import Constraints
+from calibrant.baselines.structure_learning.graph import Constraints, Dag, Frame, Mask
 from calibrant.baselines.structure_learning.score_optimum import Posteriors, ScoreOptimum
 from calibrant.baselines.structure_learning.scores import CACHE_BITS, F64, MAX_TABLE_VARIABLES, LocalScores, mbde
-from calibrant.baselines.structure_learning.search import HillClimbing, Method, Tabu, learn
+from calibrant.baselines.structure_learning.search import (
+    HillClimbing,
+    Method,
+    Tabu,
+    bootstrap_dags,
+    draw_resamples,
+    learn,
+)
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.formulas.table import TruthTable
 from calibrant.dsl.replayscm.episode import task_class

@@ -24,10 +24,9 @@ from calibrant.baselines.structure_learning._kernels_optimum import (
     networks_within,
     parent_set_posteriors,
 )
-from calibrant.baselines.structure_learning.bootstrap import ArcStrengths, strengths_from_frequencies
-from calibrant.baselines.structure_learning.frame import Dag, Mask
-from calibrant.baselines.structure_learning.graph import Constraints
+from calibrant.baselines.structure_learning.graph import Constraints, Dag, Mask
 from calibrant.baselines.structure_learning.scores import LocalScores
+from calibrant.baselines.structure_learning.search import ArcStrengths, strengths_from_frequencies
 
 MAX_KEPT = 1 << 26  # parent masks that k_best may keep at once: 512 MB
 MAX_STEPS = 200_000_000  # of the enumeration of networks: about a second

@@ -25,8 +25,7 @@ from calibrant.baselines.structure_learning._kernels_scores import (
     score_table,
     scores_of,
 )
-from calibrant.baselines.structure_learning.frame import Dag, Frame, Mask
-from calibrant.baselines.structure_learning.graph import Constraints
+from calibrant.baselines.structure_learning.graph import Constraints, Dag, Frame, Mask
 
 CACHE_BITS = 12  # 4096 parent sets per child: all of them up to 12 variables, 64 kB a child beyond
 MAX_TABLE_VARIABLES = 18  # 18 x 2**18 scores are 38 MB

@@ -17,7 +17,7 @@ from itertools import combinations
 
 import numpy as np
 
-from calibrant.baselines.structure_learning.frame import Frame
+from calibrant.baselines.structure_learning.graph import Frame
 from calibrant.baselines.structure_learning.scores import LocalScores, bde
 from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
 from calibrant.solvers.acyclic.count import Weights, total

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant.baselines.structure_learning.frame import Frame
+from calibrant.baselines.structure_learning.graph import Frame
 from calibrant.baselines.structure_learning.scores import LocalScores, bde
 from calibrant.bench.lab.limits.networks import PER_NAT, Options, worth_it
 from calibrant.dsl.errors import CalibrantError

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from calibrant.baselines.structure_learning.frame import Frame, frame_from_rows
-from calibrant.baselines.structure_learning.graph import free_constraints
+from calibrant.baselines.structure_learning.graph import Frame, frame_from_rows, free_constraints
 from calibrant.baselines.structure_learning.score_optimum import ScoredDag, ScoreOptimum
 from calibrant.baselines.structure_learning.scores import (
     Interventional,

@@ -22,8 +22,7 @@ from calibrant.dsl.replayscm.item import Task, TaskKind
 if TYPE_CHECKING:
     from calibrant.baselines.replayscm.discovery import GraphProposal
     from calibrant.baselines.replayscm.fit import FittedModel
-    from calibrant.baselines.structure_learning.frame import Frame
-    from calibrant.baselines.structure_learning.graph import Constraints
+    from calibrant.baselines.structure_learning.graph import Constraints, Frame
     from calibrant.dsl.replayscm.scm import Scm
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from calibrant.baselines.replayscm.discovery import adjacency_proposal, dag_proposal, library
 from calibrant.baselines.replayscm.fit import frame_from_panel
-from calibrant.baselines.structure_learning.frame import Frame
+from calibrant.baselines.structure_learning.graph import Frame
 from calibrant.bench.cli import main
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.protocols.registry import chosen_protocols, left_out, make_protocol, protocols_of

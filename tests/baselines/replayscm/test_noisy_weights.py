@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from calibrant.baselines.replayscm.structure import NoisyWeightScores
-from calibrant.baselines.structure_learning.frame import Frame
-from calibrant.baselines.structure_learning.graph import is_acyclic, root_constraints
+from calibrant.baselines.structure_learning.graph import Frame, is_acyclic, root_constraints
 from calibrant.baselines.structure_learning.score_optimum import ScoreOptimum
 from calibrant.baselines.structure_learning.search import HillClimbing, learn
 from calibrant.dsl.replayscm.disclosure import HiddenOrder

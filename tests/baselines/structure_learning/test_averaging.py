@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.baselines.structure_learning.bootstrap import (
+from calibrant.baselines.structure_learning.search import (
     ArcStrengths,
     averaged_network,
     inclusion_threshold,

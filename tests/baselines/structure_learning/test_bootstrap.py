@@ -13,20 +13,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.baselines.structure_learning.bootstrap import (
+from calibrant.baselines.structure_learning.graph import arc_constraints, frame_from_rows, free_constraints
+from calibrant.baselines.structure_learning.scores import LocalScores, bde, bic, mbde
+from calibrant.baselines.structure_learning.search import (
     ArcStrengths,
     CountedAs,
+    HillClimbing,
+    Method,
     Resamples,
+    Tabu,
     arc_strengths,
     bootstrap_dags,
     draw_resamples,
     essential_arcs,
+    learn,
     protected_arcs,
 )
-from calibrant.baselines.structure_learning.frame import frame_from_rows
-from calibrant.baselines.structure_learning.graph import arc_constraints, free_constraints
-from calibrant.baselines.structure_learning.scores import LocalScores, bde, bic, mbde
-from calibrant.baselines.structure_learning.search import HillClimbing, Method, Tabu, learn
 from tests.support.bnlearn import compatible as bnlearn_compatible
 from tests.support.bnlearn import vectors as bnlearn
 from tests.support.bnlearn.r_random import RRandom

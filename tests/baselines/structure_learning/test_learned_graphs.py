@@ -18,12 +18,13 @@ from calibrant.baselines.replayscm.discovery import (
     pc_graph,
     unclamped_score,
 )
-from calibrant.baselines.structure_learning.frame import Frame, frame_from_rows
 from calibrant.baselines.structure_learning.graph import (
     Constraints,
+    Frame,
     Graph,
     block_constraints,
     disclosed_graph,
+    frame_from_rows,
     free_constraints,
     graph_from_matrix,
     is_acyclic,

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.baselines.structure_learning.frame import Dag, frame_from_rows
 from calibrant.baselines.structure_learning.graph import (
     Constraints,
+    Dag,
     arc_constraints,
+    frame_from_rows,
     free_constraints,
     order_constraints,
 )

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.baselines.replayscm.fit import disclosed_constraints, frame_from_panel
-from calibrant.baselines.structure_learning.frame import Frame, frame_from_rows
 from calibrant.baselines.structure_learning.graph import (
+    Frame,
     arc_constraints,
     block_constraints,
+    frame_from_rows,
     free_constraints,
     order_constraints,
     root_constraints,

@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.baselines.structure_learning.frame import Dag, Frame, frame_from_rows
-from calibrant.baselines.structure_learning.graph import Constraints, arc_constraints, free_constraints
+from calibrant.baselines.structure_learning.graph import (
+    Constraints,
+    Dag,
+    Frame,
+    arc_constraints,
+    frame_from_rows,
+    free_constraints,
+)
 from calibrant.baselines.structure_learning.scores import LocalScores, bde, bic, mbde
 from calibrant.baselines.structure_learning.search import (
     SCORE_TOLERANCE,

@@ -11,10 +11,13 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.baselines.structure_learning.bootstrap import (
+from calibrant.baselines.structure_learning.graph import Constraints, Frame
+from calibrant.baselines.structure_learning.scores import NetworkScore, SameCellPrior
+from calibrant.baselines.structure_learning.search import (
     ArcStrengths,
     AveragedNetwork,
     CountedAs,
+    Method,
     Resamples,
     is_undirected,
     learn_resampled,
@@ -26,10 +29,6 @@ from calibrant.baselines.structure_learning.bootstrap import (
     strengths_of,
     without_cycles,
 )
-from calibrant.baselines.structure_learning.frame import Frame
-from calibrant.baselines.structure_learning.graph import Constraints
-from calibrant.baselines.structure_learning.scores import NetworkScore, SameCellPrior
-from calibrant.baselines.structure_learning.search import Method
 from tests.support.bnlearn.quicksort_order import quicksort_order
 
 GOLDEN = (3 - sqrt(5)) / 2  # the smaller part of the golden section of 1

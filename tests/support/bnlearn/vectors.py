@@ -8,9 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from calibrant.baselines.structure_learning.bootstrap import ArcStrengths
-from calibrant.baselines.structure_learning.frame import Dag, Frame, frame_from_rows
-from calibrant.baselines.structure_learning.graph import Constraints, arc_constraints
+from calibrant.baselines.structure_learning.graph import Constraints, Dag, Frame, arc_constraints, frame_from_rows
 from calibrant.baselines.structure_learning.scores import (
     LocalScores,
     NetworkScore,
@@ -23,7 +21,7 @@ from calibrant.baselines.structure_learning.scores import (
     loglik,
     mbde,
 )
-from calibrant.baselines.structure_learning.search import UNLIMITED, HillClimbing, Method, Tabu
+from calibrant.baselines.structure_learning.search import UNLIMITED, ArcStrengths, HillClimbing, Method, Tabu
 from tests.support.bnlearn import compatible as bnlearn_compatible
 from tests.support.shared import matching, shared_records
 

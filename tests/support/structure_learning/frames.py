@@ -8,8 +8,7 @@ from math import log
 
 from hypothesis import strategies as st
 
-from calibrant.baselines.structure_learning.frame import Frame, frame_from_rows
-from calibrant.baselines.structure_learning.graph import Constraints, free_constraints
+from calibrant.baselines.structure_learning.graph import Constraints, Frame, frame_from_rows, free_constraints
 
 Draw = st.DrawFn
 
