@@ -17,8 +17,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.audits.blickets.orders import order_findings
-from calibrant.audits.blickets.verify import evidence_of
+from calibrant.audits.blickets.verify import evidence_of, order_findings
 from calibrant.audits.claims import Certificate, ClaimStatus, Finding, certify
 from calibrant.audits.soundness import ItemIdentity, Soundness
 from calibrant.dsl.blickets.episode import BlicketEpisode

@@ -13,9 +13,8 @@ import pytest
 
 from calibrant.audits.blickets.attribution import attribute_runs
 from calibrant.audits.blickets.items import counting_decides, duplicates, gameable, item_findings
-from calibrant.audits.blickets.orders import WALK
 from calibrant.audits.blickets.printed import episode_findings
-from calibrant.audits.blickets.verify import VERIFIERS, evidence_of
+from calibrant.audits.blickets.verify import VERIFIERS, WALK, evidence_of
 from calibrant.audits.claims import Certificate, ClaimStatus, Finding, verify
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.generation import SUITES, sample_items
