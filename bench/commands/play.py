@@ -201,9 +201,9 @@ def _refuse_second(actions: Mapping[str, object]) -> None:
 
 def _write_review(file: Path, out: Path, pools: list[Path], title: str, participant: str) -> int:
     """Write the page of what a participant ended beside the ideal learner."""
-    from calibrant.bench.play.pool import PlayPool
-    from calibrant.bench.play.review.page import review_page
-    from calibrant.bench.play.review.stored import stored_reviews
+    from calibrant.bench.play.game import PlayPool
+    from calibrant.bench.play.results import stored_reviews
+    from calibrant.bench.play.review import review_page
     from calibrant.dsl.atomic_write import write_atomically
 
     items = stored_reviews(out, [PlayPool(pool) for pool in pools], participant)
@@ -217,11 +217,8 @@ def _play_one(
 ) -> int:
     """Play one item in the terminal."""
     from calibrant.bench.pages.capabilities import TIMELINES
-    from calibrant.bench.play.folder import PlayFolder
-    from calibrant.bench.play.journal import check_participant
-    from calibrant.bench.play.plan import aid_config
-    from calibrant.bench.play.player import Player
-    from calibrant.bench.play.pool import PlayPool
+    from calibrant.bench.play.folder import Player, PlayFolder, check_participant
+    from calibrant.bench.play.game import PlayPool, aid_config
     from calibrant.bench.play.terminal import TerminalGame, input_lines
     from calibrant.bench.terminal import print_next, print_written
 
@@ -272,8 +269,7 @@ def _write_page(file: Path, game: Game) -> None:
 def _serve(pool: Path, instance: str | None, out: Path | None, port: int | None, aid: Path | None) -> int:
     """Serve one pool until Ctrl-C."""
     from calibrant.bench.play.folder import PlayFolder
-    from calibrant.bench.play.plan import Terms, aid_config, pool_plan
-    from calibrant.bench.play.pool import PlayPool
+    from calibrant.bench.play.game import PlayPool, Terms, aid_config, pool_plan
     from calibrant.bench.play.service.run import open_service, serve_until_stopped
 
     source = PlayPool(pool)

@@ -1,26 +1,172 @@
-"""A folder of play: the journal of all games, their records, one writer, and what is read from there after a kill."""
+"""A folder of play: the journal of all games, their records, one writer; and a participant on one item.
+
+A folder of play has `moves.jsonl` (this journal) and `records.jsonl` (bench.runs.records), one line for each item that
+is closed. What was shown is not in the journal: the same moves give the same readings. A killed process loses nothing
+that it answered; whoever reads the journal next goes on from there.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
+from math import fsum
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Annotated, Any, NamedTuple, Self
 
-from calibrant.bench.play.game import Game
-from calibrant.bench.play.journal import EventKey, EventRecord, Journal
-from calibrant.bench.play.plan import START
-from calibrant.bench.play.pool import ItemKey, PlayPool
-from calibrant.bench.play.record import game_record, game_verdict, protocol_of
-from calibrant.bench.play.review.items import ReviewedItem
-from calibrant.bench.runs.jsonl_file import FolderInUseError
-from calibrant.bench.runs.records import Key, Record, RunFile, config_digest
+import msgspec
+from msgspec import Meta
+
+from calibrant.bench.core.attribution import KEY, NO_ANSWER, UNDEFINED_VERDICT, verdict_text
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.registry import is_stated
+from calibrant.bench.core.scoring import PEOPLE
+from calibrant.bench.core.words import Act, Draft, Edit, WordsError
+from calibrant.bench.play.game import AID, START, Game, ItemKey, PlayPool
+from calibrant.bench.play.review import ReviewedItem
+from calibrant.bench.runs.jsonl_file import FolderInUseError, JsonlFile, RecordKind
+from calibrant.bench.runs.records import Key, Record, RunFile, Timing, config_digest, step_records
 from calibrant.bench.runs.workers import ExactEpisode, exact_episode
-from calibrant.dsl.errors import CalibrantError
+from calibrant.bench.version import program_version
+from calibrant.dsl.episode import Action, Step
+from calibrant.dsl.errors import CalibrantError, short_repr
 
+# --- The journal of games: every event of every item, on disk before it is answered -----------------------------------
+JOURNAL_VERSION = 1
+_PARTICIPANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
+
+
+class EventKey(NamedTuple):
+    """An event of a game; there is one for each."""
+
+    participant: str
+    pool_digest: str
+    instance: str
+    number: int
+
+
+class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One event of a game."""
+
+    participant: Annotated[str, Meta(description="id of the participant; no name")]
+    pool_digest: Annotated[str, Meta(description="SHA-256 of the pool; empty for what belongs to no item")]
+    instance: Annotated[str, Meta(description="the pool's id of the item; or a page of questions")]
+    number: Annotated[int, Meta(description="events of this participant on this item before it")]
+    event: Annotated[
+        dict[str, Any], Meta(description="open, act, draft, give_up or answers, with what belongs to it as JSON")
+    ]
+    seconds: Annotated[float, Meta(description="since the event before it; 0 where the item was opened again")]
+    at: Annotated[str, Meta(description="UTC, ISO 8601")]
+    version: Annotated[int, Meta(description="version of the format")] = JOURNAL_VERSION
+
+    @property
+    def key(self) -> EventKey:
+        return EventKey(self.participant, self.pool_digest, self.instance, self.number)
+
+    @property
+    def item(self) -> ItemKey:
+        """The item that it is about."""
+        return ItemKey(self.pool_digest, self.instance)
+
+
+EVENTS = RecordKind("moves", "a game", EventRecord, JOURNAL_VERSION, lambda event: tuple(event.key))
+
+
+class Journal(JsonlFile[EventRecord]):
+    """The journal of a folder, open for appending by this process alone."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, EVENTS)
+
+    def append(self, record: EventRecord) -> None:
+        """Write one event; it is on disk when this returns."""
+        super().append(record)
+        os.fsync(self._descriptor)
+
+
+def check_participant(name: str) -> str:
+    """Return a participant id; `CalibrantError` for one that is none."""
+    if not _PARTICIPANT.fullmatch(name):
+        allowed = "1 to 64 letters, digits, `_`, `.` and `-`, of which the first is a letter or a digit"
+        raise CalibrantError(f"{short_repr(name)} is no participant id; it has {allowed}")
+    return name
+
+
+# --- Records of closed games, in the format of runs: `table`, `report`, `show --run` and `score` read them as they are
+
+
+def protocol_of(participant: str) -> str:
+    """Return the name of a participant in records."""
+    return PEOPLE + participant
+
+
+def game_record(game: Game, participant: str, config: Mapping[str, Any], started: str) -> Record:
+    """Return the record of a closed game.
+
+    config: feedback and study, which are part of the record's key; started: UTC, ISO 8601
+    """
+    of, item, steps = game.pool.benchmark, game.item, list(game.steps)
+    is_episode = game.episode is not None
+    answer = of.scoring.no_answer(item) if game.answer is None else game.answer
+    score = of.scoring.score(item, answer, steps)
+    attribution = of.attribution(item, answer, steps, score) if steps else None
+    return Record(
+        pool=game.pool.name,
+        pool_digest=game.pool.digest,
+        pool_size=len(game.pool.public.items),
+        index=game.pool.indices[item.id],
+        instance=item.id,
+        setting=item.setting,
+        stratum=item.stratum,
+        protocol=protocol_of(participant),
+        config=dict(config),
+        outcome="out_of_budget" if game.answer is None else "found",
+        answer=answer,
+        size=None,
+        score=score,
+        provenance=_provenance(game),
+        program=program_version(),
+        benchmark=item.benchmark if is_stated(item.benchmark) else msgspec.UNSET,
+        steps=step_records(steps) if is_episode else msgspec.UNSET,
+        attribution=msgspec.UNSET if attribution is None else attribution,
+        timing=Timing(round(fsum(game.seconds), 3), started, [round(number, 3) for number in game.seconds]),
+    )
+
+
+def evidence_attribution(of: Benchmark[Any], item: Any, record: Record) -> dict[str, Any]:
+    """Return what the evidence had decided; records of questions lack it, and it is counted here. Empty if unknown."""
+    attribution = record.attribution
+    if attribution is msgspec.UNSET and record.steps is msgspec.UNSET:
+        attribution = of.attribution(item, record.answer, (), record.score) or {}
+    return attribution if isinstance(attribution, dict) else {}
+
+
+def game_verdict(of: Benchmark[Any], item: Any, record: Record) -> dict[str, Any]:
+    """Return whether an answer is right, that and what the evidence had decided in words, and both as records."""
+    is_right = of.metrics.success.judge(record.score, record.setting)
+    attribution = evidence_attribution(of, item, record)
+    if is_right is None:
+        text = UNDEFINED_VERDICT
+    elif record.steps is msgspec.UNSET or record.steps:
+        score = {**record.score, KEY: attribution, NO_ANSWER: record.outcome != "found"}
+        text = verdict_text(score, is_right=is_right)
+    else:
+        text = f"{'right' if is_right else 'not right'}; nothing was read"
+    return {"right": is_right, "text": text, "score": record.score, "attribution": attribution or None}
+
+
+def _provenance(game: Game) -> dict[str, Any]:
+    if game.gave_up:
+        return {"reason": "the participant gave no answer"}
+    return {} if game.answer is not None else {"reason": "the allowance was spent without an answer"}
+
+
+# --- A folder of play: the journal of all games, their records, one writer, and what is read from there after a kill
 MAX_IDLE_SECONDS = 3_600.0  # a move that took longer is recorded as this: the person was away
 
 
@@ -194,3 +340,90 @@ def apply_event(game: Game, record: EventRecord) -> None:
     else:
         key = EventKey(*record.key)
         raise CalibrantError(f"moves.jsonl: event {key.number} of {key.participant} is of no known kind")
+
+
+# --- A participant on one item: moves that are on disk before they are carried out, and a clock -----------------------
+
+
+class Player:
+    """One participant on one item.
+
+    clock: seconds on a clock that does not go back
+    """
+
+    def __init__(
+        self, folder: PlayFolder, participant: str, item: ItemKey, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.folder = folder
+        self.participant = participant
+        self.item = item
+        self.game = folder.game(participant, item)
+        self._clock = clock
+        self._since = clock()
+        if not self.game.closed:
+            self._check_aid()
+            self._add({"open": {AID: folder.config[AID]} if AID in folder.config else {}})
+
+    @property
+    def moves(self) -> list[dict[str, Any]]:
+        """The actions so far, oldest first."""
+        events = self.folder.events(self.participant, self.item)
+        return [record.event["act"] for record in events if "act" in record.event]
+
+    def do(self, stated: Act | Edit) -> Step[Any] | None:
+        """Carry out what a line states; the step of an episode."""
+        if isinstance(stated, Act):
+            return self.act(stated.action)
+        self.write(stated.draft)
+        return None
+
+    def act(self, action: Action) -> Step[Any] | None:
+        """Carry out a move; `WordsError` for what is none."""
+        self.game.check(action)
+        seconds = self._add({"act": dict(action)})
+        return self.game.act(action, seconds)
+
+    def write(self, draft: Draft) -> None:
+        """Replace the draft."""
+        self._require_open()
+        seconds = self._add({"draft": dict(draft)})
+        self.game.write(draft, seconds)
+
+    def undo(self) -> None:
+        """Take back the last change of the draft; `WordsError` if there is none."""
+        self._require_open()
+        if self.game.earlier_draft is None:
+            raise WordsError("nothing to take back; moves that were carried out stay, for their reading was seen")
+        seconds = self._add({"undo": {}})
+        self.game.take_back(seconds)
+
+    def give_up(self) -> None:
+        """Close the item without an answer."""
+        self._require_open()
+        seconds = self._add({"give_up": {}})
+        self.game.give_up(seconds)
+
+    def verdict(self) -> dict[str, Any]:
+        """Write the record of the closed game; return the verdict, ready for JSON."""
+        return self.folder.verdict(self.participant, self.game)
+
+    def _check_aid(self) -> None:
+        """Refuse another aid than that of the moves that are there: a record names one."""
+        aid = self.folder.config.get(AID)
+        events = self.folder.events(self.participant, self.item)
+        openings = [record.event["open"] for record in events if "open" in record.event]
+        for earlier in (opening.get(AID) for opening in openings):
+            if earlier != aid:
+                condition = "without an aid" if earlier is None else f"with --aid {earlier}"
+                text = f"{self.game.shown.id} was begun {condition} by {self.participant}"
+                raise CalibrantError(f"{text}; go on like that, or give another --out")
+
+    def _require_open(self) -> None:
+        if self.game.closed:
+            raise WordsError("the item is closed")
+
+    def _add(self, event: dict[str, Any]) -> float:
+        """Put an event on disk; return the seconds that are recorded with it."""
+        now = self._clock()
+        seconds, self._since = now - self._since, now
+        return self.folder.add(self.participant, self.item, event, seconds).seconds

@@ -1,19 +1,143 @@
-"""One item as one person plays it: an episode move by move, or a question with one answer."""
+"""One item as one person plays it: pools under public ids, plans, moves or one answer, and the state for a page."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from calibrant.bench.core.capabilities import AIDS
-from calibrant.bench.core.words import Draft, Position, WordsError
-from calibrant.bench.play.pool import PlayPool
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.capabilities import AIDS, WORDS
+from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.core.words import Draft, Position, Words, WordsError
+from calibrant.bench.pages.graphs import Graph, GraphNode, draw_together
+from calibrant.bench.pools.public_items import PublicPool
 from calibrant.dsl.episode import Action, ActionError, Episode, Step
 from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.records import file_digest, item_ids
 
+# --- The items of a pool file as people play them: shown under public ids, recorded under the pool's own --------------
+
+
+class ItemKey(NamedTuple):
+    """An item of a pool. instance: the pool's own id."""
+
+    pool_digest: str
+    instance: str
+
+
+class PlayPool:
+    """A pool file whose items people play."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.benchmark: Benchmark[Any] = benchmark_of(path)
+        self.words: Words[Any] = self.benchmark.require(WORDS)
+        self.public = PublicPool(self.benchmark, path)
+        self.digest = file_digest(path)
+
+    @property
+    def name(self) -> str:
+        """The pool's name."""
+        return str(self.public.items.name)
+
+    @cached_property
+    def indices(self) -> dict[str, int]:
+        """Index of each item in the pool, by the pool's own id."""
+        return {instance: index for index, instance in enumerate(item_ids(self.public.items.items))}
+
+    def item(self, name: str | None) -> Any:
+        """Return the item of either id, by default the first; `CalibrantError` if there is none."""
+        return self.public.item(name)
+
+    def check_aid(self, aid: Path) -> None:
+        """Refuse an aid that these items do not have, or a file that is none."""
+        self.benchmark.require(AIDS)(self.public.shown(self.item(None)), (), aid)
+
+    def key(self, name: str | None) -> ItemKey:
+        """Return the key of the item of either id."""
+        return ItemKey(self.digest, self.item(name).id)
+
+
+# --- Plans: the items and pages of questions of a participant, in order -----------------------------------------------
+Feedback: TypeAlias = Literal["none", "cells"]
+START = ItemKey("", "start")
+AID = "aid"  # in conditions, and in the opening of an item
+MEMBERS = "members"  # the one aid that is no file
+QUESTIONS = "questions:"  # before the name of a page of questions, in journals
+
+
+@dataclass(frozen=True)
+class ItemStop:
+    """An item to play."""
+
+    key: ItemKey
+
+
+@dataclass(frozen=True)
+class QuestionsStop:
+    """A page of questions. name: unique in the plan; questions: as `study.toml` has them, checked."""
+
+    name: str
+    title: str
+    questions: Sequence[Mapping[str, Any]]
+
+    @property
+    def key(self) -> ItemKey:
+        """The key under which its answers are in the journal."""
+        return ItemKey("", f"{QUESTIONS}{self.name}")
+
+
+Stop: TypeAlias = ItemStop | QuestionsStop
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Terms that hold for all participants.
+
+    title: of the study, or the pool; consent: text that has to be agreed to; empty asks for none
+    feedback: cells shows which cells formulas fit while they are typed; reveal: the verdict is shown when an item ends
+    aid: what is shown after each reading; the path is a file, or the name of an aid
+    minutes: that it takes, as the study states them; 0 where it states none
+    """
+
+    title: str
+    consent: str = ""
+    feedback: Feedback = "none"
+    reveal: bool = True
+    aid: Path | None = None
+    minutes: int = 0
+
+
+@dataclass(frozen=True)
+class Practice:
+    """Items to try before the start: nothing of them is recorded, and each verdict is shown. pools: those of the stops.
+
+    The pools are not those of the study: both may be read at the same time.
+    """
+
+    pools: Sequence[PlayPool]
+    stops: Sequence[Stop]
+
+
+def aid_config(aid: Path | None) -> dict[str, str]:
+    """Return the part of the conditions in records that names the aid; empty without one."""
+    return {} if aid is None else {AID: aid.name}
+
+
+def pool_plan(pool: PlayPool, instance: str | None) -> tuple[Stop, ...]:
+    """Return the plan of one pool: one item, or all in their order."""
+    if instance is not None:
+        return (ItemStop(pool.key(instance)),)
+    return tuple(ItemStop(ItemKey(pool.digest, name)) for name in pool.indices)
+
+
+# --- One item as one person plays it: an episode move by move, or a question with one answer --------------------------
 _OBJECT = re.compile(r"\{[^{}]*\}")
 SUBMIT = "submit"  # of a question, the verb of its one action
 
@@ -144,3 +268,65 @@ def _plain_object(match: re.Match[str]) -> str:
         return match[0]
     end = "." if match.string[match.end() :].startswith(" ") else ""
     return ", ".join(f"{name} = {value}" for name, value in values.items()) + end
+
+
+# --- State of an item as its page shows it, ready for JSON: the public part, readings, the draft. Nothing sealed ------
+
+
+def item_state(game: Game, *, with_cells: bool, aid: Path | None = None) -> dict[str, Any]:
+    """Return the state of a game for its page.
+
+    with_cells: also which cells of the evidence the draft's formulas fit; aid: whose text is shown too
+    """
+    words, item = game.pool.words, game.shown
+    steps = [
+        {
+            "action": dict(step.action),
+            "reading": step.reading,
+            "refused": step.refused,
+            "cost": step.cost,
+        }
+        for step in game.steps
+    ]
+    described = game.step_text(game.steps[-1]) if game.steps else ""
+    state: dict[str, Any] = {
+        "id": item.id,
+        "kind": words.kind[0].capitalize(),
+        "opening": words.opening(item),
+        "view": words.view(item),
+        "steps": steps,
+        "moves": game.num_moves,
+        "left": game.num_left,
+        "closed": game.closed,
+        "draft": dict(game.draft),
+        "can_undo": game.earlier_draft is not None,
+        "problems": dict(words.problems(item, game.draft)),
+        "last": described.partition("\n")[0],
+    }
+    graph = words.graph(item, game.draft)
+    if graph is not None:
+        loop = _loop(graph)
+        state |= {"loop": loop} if loop else {"picture": _picture(graph)}
+    if with_cells:
+        state["cells"] = dict(words.cells(item, game.position))
+    if aid is not None:
+        state[AID] = game.aid_text(aid)
+    return state
+
+
+def _loop(parents: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the variables of a loop, each a cause of the next, the first again at the end; empty without one."""
+    try:
+        TopologicalSorter(parents).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def _picture(parents: Mapping[str, Sequence[str]]) -> str:
+    """Return an SVG of the graph that a draft states."""
+    edges = [f"{cause} to {effect}" for effect, causes in parents.items() for cause in causes]
+    label = f"The graph that you wrote: {', '.join(edges) or 'no causes yet'}"
+    graph = Graph(parents, {name: GraphNode(name) for name in parents}, label)
+    (picture,) = draw_together([graph], "draft")
+    return picture

@@ -8,15 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from calibrant.bench.core.words import WordsError
-from calibrant.bench.play.consent import consent_html
-from calibrant.bench.play.folder import PlayFolder
-from calibrant.bench.play.item_state import item_state
-from calibrant.bench.play.plan import ItemStop, QuestionsStop, Stop, Terms
-from calibrant.bench.play.player import Player
-from calibrant.bench.play.questions import check_answers
-from calibrant.bench.play.review.items import ReviewedItem
-from calibrant.bench.play.review.page import review_page
-from calibrant.bench.play.welcome import PRIVACY, served_place, task_text
+from calibrant.bench.play.folder import Player, PlayFolder
+from calibrant.bench.play.game import ItemStop, QuestionsStop, Stop, Terms, item_state
+from calibrant.bench.play.review import ReviewedItem, review_page
+from calibrant.bench.play.study.pages import PRIVACY, check_answers, consent_html, served_place, task_text
 from calibrant.dsl.episode import Action
 
 STALE_SECONDS = 15.0  # after which a tab that is silent loses its place to another one

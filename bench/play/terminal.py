@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.bench.core.words import Verb, WordsError
-from calibrant.bench.play.plan import AID
-from calibrant.bench.play.player import Player
+from calibrant.bench.play.folder import Player
+from calibrant.bench.play.game import AID
 from calibrant.bench.report.people.remaining import MAX_EXPORTED, RemainingLists
 from calibrant.dsl.episode import ActionError, Step, action_of_text
 

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from calibrant.bench.play.questions import QuestionPage
 from calibrant.bench.play.study.config import StudyFile
+from calibrant.bench.play.study.pages import QuestionPage
 from calibrant.bench.suites.board.submissions import Card
 from calibrant.bench.suites.specification import SuiteSpec
 from calibrant.bench.toml_file import MAX_TOML_DEPTH, read_toml

@@ -24,8 +24,8 @@ from typing import Any
 import msgspec
 
 from calibrant.bench.core.registry import benchmark_of
-from calibrant.bench.play.pool import PlayPool
-from calibrant.bench.play.service.address import Address, read_address
+from calibrant.bench.play.game import PlayPool
+from calibrant.bench.play.service.server import Address, read_address
 from calibrant.bench.runs.records import Record, folder_records
 from tests.support.commands import called
 from tests.support.play.right_lines import POOLS

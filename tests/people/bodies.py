@@ -27,9 +27,8 @@ from calibrant.audits.replayscm.extended.strata import extended_strata
 from calibrant.bench.core.capabilities import WORDS
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.play.folder import PlayFolder
-from calibrant.bench.play.plan import ItemStop, Stop, Terms
-from calibrant.bench.play.pool import PlayPool
-from calibrant.bench.play.service.page import play_page
+from calibrant.bench.play.game import ItemStop, PlayPool, Stop, Terms
+from calibrant.bench.play.service.routes import play_page
 from calibrant.bench.play.service.run import open_service
 from calibrant.bench.pools.public_items import public_record
 from calibrant.dsl.replayscm.item import Pool

@@ -2,22 +2,74 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qs
 
+from markupsafe import Markup
+
 from calibrant.bench.core.words import WordsError
-from calibrant.bench.play.folder import PlayFolder
-from calibrant.bench.play.journal import check_participant
-from calibrant.bench.play.plan import ItemStop, Practice, Stop, Terms
-from calibrant.bench.play.service.address import Address
-from calibrant.bench.play.service.gate import Refusal, Target
-from calibrant.bench.play.service.page import play_page
-from calibrant.bench.play.service.practice import PracticeRooms
-from calibrant.bench.play.service.server import Response
+from calibrant.bench.pages.design.page import design_page
+from calibrant.bench.pages.design.tokens import contrast_rules
+from calibrant.bench.play.folder import PlayFolder, check_participant
+from calibrant.bench.play.game import ItemStop, Practice, Stop, Terms, aid_config
+from calibrant.bench.play.service.server import Address, Refusal, Response, Target
 from calibrant.bench.play.sitting import Sitting, StaleError
 from calibrant.dsl.errors import CalibrantError
+
+# --- Practice of participants: a sitting for each, in memory alone, at addresses that are not those of the study ------
+
+
+class PracticeRooms:
+    """The practice of a study. With feedback and verdicts, whatever the study has: nothing is recorded."""
+
+    def __init__(self, address: Address, terms: Terms, practice: Practice) -> None:
+        self._address = address
+        self._practice = practice
+        self._terms = Terms(f"{terms.title}: practice", feedback="cells", reveal=True, aid=terms.aid)
+        config = {"feedback": self._terms.feedback, **aid_config(terms.aid)}
+        self._folder = PlayFolder(None, practice.pools, config)
+
+    def token(self, participant: str) -> str:
+        """Return the part of the address of a participant's practice; no id has a blank."""
+        return self._address.participant_token(f"{participant} practice")
+
+    def open(self, participant: str) -> Sitting:
+        """Return a sitting that has begun."""
+        sitting = Sitting(self._folder, participant, self._practice.stops, self._terms)
+        sitting.begin(agreed=False)
+        return sitting
+
+    def warm_up(self) -> None:
+        """Load what verdicts need."""
+        self._folder.warm_up()
+
+
+# --- The one page of play: it asks the server for the state and shows it ----------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def play_page(title: str, participant: str, plan: str = "", offered: str = "", *, is_listed: bool = False) -> str:
+    """Return the page.
+
+    participant: an id to begin with, where the address has one; plan: of a static page, everything that it shows
+    offered: an id of the study's list that nobody uses yet; is_listed: there is a list, so that other ids are refused
+    """
+    content = {
+        "participant": participant,
+        "offered": offered,
+        "listed": is_listed,
+        "plan": json.loads(plan) if plan else None,
+    }
+    embedded = json.dumps(content)
+    # `</` and `<!--` would end the script element
+    page = {"title": title, "crumbs": [title], "embedded": Markup(embedded.replace("<", "\\u003c"))}
+    page["contrast"] = Markup(contrast_rules())
+    return design_page("play/play.html", page)
+
 
 MAX_SITTINGS = 10_000  # participants of one server
 

@@ -9,11 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from calibrant.bench.play.folder import PlayFolder
-from calibrant.bench.play.plan import Practice, Stop, Terms
-from calibrant.bench.play.service.address import HOST, Address, new_secret, read_address, write_address
-from calibrant.bench.play.service.gate import Gate
+from calibrant.bench.play.game import Practice, Stop, Terms
 from calibrant.bench.play.service.routes import PlayRoutes
-from calibrant.bench.play.service.server import PlayServer
+from calibrant.bench.play.service.server import HOST, Address, Gate, PlayServer, new_secret, read_address, write_address
 from calibrant.dsl.atomic_write import write_privately
 from calibrant.dsl.errors import CalibrantError
 

@@ -5,7 +5,10 @@ docs/decisions says why no other library: each request is one connection, checke
 
 from __future__ import annotations
 
+import hmac
 import json
+import re
+import secrets
 import socket
 import threading
 import traceback
@@ -14,10 +17,126 @@ from contextlib import suppress
 from email.message import Message
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from calibrant.bench.play.service.address import HOST
-from calibrant.bench.play.service.gate import Gate, Refusal, Target
+import msgspec
+
+from calibrant.dsl.atomic_write import write_privately
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.parse_limits import TooLargeError, decode_json, read_bounded
+
+# --- Checks of a request before anything reads it: host, origin, method, path, size. All others are refused -----------
+MAX_BODY_BYTES = 64 * 1024
+MAX_PATH_CHARS = 512
+_PATH = re.compile(r"/([0-9a-f]{32})/([a-z]{0,16})(?:\?([\w.~%&=+-]*))?", re.ASCII)
+
+
+class Refusal(Exception):  # noqa: N818  # it is an answer, not a fault of the program
+    """A request that is refused. status: of HTTP; reason: one line without anything of the request."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+class Target(NamedTuple):
+    """A path. token: whose; verb: what is asked for, empty for the page; query: undecoded."""
+
+    token: str
+    verb: str
+    query: str
+
+
+class Gate:
+    """The checks of one server.
+
+    origins: as browsers name them, such as http://127.0.0.1:8000; hosts follow from them
+    """
+
+    def __init__(self, origins: tuple[str, ...]) -> None:
+        self._origins = frozenset(origins)
+        self._hosts = frozenset(origin.partition("://")[2] for origin in origins)
+
+    def check(self, method: str, path: str, headers: Mapping[str, str]) -> Target:
+        """Return the target of a request; `Refusal` for one that does not come from this server's page."""
+        if headers.get("Host", "") not in self._hosts:
+            raise Refusal(403, "unknown host")
+        origin = headers.get("Origin")
+        if origin is not None and origin not in self._origins:
+            raise Refusal(403, "foreign origin")
+        site = headers.get("Sec-Fetch-Site", "same-origin")
+        if method == "POST" and site not in ("same-origin", "none"):
+            raise Refusal(403, "foreign origin")
+        match = _PATH.fullmatch(path) if len(path) <= MAX_PATH_CHARS else None
+        if match is None:
+            raise Refusal(404, "no such page")
+        return Target(match[1], match[2], match[3] or "")
+
+    def body_size(self, headers: Mapping[str, str]) -> int:
+        """Return the length of the body of a POST; `Refusal` for one that is too long, not JSON or without length."""
+        if headers.get("Content-Type", "").partition(";")[0].strip().lower() != "application/json":
+            raise Refusal(415, "a move is application/json")
+        length = headers.get("Content-Length", "")
+        if "Transfer-Encoding" in headers or not (length.isascii() and length.isdigit()):
+            raise Refusal(411, "a length is needed")
+        if len(length) > 9 or int(length) > MAX_BODY_BYTES:
+            raise Refusal(413, f"at most {MAX_BODY_BYTES} bytes")
+        return int(length)
+
+
+# --- Addresses of a server: a secret that all of them carry, and one of its own for each participant ------------------
+FILE_NAME = "address.json"
+TOKEN_CHARS = 32  # 128 bits
+HOST = "127.0.0.1"
+
+
+class Address(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Port and secret of a folder's server, the same after a restart so that open pages go on."""
+
+    port: int
+    secret: str
+
+    @property
+    def token(self) -> str:
+        """The part of the address at which somebody enters an id."""
+        return self._derive("")
+
+    def participant_token(self, participant: str) -> str:
+        """Return the part of the address of one participant."""
+        return self._derive(participant)
+
+    def url(self, token: str) -> str:
+        """Return the address of a token on this machine."""
+        return f"http://{HOST}:{self.port}/{token}/"
+
+    def _derive(self, name: str) -> str:
+        return hmac.digest(bytes.fromhex(self.secret), f"play {name}".encode(), "sha256").hex()[:TOKEN_CHARS]
+
+
+def new_secret() -> str:
+    """Return 64 random hexadecimal digits."""
+    return secrets.token_hex(32)
+
+
+def read_address(folder: Path) -> Address | None:
+    """Return the address that a folder had; None if it had none."""
+    file = folder / FILE_NAME
+    if not file.is_file():
+        return None
+    try:
+        address = decode_json(read_bounded(file), Address)
+        bytes.fromhex(address.secret)
+    except (msgspec.DecodeError, ValueError, TooLargeError) as error:
+        raise CalibrantError(f"{file}: no address of a server: {error}; delete it for a new one") from None
+    return address
+
+
+def write_address(folder: Path, address: Address) -> None:
+    """Keep an address, readable by its owner alone."""
+    write_privately(folder / FILE_NAME, msgspec.json.encode(address).decode())
+
 
 MAX_CONNECTIONS = 128  # handled at a time; a further one takes the place of the oldest that has sent no good request
 MAX_SECONDS_TO_CLOSE = 1.0  # for a thread whose connection was closed; it takes a millisecond

@@ -12,15 +12,11 @@ import msgspec
 from msgspec import Meta
 
 from calibrant.bench.core.words import Act, WordsError
-from calibrant.bench.play.consent import consent_html
 from calibrant.bench.play.folder import PlayFolder
-from calibrant.bench.play.game import Game
-from calibrant.bench.play.item_state import item_state
-from calibrant.bench.play.plan import ItemStop, QuestionsStop, Stop
-from calibrant.bench.play.questions import check_answers
-from calibrant.bench.play.service.page import play_page
+from calibrant.bench.play.game import Game, ItemStop, QuestionsStop, Stop, item_state
+from calibrant.bench.play.service.routes import play_page
 from calibrant.bench.play.study.config import Study
-from calibrant.bench.play.welcome import IN_BROWSER, PRIVACY, task_text
+from calibrant.bench.play.study.pages import IN_BROWSER, PRIVACY, check_answers, consent_html, task_text
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.parse_limits import TooLargeError, decode_json
 

@@ -7,14 +7,11 @@ from shlex import quote
 from typing import Any
 
 from calibrant.bench.core.words import WordsError
-from calibrant.bench.play.consent import consent_text
-from calibrant.bench.play.folder import PlayFolder
-from calibrant.bench.play.plan import ItemStop, Practice, QuestionsStop, aid_config
-from calibrant.bench.play.player import Player
-from calibrant.bench.play.questions import check_answers
+from calibrant.bench.play.folder import Player, PlayFolder
+from calibrant.bench.play.game import ItemStop, Practice, QuestionsStop, aid_config
 from calibrant.bench.play.study.config import Study
+from calibrant.bench.play.study.pages import PRIVACY, check_answers, consent_text, local_place, task_text
 from calibrant.bench.play.terminal import TerminalGame, input_lines
-from calibrant.bench.play.welcome import PRIVACY, local_place, task_text
 
 
 def play_study(study: Study, participant: str, echo: Callable[[str], None]) -> int:

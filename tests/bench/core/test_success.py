@@ -10,9 +10,8 @@ import pytest
 
 from calibrant.bench.core.attribution import verdict_text
 from calibrant.bench.core.registry import NAMES, benchmark
-from calibrant.bench.play.folder import PlayFolder
-from calibrant.bench.play.player import Player
-from calibrant.bench.play.pool import PlayPool
+from calibrant.bench.play.folder import Player, PlayFolder
+from calibrant.bench.play.game import PlayPool
 from calibrant.bench.pools.bundled import bundled_sample
 from tests.support.commands import called, jsonl
 

@@ -12,11 +12,10 @@ import msgspec
 import pytest
 
 from calibrant.bench.core.registry import benchmark, benchmark_of
-from calibrant.bench.play.folder import PlayFolder
-from calibrant.bench.play.player import Player
-from calibrant.bench.play.pool import PlayPool
-from calibrant.bench.play.review.page import review_page
-from calibrant.bench.play.review.stored import stored_reviews
+from calibrant.bench.play.folder import Player, PlayFolder
+from calibrant.bench.play.game import PlayPool
+from calibrant.bench.play.results import stored_reviews
+from calibrant.bench.play.review import review_page
 from calibrant.bench.runs.records import folder_records, step_records
 from calibrant.bench.runs.workers import exact_episode
 from calibrant.dsl.blickets.item import Condition

@@ -16,9 +16,7 @@ import pytest
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.core.words import Position
-from calibrant.bench.play.item_state import item_state
-from calibrant.bench.play.plan import Terms
-from calibrant.bench.play.pool import PlayPool
+from calibrant.bench.play.game import PlayPool, Terms, item_state
 from calibrant.bench.play.service.run import Service
 from calibrant.bench.play.service.server import TIMEOUT_SECONDS
 from calibrant.bench.runs.records import folder_records

@@ -10,8 +10,7 @@ import threading
 from pathlib import Path
 from random import Random
 
-from calibrant.bench.play.plan import Terms
-from calibrant.bench.play.pool import PlayPool
+from calibrant.bench.play.game import PlayPool, Terms
 from calibrant.bench.runs.records import folder_records
 from tests.people.__main__ import check_sealed, content
 from tests.support.commands import called

@@ -11,12 +11,10 @@ from typing import Any
 import pytest
 
 from calibrant.bench.commands.play import WRITES_RESULTS
-from calibrant.bench.play.folder import PlayFolder
-from calibrant.bench.play.plan import ItemStop, QuestionsStop
-from calibrant.bench.play.player import Player
+from calibrant.bench.play.folder import Player, PlayFolder
+from calibrant.bench.play.game import ItemStop, QuestionsStop
 from calibrant.bench.play.results import csv_text, json_text, person_rows, summary_lines
-from calibrant.bench.play.study.config import Study
-from calibrant.bench.play.study.order import latin_row, ordered
+from calibrant.bench.play.study.config import Study, latin_row, ordered
 from calibrant.bench.runs.records import folder_records
 from calibrant.dsl.errors import CalibrantError
 from tests.support.commands import called, jsonl

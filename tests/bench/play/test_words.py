@@ -15,9 +15,7 @@ import calibrant
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.core.words import Act, Position, WordsError
-from calibrant.bench.play.game import Game
-from calibrant.bench.play.item_state import item_state
-from calibrant.bench.play.pool import PlayPool
+from calibrant.bench.play.game import Game, PlayPool, item_state
 from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.bench.runs.records import Record, folder_records
 from tests.support.commands import NEXT, called, jsonl

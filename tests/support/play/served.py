@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.bench.play.folder import PlayFolder
-from calibrant.bench.play.plan import ItemStop, Stop, Terms
-from calibrant.bench.play.pool import PlayPool
+from calibrant.bench.play.game import ItemStop, PlayPool, Stop, Terms
 from calibrant.bench.play.service.run import Service, open_service
 
 

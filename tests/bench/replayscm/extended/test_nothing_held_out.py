@@ -16,9 +16,8 @@ from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.core.verdict import MeanScore
 from calibrant.bench.difficulty.models import read_outcomes
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS
-from calibrant.bench.play.game import Game
-from calibrant.bench.play.pool import PlayPool
-from calibrant.bench.play.record import game_record, game_verdict
+from calibrant.bench.play.folder import game_record, game_verdict
+from calibrant.bench.play.game import Game, PlayPool
 from calibrant.bench.play.results import PersonRow, csv_text, summary_lines
 from calibrant.bench.replayscm.episodes import submitted_steps, text_episode
 from calibrant.bench.report.drawn_ties import DrawnTies

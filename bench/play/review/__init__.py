@@ -1,1 +1,0 @@
-"""Review of what a participant ended: each item beside the ideal learner."""
