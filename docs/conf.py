@@ -11,7 +11,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from calibrant.bench.pages.design.tokens import TOKENS  # noqa: E402  # the checkout is on the path only now
+from calibrant.bench.pages.tokens import TOKENS  # noqa: E402  # the checkout is on the path only now
 from calibrant.bench.version import __version__  # noqa: E402
 
 project = "Calibrant"

@@ -9,7 +9,7 @@ from typing import Any
 
 from calibrant.audits.attribution import Attribution, Kind
 from calibrant.audits.blickets.attribution import Narrowing, attribute_episode, trace_narrowing
-from calibrant.bench.pages.episode_views import TimelineViews
+from calibrant.bench.pages.filmstrip import TimelineViews
 from calibrant.bench.pages.timeline import AnswerGroup, Decision, Light, Moment, News, Timeline
 from calibrant.dsl.blickets.item import BlicketItem, Form, Mechanism, Rule, all_rules, names_of
 from calibrant.dsl.blickets.reference import Ending, is_active, run

@@ -12,9 +12,8 @@ from calibrant.audits.blickets.why import DetectorWhy, explain
 from calibrant.audits.why import Experiment, listed, number_text
 from calibrant.bench.pages.capabilities import Explainable
 from calibrant.bench.pages.charts import Scale, figure, text_width, widest
-from calibrant.bench.pages.design.page import standalone_svg
-from calibrant.bench.pages.html_page import html_page
-from calibrant.bench.pages.why.sections import WhyTable, best_advice, page_json, shown_table, tables_lines
+from calibrant.bench.pages.page import html_page, standalone_svg
+from calibrant.bench.pages.why import WhyTable, best_advice, page_json, shown_table, tables_lines
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError

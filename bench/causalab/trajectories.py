@@ -15,8 +15,8 @@ from calibrant.bench.answers.names import differing_names, option_suffix
 from calibrant.bench.causalab.items import refuse_uncounted, run_picture
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.charts import Scale, figure, foot_axis, side_axis, text_at
-from calibrant.bench.pages.design.page import design_page
 from calibrant.bench.pages.graphs import GraphPicture, graph_text, graphs_svg
+from calibrant.bench.pages.page import design_page
 from calibrant.bench.report.answers.transcripts import Transcript
 from calibrant.dsl.causalab.episode import HYPOTHESIS, LabEpisode, LabStep
 from calibrant.dsl.causalab.hypothesis import EMPTY, state_mechanism

@@ -11,10 +11,9 @@ from markupsafe import Markup
 from calibrant.audits.causalab.why import LabWhy, explain, share_text
 from calibrant.audits.why import expected_text, listed, number_text
 from calibrant.bench.pages.capabilities import Explainable
-from calibrant.bench.pages.design.page import standalone_svg
 from calibrant.bench.pages.graphs import GraphEdge, GraphNode, Tone, draw_ring
-from calibrant.bench.pages.html_page import html_page
-from calibrant.bench.pages.why.sections import WhyTable, experiment_table, page_json, shown_table, tables_lines
+from calibrant.bench.pages.page import html_page, standalone_svg
+from calibrant.bench.pages.why import WhyTable, experiment_table, page_json, shown_table, tables_lines
 from calibrant.dsl.causalab.episode import LabStep
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY

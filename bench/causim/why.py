@@ -12,10 +12,8 @@ from calibrant.audits.causim.why import AnswerGroup, QuestionNode, QuestionWhy, 
 from calibrant.audits.why import listed, number_text
 from calibrant.bench.causim.plots.layered import LayeredNode, LayeredPicture, Mark, layered_svg
 from calibrant.bench.pages.capabilities import Explainable
-from calibrant.bench.pages.design.page import standalone_svg
-from calibrant.bench.pages.html_page import html_page
-from calibrant.bench.pages.why.page import POOL
-from calibrant.bench.pages.why.sections import WhyTable, experiment_table, page_json, shown_table, tables_lines
+from calibrant.bench.pages.page import html_page, standalone_svg
+from calibrant.bench.pages.why import POOL, WhyTable, experiment_table, page_json, shown_table, tables_lines
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import shown_value
 from calibrant.dsl.episode import Step

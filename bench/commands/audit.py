@@ -150,8 +150,7 @@ def _audit_pool(
 def _write_page(
     of: Benchmark[Any], audited: AuditedPool[Any], report: AuditReport, pool: Path, file: Path, by: Execution
 ) -> None:
-    from calibrant.bench.pages.why.bodies import page_bodies
-    from calibrant.bench.pages.why.page import with_pool
+    from calibrant.bench.pages.why import page_bodies, with_pool
     from calibrant.bench.terminal import print_written
     from calibrant.dsl.atomic_write import write_atomically
 

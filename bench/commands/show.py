@@ -204,7 +204,7 @@ def _explain(
 
     from calibrant.audits.why import Fact
     from calibrant.bench.pages.capabilities import EXPLANATIONS
-    from calibrant.bench.pages.why.page import why_page, with_pool
+    from calibrant.bench.pages.why import why_page, with_pool
     from calibrant.bench.runs.workers import exact_episode
     from calibrant.bench.terminal import NextCommand, print_next, print_written
     from calibrant.dsl.atomic_write import write_atomically
@@ -269,7 +269,7 @@ def _explain_answers(
 
     from calibrant.bench.core.items import item_of
     from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS
-    from calibrant.bench.pages.why.page import why_page
+    from calibrant.bench.pages.why import why_page
     from calibrant.bench.report.answers.submitted import submitted_answers
     from calibrant.bench.terminal import NextCommand, print_next, print_written
     from calibrant.dsl.atomic_write import write_atomically

@@ -19,11 +19,9 @@ from calibrant.audits.why import number_text
 from calibrant.bench.logic.family.words import LABEL, NO_PROBABILITY, percent
 from calibrant.bench.pages.capabilities import Explainable
 from calibrant.bench.pages.charts import BarRow, bar_rows, figure, text_at, text_width, widest
-from calibrant.bench.pages.design.page import standalone_svg
 from calibrant.bench.pages.graphs import Layers, Spacing, curve_path
-from calibrant.bench.pages.html_page import html_page
-from calibrant.bench.pages.why.page import why_page
-from calibrant.bench.pages.why.sections import WhyTable, page_json, shown_table, tables_lines
+from calibrant.bench.pages.page import html_page, standalone_svg
+from calibrant.bench.pages.why import WhyTable, page_json, shown_table, tables_lines, why_page
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic.item import Clause, LogicItem, parse_clause

@@ -1,6 +1,6 @@
 """Charts as SVG in classes of `templates/design/drawing.css`: widths of text, scales, axes, panels, bars, legends.
 
-They need neither a library nor a network. `standalone_svg` of bench.pages.design.page makes a file of a chart.
+They need neither a library nor a network. `standalone_svg` of bench.pages.page makes a file of a chart.
 """
 
 from __future__ import annotations

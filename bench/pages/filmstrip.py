@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from math import log
 from typing import Any
 
 from calibrant.audits.why import number_text
-from calibrant.bench.pages.design.page import design_page
-from calibrant.bench.pages.timeline import Moment, News, Timeline
+from calibrant.bench.pages.capabilities import TimelineMaker
+from calibrant.bench.pages.page import design_page
+from calibrant.bench.pages.timeline import Moment, News, Timeline, timeline_text
+from calibrant.dsl.episode import Step
+from calibrant.dsl.errors import in_one_line
 
 MAX_LARGE_ANSWERS = 80  # more answers are drawn small
 MAX_NAMED_ANSWERS = 8  # so many are named in words, more are counted
@@ -181,3 +185,19 @@ def _tick_step(column: float) -> int:
     if column > 18:
         return 1
     return 5 if column > 8 else 10
+
+
+# --- Views of episodes that have a timeline: as text, and as a page that a reader steps through -----------------------
+
+
+@dataclass(frozen=True)
+class TimelineViews:
+    """Implements EpisodeViews (bench.pages.capabilities) by timelines."""
+
+    timeline: TimelineMaker
+
+    def text(self, item: Any, steps: Sequence[Step[Any]], system: str) -> str:
+        return timeline_text(self.timeline(item, steps, system))
+
+    def page(self, item: Any, episodes: Sequence[tuple[str, Sequence[Step[Any]]]]) -> str:
+        return timeline_page(in_one_line(item.id), [self.timeline(item, steps, name) for name, steps in episodes])

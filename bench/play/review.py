@@ -14,8 +14,8 @@ from calibrant.bench.core.attribution import KEY, KIND_MEANINGS
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import WORDS
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS, REVEALED_VIEWS, TIMELINES
-from calibrant.bench.pages.design.page import design_page
 from calibrant.bench.pages.filmstrip import timeline_content
+from calibrant.bench.pages.page import design_page
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.report.overview.contract import GUIDE, Explanation, Levels
 from calibrant.bench.report.people.remaining import Remaining, RemainingLists

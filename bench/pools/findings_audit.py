@@ -20,9 +20,8 @@ from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import FINDINGS
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pages.aligned import wrapped_lines
-from calibrant.bench.pages.html_page import html_page
-from calibrant.bench.pages.json_stream import list_pieces
-from calibrant.bench.pages.why.index import MAX_EMBEDDED, IndexItem, IndexText, index_page
+from calibrant.bench.pages.page import html_page
+from calibrant.bench.pages.why import MAX_EMBEDDED, IndexItem, IndexText, index_page
 from calibrant.bench.pools.capabilities import CertificateCheck, Printed
 from calibrant.bench.pools.claim_records import FindingRecord
 from calibrant.bench.runs.audits import (
@@ -31,6 +30,7 @@ from calibrant.bench.runs.audits import (
     AuditHead,
     AuditWork,
     ReasonRecord,
+    list_pieces,
     reason_lines,
     reason_of,
     record_order,

@@ -12,7 +12,7 @@ from calibrant.bench.core.capabilities import Solution
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.scoring import AnswerContext, Prediction, line_head, line_place
 from calibrant.bench.episodes import TextEpisode
-from calibrant.bench.pages.episode_views import TimelineViews
+from calibrant.bench.pages.filmstrip import TimelineViews
 from calibrant.bench.pages.timeline import Decision, Light, Moment, News, Timeline
 from calibrant.bench.replayscm.options import ScoreOptions
 from calibrant.bench.replayscm.rows.episodes import task_evidence

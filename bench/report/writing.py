@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from calibrant.bench.core.registry import benchmark, benchmarks
-from calibrant.bench.pages.design.page import standalone_svg
+from calibrant.bench.pages.page import standalone_svg
 from calibrant.bench.report.capabilities import REPORT
 from calibrant.bench.report.consistency import section as consistency
 from calibrant.bench.report.formats import TEXTS, as_terminal

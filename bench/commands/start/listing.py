@@ -184,8 +184,7 @@ def _rows(of: Benchmark[Any], items: Iterable[Any], *, why: bool) -> Iterator[di
 
 def _write_index(of: Benchmark[Any], pool: Path, items: Iterable[Any], html: Path) -> None:
     from calibrant.bench.pages.capabilities import EXPLANATIONS
-    from calibrant.bench.pages.why.index import MAX_EMBEDDED, IndexItem, index_page
-    from calibrant.bench.pages.why.page import with_pool
+    from calibrant.bench.pages.why import MAX_EMBEDDED, IndexItem, index_page, with_pool
     from calibrant.bench.runs.audits import explain_item, reason_record
     from calibrant.bench.terminal import print_written
     from calibrant.dsl.atomic_write import write_atomically

@@ -19,7 +19,7 @@ import msgspec
 
 from calibrant.bench.lab.speed.comparison import seconds
 from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, panels_svg
-from calibrant.bench.pages.design.page import standalone_svg
+from calibrant.bench.pages.page import standalone_svg
 from calibrant.dsl.errors import CalibrantError
 
 MAX_SECONDS = 30.0  # of a problem, which is interrupted then if Python has control

@@ -16,7 +16,7 @@ import msgspec
 from calibrant.bench.lab.speed.comparison import Row
 from calibrant.bench.lab.speed.report import machine
 from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, panels_svg
-from calibrant.bench.pages.design.page import standalone_svg
+from calibrant.bench.pages.page import standalone_svg
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, short_repr
 

@@ -12,8 +12,8 @@ from urllib.parse import parse_qs
 from markupsafe import Markup
 
 from calibrant.bench.core.words import WordsError
-from calibrant.bench.pages.design.page import design_page
-from calibrant.bench.pages.design.tokens import contrast_rules
+from calibrant.bench.pages.page import design_page
+from calibrant.bench.pages.tokens import contrast_rules
 from calibrant.bench.play.folder import PlayFolder, check_participant
 from calibrant.bench.play.game import ItemStop, Practice, Stop, Terms, aid_config
 from calibrant.bench.play.service.server import Address, Refusal, Response, Target

@@ -15,7 +15,6 @@ from calibrant.audits.replayscm.certificates.counting import MAX_CAP
 from calibrant.audits.replayscm.items import AuditOptions
 from calibrant.bench.answers.names import SHORT_DIGEST
 from calibrant.bench.core.options import OptionError
-from calibrant.bench.pages.json_stream import object_pieces
 from calibrant.bench.pools.capabilities import CertificateCheck, Printed
 from calibrant.bench.replayscm.audit.calibration import Calibration, calibration
 from calibrant.bench.replayscm.audit.certificates import certificate_name, write_certificates
@@ -40,7 +39,7 @@ from calibrant.bench.replayscm.audit.text import (
     verdict,
 )
 from calibrant.bench.replayscm.options import AuditOptions as AuditArguments
-from calibrant.bench.runs.audits import AuditedPool, reason_lines
+from calibrant.bench.runs.audits import AuditedPool, object_pieces, reason_lines
 from calibrant.bench.runs.records import folder_records
 from calibrant.bench.terminal import DEFAULT_WIDTH
 from calibrant.dsl.errors import in_one_line

@@ -14,8 +14,8 @@ from markupsafe import Markup
 
 from calibrant.audits.replayscm.findings import Ceiling, Findings, Survivors
 from calibrant.audits.why import number_text
-from calibrant.bench.pages.html_page import html_page
-from calibrant.bench.pages.why.index import MAX_EMBEDDED, IndexItem, IndexText, index_page
+from calibrant.bench.pages.page import html_page
+from calibrant.bench.pages.why import MAX_EMBEDDED, IndexItem, IndexText, index_page
 from calibrant.bench.pools.findings_audit import FindingsRecord, FindingsReport, findings_item
 from calibrant.bench.replayscm.audit.calibration import PRIORS, WEIGHTS, AnswerRow, Bounds, Calibration
 from calibrant.bench.replayscm.audit.plots import agreement_plot, profile_plot, reliability_diagram, spectrum_bars

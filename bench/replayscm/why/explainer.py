@@ -13,9 +13,9 @@ from calibrant.audits.replayscm.extended.why import EdgeShare, EstimatedWorld, E
 from calibrant.audits.replayscm.why.explanation import explain
 from calibrant.audits.replayscm.why.parts import ReplayWhy
 from calibrant.bench.pages.capabilities import Explainable
-from calibrant.bench.pages.design.page import standalone_svg
 from calibrant.bench.pages.graphs import GraphEdge, GraphNode, draw_ring
-from calibrant.bench.pages.why.sections import (
+from calibrant.bench.pages.page import standalone_svg
+from calibrant.bench.pages.why import (
     WhyTable,
     best_advice,
     drop_empty,

@@ -14,7 +14,7 @@ from calibrant.bench.core.metrics import UNDEFINED
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.capabilities import AnswerExplainable
 from calibrant.bench.pages.graphs import Graph, GraphNode, draw_together
-from calibrant.bench.pages.html_page import html_page
+from calibrant.bench.pages.page import html_page
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.text import ALL_OPERATORS, infix, parse
 from calibrant.dsl.replayscm.item import Problem

@@ -13,9 +13,8 @@ from markupsafe import Markup
 from calibrant.audits.replayscm.why.parts import Decider, FittingScm, ReplayWhy, TableRow, range_text, witness_row
 from calibrant.audits.why import expected_text, listed, number_text
 from calibrant.bench.pages.charts import text_width
-from calibrant.bench.pages.design.page import standalone_svg
 from calibrant.bench.pages.graphs import Graph, GraphNode, draw_together
-from calibrant.bench.pages.html_page import MAX_UNBROKEN, html_page
+from calibrant.bench.pages.page import MAX_UNBROKEN, html_page, standalone_svg
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.text import ALL_OPERATORS, infix, parse
 from calibrant.dsl.text import plural

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.pages.design.page import design_page
 from calibrant.bench.pages.filmstrip import timeline_content
+from calibrant.bench.pages.page import design_page
 from calibrant.bench.report.formats import heading_of
 from calibrant.bench.report.layout import Source, Table, TableRow
 from calibrant.bench.report.overview.packing import MAX_LISTED, pack_answers, pack_details, script_json

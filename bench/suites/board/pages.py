@@ -9,7 +9,7 @@ from typing import Any
 
 from calibrant.bench.core.attribution import KIND_MEANINGS
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.pages.design.page import design_page
+from calibrant.bench.pages.page import design_page
 from calibrant.bench.suites.board.submissions import (
     ROW_SUBMITTER,
     BoardCell,

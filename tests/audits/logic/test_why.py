@@ -194,7 +194,7 @@ def test_nothing_sealed_is_told_and_too_many_models_are_said(why: LogicWhy) -> N
 
 @needs_axe
 def test_the_page_is_accessible_in_both_themes(why: LogicWhy, tmp_path_factory: pytest.TempPathFactory) -> None:
-    from calibrant.bench.pages.why.page import why_page
+    from calibrant.bench.pages.why import why_page
 
     page = why_page(why, EXPLANATIONS.body(why, "why"), "cells")
     for theme in ("light", "dark"):

@@ -14,8 +14,8 @@ import pytest
 from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.causalab.items import lab_picture
 from calibrant.bench.cli import main
-from calibrant.bench.pages.design.page import standalone_svg
 from calibrant.bench.pages.graphs import EdgeStatus, GraphPicture, graph_text, graphs_svg
+from calibrant.bench.pages.page import standalone_svg
 from calibrant.bench.pools.generated import write_drawn
 from calibrant.bench.runs.records import folder_records
 from calibrant.dsl.causalab.episode import LabEpisode

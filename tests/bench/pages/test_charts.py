@@ -27,8 +27,8 @@ from calibrant.bench.pages.charts import (
     text_at,
     text_width,
 )
-from calibrant.bench.pages.design.page import standalone_svg
-from calibrant.bench.pages.design.tokens import TOKENS
+from calibrant.bench.pages.page import standalone_svg
+from calibrant.bench.pages.tokens import TOKENS
 from tests.support.browser import Tab, needs_chromium
 
 PARTS = (Part("good"), Part("warn", is_striped=True), Part("bad"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.bench.pages.design.tokens import GROUNDS, TEXT, TOKENS, contrast, token_rules
+from calibrant.bench.pages.tokens import GROUNDS, TEXT, TOKENS, contrast, token_rules
 from tests.support.accessibility import THEMES, measure, needs_axe
 from tests.support.commands import CHECKOUT
 

@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.bench.pages.json_stream import list_pieces, object_pieces
+from calibrant.bench.runs.audits import list_pieces, object_pieces
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),

@@ -11,8 +11,7 @@ from markupsafe import escape
 from calibrant.audits.why import Why
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.pages.capabilities import EXPLANATIONS
-from calibrant.bench.pages.why.page import why_page
-from calibrant.bench.pages.why.sections import MAX_ROWS, MAX_UNFOLDED, WhyTable, shown_table, tables_body
+from calibrant.bench.pages.why import MAX_ROWS, MAX_UNFOLDED, WhyTable, shown_table, tables_body, why_page
 from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.bench.runs.audits import explain_item
 from tests.support.accessibility import DESKTOP, PHONE, measure, needs_axe

@@ -11,7 +11,7 @@ import pytest
 
 from calibrant.audits.replayscm.why.explanation import explain
 from calibrant.audits.why import expected_text
-from calibrant.bench.pages.why.page import why_page
+from calibrant.bench.pages.why import why_page
 from calibrant.bench.replayscm.why.page import body
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.dsl.replayscm.pools.files import read_pool

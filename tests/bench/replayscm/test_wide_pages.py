@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import calibrant
-from calibrant.bench.pages.why.page import why_page
+from calibrant.bench.pages.why import why_page
 from calibrant.bench.replayscm.why.page import body
 from tests.support.accessibility import DESKTOP, PHONE
 from tests.support.browser import Tab, needs_chromium

@@ -21,7 +21,7 @@ from unittest.mock import patch
 
 from calibrant.bench.cli import main
 from calibrant.bench.commands import options
-from calibrant.bench.pages.design.page import DARK
+from calibrant.bench.pages.page import DARK
 from calibrant.bench.pools.bundled import bundled_files
 from tests.support.browser import CHROMIUM, FLAGS
 from tests.support.commands import CHECKOUT

@@ -1,18 +1,161 @@
-"""Reasons shown as a few tables and one recommendation: what blickets, CausaLab and CauSim have in common."""
+"""Pages of reasons: of one item, of many, and sections that benchmarks share."""
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from shlex import quote
 from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from calibrant.audits.why import Experiment, Why, expected_text, number_text
+from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pages.aligned import aligned
-from calibrant.bench.pages.html_page import html_page
+from calibrant.bench.pages.capabilities import EXPLANATIONS
+from calibrant.bench.pages.page import design_page, html_page
+from calibrant.bench.runs.audits import ReasonRecord, explain_item
+from calibrant.bench.runs.executors.opening import as_completed
+from calibrant.bench.runs.jobs import Execution, Failure, Jobs
 
+# --- The page of a `Why` of any benchmark -----------------------------------------------------------------------------
+POOL = Markup('<span class="pool">POOL</span>')  # stands for the path in commands of a body; no escaped text is this
+
+
+def with_pool(body: Markup, pool: Path) -> Markup:
+    """Return the body of a page with the path of the pool in its commands."""
+    return body.replace(POOL, escape(quote(str(pool))))
+
+
+def why_page(why: Why, body: Markup, pool: str, kind: str = "Why is it ambiguous?") -> str:
+    """Return one HTML file; body: what the benchmark makes of the reason; kind: of page, the first crumb."""
+    crumbs = [kind, pool, why.item]
+    return design_page("why/why.html", {"title": why.title, "crumbs": crumbs, "body": body, "item": why.item})
+
+
+# --- One page for many items: id, verdict, count and reason of each, and the pages of the first ones inside it --------
+MAX_EMBEDDED = 200  # pages inside the index; a page has 20 to 120 kB
+MAX_BYTES = 15_000_000  # of embedded pages together
+MAX_PLAIN_BYTES = 1_000_000  # larger lists are compressed: 100,000 reasons have about 20 MB
+HEADINGS = ("item", "verdict", "fit", "reason")
+STATES = ("open", "decided", "empty", "uncounted", "unexplained")
+
+
+@dataclass(frozen=True)
+class IndexItem:
+    """A line of the list.
+
+    reason: in short; body: contents of its page, empty for none; verdict: by default the state of the reason
+    cells: further columns
+    """
+
+    id: str
+    reason: ReasonRecord
+    body: Markup = field(default_factory=Markup)
+    verdict: str = ""
+    cells: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class IndexText:
+    """Texts around the list.
+
+    title; crumb: name of the kind of page; command: that makes the page of one item, with ID and FILE in it
+    columns: headings of the further cells; chips: short facts; sections: below the list; footer: after the version
+    """
+
+    title: str
+    crumb: str
+    command: str
+    columns: tuple[str, ...] = ()
+    chips: Sequence[tuple[str, str]] = ()
+    sections: Markup = field(default_factory=Markup)
+    footer: str = ""
+
+
+def index_page(pool: str, items: Iterable[IndexItem], text: IndexText | None = None) -> str:
+    """Return one HTML file of the items of a pool.
+
+    At most MAX_EMBEDDED pages of MAX_BYTES together are embedded; ids in each have to be unique in the file.
+    """
+    if text is None:
+        command = f"calibrant show {pool} ID --why --html FILE"
+        text = IndexText(f"Why are items of \u201c{pool}\u201d ambiguous?", "Why is it ambiguous?", command)
+    rows: list[list[str | int | None]] = []
+    bodies: list[Markup] = []
+    states: Counter[str] = Counter()
+    size = 0
+    for item in items:
+        states[item.reason.state] += 1
+        place = None
+        if item.body and len(bodies) < MAX_EMBEDDED and size + len(item.body) <= MAX_BYTES:
+            place = len(bodies)
+            bodies.append(item.body)
+            size += len(item.body)
+        verdict = item.verdict or item.reason.state
+        rows.append([place, item.id, verdict, item.reason.fit, item.reason.reason, *item.cells])
+    packed, is_compressed = _packed(rows)
+    content = {
+        "text": text,
+        "title": text.title,
+        "crumbs": [text.crumb, pool],
+        "summary": _summary(len(rows), states),
+        "note": _note(len(rows), len(bodies), text.command),
+        "bodies": bodies,
+        "headings": (*HEADINGS, *text.columns),
+        "rows": packed,
+        "is_compressed": is_compressed,
+    }
+    return design_page("why/index.html", content)
+
+
+def _packed(rows: Sequence[Sequence[str | int | None]]) -> tuple[Markup, bool]:
+    """Return the rows as JSON for a script element, compressed and in base64 where they are long."""
+    packed = json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
+    if len(packed) > MAX_PLAIN_BYTES:
+        compressed = gzip.compress(packed.encode("utf-8", "replace"), mtime=0)
+        return Markup(base64.b64encode(compressed).decode("ascii")), True
+    return Markup(packed.replace("<", "\\u003c").replace("&", "\\u0026")), False
+
+
+def _summary(number: int, states: Counter[str]) -> str:
+    parts = [f"{number_text(states[state])} {state}" for state in STATES if states[state]]
+    return f"{number_text(number)} item{'s' * (number != 1)}: {', '.join(parts) or 'none'}."
+
+
+def _note(number: int, embedded: int, command: str) -> str:
+    if embedded == number:
+        return "Every item has its page here."
+    return f"{embedded} of {number_text(number)} items have their page here; for another: {command}"
+
+
+# --- Pages of the reasons of many items, made by several processes ----------------------------------------------------
+
+
+def page_bodies(name: str, items: Sequence[Any], places: Iterable[int], execution: Execution) -> Mapping[int, Markup]:
+    """Return the contents of the pages of the first MAX_EMBEDDED of these items, by their place in the pool.
+
+    name: of the benchmark; items and places: of the same length. Items without a reason have none.
+    """
+    chosen = dict(zip(places, range(MAX_EMBEDDED), strict=False))
+    jobs = Jobs(chosen, lambda place: (place, items[chosen[place]]))
+    bodies = dict(as_completed(partial(_body, name), jobs, execution))
+    return {place: body for place, body in sorted(bodies.items()) if body and not isinstance(body, Failure)}
+
+
+def _body(name: str, job: tuple[int, Any]) -> Markup:
+    place, item = job
+    why = explain_item(benchmark(name), item)
+    return Markup("") if isinstance(why, str) else benchmark(name).require(EXPLANATIONS).body(why, f"i{place}")
+
+
+# --- Reasons shown as a few tables and one recommendation: what blickets, CausaLab and CauSim have in common ----------
 MAX_ROWS = 60  # rows of a table that page and terminal show; JSON has all
 MAX_UNFOLDED = 12  # of a page: further rows are folded, so that what follows the table is in view
 MAX_OUTCOMES = 6  # outcomes of an experiment that are listed one by one

@@ -1,1 +1,0 @@
-"""Design system of all pages: tokens, one stylesheet, SVG files."""

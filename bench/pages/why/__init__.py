@@ -1,1 +1,0 @@
-"""Pages that show why an item is open; what all benchmarks share."""
