@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from calibrant.bench import compiling
-from calibrant.bench.commands import options, progress
+from calibrant.bench.commands import options
 from tests.support.commands import FONT_CACHE
 from tests.support.effort import UNTIL, examples
 
@@ -106,7 +106,7 @@ def one_core() -> Iterator[None]:
     Each of them would take a second to import everything.
     """
     with pytest.MonkeyPatch.context() as patch:
-        for module in (options, progress):
+        for module in (options, options):
             patch.setattr(module, "usable_cores", lambda: 1)
         yield
 
@@ -135,4 +135,4 @@ def no_progress_lines(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
     """Silence the lines of commands in this process that depend on how fast the machine is."""
     if not request.module.__name__.endswith("test_progress"):
         for name in ("FIRST", "PROMPT"):
-            monkeypatch.setattr(progress, name, NEVER)
+            monkeypatch.setattr(options, name, NEVER)

@@ -20,9 +20,9 @@ from calibrant.bench.commands.options import (
     PoolPath,
     Workers,
     execution,
+    progress_bar,
     with_options,
 )
-from calibrant.bench.commands.progress import progress_bar
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help_groups import METHOD, OUTPUT
 from calibrant.dsl.text import plural

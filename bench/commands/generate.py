@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from calibrant.bench.commands.guard import WRITES, WRITES_POOL, Writes
-from calibrant.bench.commands.options import Cluster, ItemOption, Workers, execution, with_options
-from calibrant.bench.commands.progress import progress_bar
+from calibrant.bench.commands.options import Cluster, ItemOption, Workers, execution, progress_bar, with_options
 from calibrant.bench.core.names import FIRST
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help_groups import ITEMS, OUTPUT

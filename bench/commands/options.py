@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, and the options that benchmarks declare.
+"""Arguments, options and progress that several commands share, options of benchmarks, and sets of hypotheses.
 
 A command takes the union of these over all benchmarks, each without a default, so that a given one shows.
 """
@@ -6,22 +6,134 @@ A command takes the union of these over all benchmarks, each without a default, 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from threading import Event, Thread
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    TextIO,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 import typer
 
 from calibrant.bench.commands.guard import READS, WRITES, Writes
-from calibrant.bench.commands.progress import usable_cores
 from calibrant.bench.core.options import DeclaredOption, GivenOptions, declared_options
-from calibrant.bench.help_groups import EXECUTION, INPUT, ITEMS, OUTPUT, VIEW
+from calibrant.bench.help_groups import EXECUTION, INPUT, ITEMS, METHOD, OUTPUT, VIEW
+from calibrant.bench.terminal import drawn_on, printable
+from calibrant.dsl.errors import in_one_line
 
 if TYPE_CHECKING:
-    from calibrant.bench.runs.jobs import Execution
+    from rich.console import Console
 
+    from calibrant.bench.runs.jobs import Execution, Progress
+
+
+# --- Cores and progress of commands that work through pools -----------------------------------------------------------
+FIRST, EVERY = 5.0, 30.0  # seconds before the first line where there is no terminal, and between lines
+PROMPT = 2.0  # seconds before the first line of work that is short as a rule
+
+
+def usable_cores() -> int:
+    """Return the cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def progress_bar(doing: str = "", first: float | None = None) -> AbstractContextManager[Progress]:
+    """Show a bar per pool on standard error if that is a terminal; else a line now and then, none for short work.
+
+    doing: the activity, which stands before the names of pools; first: seconds before the first line, FIRST by default
+    """
+    from rich.console import Console
+
+    console = Console(file=drawn_on(sys.stderr))
+    return _bars(console, doing) if console.is_terminal else _spoken(doing, FIRST if first is None else first)
+
+
+@contextmanager
+def _bars(console: Console, doing: str) -> Iterator[Progress]:
+    from rich.markup import escape
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    bars: dict[str, TaskID] = {}
+    with Progress(*columns, console=console) as bar:
+
+        def report(name: str, done: int, total: int) -> None:
+            if name not in bars:
+                bars[name] = bar.add_task(escape(_line(doing + name)), total=total)
+            bar.update(bars[name], completed=done)
+
+        yield report
+
+
+@contextmanager
+def _spoken(doing: str, first: float) -> Iterator[Progress]:
+    lines, over = ProgressLines(doing, first=first), Event()
+    speaker = Thread(target=lines.speak, args=(over.wait, sys.stderr), daemon=True)
+    speaker.start()
+    try:
+        yield lines.report
+    finally:
+        over.set()
+        speaker.join()
+
+
+class ProgressLines:
+    """Progress in lines: after the first seconds, then every EVERY; nothing once all is done."""
+
+    def __init__(
+        self, doing: str = "", clock: Callable[[], float] = time.monotonic, first: float | None = None
+    ) -> None:
+        self._doing = doing
+        self._first = FIRST if first is None else first
+        self._clock = clock
+        self._started = clock()
+        self._latest: tuple[str, int, int] | None = None
+
+    def report(self, name: str, done: int, total: int) -> None:
+        self._latest = name, done, total
+
+    def speak(self, over: Callable[[float], bool], out: TextIO) -> None:
+        """Write lines until the work is over.
+
+        over: waits so many seconds, or until the work is over; returns whether it is
+        """
+        wait = self._first
+        while not over(wait):
+            wait = EVERY
+            if line := self.line():
+                print(line, file=out, flush=True)
+
+    def line(self) -> str:
+        seconds = f"after {self._clock() - self._started:.0f} s"
+        if self._latest is None:
+            return _line(f"{self._doing}reading, {seconds}")
+        name, done, total = self._latest
+        if done >= total:
+            return ""
+        return _line(f"{self._doing}{name}: {done} of {total} done {seconds}")
+
+
+def _line(text: str) -> str:
+    return printable(in_one_line(text))
+
+
+# --- Arguments and options that several commands share, and the options that benchmarks declare -----------------------
 PoolPath: TypeAlias = Annotated[
     Path, typer.Argument(metavar="POOL", help="Pool file: official YAML or native JSONL."), READS
 ]
@@ -229,3 +341,57 @@ def refuse_options(options: Mapping[str, object], reason: str) -> None:
     for option, value in options.items():
         if value not in (None, False):
             raise typer.BadParameter(reason, param_hint=option)
+
+
+# --- Sets of hypotheses in `calibrant score --set-size` and `calibrant table` -----------------------------------------
+SetSize: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--set-size",
+        min=1,
+        max=1_000,
+        help="Lines hold so many hypotheses each: what do they recover?",
+        rich_help_panel=METHOD,
+    ),
+]
+
+
+def score_and_print(
+    paths: Sequence[Path], size: int, out: Path | None, options: Mapping[str, object], *, as_json: bool
+) -> None:
+    """Score the sets of a file of predictions; options: given ones that sets have none of."""
+    from calibrant.bench.sets.scoring import score_sets
+    from calibrant.bench.sets.table import set_rows
+    from calibrant.dsl.atomic_write import write_pieces
+
+    refuse_options({option: bool(value) for option, value in options.items()}, "sets of hypotheses have none of this")
+    if len(paths) < 2:
+        raise typer.BadParameter("give at least one pool, and the predictions as the last argument")
+    lines = [score.to_dict() for score in score_sets(paths[:-1], paths[-1], size)]
+    if out is not None:
+        write_pieces(out, (json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+    if as_json:
+        for line in lines:
+            typer.echo(json.dumps(line))
+    _print_rows(set_rows(lines), err=as_json)
+
+
+def print_set_table(paths: Sequence[Path], *, as_json: bool) -> bool:
+    """Print the table of files of verdicts on sets; return whether the first is such a file."""
+    from calibrant.bench.sets.table import is_set_file, json_lines, read_set_lines, set_rows
+
+    if not paths or not is_set_file(paths[0]):
+        return False
+    rows = set_rows(read_set_lines(paths))
+    if as_json:
+        typer.echo(json_lines(rows))
+    else:
+        _print_rows(rows, err=False)
+    return True
+
+
+def _print_rows(rows: Sequence[Mapping[str, object]], *, err: bool) -> None:
+    from calibrant.bench.sets.table import set_table
+
+    for line in set_table(rows):
+        typer.echo(line, err=err)

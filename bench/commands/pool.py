@@ -120,7 +120,7 @@ def alternatives(
     The pair is gold and another SCM that fits, with an experiment that tells them apart. Instances that leave no other
     SCM open, or none that a single intervention can tell apart, are named and left out.
     """
-    from calibrant.bench.commands.progress import progress_bar
+    from calibrant.bench.commands.options import progress_bar
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pools.capabilities import ALTERNATIVE_ITEMS
 
@@ -280,7 +280,7 @@ def distinct(
     asked the same, whatever it does and whatever the id; of equal ones the first stays. `calibrant pool check` names
     them. New questions about a known program are new items; --by model leaves out these too.
     """
-    from calibrant.bench.commands.progress import progress_bar
+    from calibrant.bench.commands.options import progress_bar
     from calibrant.bench.pools.distinct import Unit, write_distinct
 
     if by == "model" and not others:
@@ -331,7 +331,7 @@ def split(
     split.json, counts items and units, models that parts share (none), items on the same model under another disclosure
     (none), and items on the same structure, a graph of an earlier part.
     """
-    from calibrant.bench.commands.progress import progress_bar
+    from calibrant.bench.commands.options import progress_bar
     from calibrant.bench.pools.distinct import parse_shares, write_split
 
     parsed_shares = parse_shares(shares)

@@ -135,7 +135,7 @@ def report(
     intervals. HTML is one file that needs no network: who was right and who earned it, every table, and responses
     behind each figure. --plots writes SVG files.
     """
-    from calibrant.bench.commands.progress import progress_bar
+    from calibrant.bench.commands.options import progress_bar
     from calibrant.bench.report.rows import Grouping
     from calibrant.bench.report.sections import ReportContents
     from calibrant.bench.report.sources import Sources

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypedDict, Unpack
 import typer
 
 from calibrant.bench.commands.guard import RUN_FOLDER
-from calibrant.bench.commands.options import AsJson, Budget, Cluster, Only, PoolPaths, Workers, execution
-from calibrant.bench.commands.progress import progress_bar
+from calibrant.bench.commands.options import AsJson, Budget, Cluster, Only, PoolPaths, Workers, execution, progress_bar
 from calibrant.bench.help_groups import EXECUTION, ITEMS, METHOD, OUTPUT
 from calibrant.dsl.text import plural
 

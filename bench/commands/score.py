@@ -19,12 +19,13 @@ from calibrant.bench.commands.options import (
     Cluster,
     IdField,
     ModelField,
+    SetSize,
     TextField,
     Workers,
     execution,
+    score_and_print,
     with_options,
 )
-from calibrant.bench.commands.sets import SetSize, score_and_print
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help_groups import INPUT, OUTPUT
 from calibrant.dsl.atomic_write import whole_file
@@ -162,7 +163,7 @@ def _count(
     as_json: bool,
 ) -> None:
     """Put every verdict into the table, and as a line to where lines are wanted, by processes of this machine."""
-    from calibrant.bench.commands.progress import usable_cores
+    from calibrant.bench.commands.options import usable_cores
     from calibrant.bench.scoring.parallel import score_in_parallel
 
     number = workers or usable_cores()

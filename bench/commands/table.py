@@ -18,11 +18,11 @@ from calibrant.bench.commands.options import (
     DecidedAt,
     PoolsOption,
     RunSources,
+    print_set_table,
     refuse_options,
     require_level,
     with_options,
 )
-from calibrant.bench.commands.sets import print_set_table
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help_groups import INPUT, VIEW
 

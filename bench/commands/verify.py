@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from calibrant.bench.commands.guard import READS
-from calibrant.bench.commands.options import AsJson
-from calibrant.bench.commands.progress import progress_bar
+from calibrant.bench.commands.options import AsJson, progress_bar
 from calibrant.bench.help_groups import EXECUTION
 from calibrant.bench.pools.verification_limit import VERIFY_SECONDS
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from calibrant.bench.commands.options import execution
-from calibrant.bench.commands.progress import EVERY, FIRST, ProgressLines, progress_bar
+from calibrant.bench.commands.options import EVERY, FIRST, ProgressLines, execution, progress_bar
 
 
 class Waits:

@@ -111,7 +111,7 @@ def fit(
     noise are no functions of others: --score learns networks instead, by dynamic programming over all of them, with the
     probability of each arc; rows in which a column was set do not count for its own parents.
     """
-    from calibrant.bench.commands import progress
+    from calibrant.bench.commands import options
     from calibrant.bench.core.capabilities import FITTING
     from calibrant.bench.core.registry import sole_provider
     from calibrant.bench.terminal import print_next
@@ -126,7 +126,7 @@ def fit(
         return 0
     names = None if roots is None else [name.strip() for name in roots.split(",") if name.strip()]
     fitting, parents = sole_provider(FITTING), max_parents or DEFAULT_PARENTS
-    with progress.progress_bar("fitting: ", first=progress.PROMPT) as listen:
+    with options.progress_bar("fitting: ", first=options.PROMPT) as listen:
         fitted = fitting.fit(table, target=target, do=do, roots=names, max_parents=parents, progress=listen)
     for note in fitted.write(table.name, html=html, svg=svg, out=out, certificates=certificates):
         typer.echo(note, err=True)
@@ -166,13 +166,13 @@ def _next_commands(html: Path | None, out: Path | None, certificates: Path | Non
 def _print_networks(
     table: Path, do: str | None, score: str, best: int, max_parents: int | None, *, as_json: bool
 ) -> None:
-    from calibrant.bench.commands import progress
+    from calibrant.bench.commands import options
     from calibrant.bench.core.capabilities import FITTING
     from calibrant.bench.core.registry import sole_provider
     from calibrant.bench.terminal import NextCommand, invocation, print_next
 
     fitting = sole_provider(FITTING)
-    with progress.progress_bar("fitting: ", first=progress.PROMPT) as listen:
+    with options.progress_bar("fitting: ", first=options.PROMPT) as listen:
         networks = fitting.networks(table, do=do, score=score, best=best, max_parents=max_parents, progress=listen)
     if as_json:
         typer.echo(json.dumps(networks.to_dict(), indent=1))

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from calibrant.bench.commands.guard import READS
-from calibrant.bench.commands.options import NewFolder, Workers, execution
-from calibrant.bench.commands.progress import progress_bar
+from calibrant.bench.commands.options import NewFolder, Workers, execution, progress_bar
 from calibrant.bench.commands.suites.release import list_next_commands
 from calibrant.bench.help_groups import EXECUTION, VIEW
 from calibrant.dsl.text import plural

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from calibrant.bench.commands.guard import READS
-from calibrant.bench.commands.options import NewFolder, Workers, execution
-from calibrant.bench.commands.progress import progress_bar
+from calibrant.bench.commands.options import NewFolder, Workers, execution, progress_bar
 from calibrant.bench.help_groups import INPUT
 from calibrant.dsl.text import plural
 

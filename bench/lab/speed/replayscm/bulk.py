@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from calibrant.bench.commands.progress import usable_cores
+from calibrant.bench.commands.options import usable_cores
 from calibrant.bench.lab.speed.comparison import Options, Row
 from calibrant.bench.lab.speed.memory import OURS, Cost, command_cost
 from calibrant.bench.lab.speed.replayscm import candidates

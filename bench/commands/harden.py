@@ -8,8 +8,16 @@ from typing import Annotated, TypeAlias
 import typer
 
 from calibrant.bench.commands.guard import WRITES, WRITES_POOL, Writes
-from calibrant.bench.commands.options import Cluster, Limit, Only, PoolPath, Workers, execution, with_options
-from calibrant.bench.commands.progress import progress_bar
+from calibrant.bench.commands.options import (
+    Cluster,
+    Limit,
+    Only,
+    PoolPath,
+    Workers,
+    execution,
+    progress_bar,
+    with_options,
+)
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help_groups import OUTPUT
 

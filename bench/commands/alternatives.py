@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from calibrant.bench.commands.guard import READS, RUN_FOLDER, WRITES, require_apart
-from calibrant.bench.commands.options import AsJson, Cluster, execution, refuse_options
-from calibrant.bench.commands.progress import progress_bar
+from calibrant.bench.commands.options import AsJson, Cluster, execution, progress_bar, refuse_options
 from calibrant.bench.help_groups import METHOD, OUTPUT
 from calibrant.dsl.atomic_write import write_pieces
 

@@ -1,1 +1,0 @@
-"""Commands on what evidence leaves open: other SCMs, worlds that separate them, harder items."""
