@@ -9,13 +9,53 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from functools import cache
 from io import TextIOWrapper
 from typing import Any
 
-from calibrant.bench.compiling import tell_compiling
 from calibrant.bench.terminal import printable_streams
+from calibrant.dsl.kernel_cache import CompileListener
+
+# --- Messages of a command while kernels are compiled, which it does once for each version of the program -------------
+EVERY = 5.0  # seconds between lines
+
+
+class CompilingLines:
+    """A line at once, then one now and then."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._started = self._last = 0.0
+        self._count = 0
+
+    def say(self, kernel: str) -> None:
+        now = self._clock()
+        self._count += 1
+        if self._count == 1:
+            self._started = self._last = now
+            self._line("once for each version, 5 to 20 s of processor time in all")
+        elif now - self._last >= EVERY:
+            self._last = now
+            self._line(f"{kernel} is number {self._count}, after {now - self._started:.0f} s")
+
+    def _line(self, text: str) -> None:
+        print(f"compiling kernels: {text}", file=sys.stderr, flush=True)
+
+
+_lines = CompilingLines()
+
+
+def say_compiling(kernel: str) -> None:
+    """Report the compilation of a kernel on standard error; processes started by this one report theirs through it."""
+    _lines.say(kernel)
+
+
+def tell_compiling() -> None:
+    """From now on this process says on standard error what it compiles."""
+    CompileListener.listener = say_compiling
+
 
 # A sum in a matrix product may depend on the number of threads, and several of them take more processor time.
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")

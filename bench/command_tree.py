@@ -14,9 +14,7 @@ from typer.core import TyperCommand
 from typer.main import get_command
 
 from calibrant.bench.commands.guard import guard_paths
-from calibrant.bench.examples import epilog
-from calibrant.bench.help_groups import GroupedCommands, GroupedOptions, short_help
-from calibrant.bench.option_help import ItemOptionsCommand
+from calibrant.bench.help import GroupedCommands, GroupedOptions, ItemOptionsCommand, epilog, short_help
 
 COMMANDS: Mapping[str, str] = {
     "run": "run:run",

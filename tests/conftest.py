@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from calibrant.bench import compiling
+from calibrant.bench import cli
 from calibrant.bench.commands import options
 from tests.support.commands import FONT_CACHE
 from tests.support.effort import UNTIL, examples
@@ -125,7 +125,7 @@ def no_notices_of_first_use() -> Iterator[None]:
 
     fonts.addFilter(is_other)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiling, "tell_compiling", lambda: None)
+        patch.setattr(cli, "tell_compiling", lambda: None)
         yield
     fonts.removeFilter(is_other)
 

@@ -11,7 +11,7 @@ import calibrant
 import calibrant.datasets
 import calibrant.rewards
 from calibrant.bench.core.registry import benchmarks
-from calibrant.bench.exit_codes import FAILED_CHECKS, exit_codes
+from calibrant.bench.help import FAILED_CHECKS, exit_codes
 from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.bench.training import LABELS
 from tests.support.commands import CHECKOUT

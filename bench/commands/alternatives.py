@@ -10,7 +10,7 @@ import typer
 
 from calibrant.bench.commands.guard import READS, RUN_FOLDER, WRITES, require_apart
 from calibrant.bench.commands.options import AsJson, Cluster, execution, progress_bar, refuse_options
-from calibrant.bench.help_groups import METHOD, OUTPUT
+from calibrant.bench.help import METHOD, OUTPUT
 from calibrant.dsl.atomic_write import write_pieces
 
 NUM_SEEDS = 50  # of a sweep

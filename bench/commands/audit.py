@@ -24,7 +24,7 @@ from calibrant.bench.commands.options import (
     with_options,
 )
 from calibrant.bench.core.options import GivenOptions
-from calibrant.bench.help_groups import METHOD, OUTPUT
+from calibrant.bench.help import METHOD, OUTPUT
 from calibrant.dsl.text import plural
 
 if TYPE_CHECKING:

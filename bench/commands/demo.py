@@ -16,7 +16,7 @@ import typer
 from calibrant.bench.commands.guard import Writes
 from calibrant.bench.commands.options import AsJson, execution
 from calibrant.bench.core.names import FIRST
-from calibrant.bench.help_groups import EXECUTION, OUTPUT
+from calibrant.bench.help import EXECUTION, OUTPUT
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark

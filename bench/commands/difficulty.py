@@ -10,7 +10,7 @@ import typer
 
 from calibrant.bench.commands.guard import READS, WRITES_PAGE
 from calibrant.bench.commands.options import AsJson, NewPool, PoolPath
-from calibrant.bench.help_groups import INPUT, ITEMS, METHOD, OUTPUT
+from calibrant.bench.help import INPUT, ITEMS, METHOD, OUTPUT
 
 Families = Annotated[
     Path | None,

@@ -11,7 +11,7 @@ from calibrant.bench.commands.guard import WRITES, WRITES_POOL, Writes
 from calibrant.bench.commands.options import Cluster, ItemOption, Workers, execution, progress_bar, with_options
 from calibrant.bench.core.names import FIRST
 from calibrant.bench.core.options import GivenOptions
-from calibrant.bench.help_groups import ITEMS, OUTPUT
+from calibrant.bench.help import ITEMS, OUTPUT
 from calibrant.dsl.text import plural
 
 _OUT = Writes(beside=(*WRITES_POOL.beside, "heldout_{}"), goes_on=True)

@@ -19,7 +19,7 @@ from calibrant.bench.commands.options import (
     with_options,
 )
 from calibrant.bench.core.options import GivenOptions
-from calibrant.bench.help_groups import OUTPUT
+from calibrant.bench.help import OUTPUT
 
 Report: TypeAlias = Annotated[
     Path | None,

@@ -33,7 +33,7 @@ import typer
 
 from calibrant.bench.commands.guard import READS, WRITES, Writes
 from calibrant.bench.core.options import DeclaredOption, GivenOptions, declared_options
-from calibrant.bench.help_groups import EXECUTION, INPUT, ITEMS, METHOD, OUTPUT, VIEW
+from calibrant.bench.help import EXECUTION, INPUT, ITEMS, METHOD, OUTPUT, VIEW
 from calibrant.bench.terminal import drawn_on, printable
 from calibrant.dsl.errors import in_one_line
 

@@ -12,7 +12,7 @@ import typer
 
 from calibrant.bench.commands.guard import READS, WRITES_PAGE, Writes
 from calibrant.bench.commands.options import Aid, refuse_options
-from calibrant.bench.help_groups import EXECUTION, OUTPUT
+from calibrant.bench.help import EXECUTION, OUTPUT
 from calibrant.dsl.text import plural
 
 if TYPE_CHECKING:

@@ -15,9 +15,7 @@ from calibrant.bench.commands.guard import READS, WRITES, WRITES_OR_READS, Write
 from calibrant.bench.commands.options import AsJson, ItemOption, NewPool, OfBenchmark, PoolPath, PoolPaths, with_options
 from calibrant.bench.core.names import FIRST
 from calibrant.bench.core.options import GivenOptions
-from calibrant.bench.examples import epilog
-from calibrant.bench.help_groups import ITEMS, METHOD, OUTPUT, GroupedOptions
-from calibrant.bench.option_help import ConvertCommand
+from calibrant.bench.help import ITEMS, METHOD, OUTPUT, ConvertCommand, GroupedOptions, epilog
 from calibrant.bench.terminal import NextCommand, pool_commands, print_next, print_written, refuse_existing, unused_path
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.text import plural

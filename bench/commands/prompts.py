@@ -11,7 +11,7 @@ import typer
 
 from calibrant.bench.commands.guard import READS, WRITES
 from calibrant.bench.commands.options import Aid, Limit, NewFolder, Only, PoolPath, PoolPaths
-from calibrant.bench.help_groups import INPUT, METHOD, OUTPUT
+from calibrant.bench.help import INPUT, METHOD, OUTPUT
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.text import known_names, plural

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from calibrant.bench.commands.options import AsJson
-from calibrant.bench.help_groups import ITEMS
+from calibrant.bench.help import ITEMS
 
 if TYPE_CHECKING:
     from calibrant.bench.protocols.registry import Protocols

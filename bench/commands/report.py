@@ -24,7 +24,7 @@ from calibrant.bench.commands.options import (
     with_options,
 )
 from calibrant.bench.core.options import GivenOptions
-from calibrant.bench.help_groups import INPUT, OUTPUT, VIEW
+from calibrant.bench.help import INPUT, OUTPUT, VIEW
 
 if TYPE_CHECKING:
     from calibrant.bench.report.rows import Answer

@@ -12,7 +12,7 @@ import typer
 
 from calibrant.bench.commands.guard import RUN_FOLDER
 from calibrant.bench.commands.options import AsJson, Budget, Cluster, Only, PoolPaths, Workers, execution, progress_bar
-from calibrant.bench.help_groups import EXECUTION, ITEMS, METHOD, OUTPUT
+from calibrant.bench.help import EXECUTION, ITEMS, METHOD, OUTPUT
 from calibrant.dsl.text import plural
 
 if TYPE_CHECKING:

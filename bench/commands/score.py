@@ -27,7 +27,7 @@ from calibrant.bench.commands.options import (
     with_options,
 )
 from calibrant.bench.core.options import GivenOptions
-from calibrant.bench.help_groups import INPUT, OUTPUT
+from calibrant.bench.help import INPUT, OUTPUT
 from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.memory import rare_collections

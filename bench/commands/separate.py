@@ -11,7 +11,7 @@ import typer
 from calibrant.bench.commands.guard import READS
 from calibrant.bench.commands.options import AsJson, PoolPath, with_options
 from calibrant.bench.core.options import GivenOptions
-from calibrant.bench.help_groups import INPUT
+from calibrant.bench.help import INPUT
 
 
 @with_options("separate")

@@ -10,7 +10,7 @@ import typer
 
 from calibrant.bench.commands.guard import READS, WRITES_PAGE, WRITES_PICTURE
 from calibrant.bench.commands.options import AsJson, IdField, ModelField, PoolPath, TextField, refuse_options
-from calibrant.bench.help_groups import INPUT, OUTPUT, VIEW
+from calibrant.bench.help import INPUT, OUTPUT, VIEW
 from calibrant.dsl.errors import CalibrantError
 
 if TYPE_CHECKING:

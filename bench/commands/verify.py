@@ -12,7 +12,7 @@ import typer
 
 from calibrant.bench.commands.guard import READS
 from calibrant.bench.commands.options import AsJson, progress_bar
-from calibrant.bench.help_groups import EXECUTION
+from calibrant.bench.help import EXECUTION
 from calibrant.bench.pools.verification_limit import VERIFY_SECONDS
 
 if TYPE_CHECKING:

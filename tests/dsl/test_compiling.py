@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from calibrant.bench.compiling import EVERY, CompilingLines
+from calibrant.bench.cli import EVERY, CompilingLines
 from calibrant.dsl.kernel_cache import CompileLock
 from tests.support.commands import CHECKOUT
 
 ONE_KERNEL = """
 import numpy as np
-from calibrant.bench.compiling import tell_compiling
+from calibrant.bench.cli import tell_compiling
 from calibrant.solvers.replayscm._kernels_parents import next_combination
 tell_compiling()
 chosen = np.array([0, 1])

@@ -12,7 +12,7 @@ import typer
 from calibrant.bench.commands.guard import READS, WRITES_PAGE, Writes
 from calibrant.bench.commands.options import AsJson, with_options
 from calibrant.bench.core.options import GivenOptions
-from calibrant.bench.help_groups import METHOD, OUTPUT, VIEW
+from calibrant.bench.help import METHOD, OUTPUT, VIEW
 
 if TYPE_CHECKING:
     from calibrant.bench.terminal import NextCommand

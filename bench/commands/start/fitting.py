@@ -11,7 +11,7 @@ import typer
 
 from calibrant.bench.commands.guard import READS, WRITES, WRITES_PAGE, WRITES_PICTURE, Writes
 from calibrant.bench.commands.options import AsJson, refuse_options
-from calibrant.bench.help_groups import INPUT, METHOD, OUTPUT
+from calibrant.bench.help import INPUT, METHOD, OUTPUT
 
 if TYPE_CHECKING:
     from calibrant.bench.core.capabilities import FittedTable

@@ -19,7 +19,7 @@ from calibrant.bench.commands.guard import READS, WRITES_PAGE
 from calibrant.bench.commands.options import AsJson, PoolPath, refuse_options
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.help_groups import INPUT, ITEMS, OUTPUT, VIEW
+from calibrant.bench.help import INPUT, ITEMS, OUTPUT, VIEW
 from calibrant.bench.report.pool_attribution import add_attributions
 from calibrant.bench.report.scored_answers import scored_answers
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr

@@ -11,7 +11,7 @@ import typer
 
 from calibrant.bench.commands.guard import READS, WRITES
 from calibrant.bench.commands.options import AsJson
-from calibrant.bench.help_groups import INPUT, METHOD, OUTPUT, VIEW
+from calibrant.bench.help import INPUT, METHOD, OUTPUT, VIEW
 
 if TYPE_CHECKING:
     from calibrant.dsl.networks.network import Comparison

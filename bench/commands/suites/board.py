@@ -10,7 +10,7 @@ import typer
 from calibrant.bench.commands.guard import READS
 from calibrant.bench.commands.options import NewFolder, Workers, execution, progress_bar
 from calibrant.bench.commands.suites.release import list_next_commands
-from calibrant.bench.help_groups import EXECUTION, VIEW
+from calibrant.bench.help import EXECUTION, VIEW
 from calibrant.dsl.text import plural
 
 DEFAULT_SECONDS = 300.0

@@ -9,7 +9,7 @@ import typer
 
 from calibrant.bench.commands.guard import READS
 from calibrant.bench.commands.options import NewFolder, Workers, execution, progress_bar
-from calibrant.bench.help_groups import INPUT
+from calibrant.bench.help import INPUT
 from calibrant.dsl.text import plural
 
 if TYPE_CHECKING:

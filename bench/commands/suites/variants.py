@@ -9,7 +9,7 @@ import typer
 
 from calibrant.bench.commands.guard import READS, WRITES
 from calibrant.bench.commands.options import PoolPath
-from calibrant.bench.help_groups import INPUT, ITEMS, METHOD, OUTPUT
+from calibrant.bench.help import INPUT, ITEMS, METHOD, OUTPUT
 from calibrant.dsl.text import plural
 
 

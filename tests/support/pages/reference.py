@@ -17,8 +17,7 @@ from unittest.mock import patch
 
 from calibrant.bench.cli import _command
 from calibrant.bench.core.names import TITLES
-from calibrant.bench.exit_codes import exit_codes
-from calibrant.bench.help_groups import GROUPS
+from calibrant.bench.help import GROUPS, exit_codes
 from calibrant.bench.schemas import SCHEMAS
 from tests.support.commands import CHECKOUT
 from tests.support.pages.blocks import ELLIPSIS
