@@ -11,36 +11,35 @@ from pathlib import Path
 from rich.console import Console
 
 from calibrant.bench.lab.speed.comparison import QUICK, THOROUGH, Options, Row, usable
-from calibrant.bench.lab.speed.history import append_release, read_history
-from calibrant.bench.lab.speed.report import json_report, print_report
+from calibrant.bench.lab.speed.report import append_release, json_report, print_report, read_history
 from calibrant.bench.pools.bundled import bundled_pools
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.files import read_pool
 
-# name on the command line -> module with a function rows(options); in the order in which they run
+# name on the command line -> module:function of options; in the order in which they run
 BENCHMARKS = {
-    "replay": "replayscm.replay",
-    "parse": "replayscm.parsing",
-    "score": "replayscm.scoring",
-    "bulk": "replayscm.bulk",
-    "tables": "replayscm.tables",
-    "synthesis": "replayscm.synthesis",
-    "solve": "replayscm.solving",
-    "load": "replayscm.loading",
-    "structures": "replayscm.structures",
-    "engines": "replayscm.engines",
-    "noise": "replayscm.noise",
-    "audits": "replayscm.audits",
-    "episodes": "replayscm.episodes",
-    "large": "replayscm.large",
-    "sat": "replayscm.formulas_by_sat",
-    "blickets": "blickets",
-    "causalab": "causalab",
-    "causim": "causim",
-    "rewards": "rewards",
-    "inspect": "inspect",
-    "memory": "memory",
-    "startup": "startup",
+    "replay": "replayscm.replay:rows",
+    "parse": "replayscm.replay:parsing_rows",
+    "score": "replayscm.scoring:rows",
+    "bulk": "replayscm.scoring:bulk_rows",
+    "tables": "replayscm.tables:rows",
+    "synthesis": "replayscm.synthesis:rows",
+    "solve": "replayscm.engines:solving_rows",
+    "load": "replayscm.loading:rows",
+    "structures": "replayscm.structures:rows",
+    "engines": "replayscm.engines:rows",
+    "noise": "replayscm.noise:rows",
+    "audits": "replayscm.audits:rows",
+    "episodes": "replayscm.noise:episode_rows",
+    "large": "replayscm.large:rows",
+    "sat": "replayscm.synthesis:sat_rows",
+    "blickets": "blickets:rows",
+    "causalab": "causalab:rows",
+    "causim": "causim:rows",
+    "rewards": "rewards:rows",
+    "inspect": "inspect:rows",
+    "memory": "memory:rows",
+    "startup": "startup:rows",
 }
 QUICK_SCALE = 0.005
 WIDTH = 160  # of tables that go into a file
@@ -99,10 +98,11 @@ def _options(pools: Sequence[Path], rival: Path | None, *, quick: bool) -> Optio
 def _measure(names: Sequence[str], options: Options) -> Iterator[Row]:
     for name in names:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
-        benchmark: Callable[[Options], Iterator[Row]] = import_module(
-            f"calibrant.bench.lab.speed.{BENCHMARKS[name]}"
-        ).rows
-        yield from benchmark(options)
+        module, _, function = BENCHMARKS[name].partition(":")
+        rows: Callable[[Options], Iterator[Row]] = getattr(
+            import_module(f"calibrant.bench.lab.speed.{module}"), function
+        )
+        yield from rows(options)
 
 
 def _write(rows: Sequence[Row], *, as_json: bool) -> None:

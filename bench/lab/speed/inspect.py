@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.bench.lab.speed.comparison import Options, Row
-from calibrant.bench.lab.speed.replayscm.candidates import gold_of
+from calibrant.bench.lab.speed.replayscm.replay import gold_of
 from calibrant.bench.replayscm.rows.exact import scm_answer
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer

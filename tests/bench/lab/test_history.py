@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.bench.lab.speed import history
+from calibrant.bench.lab.speed import report
 from calibrant.bench.lab.speed.__main__ import main as speed
 from calibrant.bench.lab.speed.comparison import Row
-from calibrant.bench.lab.speed.history import append_release, main, plot_history, read_history
+from calibrant.bench.lab.speed.report import append_release, main, plot_history, read_history
 from calibrant.dsl.errors import CalibrantError
 from tests.support.commands import CHECKOUT
 
@@ -20,7 +20,7 @@ ROWS = (Row("replay", "one", "ours"), Row("replay", "one", "NumPy", ratio=3.5))
 def test_the_last_run_of_a_version_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "history.jsonl"
     for version, ratio in (("0.1.0", 3.0), ("0.2.0", 4.0), ("0.1.0", 5.0)):
-        monkeypatch.setattr(history, "machine", lambda version=version: {"calibrant": version})
+        monkeypatch.setattr(report, "machine", lambda version=version: {"calibrant": version})
         append_release(path, [ROWS[0], Row("replay", "one", "NumPy", ratio=ratio)])
     ratios = {version: release.ratios for version, release in read_history(path).items()}
     assert ratios == {"0.1.0": {"replay / one / NumPy": 5.0}, "0.2.0": {"replay / one / NumPy": 4.0}}

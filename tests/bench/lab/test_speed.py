@@ -22,12 +22,18 @@ from calibrant.bench.cli import main as command
 from calibrant.bench.lab.speed.__main__ import BENCHMARKS, main
 from calibrant.bench.lab.speed.comparison import Comparison, Discipline, Rival, Row, by_stratum, measure
 from calibrant.bench.lab.speed.memory import OURS, Cost, command_cost
-from calibrant.bench.lab.speed.replayscm import candidates, episodes, scoring, synthesis, tables
-from calibrant.bench.lab.speed.replayscm.c_loop import CLoop, NoCompilerError, compiled_loop
-from calibrant.bench.lab.speed.replayscm.candidates import gold_of, random_candidates, typical
+from calibrant.bench.lab.speed.replayscm import noise, replay, scoring, synthesis, tables
 from calibrant.bench.lab.speed.replayscm.loading import write_official_file
-from calibrant.bench.lab.speed.replayscm.parsing import parse_nested
-from calibrant.bench.lab.speed.replayscm.rowwise import RowwisePanels
+from calibrant.bench.lab.speed.replayscm.replay import (
+    CLoop,
+    NoCompilerError,
+    RowwisePanels,
+    compiled_loop,
+    gold_of,
+    parse_nested,
+    random_candidates,
+    typical,
+)
 from calibrant.bench.lab.speed.report import print_report
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.dsl.errors import CalibrantError
@@ -256,14 +262,14 @@ def test_a_turn_is_filled_with_calls(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_published_rates_are_those_of_the_reference_document() -> None:
     text = shared_file("REFERENCE_SPEED.md").read_text(encoding="utf-8")
     lines = re.findall(r"^\| (\S+) \|" + r" (\d+) \|" * 4 + "$", text, re.MULTILINE)
-    assert {name: tuple(map(int, rates)) for name, *rates in lines} == candidates.SUBMISSIONS_PER_STRATUM
-    assert f"**{candidates.EXPRESSIONS:,} expressions/s**" in text
+    assert {name: tuple(map(int, rates)) for name, *rates in lines} == replay.SUBMISSIONS_PER_STRATUM
+    assert f"**{replay.EXPRESSIONS:,} expressions/s**" in text
     medians = re.search(r"median of the 8\*\* \|" + r" \*\*(\d+)\*\* \|" * 4, text)
     assert medians is not None
-    for setting, rounded in zip(candidates.SETTINGS, medians.groups(), strict=True):
-        assert candidates.submissions(setting) == pytest.approx(int(rounded), abs=0.5)
-    assert candidates.submissions("Alt-Ordered") is None
-    assert candidates.submissions("Ordered", "no such stratum") is None
+    for setting, rounded in zip(replay.SETTINGS, medians.groups(), strict=True):
+        assert replay.submissions(setting) == pytest.approx(int(rounded), abs=0.5)
+    assert replay.submissions("Alt-Ordered") is None
+    assert replay.submissions("Ordered", "no such stratum") is None
 
 
 # --- the command --------------------------------------------------------------------------------------------------
@@ -277,7 +283,7 @@ def _rows(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str,
     return rows
 
 
-MEASURED_FROM_OUTSIDE = ("memory", "startup", "replayscm.audits", "replayscm.bulk")
+MEASURED_FROM_OUTSIDE = ("memory", "startup", "replayscm.audits", "replayscm.scoring")
 
 
 def cost_in_this_process(_: Path, *arguments: str, folder: Path, **_options: object) -> Cost:
@@ -320,7 +326,7 @@ def test_every_benchmark_runs_in_a_tiny_mode(
         # row by row, 16 variables take a second; `test_tables_are_printed_for_people` has them
         monkeypatch.setattr(tables, "NUM_VARS", [number for number in tables.NUM_VARS if number < 16])
         # episodes of ten variables take seconds; those of six are the same calls
-        monkeypatch.setattr(episodes, "SHAPES", dict.fromkeys(episodes.SHAPES, episodes.SHAPES[6]))
+        monkeypatch.setattr(noise, "SHAPES", dict.fromkeys(noise.SHAPES, noise.SHAPES[6]))
         monkeypatch.setattr("calibrant.bench.lab.speed.rewards.ITEMS", 6)
         monkeypatch.setattr("calibrant.bench.lab.speed.memory.ITEMS", 500)
         monkeypatch.setattr("calibrant.bench.lab.speed.memory.OFFICIAL_ITEMS", 500)

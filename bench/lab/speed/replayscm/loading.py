@@ -22,7 +22,7 @@ from typing import Any
 import yaml
 
 from calibrant.bench.lab.speed.comparison import Comparison, Discipline, Options, Rival, Row, measure
-from calibrant.bench.lab.speed.replayscm.candidates import gold_of
+from calibrant.bench.lab.speed.replayscm.replay import gold_of
 from calibrant.bench.replayscm.rows.exact import scm_answer
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.item import Problem

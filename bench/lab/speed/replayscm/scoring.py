@@ -1,4 +1,4 @@
-"""Scoring of response texts, per setting and stratum, on the first problem of each.
+"""Scoring of response texts, by setting and stratum, and a million responses through `calibrant score`.
 
 Every call gets another response: gold written with its commutative arguments in other orders. What is kept is cleared
 before each turn as the row says: responses only, as where answers differ and mechanisms recur; nothing, as where the
@@ -10,11 +10,16 @@ The median over strata is what the published rates are summed up by, and what th
 Every response is made for its own instance. In a mixed file 30 % repeat an earlier response of the same instance, as
 samples at a low temperature do; the others choose each mechanism from some spellings that a model comes back to, or
 make a new one; 5 % of the responses are no valid answer. In a file of new formulas no instance sees a mechanism twice.
+
+One file repeats itself as samples of models do, the other has no mechanism of an instance twice, so that nothing that
+was kept helps. Targets are those of a machine with two cores, and of the file that repeats itself. The other file, and
+both with verdicts written, are a tenth as long; a rival scores a twentieth of the million.
 """
 
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -24,9 +29,11 @@ from random import Random
 from statistics import median
 from typing import Any
 
+from calibrant.bench.commands.options import usable_cores
 from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, by_setting, by_stratum, measure
-from calibrant.bench.lab.speed.replayscm import candidates
-from calibrant.bench.lab.speed.replayscm.candidates import LISTS, gold_of
+from calibrant.bench.lab.speed.memory import OURS, Cost, command_cost
+from calibrant.bench.lab.speed.replayscm import replay
+from calibrant.bench.lab.speed.replayscm.replay import LISTS, gold_of
 from calibrant.bench.replayscm.rows.exact import scm_answer
 from calibrant.dsl.formulas.formula import Apply, Formula, apply, fold
 from calibrant.dsl.formulas.text import render
@@ -37,6 +44,7 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import SCORED, Evaluator, Score
 from calibrant.dsl.replayscm.submission import MANY, NOVELTY, READ
 
+# --- Scoring of response texts, per setting and stratum, on the first problem of each ---------------------------------
 # --- A pool of many instances and a file of responses of several models to them, as large as asked for ----------------
 RESPONSE_SEED = 14
 MODELS = tuple(f"model-{number}" for number in range(1, 6))
@@ -195,7 +203,7 @@ def _comparison(setting: str, stratum: str, problem: Problem) -> Comparison:
     }
     rivals = [Rival(name, call, len(answers), least_times_published=_target(name)) for name, call in calls.items()]
     counts = {"gold size": gold_of(problem).size, "characters": len(bare[0])}
-    rate = candidates.submissions(setting, stratum)
+    rate = replay.submissions(setting, stratum)
     return Comparison(TOPIC, f"{setting}, {stratum}", "response", rivals, rate, counts)
 
 
@@ -233,3 +241,70 @@ def _reorder(formula: Formula, rng: Random) -> Formula:
         return apply(item.operator, order)
 
     return fold(formula, lambda atom: Formula((atom,)), node)
+
+
+# --- A million responses to a pool of 320 instances through `calibrant score`, as a process of its own ----------------
+BULK_TOPIC = "bulk"
+INSTANCES = 320
+RESPONSES = 1_000_000
+SHARE, RIVAL_SHARE = 10, 20
+MAX_SECONDS, MAX_BYTES = 90, 500_000_000
+MEGABYTE = 1_000_000
+
+
+def bulk_rows(options: Options) -> Iterator[Row]:
+    count = RESPONSES if options.scale == 1 else INSTANCES  # a glance shows that it works
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
+        folder = Path(temporary)
+        pool = folder / "pool.jsonl"
+        problems = write_large_pool(options.problems, pool, INSTANCES)
+        responses, fewer, verdicts = (folder / f"{name}.jsonl" for name in ("responses", "fewer", "verdicts"))
+        for mixed, case in ((True, "as models repeat themselves"), (False, "all mechanisms new")):
+            number = count if mixed else max(INSTANCES, count // SHARE)
+            different = write_responses(problems, responses, number, mixed=mixed)
+            cost = command_cost(OURS, "score", str(pool), str(responses), folder=folder)
+            counts: dict[str, float] = {"different responses": different}
+            yield _bulk_row(case, "calibrant score", number, cost, counts, goal=number >= RESPONSES)
+            if options.scale == 1:  # a glance needs no second process
+                number = _beginning(responses, fewer, max(INSTANCES, count // SHARE))
+                cost = command_cost(OURS, "score", str(pool), str(fewer), "--out", str(verdicts), folder=folder)
+                yield _bulk_row(case, "calibrant score --out", number, cost, {})
+                verdicts.unlink()
+            if options.rival is not None:
+                number = _beginning(responses, fewer, max(INSTANCES, count // RIVAL_SHARE))
+                cost = command_cost(options.rival, "score", str(pool), str(fewer), folder=folder)
+                yield _bulk_row(case, "the rival, a part", number, cost, {})
+
+
+def _beginning(source: Path, part: Path, max_bytes: int) -> int:
+    """Copy the first lines of a file; return how many."""
+    with source.open("rb") as lines, part.open("wb") as beginning:
+        number = 0
+        for line in islice(lines, max_bytes):
+            beginning.write(line)
+            number += 1
+    return number
+
+
+def _peak(cost: Cost) -> int:
+    """Return the peak memory of all processes; where unknown, an upper bound from the largest one."""
+    return cost.peaks or cost.peak * (1 + usable_cores())
+
+
+def _bulk_row(case: str, name: str, count: int, cost: Cost, counts: dict[str, float], *, goal: bool = False) -> Row:
+    rate = count / cost.processor
+    figures = f"{cost.wall:.1f} s, processor {cost.processor:.1f} s, "
+    figures += f"peaks of its processes together {_peak(cost) / MEGABYTE:.0f} MB"
+    goal_text = f"; at most {MAX_SECONDS} s and {MAX_BYTES // MEGABYTE} MB" if goal else ""
+    counts_text = "".join(f"; {value:,} {name}" for name, value in counts.items())
+    usual = replay.submissions("Ordered")
+    return Row(
+        BULK_TOPIC,
+        f"{count:,} responses, {case}",
+        name,
+        "response",
+        rate,
+        times_published=rate / usual if usual else None,
+        met=(cost.wall <= MAX_SECONDS and _peak(cost) <= MAX_BYTES) if goal else None,
+        note=figures + goal_text + counts_text,
+    )
