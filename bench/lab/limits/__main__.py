@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -13,7 +13,15 @@ import msgspec
 from calibrant.bench.lab.limits.sweep import Point, Sweep, plot, points, table
 from calibrant.dsl.errors import CalibrantError
 
-TOPICS = ("replayscm", "rows", "commands", "networks", "blickets", "causalab", "causim")
+TOPICS = (  # module:function
+    "limits.replayscm:sweeps",
+    "limits.replayscm:row_sweeps",
+    "limits.commands:sweeps",
+    "limits.networks:sweeps",
+    "speed.blickets:sweeps",
+    "speed.causalab:sweeps",
+    "speed.causim:sweeps",
+)
 MINUTES = 2.0
 
 
@@ -51,8 +59,9 @@ def _arguments() -> argparse.ArgumentParser:
 
 
 def _sweeps(name: str) -> tuple[Sweep, ...]:
-    sweeps: tuple[Sweep, ...] = import_module(f"calibrant.bench.lab.limits.{name}").sweeps()
-    return sweeps
+    module, _, function = name.partition(":")
+    sweeps: Callable[[], tuple[Sweep, ...]] = getattr(import_module(f"calibrant.bench.lab.{module}"), function)
+    return sweeps()
 
 
 def _measure(sweep: Sweep, minutes: float) -> Iterator[Point]:

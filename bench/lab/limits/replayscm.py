@@ -1,7 +1,9 @@
-"""ReplaySCM: least SCMs, members, engines and formulas against variables, parents, rows and candidates.
+"""ReplaySCM: least SCMs, members, engines, formulas, audits and answers against variables, parents and rows.
 
 Problems are those of the strata `large_n12` to `large_n40`, and of sizes between them: three roots, mechanisms of up to
 four parents, worlds of ten rows, each variable a target as often as in ten variables; in Hidden-order form.
+
+Problems are those of bench.lab.limits.replayscm, their order hidden; an item has MAX_SECONDS.
 """
 
 from __future__ import annotations
@@ -10,8 +12,13 @@ from dataclasses import replace
 from functools import partial
 from random import Random
 
+from calibrant.audits.replayscm.items import AuditOptions, audit_instance
 from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
 from calibrant.bench.lab.speed.replayscm.synthesis import planted_tables
+from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.replayscm.rows.exact import StagedExactSearch
+from calibrant.bench.replayscm.rows.listed import MostPosterior
+from calibrant.bench.replayscm.rows.structures import BnlearnThenFit
 from calibrant.dsl.replayscm.generation.problems import disclose_problem, problem_of, sample_problem
 from calibrant.dsl.replayscm.generation.scms import sample_scm
 from calibrant.dsl.replayscm.generation.strata import Stratum, stratum, worlds_for
@@ -25,6 +32,7 @@ from calibrant.solvers.replayscm.engines.registry import ENGINES, create_engine
 from calibrant.solvers.replayscm.exact import solve
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
+# --- ReplaySCM: least SCMs, members, engines and formulas against variables, parents, rows and candidates -------------
 VARIABLES = (8, 10, 12, 14, 16, 18, 20, 25, 30, 35, 40)
 PARENTS = (1, 2, 3, 4, 5, 6)
 UNITS = (2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -199,5 +207,41 @@ def _formula(num_parents: int, seed: int) -> Ask:
     def ask() -> str | None:
         outcome = least_formula(table, NAMES[:num_parents])
         return outcome.reached if isinstance(outcome, OutOfBudget) else None
+
+    return ask
+
+
+# --- ReplaySCM: a whole audit, and whole answers of the rows that are not exact, against variables --------------------
+ROW_VARIABLES = (10, 12, 16, 20, 30, 40)
+MAX_SECONDS = 120.0
+PROBLEMS = 3
+ROWS: tuple[Protocol, ...] = (StagedExactSearch(), BnlearnThenFit(), MostPosterior())
+
+
+def row_sweeps() -> tuple[Sweep, ...]:
+    rows = [Curve(row.name, ROW_VARIABLES, partial(_answer, row)) for row in ROWS]
+    audit = [Curve("audit", ROW_VARIABLES, _audit)]
+    return (
+        Sweep("audit", "a whole audit, order hidden", "variables", audit, PROBLEMS, MAX_SECONDS),
+        Sweep("rows", "rows that are not exact, order hidden", "variables", rows, PROBLEMS, MAX_SECONDS),
+    )
+
+
+def _audit(num_variables: int, seed: int) -> Ask:
+    problem = sampled(num_variables, seed)
+
+    def ask() -> str | None:
+        audit_instance(problem, AuditOptions())
+        return None
+
+    return ask
+
+
+def _answer(row: Protocol, num_variables: int, seed: int) -> Ask:
+    task = sampled(num_variables, seed).task
+
+    def ask() -> str | None:
+        result = row.answer(task)
+        return None if result.answer is not None else result.outcome.replace("_", " ")
 
     return ask

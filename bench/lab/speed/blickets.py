@@ -1,4 +1,4 @@
-"""Moves, episodes and audited traces a second on one core. There is no rival but our own reference interpreter.
+"""Blickets: moves, episodes and audited traces a second on one core, and each exact learner against objects.
 
 The static learner remembers its decisions within a process and is measured when it has: all items were played once.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace as replace_fields
+from functools import partial
 from itertools import cycle, islice
 from random import Random
 
@@ -16,6 +18,7 @@ from calibrant.audits.blickets.attribution import attribute_runs
 from calibrant.baselines.blickets.rows import GRID
 from calibrant.bench.blickets.agents import agent
 from calibrant.bench.lab.blickets import SEED, all_played
+from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
 from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.generation import SUITES, sample_items
@@ -23,7 +26,9 @@ from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Rule,
 from calibrant.dsl.blickets.reference import ACTIVE, run
 from calibrant.dsl.blickets.text_game import text_runs
 from calibrant.dsl.episode import Action
+from calibrant.dsl.errors import CalibrantError
 
+# --- Moves, episodes and audited traces a second on one core. There is no rival but our own reference interpreter -----
 TOPIC = "blickets"
 EPISODES = 200
 GRID_SUITES = ("conjunctive", "easy-3", "easy-5", "hard-3", "stochastic", "order")
@@ -160,3 +165,32 @@ def text_log(rule: Rule, num_moves: int, rng: Random) -> str:
 
 def _light(*, active: bool) -> str:
     return f"The light on the machine is {'now on' if active else 'currently off'}."
+
+
+# --- Blickets: an episode of each exact learner against the number of objects -----------------------------------------
+# learner -> suite that it plays, numbers of objects
+EXACT_LEARNERS: dict[str, tuple[str, Sequence[int]]] = {
+    "static": ("conjunctive", (3, 4, 5, 6, 7, 8)),
+    "order-aware": ("order", (3, 4, 5, 6, 7)),
+    "noise-aware": ("stochastic", (3, 4, 5, 6, 7, 8)),
+    "switch-aware": ("easy-3", (3, 4, 5, 6, 7, 8)),
+    "universal": ("easy-3", (3, 4, 5, 6, 7)),
+}
+
+
+def sweeps() -> tuple[Sweep, ...]:
+    curves = [Curve(name, xs, partial(_episode, name, suite)) for name, (suite, xs) in EXACT_LEARNERS.items()]
+    return (Sweep("blickets", "an episode of an exact learner", "objects", curves),)
+
+
+def _episode(learner: str, suite: str, num_objects: int, seed: int) -> Ask:
+    item = next(islice(sample_items(replace_fields(SUITES[suite], n=num_objects), seed), 1))
+
+    def ask() -> str | None:
+        try:
+            agent(learner).play(BlicketEpisode(item), Random(seed))
+        except (CalibrantError, ValueError) as error:
+            return str(error)
+        return None
+
+    return ask

@@ -1,11 +1,14 @@
-"""Readings, scores, answers and counts a second on one core, against what is wanted of them."""
+"""CausaLab: readings, scores, answers and counts a second on one core; spaces and episodes against nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace as replace_fields
+from itertools import islice
 
 from msgspec.structs import replace
 
+from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
 from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, generate_items
@@ -15,7 +18,9 @@ from calibrant.dsl.causalab.score import Scorer
 from calibrant.solvers.causalab.evidence import evidence_of
 from calibrant.solvers.causalab.exact import solve
 from calibrant.solvers.causalab.space import weighted_dags
+from calibrant.solvers.outcome import BudgetSpent, OutOfBudget
 
+# --- Readings, scores, answers and counts a second on one core, against what is wanted of them ------------------------
 TOPIC = "causalab"
 ITEMS = 50
 READINGS, HYPOTHESES = 4_000, 2_000
@@ -87,3 +92,39 @@ def _solving(items: Sequence[LabItem]) -> Work:
 def _counting(items: Sequence[LabItem]) -> Work:
     """Before any setting, with any bases: the most that there are."""
     return lambda: [weighted_dags(evidence_of(item.task), bounded=False).count for item in items], len(items)
+
+
+# --- CausaLab: the space of weighted graphs before any setting, and an exact episode, against the number of nodes -----
+NODES = (3, 4, 5, 6, 7, 8, 9)
+
+
+def sweeps() -> tuple[Sweep, ...]:
+    curves = [Curve("graphs counted", NODES, _count), Curve("exact episode", NODES, _solve)]
+    return (Sweep("causalab", "linear mechanisms", "nodes", curves),)
+
+
+def _item(nodes: int, seed: int) -> LabItem:
+    return next(islice(generate_items(replace_fields(PLANS["5nodes"], nodes=nodes), seed, 1), 1))
+
+
+def _count(nodes: int, seed: int) -> Ask:
+    item = _item(nodes, seed)
+
+    def ask() -> str | None:
+        try:
+            assert weighted_dags(evidence_of(item.task), bounded=False).count > 0  # the latent mechanism is one
+        except BudgetSpent as error:
+            return str(error)
+        return None
+
+    return ask
+
+
+def _solve(nodes: int, seed: int) -> Ask:
+    item = _item(nodes, seed)
+
+    def ask() -> str | None:
+        outcome = solve(LabEpisode(item))
+        return outcome.reached if isinstance(outcome, OutOfBudget) else None
+
+    return ask

@@ -1,4 +1,4 @@
-"""Programs loaded, answers judged, answer sets counted and questions made a second on one core, at ten nodes.
+"""CauSim: programs, answers, answer sets and questions a second on one core; right answers against nodes.
 
 What depends on a question alone is compiled anew for a count, and once for all answers that are judged.
 """
@@ -11,16 +11,19 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
 from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
 from calibrant.dsl.causim.bundle import load_source
 from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.model import ModelError
 from calibrant.dsl.causim.question import TYPES, Answer
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.solvers.causim.exact import AnswerSet, TwinAnswerSet
 from calibrant.solvers.causim.generation import generated_items, items_of_version
-from calibrant.solvers.outcome import Found
+from calibrant.solvers.outcome import Found, OutOfBudget
 
+# --- Programs loaded, answers judged, answer sets counted and questions made a second on one core, at ten nodes -------
 TOPIC = "causim"
 NODES, SEED, EACH = 10, 1, 20
 REPEATS = 500  # answers judged on each question
@@ -99,3 +102,53 @@ def _generate() -> None:
     for topology in TOPOLOGIES:
         items = list(generated_items(SEED, topology, 1, nodes=NODES, num_questions=1))
         assert len(items) == len(TYPES) * NODES
+
+
+# --- CauSim: the right answers of a question, and of one whose evidence is half seen, against the number of nodes -----
+LIMIT_NODES = (3, 5, 8, 10, 15, 20, 25, 30)
+
+
+def sweeps() -> tuple[Sweep, ...]:
+    names = list(TOPOLOGIES)
+    return (
+        Sweep(
+            "causim-answers",
+            "right answers counted, evidence complete",
+            "nodes",
+            [Curve(name.replace("_", " "), LIMIT_NODES, partial(_answers, name, 1)) for name in names],
+        ),
+        Sweep(
+            "causim-half-seen",
+            "right answers counted, every other node seen",
+            "nodes",
+            [Curve(name.replace("_", " "), LIMIT_NODES, partial(_answers, name, 2)) for name in names],
+        ),
+    )
+
+
+def _answers(topology: str, stride: int, nodes: int, seed: int) -> Ask:
+    """Questions about a counterfactual.
+
+    each: 1 if all nodes are seen, 2 if every other one
+    """
+    try:
+        item = _counterfactual(topology, nodes, seed)
+    except ModelError as error:
+        why = str(error)
+        return lambda: why
+    question = item.task.question
+    if stride > 1:
+        observed = {name: question.observed[name] for name in item.task.model.names[::stride]}
+        question = copied(question, observed=observed)
+
+    def ask() -> str | None:
+        size = AnswerSet(item.task.model, question).size()
+        return size.reached if isinstance(size, OutOfBudget) else None
+
+    return ask
+
+
+def _counterfactual(topology: str, nodes: int, seed: int) -> CausimItem:
+    version = grow(seed, f"{topology}-limits", topology, nodes)[-1]
+    items = items_of_version(version, f"{topology}-limits", num_questions=1, seed=seed)
+    return next(item for item in items if item.task.question.type == "counterfactual")
