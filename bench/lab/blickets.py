@@ -15,6 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import combinations, product
 from math import sqrt
 from multiprocessing import get_context
+from random import Random
 from statistics import mean, stdev
 from typing import NamedTuple
 
@@ -44,10 +45,12 @@ from calibrant.bench.blickets.paper import (
     share_cell,
 )
 from calibrant.bench.blickets.rates import Counts, Share, count_classes
+from calibrant.bench.lab.renamings import Alike, RenamedItem, permuted_names, shuffled
 from calibrant.bench.lab.table_text import text_of
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow
 from calibrant.bench.statistics import NORMAL_95
 from calibrant.dsl.blickets.generation import SUITES
+from calibrant.dsl.blickets.item import BlicketItem, object_role, reorder_objects
 from calibrant.dsl.errors import CalibrantError, short_repr
 
 # --- Results of agents under the paper's conditions: accuracy, steps and outcome of the switch, with intervals --------
@@ -419,6 +422,23 @@ def _agent(name: str) -> str:
     except CalibrantError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     return name
+
+
+# --- Detectors with other names of objects, in another order ----------------------------------------------------------
+
+
+def alike(item: BlicketItem) -> Alike:
+    """Return the roles of the objects."""
+    return Alike({name: repr(object_role(item, index)) for index, name in enumerate(item.task.objects)})
+
+
+def rename(item: BlicketItem, random: Random) -> RenamedItem:
+    """Return a detector with other names of objects, in another order."""
+    order = shuffled(range(item.task.n), random)
+    names = permuted_names(item.task.objects, random)
+    objects = item.task.objects
+    roles = {names[name]: role for name, role in alike(item).roles.items()}
+    return RenamedItem(reorder_objects(item, order, [names[objects[i]] for i in order]), names, roles=roles)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from itertools import product, repeat
 from math import log, sqrt
 from multiprocessing import get_context
 from pathlib import Path
+from random import Random
 from statistics import mean, stdev
 from time import perf_counter
 from typing import Literal, TypeAlias
@@ -43,11 +44,12 @@ from calibrant.audits.causalab.suites import (
 from calibrant.audits.claims import Finding
 from calibrant.baselines.causalab.rows import ROWS, run
 from calibrant.bench.causalab.paper import paper
+from calibrant.bench.lab.renamings import RenamedItem, permuted_names, shuffled
 from calibrant.bench.pages.aligned import aligned
 from calibrant.dsl.causalab.configs import Config, item_of_config, read_configs
 from calibrant.dsl.causalab.episode import LabStep
 from calibrant.dsl.causalab.generation import BASE, PLANS, SMALL_WEIGHTS
-from calibrant.dsl.causalab.item import Family, LabItem
+from calibrant.dsl.causalab.item import Family, LabItem, rename_item
 from calibrant.dsl.causalab.mechanism import FREQUENCY, HIGHEST, Equation, Mechanism, Reactor, Term, Values
 from calibrant.dsl.causalab.records import record_of_item
 from calibrant.dsl.causalab.reference import bases_after, values
@@ -530,6 +532,17 @@ def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"a whole number of 1 or more was expected, found {short_repr(text)}")
     return int(text)
+
+
+# --- Laboratories with other names of properties, and records in another order ----------------------------------------
+
+
+def rename(item: LabItem, random: Random) -> RenamedItem:
+    """Return a laboratory with other names of properties, and records in another order."""
+    names = permuted_names(item.task.properties, random)
+    renamed = rename_item(item, names, shuffled(range(len(item.task.records)), random))
+    coefficients = {f"{c}_{old}": f"{c}_{new}" for c in ("c", "c2") for old, new in names.items()}
+    return RenamedItem(renamed, {**names, **coefficients})
 
 
 if __name__ == "__main__":

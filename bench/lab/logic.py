@@ -24,14 +24,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
+from random import Random
 from typing import TypeAlias
 from unittest.mock import patch
 
+from calibrant.bench.lab.renamings import RenamedItem, permuted_names, shuffled
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
 from calibrant.dsl.logic.files.midas import candidate_experiments, read_midas, read_setup
 from calibrant.dsl.logic.files.networks import ListedModel, read_networks, read_sif
-from calibrant.dsl.logic.item import Edge, Experiment, Options, Task, Tolerance
+from calibrant.dsl.logic.item import Edge, Experiment, LogicItem, Options, Sealed, Task, Tolerance, clause, kept_names
 from calibrant.dsl.logic.series import Series, SeriesTask
+from calibrant.solvers.logic.canonical import rename_task
 from calibrant.solvers.logic.elimination import lattice
 from calibrant.solvers.logic.elimination.lattice import LatticeBuilder, prune
 from calibrant.solvers.logic.family import LogicFamily, solve_family
@@ -434,6 +437,30 @@ def _rival_seconds(case: Case) -> float:
     if len(result.models) != case.members:
         raise CalibrantError(f"caspo lists {len(result.models)} networks of {case.data}, {case.members} are known")
     return result.seconds
+
+
+# --- Items of logic models over other names, with experiments and columns in another order ----------------------------
+
+
+def rename(item: LogicItem, random: Random) -> RenamedItem:
+    """Return an item with other names of clamped and measured nodes, experiments and columns in another order.
+
+    Nodes that compression merges keep their names: merging goes by them.
+    """
+    stable = sorted(kept_names(item.task.setup))
+    nodes = {name for edge in item.task.prior for name in (edge.source, edge.target)}
+    names = {name: name for name in nodes} | permuted_names(stable, random)
+    task = rename_task(item.task, names, shuffled(range(len(item.task.experiments)), random))
+    if item.sealed is None:
+        return RenamedItem(replace(item, task=task), names)
+    old = item.task.setup.readouts
+    places = tuple(next(i for i, name in enumerate(old) if names[name] == new) for new in task.setup.readouts)
+    gold = frozenset(
+        clause(names[part.target], ((names[source], sign) for source, sign in part.literals))
+        for part in item.sealed.gold
+    )
+    answers = tuple("".join(answer[place] for place in places) for answer in item.sealed.answers)
+    return RenamedItem(replace(item, task=task, sealed=Sealed(gold, answers, item.sealed.optimum)), names, places)
 
 
 if __name__ == "__main__":

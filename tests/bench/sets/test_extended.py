@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from calibrant.audits.replayscm.extended.items import item_evidence
-from calibrant.bench.lab.renamings.replayscm import rename
+from calibrant.bench.lab.replayscm import rename
 from calibrant.bench.replayscm.sets import hypotheses
 from calibrant.bench.sets.scoring import SetScore, score_sets
 from calibrant.dsl.errors import CalibrantError

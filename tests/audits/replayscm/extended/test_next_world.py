@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from calibrant.audits.replayscm.extended.why import MAX_EXPERIMENTS, NextWorlds, explain_extended, next_worlds
-from calibrant.bench.lab.renamings.replayscm import rename
+from calibrant.bench.lab.replayscm import rename
 from calibrant.bench.replayscm.why.explainer import extended_advice
 from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, steps_evidence, task_class, worlds_evidence
 from calibrant.dsl.replayscm.extensions.extension import MechanismClass

@@ -18,7 +18,7 @@ from calibrant.audits.replayscm.extended.why import (
     explain_posterior,
     percent,
 )
-from calibrant.bench.lab.renamings.replayscm import rename
+from calibrant.bench.lab.replayscm import rename
 from calibrant.dsl.replayscm.episode import task_class, worlds_evidence
 from calibrant.dsl.replayscm.extensions.reference import enumerate_scms, likelihood
 from calibrant.dsl.replayscm.item import Problem

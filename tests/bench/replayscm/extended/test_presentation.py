@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.lab.renamings.measure import measure
-from calibrant.bench.lab.renamings.replayscm import rename
+from calibrant.bench.lab.renamings import measure
+from calibrant.bench.lab.replayscm import rename
 from calibrant.bench.protocols.registry import protocols_of
 from calibrant.bench.replayscm.rows.presentation import present_episode
 from calibrant.bench.runs.workers import timed_answer

@@ -1,4 +1,4 @@
-"""The command `python -m calibrant.bench.lab.extended`.
+"""The command `python -m calibrant.bench.lab.replayscm`.
 
 Every expected bit is exact, by all readings of all candidates under every SCM. An episode ends where one clean
 behaviour in all candidate worlds has a posterior of at least 0.99.
@@ -26,6 +26,7 @@ from calibrant.audits.replayscm.extended.generate import sample_extended
 from calibrant.audits.replayscm.extended.items import calibration_bins, decide_extended, heldout_requests
 from calibrant.audits.replayscm.extended.strata import SHAPES, ExtendedStratum, extended_strata
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.lab.renamings import RenamedItem, permuted_names, shuffled
 from calibrant.bench.pools.bundled import bundled_pool, bundled_sample
 from calibrant.bench.protocols.base import Protocol, ProtocolResult
 from calibrant.bench.protocols.registry import protocols_of
@@ -49,6 +50,7 @@ from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.outcome import BudgetSpent
+from calibrant.solvers.replayscm.canonical import PanelOrder, rename_problem, unchanged_order
 from calibrant.solvers.replayscm.experiments.candidates import MemberArrays
 from calibrant.solvers.replayscm.experiments.greedy import WorldChooser
 from calibrant.solvers.replayscm.experiments.listed import member_weight
@@ -468,7 +470,7 @@ MEASUREMENTS: Mapping[str, Callable[[argparse.Namespace], Iterator[str]]] = {
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one measurement and print its lines."""
-    parser = argparse.ArgumentParser(prog="python -m calibrant.bench.lab.extended", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m calibrant.bench.lab.replayscm", description=__doc__)
     parser.add_argument("name", choices=MEASUREMENTS)
     parser.add_argument("--items", type=int, default=5, help="items of each case")
     parser.add_argument("--seed", type=int, default=1)
@@ -480,6 +482,42 @@ def main(arguments: list[str] | None = None) -> int:
     for line in MEASUREMENTS[parser.parse_args(arguments).name](parser.parse_args(arguments)):
         print(line, flush=True)
     return 0
+
+
+# --- Problems of ReplaySCM over other names, with worlds, rows and columns in another order ---------------------------
+
+
+def rename(problem: Problem, random: Random) -> RenamedItem:
+    """Return a problem with other names of variables, and worlds, rows and columns in another order."""
+    task = problem.task
+    names = permuted_names(task.variables, random)
+    if task.extension is not None:
+        names |= permuted_names(tuple(task.extension.hidden), random)
+    panels = [task.training, problem.sealed.heldout]
+    units = tuple(dict.fromkeys(unit for panel in panels for world in panel.worlds for unit in world.units))
+    new_units = permuted_names(units, random)
+    training, heldout = (_panel_order(panel, new_units, random) for panel in panels)
+    if task.extension is not None and task.extension.forecast_worlds:
+        # the worlds to forecast are the held-out ones, in their order
+        heldout = replace(unchanged_order(problem.sealed.heldout), units=new_units)
+    renamed = rename_problem(problem, names, training, heldout)
+    return RenamedItem(renamed, names, exchanges=_hidden_exchanges(renamed))
+
+
+def _hidden_exchanges(problem: Problem) -> tuple[Mapping[str, str], ...]:
+    """Return the exchange of two hidden variables of which the same is disclosed."""
+    extension, disclosure = problem.task.extension, problem.task.disclosure
+    if extension is None or len(extension.hidden) != 2:
+        return ()
+    roles = {name: (parents, disclosure.group_index(name)) for name, parents in extension.hidden.items()}
+    first, second = extension.hidden
+    return ({first: second, second: first},) if roles[first] == roles[second] else ()
+
+
+def _panel_order(panel: Panel, units: Mapping[str, str], random: Random) -> PanelOrder:
+    worlds = tuple(shuffled(range(len(panel.worlds)), random))
+    rows = tuple(tuple(shuffled(range(world.num_rows), random)) for world in panel.worlds)
+    return PanelOrder(worlds, rows, units)
 
 
 if __name__ == "__main__":

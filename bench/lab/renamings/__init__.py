@@ -1,1 +1,0 @@
-"""Measures whether rows depend on names and orders; see `__main__`."""
