@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.core.capabilities import ItemScore, Solution
-from calibrant.bench.pools.operations import ItemApi
+from calibrant.bench.pools.capabilities import ItemApi
 from calibrant.bench.scoring.input.answers import invalid_answer_message, parse_answer
 from calibrant.bench.scoring.scorer import replay_answer
 from calibrant.bench.sets.capabilities import Hypotheses, weighted_hypotheses

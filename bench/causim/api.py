@@ -11,7 +11,7 @@ from calibrant.bench.causim.benchmark import BENCHMARK
 from calibrant.bench.causim.verdict import score_record
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import ItemScore, Solution
-from calibrant.bench.pools.operations import ItemApi
+from calibrant.bench.pools.capabilities import ItemApi
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.bench.scoring.input.answers import invalid_answer_message, parse_answer
 from calibrant.bench.scoring.input.files import json_object, numbered_lines

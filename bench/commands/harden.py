@@ -64,8 +64,8 @@ def harden(
     """
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pools.capabilities import HARDEN, HardenRequest
-    from calibrant.bench.pools.public_items import PublicPool
     from calibrant.bench.runs.runner import Selection
+    from calibrant.bench.scoring.ids import PublicPool
     from calibrant.bench.terminal import NextCommand, print_next, unused_path
 
     of = benchmark_of(pool)

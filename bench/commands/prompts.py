@@ -66,8 +66,8 @@ def prompts(
     from calibrant.bench.core.capabilities import AIDS, PHASES
     from calibrant.bench.core.items import refuse_empty
     from calibrant.bench.core.registry import benchmark_of
-    from calibrant.bench.pools.public_items import PublicPool
     from calibrant.bench.runs.runner import Selection
+    from calibrant.bench.scoring.ids import PublicPool
     from calibrant.bench.terminal import NextCommand, print_next, unused_path
 
     of = benchmark_of(pool)

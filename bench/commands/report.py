@@ -204,7 +204,7 @@ def _next_commands(
 
 def _take_sets(sources: Sequence[Path], contents: ReportContents) -> tuple[list[Path], ReportContents]:
     """Return the sources without files of verdicts on sets, which become contents."""
-    from calibrant.bench.sets.table import is_set_file
+    from calibrant.bench.sets.scoring import is_set_file
 
     files = tuple(path for path in sources if is_set_file(path))
     return [path for path in sources if path not in files], replace(contents, sets=files)

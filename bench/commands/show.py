@@ -170,7 +170,7 @@ def _show(
     as_json: bool,
 ) -> None:
     """Show an item, or why it is open."""
-    from calibrant.bench.pools.public_items import PublicPool
+    from calibrant.bench.scoring.ids import PublicPool
 
     items = PublicPool(of, pool)
     item = items.item(instance)
@@ -303,7 +303,7 @@ def _explain_answers(
 
 
 def _show_item(of: Benchmark[Any], item: Any, *, gold: bool, as_json: bool) -> None:
-    from calibrant.bench.pools.public_items import public_record
+    from calibrant.bench.scoring.ids import public_record
 
     if as_json:
         typer.echo(json.dumps(of.items.revealed_record(item) if gold else public_record(of, item), indent=1))

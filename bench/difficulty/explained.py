@@ -37,7 +37,7 @@ from calibrant.bench.difficulty.response_theory import (
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.charts import Axis, BarRow, Line, Mark, Panel, bar_rows, panels_svg
 from calibrant.bench.pages.page import design_page
-from calibrant.bench.pools.parts import write_part
+from calibrant.bench.pools.generated import write_part
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, PoolError
 from calibrant.dsl.parse_limits import TooLargeError, read_bounded

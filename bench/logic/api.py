@@ -9,7 +9,7 @@ from calibrant.audits.logic.generation import SUITES
 from calibrant.bench.core.capabilities import ItemScore, Solution
 from calibrant.bench.logic.benchmark import BENCHMARK
 from calibrant.bench.logic.scoring import score_record
-from calibrant.bench.pools.operations import ItemApi
+from calibrant.bench.pools.capabilities import ItemApi
 from calibrant.bench.scoring.input.answers import invalid_answer_message, parse_answer
 from calibrant.bench.sets.capabilities import Hypotheses
 from calibrant.dsl.errors import CalibrantError

@@ -16,7 +16,7 @@ from calibrant.bench.core.capabilities import AIDS, WORDS
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.core.words import Draft, Position, Words, WordsError
 from calibrant.bench.pages.graphs import Graph, GraphNode, draw_together
-from calibrant.bench.pools.public_items import PublicPool
+from calibrant.bench.scoring.ids import PublicPool
 from calibrant.dsl.episode import Action, ActionError, Episode, Step
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.records import file_digest, item_ids

@@ -17,7 +17,7 @@ from calibrant.audits.soundness import ItemIdentity
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import one_benchmark
 from calibrant.bench.pools.capabilities import CHECK
-from calibrant.bench.pools.parts import write_indices
+from calibrant.bench.pools.generated import write_indices
 from calibrant.bench.pools.soundness import FirstItems
 from calibrant.bench.runs.jobs import Progress
 from calibrant.bench.terminal import making_folder, require_free

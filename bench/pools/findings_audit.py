@@ -23,7 +23,7 @@ from calibrant.bench.pages.aligned import wrapped_lines
 from calibrant.bench.pages.page import html_page
 from calibrant.bench.pages.why import MAX_EMBEDDED, IndexItem, IndexText, index_page
 from calibrant.bench.pools.capabilities import CertificateCheck, Printed
-from calibrant.bench.pools.claim_records import FindingRecord
+from calibrant.bench.pools.certificates import FindingRecord
 from calibrant.bench.runs.audits import (
     Audited,
     AuditedPool,

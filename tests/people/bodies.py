@@ -30,7 +30,7 @@ from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.game import ItemStop, PlayPool, Stop, Terms
 from calibrant.bench.play.service.routes import play_page
 from calibrant.bench.play.service.run import open_service
-from calibrant.bench.pools.public_items import public_record
+from calibrant.bench.scoring.ids import public_record
 from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools.files import write_pool
 from tests.support.shared import shared_folder

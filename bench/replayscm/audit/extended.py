@@ -31,7 +31,7 @@ from calibrant.audits.replayscm.extended.certificates import (
 from calibrant.audits.replayscm.extended.items import Finding, audit_extended, decide_extended, item_evidence
 from calibrant.audits.replayscm.extended.verify import MAX_ENDOGENOUS, CertificateError, verify_certificate
 from calibrant.baselines.replayscm.rows import answer_hidden_blind, answer_noise_blind
-from calibrant.bench.pools.claim_records import FindingRecord
+from calibrant.bench.pools.certificates import FindingRecord
 from calibrant.bench.pools.findings_audit import FindingsRecord, FindingsReport, findings_lines
 from calibrant.bench.replayscm.audit.records import AuditRecord
 from calibrant.bench.replayscm.episodes import is_episode

@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from calibrant.audits.replayscm.certificates.verify import CertificateFile
 from calibrant.audits.replayscm.findings import Findings
-from calibrant.bench.pools.claim_records import FindingRecord
+from calibrant.bench.pools.certificates import FindingRecord
 from calibrant.bench.replayscm.audit.generator_ceiling import GeneratorCeiling
 from calibrant.bench.runs.audits import AuditHead, ReasonRecord, record_order
 from calibrant.bench.runs.jsonl_file import RecordKind

@@ -12,7 +12,7 @@ from msgspec import UNSET
 from calibrant.audits.replayscm.findings import Findings
 from calibrant.audits.replayscm.items import AuditOptions, audit_instance
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.pools.claim_records import FindingRecord
+from calibrant.bench.pools.certificates import FindingRecord
 from calibrant.bench.replayscm.audit.extended import finding_records
 from calibrant.bench.replayscm.audit.generator_ceiling import GeneratorCeiling, generator_ceiling
 from calibrant.bench.replayscm.audit.records import AUDIT_RECORDS, AuditRecord

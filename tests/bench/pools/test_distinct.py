@@ -18,7 +18,7 @@ from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark, benchmarks
 from calibrant.bench.pools.bundled import bundled_files, bundled_pool
 from calibrant.bench.pools.capabilities import CHECK
-from calibrant.bench.pools.parts import write_part
+from calibrant.bench.pools.generated import write_part
 from calibrant.dsl.blickets.item import (
     BlicketItem,
     Condition,

@@ -19,8 +19,7 @@ from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of
 from calibrant.bench.hub.card import COLUMNS, columns_of
 from calibrant.bench.hub.export import ExportRows
 from calibrant.bench.pools.generated import write_drawn
-from calibrant.bench.pools.public_items import PublicPool, public_record
-from calibrant.bench.scoring.ids import PublicIds
+from calibrant.bench.scoring.ids import PublicIds, PublicPool, public_record
 from tests.support.commands import called, jsonl
 
 SUITES = {

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from calibrant.audits.claims import ClaimStatus
-from calibrant.bench.pools.claim_records import FindingRecord
+from calibrant.bench.pools.certificates import FindingRecord
 from calibrant.bench.pools.findings_audit import findings_lines
 from tests.support.commands import CHECKOUT, called
 

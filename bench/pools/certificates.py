@@ -1,4 +1,4 @@
-"""Certificate files: read within bounds, and checked one by one; whatever a file holds, its verdict is one line."""
+"""Certificates of findings: their records, and files of them, read within bounds and checked one by one."""
 
 from __future__ import annotations
 
@@ -7,11 +7,48 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
-from calibrant.audits.claims import MAX_REASON_CHARS, Listener, RecountLimitError, Refused, limited_recount
+import msgspec
+from msgspec import Meta
+
+from calibrant.audits.claims import (
+    MAX_REASON_CHARS,
+    Certificate,
+    ClaimStatus,
+    Listener,
+    RecountLimitError,
+    Refused,
+    limited_recount,
+)
 from calibrant.bench.pools.capabilities import CertificateCheck
 from calibrant.dsl.errors import PoolError, in_one_line, short_repr
 from calibrant.dsl.parse_limits import TooLargeError, load_json, read_bounded, unique_keys
+
+# --- Records of findings and of their certificates, for benchmarks without records of their own (audits.claims) -------
+
+
+class ClaimFile(msgspec.Struct, forbid_unknown_fields=True):
+    """A claim about an item, of any benchmark but ReplaySCM."""
+
+    instance: Annotated[str, Meta(description="id of the item")]
+    certificate: Annotated[Certificate, Meta(description="what is claimed, of which evidence")]
+
+
+class FindingRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """What `calibrant audit --json` lists of any benchmark but ReplaySCM."""
+
+    instance: Annotated[str, Meta(description="the item that it is about")]
+    kind: Annotated[str, Meta(description="sort of flaw")]
+    verdict: Annotated[ClaimStatus, Meta(description="proved, refuted, or open where the budget ended first")]
+    claim: Annotated[str, Meta(description="in a line")]
+    data: Annotated[dict[str, int | float | str], Meta(description="the figures behind it")]
+    certificate: Annotated[
+        Certificate | None, Meta(description="what a third party can check it by, null where there is none")
+    ]
+
+
+# --- Certificate files: read within bounds, and checked one by one; whatever a file holds, its verdict is one line ----
 
 
 class Verdict(StrEnum):
