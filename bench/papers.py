@@ -6,15 +6,15 @@ what is said of the printed rows. The figures are in `data/paper_rows.json` of i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from calibrant.bench.answers.frame import Estimate, estimate
-from calibrant.bench.report.layout import NOTHING, Cell, Heading, cell
+from calibrant.bench.report.layout import NOTHING, Cell, cell
 
 A = TypeVar("A")
 G = TypeVar("G", bound=Hashable)
@@ -67,17 +67,15 @@ class Paper(msgspec.Struct, frozen=True):
 P = TypeVar("P", bound=Paper)
 
 
-@cache
 def read_paper(benchmark: str, kind: type[P], name: str = "paper_rows") -> P:
     """Return the printed tables that a benchmark's folder stores."""
-    return msgspec.json.decode((_FOLDER / benchmark / "data" / f"{name}.json").read_bytes(), type=kind)
+    stored: P = _decode(_FOLDER / benchmark / "data" / f"{name}.json", kind)
+    return stored
 
 
-class Column(NamedTuple, Generic[A]):
-    """A column of a paper's table. figure: what a row of ours has there, from its answers."""
-
-    heading: Heading
-    figure: Callable[[Sequence[A]], Cell]
+@cache
+def _decode(path: Path, kind: type[Paper]) -> Any:
+    return msgspec.json.decode(path.read_bytes(), type=kind)
 
 
 def rate_text(rate: Estimate) -> Cell:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -13,7 +11,6 @@ import msgspec
 from calibrant.audits.blickets.printed import PrintedTest, Sides, TwoByTwo
 from calibrant.baselines.blickets.context import BEHAVIOURS, GRAPH, THRESHOLD, Behaviour
 from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Prompting
-from calibrant.bench.answers.frame import estimate
 from calibrant.bench.blickets.rates import (
     Counts,
     Detections,
@@ -24,6 +21,7 @@ from calibrant.bench.blickets.rates import (
     count_detections,
     errors_of,
 )
+from calibrant.bench.papers import Paper, PrintedTable, group_answers, rate_cell, read_paper
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, percent_cell
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Exposure, Form, SwitchBy
 from calibrant.dsl.blickets.score import Exposed
@@ -88,20 +86,6 @@ WORDS = {
 
 
 # --- The figures that the paper prints, as facts with their places in it. Nothing here is computed --------------------
-_FILE = Path(__file__).resolve().parent / "data" / "paper_rows.json"
-
-
-class PrintedTable(msgspec.Struct, frozen=True):
-    """Table of the paper, as printed.
-
-    rows: as many texts as there are labels, then one for each column; `-` is not printed or not run
-    """
-
-    title: str
-    where: str
-    labels: list[str]
-    columns: list[str]
-    rows: list[list[str]]
 
 
 class PrintedComparison(msgspec.Struct, frozen=True):
@@ -139,22 +123,16 @@ class PrintedOdds(msgspec.Struct, frozen=True):
     odds: str
 
 
-class Paper(msgspec.Struct, frozen=True):
-    """Printed tables of the paper.
+class BlicketPaper(Paper, frozen=True, kw_only=True):
+    """Printed tables, and what the paper concludes from them. Of figures, `-` is not printed or not run."""
 
-    tables: by their number in the paper
-    """
-
-    source: str
-    tables: dict[str, PrintedTable]
     tests: list[PrintedComparison]
     stratified: PrintedStrata
     posterior_odds: PrintedOdds
 
 
-@cache
-def paper() -> Paper:
-    return msgspec.json.decode(_FILE.read_bytes(), type=Paper)
+def paper() -> BlicketPaper:
+    return read_paper("blickets", BlicketPaper)
 
 
 # --- Tables 5 to 11 of the blicket paper: rates recomputed from the printed counts, with our rows beside them ---------
@@ -224,9 +202,9 @@ _COUNTED_CAPTION = (
 def _count_table(number: str, our_episodes: Sequence[PlayedEpisode], belongs: Callable[[BlicketItem], bool]) -> Table:
     printed = paper().tables[number]
     rows = [TableRow(tuple(labels), _count_cells(counts), Source.PAPER) for labels, counts in printed_counts(number)]
-    for labels, episodes in _group_by_labels(printed, (e for e in our_episodes if belongs(e.item))):
+    for labels, episodes in _by_labels(printed, (e for e in our_episodes if belongs(e.item))):
         rows.append(TableRow(labels, _count_cells(count_classes(e.grade for e in episodes), episodes)))
-    notes = [_where(printed)]
+    notes = [paper().where(number)]
     if number == "8":
         notes.append("The exactly-N count of Base at 50 steps is not printed; appendix B.3 implies 5.")
     return Table(number, printed.title, _COUNTED_CAPTION, _labels(printed), _COUNTED, tuple(rows), tuple(notes))
@@ -234,16 +212,13 @@ def _count_table(number: str, our_episodes: Sequence[PlayedEpisode], belongs: Ca
 
 def printed_counts(number: str) -> list[tuple[list[str], Counts]]:
     """Labels and counts of the rows of a table that prints counts."""
-    printed = paper().tables[number]
-    width = len(printed.labels)
     rows = []
-    for row in printed.rows:
-        values = dict(zip(printed.columns, (_count(text) for text in row[width:]), strict=True))
+    for labels, figures in paper().tables[number].figures:
+        values = {column: _count(text) for column, text in figures.items()}
         episodes, correct = values["n"], values["correct"]
         assert episodes is not None
         assert correct is not None
-        counts = Counts(episodes, correct, values["re"], values["re_correct"], values["exactly_n"])
-        rows.append((row[:width], counts))
+        rows.append(([*labels], Counts(episodes, correct, values["re"], values["re_correct"], values["exactly_n"])))
     return rows
 
 
@@ -274,10 +249,10 @@ def _count_cells(counts: Counts, episodes: Sequence[PlayedEpisode] = ()) -> tupl
 
 def _rate_cell(episodes: Iterable[PlayedEpisode], read: Callable[[PlayedEpisode], bool | None]) -> Cell:
     """Return a rate over items in percent: of several episodes to an item the mean counts."""
-    rate = estimate(
-        ((e.pool, e.item.id), e.item.id, None if (value := read(e)) is None else float(value)) for e in episodes
+    return rate_cell(
+        (((e.pool, e.item.id), e.item.id, None if (value := read(e)) is None else float(value)) for e in episodes),
+        lambda rate: percent_cell(rate.mean, rate.interval),
     )
-    return NOTHING if rate is None else percent_cell(rate.mean, rate.interval)
 
 
 def _is_exposed(*classes: Exposed) -> Callable[[PlayedEpisode], bool | None]:
@@ -333,7 +308,7 @@ def _class_table(our_episodes: Sequence[PlayedEpisode]) -> Table:
     caption = "Episodes by class. The paper counts no wrong answer before the switch and no right one at exactly N."
     printed = paper().tables["6"]
     title = "Rule {C,D,E} after the switch by class (Figure 2)"
-    return Table("F2", title, caption, _labels(printed), headings, tuple(rows), (_where(printed),))
+    return Table("F2", title, caption, _labels(printed), headings, tuple(rows), (paper().where("6"),))
 
 
 def _class_cells(counts: Counts) -> tuple[Cell, ...]:
@@ -376,7 +351,7 @@ def _condition_table(our_episodes: Sequence[PlayedEpisode]) -> Table:
         " not correct."
     )
     labels = (Heading("condition", "Condition"), Heading("agent", "Agent"))
-    headings, notes = (Heading("percent", "Percent"),), (_where(printed),)
+    headings, notes = (Heading("percent", "Percent"),), (paper().where("7"),)
     return Table("7", printed.title, caption, labels, headings, (*rows, *our_rows), notes)
 
 
@@ -409,7 +384,7 @@ def _detection_table(our_episodes: Sequence[PlayedEpisode]) -> Table:
         "True: DB4 fired in an RE episode with a correct answer; false: any other firing; missed: RE, correct, no"
         " firing. Sensitivity: true of true and missed; PPV: true of all firings. Percent."
     )
-    return Table("9", printed.title, caption, _labels(printed), _DETECTED, tuple(rows), (_where(printed),))
+    return Table("9", printed.title, caption, _labels(printed), _DETECTED, tuple(rows), (paper().where("9"),))
 
 
 def _detection_cells(detections: Detections, episodes: Sequence[PlayedEpisode] = ()) -> tuple[Cell, ...]:
@@ -445,7 +420,7 @@ def _error_table(our_episodes: Sequence[PlayedEpisode]) -> Table:
     caption = (
         "Wrong and missing answers by class of episode. Errors that are in neither class were made before the switch."
     )
-    return Table("10", printed.title, caption, _labels(printed), _ERRORS, tuple(rows), (_where(printed),))
+    return Table("10", printed.title, caption, _labels(printed), _ERRORS, tuple(rows), (paper().where("10"),))
 
 
 def _error_cells(errors: Errors) -> tuple[Cell, ...]:
@@ -462,27 +437,21 @@ def _labels(printed: PrintedTable) -> tuple[Heading, ...]:
     return tuple(Heading(key, _HEADINGS[key]) for key in printed.labels)
 
 
-def _where(printed: PrintedTable) -> str:
-    return f"Printed rows: {printed.where} of {paper().source}."
-
-
-def _by_agent(episodes: Iterable[PlayedEpisode]) -> list[tuple[str, list[PlayedEpisode]]]:
+def _by_agent(episodes: Iterable[PlayedEpisode]) -> Iterable[tuple[str, list[PlayedEpisode]]]:
     """Group episodes by agent, in the order in which agents first occur."""
-    groups: dict[str, list[PlayedEpisode]] = {}
-    for episode in episodes:
-        groups.setdefault(episode.agent, []).append(episode)
-    return list(groups.items())
+    return group_answers(episodes, lambda episode: episode.agent).items()
 
 
-def _group_by_labels(
+def _by_labels(
     printed: PrintedTable, episodes: Iterable[PlayedEpisode]
-) -> list[tuple[tuple[str, ...], list[PlayedEpisode]]]:
+) -> Iterable[tuple[tuple[str, ...], list[PlayedEpisode]]]:
     """Group episodes by the table's labels, in the order in which they first occur."""
-    groups: dict[tuple[str, ...], list[PlayedEpisode]] = {}
-    for episode in episodes:
-        labels = {"agent": episode.agent, "steps": str(episode.item.task.budget), "run": OURS}
-        groups.setdefault(tuple(labels[key] for key in printed.labels), []).append(episode)
-    return list(groups.items())
+
+    def labels(episode: PlayedEpisode) -> tuple[str, ...]:
+        texts = {"agent": episode.agent, "steps": str(episode.item.task.budget), "run": OURS}
+        return tuple(texts[key] for key in printed.labels)
+
+    return group_answers(episodes, labels).items()
 
 
 # --- Tables 1 to 4 of the blicket paper: what agents have, behaviours and classes, from the code; and its runs --------

@@ -6,19 +6,16 @@ the same episodes. An answer belongs where the suite of its item does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
-from calibrant.bench.answers.frame import estimate
+from calibrant.bench.answers.frame import Estimate
 from calibrant.bench.answers.names import natural
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.metrics import UNDEFINED, Item, Metric, figure_if_recorded
 from calibrant.bench.core.scoring import AnswerContext
+from calibrant.bench.papers import Paper, PrintedTable, group_answers, rate_cell, read_paper
 from calibrant.bench.report.answers.named import NamedAnswer
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, cell, percent_cell
 from calibrant.dsl.causalab.configs import NUM_RECORDS
@@ -114,42 +111,14 @@ def fits(number: str, facts: LabFacts | None) -> bool:
     return declared.any_budget or facts.budget == _released_budget(facts.suite)
 
 
-# --- The figures that the paper prints, as facts with their places in it. Nothing here is computed --------------------
-_FILE = Path(__file__).resolve().parent / "data" / "paper_rows.json"
-
-
-class PrintedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Table of the paper, as printed.
-
-    rows: as many texts as there are labels, then one for each column, as printed
-    """
-
-    title: str
-    where: str
-    labels: list[str]
-    columns: list[str]
-    rows: list[list[str]]
-
-
-class Paper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Printed tables of the paper.
-
-    tables: by their number in the paper; notes: what holds of several of them
-    """
-
-    source: str
-    notes: list[str]
-    tables: dict[str, PrintedTable]
-
-
-@cache
-def paper() -> Paper:
-    return msgspec.json.decode(_FILE.read_bytes(), type=Paper)
-
-
 # --- Tables 3 to 12 of the paper, with rows of ours beside the printed ones -------------------------------------------
 NUMBERS = ("3", "4", "5", "6", "7", "8", "9", "10", "11", "12")
-_REGIMES = {"9": "4nodes", "10": "6nodes", "11": "4nodes", "12": "6nodes"}
+
+
+def paper() -> Paper:
+    return read_paper("causalab", Paper)
+
+
 _NOTES = {"4": 2, "7": 0}  # of the facts, the note that is about the table
 _HEADINGS = {
     "setting": "Setting",
@@ -165,42 +134,28 @@ ALL_SYSTEMS = "all systems"  # beginning of rows of Table 8 by properties set
 _PERCENT = ("accuracy_percent", "within_percent")
 
 
-_COLUMNS = {
-    column.key: column
-    for column in (
-        Metric(
-            "accuracy_percent",
-            "Activated %",
-            "the last try left the reactor activated",
-            figure_if_recorded("activated"),
-        ),
-        Metric("within_percent", "Within 5 %", "the frequency is within 5", figure_if_recorded("accuracy")),
-        Metric("root_f1", "Root F1", "of the parentless ancestors", figure_if_recorded("root_f1")),
-        Metric("all_edge_precision", "P", "of all edges", figure_if_recorded("all_edge_precision")),
-        Metric("all_edge_recall", "R", "of all edges", figure_if_recorded("all_edge_recall")),
-        Metric("all_edge_f1", "F1", "of all edges", figure_if_recorded("all_edge_f1")),
-        Metric("shd", "SHD", "structural Hamming distance", figure_if_recorded("shd"), decimals=2, is_share=False),
-        Metric("freq_edge_f1", "F1 into F", "of edges into the frequency", figure_if_recorded("freq_edge_f1")),
-        Metric("freq_weight_f1", "Weights 1e-6", "within 1e-6", figure_if_recorded("freq_weight_f1")),
-        Metric("freq_weight_display_f1", "Weights .01", "within 0.01", figure_if_recorded("freq_weight_display_f1")),
-        Metric(
-            "imec_3_nodes",
-            "3 nodes",
-            "graphs that no ideal experiment tells from the truth",
-            figure_if_recorded("imec"),
-            decimals=2,
-            is_share=False,
-        ),
-        Metric(
-            "imec_4_nodes",
-            "4 nodes",
-            "graphs that no ideal experiment tells from the truth",
-            figure_if_recorded("imec"),
-            decimals=2,
-            is_share=False,
-        ),
+def _metric(key: str, heading: str, meaning: str, field: str = "", **options: Any) -> tuple[str, Metric]:
+    """Return a column of ours. field: of a score, where it has another name."""
+    return key, Metric(key, heading, meaning, figure_if_recorded(field or key), **options)
+
+
+_IMEC = "graphs that no ideal experiment tells from the truth"
+_COLUMNS = dict(
+    (
+        _metric("accuracy_percent", "Activated %", "the last try left the reactor activated", "activated"),
+        _metric("within_percent", "Within 5 %", "the frequency is within 5", "accuracy"),
+        _metric("root_f1", "Root F1", "of the parentless ancestors"),
+        _metric("all_edge_precision", "P", "of all edges"),
+        _metric("all_edge_recall", "R", "of all edges"),
+        _metric("all_edge_f1", "F1", "of all edges"),
+        _metric("shd", "SHD", "structural Hamming distance", decimals=2, is_share=False),
+        _metric("freq_edge_f1", "F1 into F", "of edges into the frequency"),
+        _metric("freq_weight_f1", "Weights 1e-6", "within 1e-6"),
+        _metric("freq_weight_display_f1", "Weights .01", "within 0.01"),
+        _metric("imec_3_nodes", "3 nodes", _IMEC, "imec", decimals=2, is_share=False),
+        _metric("imec_4_nodes", "4 nodes", _IMEC, "imec", decimals=2, is_share=False),
     )
-}
+)
 _BESIDE = {
     "accuracy_percent": "within_percent",
     "freq_weight_f1": "freq_weight_display_f1",
@@ -214,13 +169,6 @@ _IMEC_CAPTION = (
     "Mean number of graphs that no ideal experiment on the properties which a run set tells from the truth; fewer is"
     " better, 1 is the truth alone."
 )
-
-
-class _Group(NamedTuple):
-    """Answers that have a row together."""
-
-    labels: tuple[str, ...]
-    answers: Sequence[NamedAnswer]
 
 
 def paper_tables(answers: Sequence[NamedAnswer], items: Mapping[Item, LabItem] | None = None) -> tuple[Table, ...]:
@@ -238,40 +186,41 @@ def paper_tables(answers: Sequence[NamedAnswer], items: Mapping[Item, LabItem] |
         fitting = [
             (answer, of) for answer, of in zip(answers, facts, strict=True) if of is not None and fits(number, of)
         ]
-        groups = _budget_groups(number, fitting) if number in _REGIMES else _groups(number, _by_suite(fitting))
-        tables.append(_table(number, list(groups)))
+        keyed = ((key, answer) for answer, of in fitting for key in _row_keys(number, answer, of))
+        groups = group_answers(keyed, lambda entry: entry[0])
+        rows = [(key[1], [answer for _, answer in groups[key]]) for key in sorted(groups, key=lambda key: key[0])]
+        tables.append(_table(number, rows))
     return tuple(tables)
 
 
 def without_printed(table: Table) -> Table:
     """Return the table without printed rows, what is only compared with them, and the notes on them."""
     rows = tuple(row for row in table.rows if row.source is Source.OURS and not row.labels[0].startswith(ALL_SYSTEMS))
-    about_them = (*paper().notes, _where(paper().tables[table.id]))
+    about_them = (*paper().notes, paper().where(table.id))
     return replace(table, rows=rows, notes=tuple(note for note in table.notes if note not in about_them))
 
 
-def _where(printed: PrintedTable) -> str:
-    return f"Printed rows: {printed.where} of {paper().source}."
+def _row_keys(number: str, answer: NamedAnswer, facts: LabFacts) -> Iterator[tuple[Any, tuple[str, ...]]]:
+    """Yield order and labels of the rows that an answer belongs to.
 
-
-def _groups(number: str, by_suite: Mapping[str, Mapping[str, list[NamedAnswer]]]) -> Iterable[_Group]:
-    printed = paper().tables[number]
+    Printed budgets come in their order, then those that the paper has not.
+    """
+    printed, system = paper().tables[number], answer.system
     if number == "7":
-        entries = [(system, k, answers) for k in range(3, 8) for system, answers in _systems(by_suite, f"{k}nodes")]
-        for system, k, answers in sorted(entries, key=lambda entry: (natural(entry[0]), entry[1])):
-            yield _Group((system, str(k)), answers)
+        yield (natural(system), facts.nodes), (system, str(facts.nodes))
     elif number == "8":
-        pool = [answer for of_system in by_suite.values() for answers in of_system.values() for answer in answers]
-        for system in sorted({answer.system for answer in pool}, key=natural):
-            yield _Group((system,), [answer for answer in pool if answer.system == system])
-        counts = [(_num_properties_set(answer), answer) for answer in pool]
-        for num_set in sorted({count for count, _ in counts if count is not None}):
+        yield (0, natural(system)), (system,)
+        num_set = _num_properties_set(answer)
+        if num_set is not None:
             label = f"{ALL_SYSTEMS}, {num_set} {'property' if num_set == 1 else 'properties'} set"
-            yield _Group((label,), [answer for count, answer in counts if count == num_set])
+            yield (1, num_set), (label,)
+    elif number in _BUDGETS:
+        labels, budgets = _budget_labels(facts.budget), [row[:2] for row in printed.rows]
+        place = budgets.index([*labels]) if [*labels] in budgets else len(budgets)
+        yield (place, facts.budget, natural(system)), (*labels, system)
     else:
-        for suite in DECLARED[number].suites:
-            for system, answers in _systems(by_suite, suite):
-                yield _Group((suite, *[UNDEFINED] * (len(printed.labels) - 1), system), answers)
+        place = DECLARED[number].suites.index(facts.suite)
+        yield (place, natural(system)), (facts.suite, *[UNDEFINED] * (len(printed.labels) - 1), system)
 
 
 def _num_properties_set(answer: NamedAnswer) -> int | None:
@@ -281,29 +230,6 @@ def _num_properties_set(answer: NamedAnswer) -> int | None:
     return None if settings is None else len({name for name, _ in settings})
 
 
-def _by_suite(answers: Iterable[tuple[NamedAnswer, LabFacts]]) -> dict[str, dict[str, list[NamedAnswer]]]:
-    by_suite: dict[str, dict[str, list[NamedAnswer]]] = {}
-    for answer, of in answers:
-        by_suite.setdefault(of.suite, {}).setdefault(answer.system, []).append(answer)
-    return by_suite
-
-
-def _budget_groups(number: str, answers: Iterable[tuple[NamedAnswer, LabFacts]]) -> Iterable[_Group]:
-    """Yield answers by budget and system: printed budgets in their order, then those that the paper has not."""
-    printed = [tuple(row[:2]) for row in paper().tables[number].rows]
-    groups: dict[tuple[int, int], dict[str, list[NamedAnswer]]] = {}
-    for answer, of in answers:
-        groups.setdefault(of.budget, {}).setdefault(answer.system, []).append(answer)
-
-    def order(budget: tuple[int, int]) -> tuple[int, tuple[int, int]]:
-        labels = _budget_labels(budget)
-        return (printed.index(labels) if labels in printed else len(printed)), budget
-
-    for budget in sorted(groups, key=order):
-        for system in sorted(groups[budget], key=natural):
-            yield _Group((*_budget_labels(budget), system), groups[budget][system])
-
-
 def _budget_labels(budget: tuple[int, int]) -> tuple[str, str]:
     """Return regime and budget, as Tables 9 to 12 name them."""
     records, settings = budget
@@ -311,23 +237,17 @@ def _budget_labels(budget: tuple[int, int]) -> tuple[str, str]:
     return (mixed if settings else "pure observation"), f"{records}o{settings}i"
 
 
-def _systems(
-    by_suite: Mapping[str, Mapping[str, list[NamedAnswer]]], suite: str
-) -> list[tuple[str, list[NamedAnswer]]]:
-    return sorted(by_suite.get(suite, {}).items(), key=lambda pair: natural(pair[0]))
-
-
-def _table(number: str, groups: Sequence[_Group]) -> Table:
+def _table(number: str, groups: Sequence[tuple[tuple[str, ...], list[NamedAnswer]]]) -> Table:
     printed = paper().tables[number]
     keys = [key for name in printed.columns if name != "rows" for key in (name, _BESIDE.get(name)) if key]
     labels = (*printed.labels, *(() if "system" in printed.labels else ("system",)), "n", "source")
-    rows = [_printed_row(printed, place, keys) for place in range(len(printed.rows))]
-    rows += [_our_row(group, keys) for group in groups]
+    rows = [_printed_row(printed, row_labels, figures, keys) for row_labels, figures in printed.figures]
+    rows += [_our_row(row_labels, answers, keys) for row_labels, answers in groups]
     headings = tuple(Heading(key, _COLUMNS[key].heading) for key in keys)
     caption = _IMEC_CAPTION if number == "8" else _CAPTION
-    notes = [_where(printed)]
+    notes = [paper().where(number)]
     notes += [paper().notes[_NOTES[number]]] if number in _NOTES else []
-    if number in _REGIMES:
+    if number in _BUDGETS:
         notes.append(
             "Budgets: XoYi shows X earlier crystals and allows Y settings; what the manipulator crystal reads at the"
             " start is not in X. Budgets that the paper has not are last."
@@ -351,18 +271,17 @@ def _title(printed: PrintedTable) -> str:
     return f"{about[0].upper()}{about[1:]}" if colon else printed.title
 
 
-def _printed_row(printed: PrintedTable, place: int, keys: Sequence[str]) -> TableRow:
-    row = printed.rows[place]
-    width = len(printed.labels)
-    figures = dict(zip(printed.columns, row[width:], strict=True))
+def _printed_row(
+    printed: PrintedTable, row_labels: tuple[str, ...], figures: Mapping[str, str], keys: Sequence[str]
+) -> TableRow:
     model = () if "system" in printed.labels else (printed.title.partition(":")[0],)
-    labels = (*row[:width], *model, figures.get("rows", UNDEFINED), Source.PAPER.value)
+    labels = (*row_labels, *model, figures.get("rows", UNDEFINED), Source.PAPER.value)
     return TableRow(labels, tuple(Cell(figures[key]) if key in figures else NOTHING for key in keys), Source.PAPER)
 
 
-def _our_row(group: _Group, keys: Sequence[str]) -> TableRow:
-    labels = (*group.labels, str(len(set(map(_item_of, group.answers)))), Source.OURS.value)
-    return TableRow(labels, tuple(_cell(group.answers, key) for key in keys))
+def _our_row(row_labels: tuple[str, ...], answers: Sequence[NamedAnswer], keys: Sequence[str]) -> TableRow:
+    labels = (*row_labels, str(len(set(map(_item_of, answers)))), Source.OURS.value)
+    return TableRow(labels, tuple(_cell(answers, key) for key in keys))
 
 
 def _item_of(answer: NamedAnswer) -> tuple[str, str, str]:
@@ -372,16 +291,15 @@ def _item_of(answer: NamedAnswer) -> tuple[str, str, str]:
 
 def _cell(answers: Sequence[NamedAnswer], key: str) -> Cell:
     suite, column = f"{key[5]}nodes" if key.startswith("imec") else "", _COLUMNS[key]
-    rate = estimate(
-        (
-            (_item_of(answer), answer.context.instance, column.value(answer.score))
-            for answer in answers
-            if suite in ("", answer.context.setting)
-        ),
-        is_share=column.is_share,
+
+    def text(rate: Estimate) -> Cell:
+        if key in _PERCENT:
+            return percent_cell(rate.mean, rate.interval)
+        return cell(f"{rate.mean:.{column.decimals}f}", rate.interval, decimals=column.decimals)
+
+    values = (
+        (_item_of(answer), answer.context.instance, column.value(answer.score))
+        for answer in answers
+        if suite in ("", answer.context.setting)
     )
-    if rate is None:
-        return NOTHING
-    if key in _PERCENT:
-        return percent_cell(rate.mean, rate.interval)
-    return cell(f"{rate.mean:.{column.decimals}f}", rate.interval, decimals=column.decimals)
+    return rate_cell(values, text, is_share=column.is_share)

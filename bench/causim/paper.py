@@ -9,19 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from math import comb
-from pathlib import Path
 from statistics import fmean, stdev
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
-import msgspec
-
-from calibrant.bench.answers.frame import estimate
 from calibrant.bench.answers.intervals import FEWEST_PROBLEMS, Interval
 from calibrant.bench.answers.names import natural
 from calibrant.bench.causim.verdict import METRICS
 from calibrant.bench.core.metrics import Item
+from calibrant.bench.papers import Paper, PrintedTable, group_answers, rate_cell, read_paper
 from calibrant.bench.report.answers.named import NamedAnswer
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, cell
 from calibrant.bench.statistics import NORMAL_95, wilson
@@ -133,41 +129,13 @@ DECLARED: dict[str, Declared] = {
 }
 
 
-# --- The figures that the paper prints, as facts with their places in it. Nothing here is computed --------------------
-_FILE = Path(__file__).resolve().parent / "data" / "paper_rows.json"
-
-
-class PrintedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Table of the paper, as printed.
-
-    rows: as many texts as there are labels, then one for each column, as printed
-    questions: which are behind a table of pass@1 by number of nodes; empty for other tables
-    """
-
-    title: str
-    where: str
-    questions: Literal["counterfactual", "intervention", "all", ""]
-    labels: list[str]
-    columns: list[str]
-    rows: list[list[str]]
-
-
-class Paper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Printed tables of the paper.
-
-    tables: by their number in the paper; those that repeat others with rounded figures are left out
-    """
-
-    source: str
-    tables: dict[str, PrintedTable]
-
-
-@cache
-def paper() -> Paper:
-    return msgspec.json.decode(_FILE.read_bytes(), type=Paper)
-
-
 # --- The paper's tables of pass@1 that runs can stand beside: by number of nodes, on built-in networks, on NIHSS ------
+
+
+def paper() -> Paper:
+    return read_paper("causim", Paper)
+
+
 _CAPTION = "Share of right answers {by}. Ours: other questions with one right answer, Wilson's 95 %."
 ANSWERS_OF_CELL: Final[Mapping[str, int]] = {
     # 3 to 6: every printed figure is a multiple of 1/400 and of 1/600; 12, 13, 25: of 1/100, and 11 is over both types
@@ -230,9 +198,7 @@ def questions_asked(answers: Iterable[NamedAnswer], programs: Mapping[Item, Show
 
     programs: what the items at hand show; of others a score states view and vocabulary, unless they are the usual ones
     """
-    groups: dict[tuple[str, str, str], list[NamedAnswer]] = {}
-    for answer in answers:
-        groups.setdefault((answer.system, answer.context.pool_digest, answer.context.instance), []).append(answer)
+    groups = group_answers(answers, lambda one: (one.system, one.context.pool_digest, one.context.instance))
     questions = []
     for (system, *item), group in groups.items():
         kind, _, scenario = group[0].context.setting.partition("-")
@@ -261,63 +227,40 @@ def paper_tables(questions: Iterable[Asked] = (), against: Sequence[str] = ()) -
     against: systems, printed or ours; the others minus these are rows below
     """
     unique = list(questions)
-    printed = paper().tables
-    tables = {number: _by_nodes(number, table, unique, against) for number, table in printed.items() if table.questions}
-    tables[OF_NETWORKS] = _on_networks(printed[OF_NETWORKS], unique, against)
-    tables[PASS_OF_NIHSS] = _pass_of_nihss(printed[PASS_OF_NIHSS], unique, against)
-    return tuple(tables[number] for number in sorted(tables, key=int))
+    tables = [
+        _on_networks(unique, against) if number == OF_NETWORKS else _by_nodes(number, printed, unique, against)
+        for number, printed in paper().tables.items()
+        if printed.questions or number in (OF_NETWORKS, PASS_OF_NIHSS)
+    ]
+    return tuple(sorted(tables, key=lambda table: int(table.id)))
 
 
 def _by_nodes(number: str, printed: PrintedTable, questions: Sequence[Asked], against: Sequence[str]) -> Table:
-    matching = [
-        question
-        for question in questions
-        if question.kind in (ASKED_KINDS if printed.questions == "all" else (printed.questions,))
-        and DECLARED[number].fits(question.facts)
-    ]
+    """Return a table whose columns are numbers of nodes; for pass@k rows of ours need NUM_TRIES answers a question."""
+    is_pass = number == PASS_OF_NIHSS
+    kinds = ASKED_KINDS if is_pass or printed.questions == "all" else (printed.questions,)
+    matching = [q for q in questions if q.kind in kinds and DECLARED[number].fits(q.facts)]
+    values = [(q, value) for q in matching if (value := q.pass_at_tries if is_pass else q.right) is not None]
     rows = [TableRow((row[0],), _printed_cells(number, row[1:]), Source.PAPER) for row in printed.rows]
-    counted = _rows_by_nodes(printed, [(question, question.right) for question in matching])
-    headings = tuple(Heading(column, column.removeprefix("nodes_")) for column in printed.columns)
-    return _table(number, printed, _NODES, (Heading("system", "System"),), headings, rows, counted, against)
-
-
-def _pass_of_nihss(printed: PrintedTable, questions: Sequence[Asked], against: Sequence[str]) -> Table:
-    """Return the table of pass@k; rows of ours need NUM_TRIES answers to each question."""
-    number = PASS_OF_NIHSS
-    rows = [TableRow((row[0],), _printed_cells(number, row[1:]), Source.PAPER) for row in printed.rows]
-    matching = [
-        (question, question.pass_at_tries)
-        for question in questions
-        if question.kind in ASKED_KINDS
-        and question.pass_at_tries is not None
-        and DECLARED[PASS_OF_NIHSS].fits(question.facts)
-    ]
-    headings = tuple(Heading(column, column.removeprefix("nodes_")) for column in printed.columns)
-    counted = _rows_by_nodes(printed, matching)
-    return _table(number, printed, _NODES, (Heading("system", "System"),), headings, rows, counted, against)
-
-
-def _rows_by_nodes(printed: PrintedTable, values: Sequence[tuple[Asked, float]]) -> list[_OurRow]:
-    """Return the rows of ours of a table whose columns are numbers of nodes."""
     nodes = [int(column.removeprefix("nodes_")) for column in printed.columns]
-    rows = []
+    counted = []
     for system in _systems(question for question, _ in values):
         of_system = [(question, value) for question, value in values if question.system == system]
-        columns = ({q.item: value for q, value in of_system if q.level.nodes == number} for number in nodes)
-        rows.append(_OurRow((system,), tuple(columns)))
-    return rows
+        columns = ({q.item: value for q, value in of_system if q.level.nodes == count} for count in nodes)
+        counted.append(_OurRow((system,), tuple(columns)))
+    headings = tuple(map(Heading, printed.columns, map(str, nodes)))
+    return _table(number, _NODES, (Heading("system", "System"),), headings, rows, counted, against)
 
 
-def _on_networks(printed: PrintedTable, questions: Sequence[Asked], against: Sequence[str]) -> Table:
+def _on_networks(questions: Sequence[Asked], against: Sequence[str]) -> Table:
     """Return a printed table with the paper's columns before and after training as two rows."""
     kinds = ("overall", "counterfactual", "intervention")
     declared = DECLARED[OF_NETWORKS]
     matching = [question for question in questions if question.kind in kinds[1:] and declared.fits(question.facts)]
     rows, counted = [], []
-    for graph, *figures in printed.rows:
-        of = dict(zip(printed.columns, figures, strict=True))
+    for (graph,), figures in paper().tables[OF_NETWORKS].figures:
         for system in ("base", "trained"):
-            cells = _printed_cells(OF_NETWORKS, [of[f"{kind}_{system}"] for kind in kinds])
+            cells = _printed_cells(OF_NETWORKS, [figures[f"{kind}_{system}"] for kind in kinds])
             rows.append(TableRow((graph, system.capitalize()), cells, Source.PAPER))
         on_graph = [question for question in matching if question.level.topology == graph.lower()]
         for system in _systems(on_graph):
@@ -326,7 +269,7 @@ def _on_networks(printed: PrintedTable, questions: Sequence[Asked], against: Seq
             counted.append(_OurRow((graph, system), tuple(columns)))
     headings = tuple(Heading(kind, kind.capitalize()) for kind in kinds)
     labels = (Heading("setting", "Graph"), Heading("system", "System"))
-    return _table(OF_NETWORKS, printed, _GRAPHS, labels, headings, rows, counted, against)
+    return _table(OF_NETWORKS, _GRAPHS, labels, headings, rows, counted, against)
 
 
 def _printed_cells(number: str, texts: Sequence[str]) -> tuple[Cell, ...]:
@@ -346,7 +289,6 @@ def _with_interval(text: str, answers: int) -> Cell:
 
 def _table(
     number: str,
-    printed: PrintedTable,
     by: str,
     labels: tuple[Heading, ...],
     headings: tuple[Heading, ...],
@@ -354,6 +296,7 @@ def _table(
     counted: Sequence[_OurRow],
     against: Sequence[str],
 ) -> Table:
+    printed = paper().tables[number]
     caption, notes = _CAPTION.format(by=by), [f"{printed.where} of the paper"]
     if number in ANSWERS_OF_CELL:
         notes.append(f"{INTERVALS}: {ANSWERS_OF_CELL[number]} answers a cell, as their digits allow")
@@ -431,5 +374,4 @@ def _systems(questions: Iterable[Asked]) -> list[str]:
 
 
 def _share(rights: Mapping[Item, float]) -> Cell:
-    rate = estimate((item, METRICS.unit(item[1]), right) for item, right in rights.items())
-    return NOTHING if rate is None else cell(f"{rate.mean:.3f}", rate.interval)
+    return rate_cell((item, METRICS.unit(item[1]), right) for item, right in rights.items())
