@@ -198,7 +198,7 @@ def questions_asked(answers: Iterable[NamedAnswer], programs: Mapping[Item, Show
 
     programs: what the items at hand show; of others a score states view and vocabulary, unless they are the usual ones
     """
-    groups = group_answers(answers, lambda one: (one.system, one.context.pool_digest, one.context.instance))
+    groups = group_answers(answers, lambda answer: (answer.system, answer.context.pool_digest, answer.context.instance))
     questions = []
     for (system, *item), group in groups.items():
         kind, _, scenario = group[0].context.setting.partition("-")
