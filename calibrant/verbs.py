@@ -262,7 +262,7 @@ def open_episode(item: LabItem) -> LabEpisode: ...
 def open_episode(item: Problem | BlicketItem | LabItem) -> Any:
     """Open an episode of an interactive item: `act` on it, read `steps`. `CalibrantError` if it is not interactive."""
     of = benchmark_of_item(item)
-    if PLAY not in of.provides:
+    if not of.has(PLAY):
         raise CalibrantError(f"`open_episode` does not support {of.title}")
     return of.play.open(item)
 

@@ -335,6 +335,13 @@ def _reached(start: Path) -> set[Path]:
     return reached
 
 
+@cache
+def _key_places() -> set[str]:
+    """Return the modules that keys of capabilities state."""
+    texts = (path.read_text(encoding="utf-8") for path in _sources("bench"))
+    return {name for text in texts for name in re.findall(r'Capability\([^)]*, "(\w+):\w+"', text)}
+
+
 def test_three_paths_are_stated() -> None:
     assert [*PATHS] == ["Path of an answer", "Path of an audit", "Path of an episode"]
     assert min(map(len, PATHS.values())) >= 6
@@ -342,13 +349,14 @@ def test_three_paths_are_stated() -> None:
 
 @pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
 def test_files_of_a_stated_path_lead_to_each_other(path: list[str]) -> None:
-    """By imports; into a folder of a benchmark by its capabilities, which name the file in `provides`."""
+    """By imports; into a folder of a benchmark by its capabilities: `provides` or a key names the file."""
     for first, second in pairwise(path):
         assert (CHECKOUT / first).is_file()
         assert (CHECKOUT / second).is_file()
         if second.startswith(BENCHMARK_FOLDERS) and not first.startswith(BENCHMARK_FOLDERS):
-            provider = Path(second).parent / "benchmark.py"
-            assert f'"{Path(second).stem}:' in (CHECKOUT / provider).read_text(encoding="utf-8"), second
+            provider = CHECKOUT / Path(second).parent / "benchmark.py"
+            places = _key_places() | {*re.findall(r'"(\w+):', provider.read_text(encoding="utf-8"))}
+            assert Path(second).stem in places, second
         elif first == "bench/command_tree.py":
             assert Path(second).stem in (CHECKOUT / first).read_text(encoding="utf-8")
         else:

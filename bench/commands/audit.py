@@ -123,13 +123,13 @@ def _next_commands(
     from calibrant.bench.pools.capabilities import VERIFY
     from calibrant.bench.terminal import NextCommand, unused_path
 
-    if instances and EXPLANATIONS in of.provides:
+    if instances and of.has(EXPLANATIONS):
         why = unused_path("why.html")
         yield NextCommand(("show", pool, instances[0], "--html", why), "one reason, drawn")
     if html is None:
         yield NextCommand(("list", pool, "--why"), "the reasons")
     written = sorted(certificates.glob("*.json"))[:1] if certificates is not None else []
-    if written and VERIFY in of.provides:
+    if written and of.has(VERIFY):
         yield NextCommand(("verify", *written, pool), "check a certificate")
 
 

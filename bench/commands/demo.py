@@ -106,7 +106,7 @@ def _is_played(of: Benchmark[Any], path: Path) -> bool:
     """Return whether a pool has episodes."""
     from calibrant.bench.core.capabilities import PLAY
 
-    return PLAY in of.provides and any(map(of.play.is_played, of.items.read_pool(path).items))
+    return of.has(PLAY) and any(map(of.play.is_played, of.items.read_pool(path).items))
 
 
 def _require_own_report(folder: Path, *, force: bool) -> None:

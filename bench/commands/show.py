@@ -314,7 +314,7 @@ def _show_item(of: Benchmark[Any], item: Any, *, gold: bool, as_json: bool) -> N
 def _has_revealed_views(of: Benchmark[Any]) -> bool:
     from calibrant.bench.pages.capabilities import REVEALED_VIEWS
 
-    return REVEALED_VIEWS in of.provides
+    return of.has(REVEALED_VIEWS)
 
 
 def _show_episodes(

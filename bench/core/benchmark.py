@@ -106,7 +106,7 @@ class Benchmark(Generic[I]):
     """One benchmark.
 
     name: as pool files and records have it; its folder in bench has it too
-    provides: by the key of a capability, where in the benchmark's folder it is: `module:NAME`
+    provides: by key, the `module:NAME` of what not all benchmarks have, or of what is not at the key's place
     demo_protocols: those that `calibrant demo` runs
     bundled: names of the pools that come with the package, in its folder as data/sample_NAME.jsonl
     bundled_extras: names of further ones, which neither the demo nor measurements take
@@ -126,10 +126,18 @@ class Benchmark(Generic[I]):
         """Its name as people read it."""
         return TITLES[self.name]
 
+    def place(self, key: Capability[Any]) -> str:
+        """Return where in its folder it provides a capability, as `module:NAME`; empty if it lacks it."""
+        return self.provides.get(key, key.place)
+
+    def has(self, key: Capability[Any]) -> bool:
+        """Return whether it provides a capability; nothing is imported."""
+        return bool(self.place(key))
+
     def capability(self, key: Capability[C]) -> C | None:
         """Return what provides a capability, imported when it is first asked for; None if the benchmark lacks it."""
-        place = self.provides.get(key)
-        if place is None:
+        place = self.place(key)
+        if not place:
             return None
         module, name = _load_module(self.name, place)
         provider: C = getattr(module, name)
@@ -139,7 +147,7 @@ class Benchmark(Generic[I]):
         """Return what provides a capability; `CalibrantError` names the benchmarks that have it."""
         provider = self.capability(key)
         if provider is None:
-            *titles, last = (title for name, title in TITLES.items() if key in load_benchmark(name).provides)
+            *titles, last = (title for name, title in TITLES.items() if load_benchmark(name).has(key))
             supported = f"{', '.join(titles)} and {last}" if titles else last
             raise CalibrantError(f"{key.subject} does not support {self.title}; it supports {supported}")
         return provider
@@ -181,7 +189,7 @@ class Benchmark(Generic[I]):
 
     def is_interactive(self, item: I) -> bool:
         """Return whether an item is answered in an episode."""
-        return PLAY in self.provides and self.play.is_played(item)
+        return self.has(PLAY) and self.play.is_played(item)
 
     def handout(self, item: I) -> Handout:
         """Return what a protocol's worker is sent."""

@@ -1,8 +1,9 @@
 """Capabilities of a benchmark: items, scores, episodes, suites, trainers and public functions.
 
-`Benchmark.provides` maps a key to `module:NAME` in the benchmark's folder, which is imported when it is first asked for
-(`Benchmark.capability`, `Benchmark.require`). A command asks for its key; no command asks which benchmark it has. Keys
-of capabilities whose types are further out stand there: bench.pages, bench.pools, bench.protocols, bench.report.
+A key states the `module:NAME` at which every benchmark's folder has its object; `Benchmark.provides` maps the keys of
+what only some have, or have elsewhere. The module is imported when it is first asked for (`Benchmark.capability`,
+`Benchmark.require`). A command asks for its key; no command asks which benchmark it has. Keys of capabilities whose
+types are further out stand there: bench.pages, bench.pools, bench.protocols, bench.report.
 """
 
 from __future__ import annotations
@@ -41,23 +42,25 @@ class Capability(Generic[C]):
     """A key to an object of type C.
 
     subject: the command or function that needs it, as refusals name it
+    place: `module:NAME` of it in a benchmark's folder, if every benchmark has it; empty for one that some have
     """
 
     subject: str
+    place: str = ""
 
 
 Providers: TypeAlias = Mapping[Capability[Any], str]
 
 # what every benchmark has
-ITEMS: Capability[ItemFormats[Any]] = Capability("reading of pools")
-SCORING: Capability[Scorable[Any]] = Capability("`score`")
-METRICS: Capability[MetricSet] = Capability("`table`")
-FUNCTIONS: Capability[ItemFunctions] = Capability("`calibrant.score`")
-TRAINING: Capability[Trainable] = Capability("`calibrant.rewards`")
+ITEMS: Capability[ItemFormats[Any]] = Capability("reading of pools", "items:ITEMS")
+SCORING: Capability[Scorable[Any]] = Capability("`score`", "scoring:SCORING")
+METRICS: Capability[MetricSet] = Capability("`table`", "scoring:METRICS")
+FUNCTIONS: Capability[ItemFunctions] = Capability("`calibrant.score`", "api:FUNCTIONS")
+TRAINING: Capability[Trainable] = Capability("`calibrant.rewards`", "api:TRAINING")
 
 # what some have
 PLAY: Capability[Playable[Any]] = Capability("episodes")
-WORDS: Capability[Words[Any]] = Capability("`play`")
+WORDS: Capability[Words[Any]] = Capability("`play`", "play:WORDS")
 AIDS: Capability[Callable[[Any, Sequence[Step[Any]], Path], str]] = Capability("`--aid`")
 """Text of an aid for an item after some steps; the path is a file, or the name of an aid."""
 PHASES: Capability[Callable[[Any, str], Sequence[Message]]] = Capability("`prompts --phase`")
@@ -66,9 +69,9 @@ TRACES: Capability[Callable[[Any, Mapping[str, Any]], Sequence[Step[Any]]]] = Ca
 REPLIES: Capability[Callable[[Any, Sequence[Any], Mapping[str, Any]], PlayedReplies]] = Capability("`score` of replies")
 """Plays the replies of a system, one a turn, under the stated options of the dialogue."""
 EVALUATOR: Capability[EvaluatorMaker] = Capability("scoring of responses with their verdict")
-ATTRIBUTION: Capability[Attribute] = Capability("attribution")
-SUITES: Capability[Drawable[Any]] = Capability("drawing of items")
-STATISTICS: Capability[PoolStatistics[Any]] = Capability("`pool stats`")
+ATTRIBUTION: Capability[Attribute] = Capability("attribution", "scoring:attribute")
+SUITES: Capability[Drawable[Any]] = Capability("drawing of items", "generation:SUITES")
+STATISTICS: Capability[PoolStatistics[Any]] = Capability("`pool stats`", "items:STATISTICS")
 LOGS: Capability[Callable[[Path], Iterator[tuple[AnswerContext, Mapping[str, Any]]]]] = Capability("`score` of logs")
 LINE_RECORDS: Capability[Mapping[str, tuple[type[msgspec.Struct], ...]]] = Capability("records of its own")
 """Structs of lines by kind of file (audits, certificates, training), where a benchmark has some of its own."""

@@ -48,7 +48,7 @@ def benchmarks() -> list[Benchmark[Any]]:
 
 def sole_provider(key: Capability[C]) -> C:
     """Return what provides a capability that one benchmark alone has."""
-    (only,) = (of for of in benchmarks() if key in of.provides)
+    (only,) = (of for of in benchmarks() if of.has(key))
     return only.require(key)
 
 

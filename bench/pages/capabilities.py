@@ -66,7 +66,7 @@ class AnswerExplainable(Protocol):
         ...
 
 
-EXPLANATIONS: Capability[Explainable] = Capability("`show --why`")
+EXPLANATIONS: Capability[Explainable] = Capability("`show --why`", "why:EXPLANATIONS")
 ANSWER_EXPLANATIONS: Capability[AnswerExplainable] = Capability("`show --run --gold`")
 EPISODE_VIEWS: Capability[EpisodeViews] = Capability("`show --run`")
 REVEALED_VIEWS: Capability[EpisodeViews] = Capability("`show --run --gold`")

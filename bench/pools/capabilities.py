@@ -341,14 +341,14 @@ class AlternativesCollectable(Protocol):
         ...
 
 
-AUDIT: Capability[Auditable] = Capability("`audit`")
-VERIFY: Capability[CertificateCheckable] = Capability("`verify`")
+AUDIT: Capability[Auditable] = Capability("`audit`", "audit:AUDIT")
+VERIFY: Capability[CertificateCheckable] = Capability("`verify`", "audit:AUDIT")
 HARDEN: Capability[Hardenable] = Capability("`harden`")
-GENERATE: Capability[Generatable] = Capability("`generate`")
+GENERATE: Capability[Generatable] = Capability("`generate`", "generation:GENERATE")
 ITEM_CONVERSION: Capability[ItemConvertible] = Capability("`pool convert -o`")
 PROGRAMS: Capability[ProgramFiles] = Capability("`pool unpack`")
 SAMPLE: Capability[Sampler] = Capability("`sample`")
-CHECK: Capability[Checkable] = Capability("`pool check`")
+CHECK: Capability[Checkable] = Capability("`pool check`", "audit:CHECK")
 ALTERNATIVE_ITEMS: Capability[AlternativesMakeable] = Capability("`pool alternatives`")
 SEPARATE: Capability[Separator] = Capability("`separate`")
 STORED_RESULTS: Capability[Callable[[Path], StoredResults]] = Capability("`--official`")

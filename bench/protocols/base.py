@@ -100,7 +100,7 @@ class Protocol(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         raise NotImplementedError
 
 
-PROTOCOLS: Capability[Sequence[type[Protocol]]] = Capability("`run`")
+PROTOCOLS: Capability[Sequence[type[Protocol]]] = Capability("`run`", "rows:ROWS")
 """The protocols of a benchmark, in the order in which `all` runs them."""
 
 
@@ -138,7 +138,7 @@ class Presentation:
         return Step(action, self.restore(step.reading), self.restore(step.refused), step.cost)
 
 
-PRESENT: Capability[Callable[[Any], Presentation]] = Capability("canonical presentation")
+PRESENT: Capability[Callable[[Any], Presentation]] = Capability("canonical presentation", "rows:present")
 """Presents a task, or the item of an episode."""
 
 

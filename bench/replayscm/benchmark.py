@@ -9,16 +9,10 @@ from calibrant.bench.core.capabilities import (
     ATTRIBUTION,
     EVALUATOR,
     FITTING,
-    FUNCTIONS,
-    ITEMS,
     LINE_RECORDS,
     METRICS,
     PLAY,
-    SCORING,
-    STATISTICS,
     SUITES,
-    TRAINING,
-    WORDS,
 )
 from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS, EPISODE_VIEWS, EXPLANATIONS, TIMELINES
 from calibrant.bench.pools.capabilities import (
@@ -26,7 +20,6 @@ from calibrant.bench.pools.capabilities import (
     ALTERNATIVES,
     AUDIT,
     CHECK,
-    GENERATE,
     HARDEN,
     SAMPLE,
     SEPARATE,
@@ -34,11 +27,9 @@ from calibrant.bench.pools.capabilities import (
     VERIFY,
 )
 from calibrant.bench.protocols.base import APPLICABLE, PRESENT, PROTOCOLS
-from calibrant.bench.report.capabilities import EXPECTATIONS, REPORT
-from calibrant.bench.report.overview.contract import GUIDE
+from calibrant.bench.report.capabilities import EXPECTATIONS
 from calibrant.bench.report.people.remaining import REMAINING
 from calibrant.bench.sets.capabilities import HYPOTHESES
-from calibrant.bench.variants.contract import VARIANTS
 
 if TYPE_CHECKING:
     from calibrant.dsl.replayscm.item import Problem
@@ -61,29 +52,19 @@ BENCHMARK: Benchmark[Problem] = Benchmark(
         EXPECTATIONS: "expectations:EXPECTATIONS",
         EXPLANATIONS: "why.explainer:EXPLANATIONS",
         FITTING: "fitting.fit:FITTING",
-        FUNCTIONS: "api:FUNCTIONS",
-        GENERATE: "generation:GENERATE",
-        GUIDE: "report:GUIDE",
         HARDEN: "hardening:HARDEN",
         HYPOTHESES: "sets:hypotheses",
-        ITEMS: "items:ITEMS",
         LINE_RECORDS: "audit.records:LINE_RECORDS",
         METRICS: "verdict:METRICS",
         PLAY: "play:PLAY",
         PRESENT: "rows.presentation:present",
         PROTOCOLS: "rows.listed:ROWS",
         REMAINING: "sets:list_remaining",
-        REPORT: "report:REPORT",
         SAMPLE: "generation:SAMPLE",
-        SCORING: "scoring:SCORING",
         SEPARATE: "audit.separations:SEPARATE",
-        STATISTICS: "items:STATISTICS",
         STORED_RESULTS: "pools.stored_results:StoredResults",
         SUITES: "items:SUITES",
         TIMELINES: "episodes:scm_timeline",
-        TRAINING: "api:TRAINING",
         VERIFY: "audit.auditor:AUDIT",
-        WORDS: "play:WORDS",
-        VARIANTS: "variants:VARIANTS",
     },
 )

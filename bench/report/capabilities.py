@@ -60,7 +60,7 @@ class TrajectoryAverage(Protocol):
         ...
 
 
-REPORT: Capability[Reportable] = Capability("`report`")
+REPORT: Capability[Reportable] = Capability("`report`", "report:REPORT")
 TRAJECTORIES: Capability[TrajectoryAverage] = Capability("`table --trajectory`")
 EXPECTATIONS: Capability[Callable[[Any, Sequence[Any], Mapping[str, Any]], dict[str, float | None]]] = Capability(
     "chance in `table`"

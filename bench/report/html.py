@@ -49,9 +49,9 @@ def _page_section(name: str, section: Section, answers: Sequence[Answer], conten
         has_moves = not explanations or any(entry.moves and not entry.moves_title for entry in explanations)
         if folders:
             command = f"calibrant show {pool} {{id}} --run {shlex.quote(str(folders[0]))}"
-            if PLAY in of.provides and has_moves:
+            if of.has(PLAY) and has_moves:
                 commands["episode"] = f"{command} --html episode.html"
-            elif ANSWER_EXPLANATIONS in of.provides:
+            elif of.has(ANSWER_EXPLANATIONS):
                 commands["gold"] = f"{command} --gold --html answer.html"
     is_attributed = any(KEY in score for _, score in answers)  # nothing more to count, if nothing is counted
     options = "" if is_attributed else _count_options(contents)

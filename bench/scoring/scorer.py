@@ -160,9 +160,9 @@ class PoolScorer:
 
     def __init__(self, pools: Sequence[Path], options: Any = None) -> None:
         self.benchmark: Benchmark[Any] = one_benchmark(pools)
-        self.has_episodes = PLAY in self.benchmark.provides
-        self.has_traces = TRACES in self.benchmark.provides
-        self.has_replies = REPLIES in self.benchmark.provides
+        self.has_episodes = self.benchmark.has(PLAY)
+        self.has_traces = self.benchmark.has(TRACES)
+        self.has_replies = self.benchmark.has(REPLIES)
         self._options = option_struct("score", self.benchmark.name)() if options is None else options
         opened = [_OpenPool.load(self.benchmark, path) for path in pools]
         self._pools = {pool.digest: pool for pool in opened}
@@ -212,7 +212,7 @@ class PoolScorer:
 
         `TranscriptError` names a false step; `CalibrantError` if the answer differs from the one that the steps submit.
         """
-        if EVALUATOR in self.benchmark.provides:
+        if self.benchmark.has(EVALUATOR):
             return self._replay_played(prediction, line)
         return self._replay(prediction, line) if self.has_episodes else self._extract(prediction)
 

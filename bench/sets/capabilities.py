@@ -84,5 +84,5 @@ def weighted_hypotheses(
     return Hypotheses(noun, in_words, len(masses), key, lambda score, name: name in masses, masses, prior)
 
 
-HYPOTHESES: Capability[Callable[[Any], Hypotheses]] = Capability("`score --set-size`")
+HYPOTHESES: Capability[Callable[[Any], Hypotheses]] = Capability("`score --set-size`", "api:hypotheses")
 """Makes the hypotheses of an item; `CalibrantError` where they are too many to count."""

@@ -84,7 +84,7 @@ class Variable(ABC):
         return rename_json(answer, stated.names)
 
 
-VARIANTS: Capability[Variable] = Capability("`variants`")
+VARIANTS: Capability[Variable] = Capability("`variants`", "variants:VARIANTS")
 
 
 def rename_json(value: Any, names: Mapping[str, str], fixed: frozenset[str] = frozenset()) -> Any:

@@ -77,7 +77,7 @@ def all_pools(folder: Path) -> list[Path]:
         path = folder / f"extended-{is_episode}.jsonl"
         write_pool(Pool(path.stem, items), path)
         pools.append(path)
-    return [path for path in pools if WORDS in benchmark_of(path).provides]
+    return [path for path in pools if benchmark_of(path).has(WORDS)]
 
 
 def targets_of(pool: PlayPool) -> Iterator[Target]:

@@ -131,4 +131,4 @@ class AnswerGuide(Protocol):
         ...
 
 
-GUIDE: Capability[AnswerGuide] = Capability("`report --format html`")
+GUIDE: Capability[AnswerGuide] = Capability("`report --format html`", "report:GUIDE")

@@ -114,5 +114,5 @@ def first_entries(entries: Iterable[Hypothesis], limit: int) -> tuple[Hypothesis
 
 
 ListRemaining: TypeAlias = Callable[[Any, "Sequence[Step[Any]]", int], Remaining | None]
-REMAINING: Capability[ListRemaining] = Capability("hypotheses that were open at an answer")
+REMAINING: Capability[ListRemaining] = Capability("hypotheses that were open at an answer", "play:list_remaining")
 """Lists what an item and the steps of an answer left, up to so many entries; None where it is not counted."""

@@ -17,11 +17,18 @@ from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.core.scoring import Scorable
 from calibrant.bench.pages import capabilities as pages
 from calibrant.bench.pools import capabilities as pools
+from calibrant.bench.protocols import base
 from calibrant.bench.protocols.base import PROTOCOLS
+from calibrant.bench.report import capabilities as report
 from calibrant.bench.report.capabilities import REPORT
+from calibrant.bench.report.overview import contract
+from calibrant.bench.report.people import remaining
+from calibrant.bench.sets import capabilities as sets
+from calibrant.bench.variants import contract as variants
 from calibrant.dsl.errors import CalibrantError
 
-KEYS = [key for module in (core, pages, pools) for key in vars(module).values() if isinstance(key, Capability)]
+MODULES = (core, pages, pools, base, report, contract, remaining, variants, sets)
+KEYS = list(dict.fromkeys(key for module in MODULES for key in vars(module).values() if isinstance(key, Capability)))
 REQUIRED = (core.ITEMS, core.SCORING, core.METRICS, core.FUNCTIONS, core.TRAINING, core.SUITES, PROTOCOLS, REPORT)
 CLASSES: dict[Capability[Any], type] = {
     core.ITEMS: ItemFormats,
@@ -36,16 +43,17 @@ each = pytest.mark.parametrize("name", NAMES)
 @each
 def test_every_key_leads_to_an_object_of_its_class(name: str) -> None:
     of = benchmark(name)
-    assert set(REQUIRED) <= of.provides.keys()
-    for key in of.provides:
+    common = {key for key in KEYS if key.place}
+    assert common >= set(REQUIRED)
+    for key in common | of.provides.keys():
         provider = of.require(key)
         assert provider is of.capability(key)
         assert isinstance(provider, CLASSES.get(key, object)), key
 
 
-@pytest.mark.parametrize("key", [*KEYS, PROTOCOLS, REPORT], ids=lambda key: key.subject)
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: key.subject)
 def test_a_benchmark_without_a_capability_is_refused_with_those_that_have_it(key: Capability[Any]) -> None:
-    having = [benchmark(name) for name in NAMES if key in benchmark(name).provides]
+    having = [benchmark(name) for name in NAMES if benchmark(name).has(key)]
     assert having, "a key that nothing provides"
     for of in {benchmark(name) for name in NAMES} - {*having}:
         with pytest.raises(CalibrantError) as refusal:
