@@ -59,14 +59,14 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(146, 28720, 24, 1491),
+    "dsl": Size(146, 28800, 24, 1491),
     "solvers": Size(145, 26500, 20, 1720),
     "audits": Size(97, 16168, 17, 1313),
     "baselines": Size(42, 7589, 8, 519),
     "bench": Size(507, 67600, 142, 6903),
     "calibrant": Size(19, 1723, 8, 294),
     "calibrant_tasks": Size(3, 198, 2, 32),
-    "tests": Size(713, 85780, 207, 8945),
+    "tests": Size(714, 85880, 207, 8945),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -14,7 +14,11 @@ class DataOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     """Options of a prior network with measurements: how they are read, the class of models and its limits."""
 
     time: Annotated[
-        str | None, Meta(description="Time of the measurements. [default: the only one]", extra={"metavar": "T"})
+        str | None,
+        Meta(description="Times of the measurements, 30 or 10,30. [default: the only one]", extra={"metavar": "T"}),
+    ] = None
+    cell_line: Annotated[
+        str | None, Meta(description="Only rows of this cell line; for files of several.", extra={"metavar": "NAME"})
     ] = None
     normalise: Annotated[
         Literal["minmax", "max", "clip", "none"] | None,

@@ -13,6 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.dsl.networks.edge_tables import is_node_name as is_node_name
 from calibrant.dsl.text import Wording
 
 # --- Prior networks: signed edges, and the edges of the class after dropping, merging and removing self-edges ---------
@@ -336,11 +337,8 @@ def check_experiments(experiments: tuple[Experiment, ...], setup: Setup) -> None
 
 
 # --- Clauses and models: a model is a set of clauses, those of one target are the disjuncts of its formula ------------
-MAX_NAME_CHARS = 200
 MAX_MERGED_CLAUSES = 1_000  # of a formula; a counted class has fewer a node
 _Literals: TypeAlias = frozenset[tuple[str, int]]
-# no character that separates fields or literals in one of the formats; # begins a comment in SIF and bnet
-_NAME = re.compile(rf"[^\s,:;!+&|()<>\"'=#][^\s,:;!+&|()<>\"'=]{{0,{MAX_NAME_CHARS - 1}}}")
 
 
 class ClauseError(CalibrantError):
@@ -371,11 +369,6 @@ class Clause(NamedTuple):
 
 
 Model: TypeAlias = frozenset[Clause]
-
-
-def is_node_name(name: object) -> bool:
-    """Return whether a value can name a node in every format that is read or written."""
-    return isinstance(name, str) and name.isprintable() and _NAME.fullmatch(name) is not None
 
 
 def clause(target: str, literals: Iterable[tuple[str, int]]) -> Clause:

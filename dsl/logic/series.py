@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from calibrant.dsl.bounded_files import read_text
 from calibrant.dsl.errors import PoolError, short_repr
-from calibrant.dsl.logic.files.networks import check_name, find_repeated, read_text, table_rows
+from calibrant.dsl.logic.files.networks import check_name, find_repeated, table_rows
 from calibrant.dsl.logic.item import Edge, LogicError, Model
 
 SERIES_COLUMN = "series"

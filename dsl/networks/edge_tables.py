@@ -123,9 +123,37 @@ def parse_edges(text: str, file: str = "", stated_sign: StatedSign | None = None
         raise error.with_location(file=file) from None
 
 
+def is_edge_table(text: str) -> bool:
+    """Return whether a text is a SIF or a table of edges by its first line, and no aeon file by the others."""
+    lines = _content(text)
+    if not lines or any(line.lstrip().startswith("$") or _OPEN_REGULATION.search(line) for _, line in lines):
+        return False
+    number, first = lines[0]
+    heads = {re.sub(r"[\s_-]", "", field).lower() for field in _split(first, _separator(first), number)}
+    if not heads.isdisjoint(_SOURCES) and not heads.isdisjoint(_TARGETS):
+        return True
+    fields = first.split()
+    if "," in first or ";" in first:
+        fields = re.split(r"\s*[,;]\s*", first.strip())
+        if len(fields) != 3:
+            return False
+    try:
+        return len(fields) > 2 and bool(read_sign(fields[1], number))
+    except NetworkError:
+        return False
+
+
+_OPEN_REGULATION = re.compile(r"\s-[>|?]\?\s")  # of aeon: it may be inessential
+
+
+def _content(text: str) -> list[tuple[int, str]]:
+    """Return number and text of the lines that are neither blank nor comments."""
+    lines = enumerate(split_lines(text.removeprefix("\ufeff")), 1)
+    return [(number, line) for number, line in lines if line.strip() and not line.lstrip().startswith("#")]
+
+
 def _parse(text: str, stated_sign: StatedSign | None) -> EdgeTable:
-    lines = [(number, line) for number, line in enumerate(split_lines(text.removeprefix("\ufeff")), 1)]
-    lines = [(number, line) for number, line in lines if line.strip() and not line.lstrip().startswith("#")]
+    lines = _content(text)
     if not lines:
         raise NetworkError("no edge; a line is: source sign target", reason="empty")
     separator = _separator(lines[0][1])

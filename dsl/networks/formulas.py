@@ -134,6 +134,7 @@ class Rules:
 
     formulas: of each target, in the order of the file; regulators: names that the file lists as inputs of a target
     declared: (source, target) -> the sign in the file's own word; free: nodes that the file itself calls inputs
+    states_all: whether a dependency that is not declared is a contradiction
     expected: the file's words for signs -> what the proven sign has to be, "" for anything
     """
 
@@ -144,6 +145,7 @@ class Rules:
     declared: dict[tuple[str, str], str] = field(default_factory=dict)
     expected: Mapping[str, str] = field(default_factory=dict)
     states_all: bool = False
+    max_nodes: int = 20_000
     unspecified: set[str] = field(default_factory=set)
     start: dict[str, int] = field(default_factory=dict)
     notes: set[str] = field(default_factory=set)

@@ -20,8 +20,6 @@ from calibrant.dsl.networks.formulas import (
     parse_formula,
 )
 
-MAX_NODES = 20_000
-
 # --- Recognition ------------------------------------------------------------------------------------------------------
 _AEON_LINE = re.compile(r"\s*(?:[A-Za-z0-9_{}]+\s*-[>|?]\??\s*[A-Za-z0-9_{}]+\s*$|\$[A-Za-z0-9_{}]+\s*:)")
 _UPDATE = re.compile(r"\*\s*=")
@@ -100,8 +98,8 @@ def _content_lines(text: str, *, comment_behind: bool) -> Iterator[tuple[int, st
 
 def _add_name(rules: Rules, name: str, line: int | None) -> None:
     rules.names.add(name)
-    if len(rules.names) > MAX_NODES:
-        raise NetworkError(f"over {MAX_NODES:,} nodes", reason="too-large", line=line)
+    if len(rules.names) > rules.max_nodes:
+        raise NetworkError(f"over {rules.max_nodes:,} nodes", reason="too-large", line=line)
 
 
 def _add_rule(rules: Rules, target: str, nodes: Nodes, line: int | None) -> None:
@@ -139,9 +137,9 @@ def _parse_all(rules: Rules, stated: Mapping[str, tuple[int, str]], grammar: Gra
         _add_rule(rules, target, nodes, line)
 
 
-def read_bnet(text: str) -> Rules:
+def read_bnet(text: str, max_nodes: int = 20_000) -> Rules:
     """Return the rules of a bnet text: `target, formula` a line."""
-    rules = Rules("bnet")
+    rules = Rules("bnet", max_nodes=max_nodes)
     stated: dict[str, tuple[int, str]] = {}
     is_probabilistic = is_headed = False
     for line, content in _content_lines(text, comment_behind=True):

@@ -33,7 +33,6 @@ from calibrant.dsl.networks.formulas import (
     parse_formula,
     table_bits,
 )
-from calibrant.dsl.networks.text_formats import MAX_NODES
 
 # --- A tree of the elements that matter -------------------------------------------------------------------------------
 MAX_DEPTH = 100_000
@@ -171,8 +170,8 @@ def _add(rules: Rules, name: str) -> None:
     if not name or len(name) > MAX_NAME_CHARS:
         raise NetworkError(f"an id of 1 to {MAX_NAME_CHARS} characters is missing", reason="name")
     rules.names.add(name)
-    if len(rules.names) > MAX_NODES:
-        raise NetworkError(f"over {MAX_NODES:,} nodes", reason="too-large")
+    if len(rules.names) > rules.max_nodes:
+        raise NetworkError(f"over {rules.max_nodes:,} nodes", reason="too-large")
 
 
 def _level(text: str, role: str, name: str) -> int:

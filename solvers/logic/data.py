@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+from calibrant.dsl.bounded_files import decode_text, read_bytes
 from calibrant.dsl.errors import CalibrantError, PoolError
 from calibrant.dsl.logic.files.midas import Dataset, Normalisation, read_midas
-from calibrant.dsl.logic.files.networks import read_sif
-from calibrant.dsl.logic.item import Options, Task, Tolerance, node_names
+from calibrant.dsl.logic.files.networks import check_name
+from calibrant.dsl.logic.item import Edge, Options, Task, Tolerance, node_names
 from calibrant.dsl.logic.prompt import MAX_LISTED_NAMES
+from calibrant.dsl.networks.edge_tables import is_edge_table, parse_edges
+from calibrant.dsl.networks.network import first_names, recognize
 from calibrant.solvers.logic.family import LogicFamily, solve_family
 from calibrant.solvers.logic.search import USUAL_LIMITS, Limits
+from calibrant.solvers.networks.network import parse_network
 from calibrant.solvers.outcome import Found, OutOfBudget
 
 USUAL_OPTIONS = Options()
@@ -25,14 +31,16 @@ def read_data(
     size: int | None = 0,
     options: Options = USUAL_OPTIONS,
     normalise: Normalisation | None = None,
+    cell_line: str | None = None,
 ) -> tuple[Task, Dataset]:
     """Return the task of two files, and the data that it has; `PoolError` names what is refused and where.
 
     time: of the measurements, None if there is one only; fit: a decimal text; size: None for no limit
-    normalise: how readings become values in [0, 1], see `read_midas`
+    normalise, cell_line: see `read_midas`
     """
-    prior = read_sif(Path(pkn))
-    data = read_midas(Path(midas), time, prior, normalise)
+    prior, notes = read_prior(Path(pkn))
+    data = read_midas(Path(midas), time, prior, normalise, cell_line)
+    data = replace(data, notes=(*notes, *data.notes))
     try:
         task = Task(prior, data.setup, data.experiments, data.values, options, Tolerance(fit, size))
     except PoolError:
@@ -41,6 +49,45 @@ def read_data(
         raise PoolError(str(error), file=Path(midas).name) from None
     _require_match(task, Path(pkn).name, Path(midas).name)
     return task, data
+
+
+def read_prior(path: Path) -> tuple[tuple[Edge, ...], tuple[str, ...]]:
+    """Return the edges of a prior, and notes: SIF, a table of edges with a head, or a network of any format.
+
+    A network gives its essential dependencies with proven signs; one with open functions the regulations it declares.
+    """
+    content = read_bytes(path)
+    text = "" if content.startswith((b"<", b"PK")) else decode_text(content, path.name)
+    if (text and is_edge_table(text)) or not recognize(content, path.name):
+        table = parse_edges(text or decode_text(content, path.name), path.name)
+        return tuple(Edge(*edge) for edge in table.edges), tuple(_pair_note([*table.open_pairs]))
+    network = parse_network(content, path.name)
+    signed = [(edge.source, edge.sign, edge.target) for edge in network.edges()]
+    signed += [
+        (source, _DECLARED.get(word, "both"), target)
+        for (source, target), word in network.declared_edges.items()
+        if target in network.unspecified
+    ]
+    for name in {name for source, _, target in signed for name in (source, target)}:
+        check_name(name, file=path.name, where="")
+    edges = [Edge(source, sign, target) for source, word, target in signed for sign in _SIGNS[word]]
+    notes = [*_pair_note([(source, target) for source, word, target in signed if word == "both"])]
+    dropped = [f"{name} in {target}" for target, names in network.inessential.items() for name in names]
+    if dropped:
+        notes.append(f"edges of the prior that change nothing, left out: {first_names(dropped)}")
+    if not edges:
+        raise PoolError("a network without an edge", file=path.name)
+    return tuple(dict.fromkeys(edges)), tuple(notes)
+
+
+_SIGNS = {"+": (1,), "-": (-1,), "both": (1, -1)}
+_DECLARED = {"->": "+", "->?": "+", "-|": "-", "-|?": "-", "positive": "+", "negative": "-"}
+"""A file's word for a sign -> the sign; all others leave it open."""
+
+
+def _pair_note(pairs: list[tuple[str, str]]) -> Iterator[str]:
+    if pairs:
+        yield f"edges of either sign, read as two: {first_names([f'{source} {target}' for source, target in pairs])}"
 
 
 def _require_match(task: Task, prior_file: str, data_file: str) -> None:
@@ -68,7 +115,8 @@ def logic_family(
     options: Options = USUAL_OPTIONS,
     limits: Limits = USUAL_LIMITS,
     normalise: Normalisation | None = None,
+    cell_line: str | None = None,
 ) -> Found[LogicFamily] | OutOfBudget:
     """Return the family of two files, counted exactly; see `read_data` and `LogicFamily`."""
-    task, _ = read_data(pkn, midas, time, fit=fit, size=size, options=options, normalise=normalise)
+    task, _ = read_data(pkn, midas, time, fit=fit, size=size, options=options, normalise=normalise, cell_line=cell_line)
     return solve_family(task, limits)

@@ -28,9 +28,10 @@ from calibrant.bench.logic.options import DataOptions, FamilyOptions
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.terminal import HintedError, invocation
 from calibrant.dsl.atomic_write import write_atomically
+from calibrant.dsl.bounded_files import read_text
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, short_repr
 from calibrant.dsl.logic.files.midas import Dataset, candidate_experiments, read_candidates
-from calibrant.dsl.logic.files.networks import bnet_text, read_sif, read_text, table_rows
+from calibrant.dsl.logic.files.networks import bnet_text, table_rows
 from calibrant.dsl.logic.item import (
     Experiment,
     LogicError,
@@ -45,7 +46,7 @@ from calibrant.dsl.logic.item import (
 from calibrant.dsl.logic.prompt import task_notes
 from calibrant.dsl.logic.records import write_pool
 from calibrant.dsl.logic.series import SERIES_COLUMN, SeriesTask, read_series, readings
-from calibrant.solvers.logic.data import read_data
+from calibrant.solvers.logic.data import read_data, read_prior
 from calibrant.solvers.logic.family import LogicFamily, solve_class, solve_family
 from calibrant.solvers.logic.series import GeneFunctions, SeriesFamily, count_functions, solve_series
 from calibrant.solvers.outcome import Found
@@ -75,7 +76,7 @@ def count_series(prior: Path, data: Path, stated: FamilyOptions, option_names: C
         if name not in OPTIONS:
             raise OptionError(f"it is about MIDAS data; {data.name} has fully observed series", flag_of(name))
     genes, series = read_series(data)
-    edges = read_sif(prior)
+    edges, _ = read_prior(prior)
     try:
         task = SeriesTask(genes, edges, series, stated.max_clause or 0, stated.extra_errors or 0)
     except CalibrantError as error:
@@ -287,7 +288,14 @@ def _read(prior: Path, data: Path, stated: DataOptions) -> tuple[Task, Dataset, 
     options = Options(stated.factor, stated.rounding, not stated.no_compress, stated.max_clause or 0)
     size = None if stated.size == NO_LIMIT else _whole_number(stated.size)
     task, dataset = read_data(
-        prior, data, stated.time, fit=stated.fit, size=size, options=options, normalise=stated.normalise
+        prior,
+        data,
+        stated.time,
+        fit=stated.fit,
+        size=size,
+        options=options,
+        normalise=stated.normalise,
+        cell_line=stated.cell_line,
     )
     return task, dataset, (*dataset.notes, *task_notes(task))
 

@@ -83,7 +83,7 @@ def use_record(dataset: Dataset) -> dict[str, Any]:
         "rows_in_file": use.num_rows,
         "values": dataset.num_values,
         "values_in_file": use.num_values,
-        "time": use.time,
+        "time": use.times[0] if len(use.times) == 1 else list(use.times),
         "values_at_other_times": {f"{time:g}": number for time, number in use.other_times},
         "normalise": use.normalisation,
         "ranges": {

@@ -161,7 +161,8 @@ def _summary(counted: Counted) -> Iterator[str]:
 def data_lines(dataset: Dataset) -> Iterator[str]:
     """Yield how much of a file is used: rows, readings, those at other times, ranges before and after scaling."""
     use = dataset.use
-    yield _line("rows", f"{len(dataset.experiments):,} of {use.num_rows:,} used, at time {use.time:g}")
+    times = " and ".join(f"{time:g}" for time in use.times)
+    yield _line("rows", f"{len(dataset.experiments):,} of {use.num_rows:,} used, at time {times}")
     others = [f"{plural(number, 'readings')} at {time:g}" for time, number in use.other_times]
     unused = f"; left out: {listed(others)}" if others else ""
     yield _line("readings", f"{dataset.num_values:,} of {use.num_values:,} used{unused}")

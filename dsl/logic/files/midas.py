@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -12,12 +12,17 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from calibrant.dsl.bounded_files import read_text
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
-from calibrant.dsl.logic.files.networks import check_name, find_repeated, read_text, table_rows
+from calibrant.dsl.logic.files.networks import check_name, find_repeated, table_rows
 from calibrant.dsl.logic.item import Edge, Experiment, Setup, check_setup, node_names
 from calibrant.dsl.records import decode_line
 
 _MISSING = {"", "na", "nan"}
+_ROLES = {"stimuli": False, "stimulus": False, "inhibitors": True, "inhibitor": True}  # whether it inhibits
+_CELL_LINE_WORDS = ("cellline", "celltype")
+_NO_TREATMENT = {"NOCYTO", "NOINHIB", "NOLIG", "NO-CYTO", "NO-INHIB", "NO-LIG"}
+_PHOSPHO = "p-"
 ALL_READOUTS = "ALL"
 
 Normalisation: TypeAlias = Literal["minmax", "max", "clip", "none"]
@@ -36,13 +41,13 @@ class ReadoutRange(NamedTuple):
 class DataUse:
     """Share of a file that became experiments.
 
-    num_rows, num_values: in the file; time: the chosen one; other_times: times left out, with the values there
+    num_rows, num_values: in the file; times: the chosen ones; other_times: times left out, with the values there
     ranges: of the readouts that were normalised
     """
 
     num_rows: int
     num_values: int
-    time: float
+    times: tuple[float, ...]
     other_times: tuple[tuple[float, int], ...] = ()
     normalisation: Normalisation = "none"
     ranges: tuple[ReadoutRange, ...] = ()
@@ -50,9 +55,10 @@ class DataUse:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Experiments of one time.
+    """Experiments at the chosen times.
 
-    values: a row an experiment, None where nothing was measured at the time; notes: a line each
+    values: a row an experiment, None where nothing was measured at a chosen time; notes: a line each
+    counts: word of what was read otherwise than it stands -> how often
     """
 
     setup: Setup
@@ -60,6 +66,7 @@ class Dataset:
     values: tuple[tuple[float | None, ...], ...]
     use: DataUse
     notes: tuple[str, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def num_values(self) -> int:
@@ -84,13 +91,17 @@ class _Row(NamedTuple):
 
 @dataclass
 class _Header:
-    """Columns by role, in header order."""
+    """Columns by role, in header order.
+
+    counts: columns that were read otherwise than they stand
+    """
 
     stimuli: list[_Column] = field(default_factory=list)
     inhibitors: list[_Column] = field(default_factory=list)
     times: list[_Column] = field(default_factory=list)
     values: list[_Column] = field(default_factory=list)
     cell_lines: list[_Column] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
 
     @property
     def setup(self) -> Setup:
@@ -102,15 +113,17 @@ def read_midas(
     time: float | str | None = None,
     prior: Iterable[Edge] = (),
     normalise: Normalisation | None = None,
+    cell_line: str | None = None,
 ) -> Dataset:
-    """Return the experiments of one time; `PoolError` names line and column of what is refused.
+    """Return the experiments at one time or several; `PoolError` names line and column of what is refused.
 
-    A row is an experiment if one of its readouts has the time; its values at other times are left out.
-    time: None if the file has one time only
+    A row is an experiment if one of its readouts has a chosen time; its values at other times are left out.
+    time: a number, or a text such as `10,30`; None if the file has one time only
+    cell_line: keeps the rows with 1 in its column; needed where there are several
     prior: tells an inhibitor of `abc` from a stimulus that is called `abci`
     normalise: how readings become values in [0, 1]; None refuses those outside, "none" takes them as they are
     """
-    return parse_midas(read_text(path), time, prior, path.name, normalise)
+    return parse_midas(read_text(path), time, prior, path.name, normalise, cell_line)
 
 
 def parse_midas(
@@ -119,6 +132,7 @@ def parse_midas(
     prior: Iterable[Edge] = (),
     file: str = "",
     normalise: Normalisation | None = None,
+    cell_line: str | None = None,
 ) -> Dataset:
     """Return the experiments of a MIDAS text, see `read_midas`."""
     lines = list(table_rows(text, file))
@@ -127,36 +141,83 @@ def parse_midas(
     if normalise not in (None, *NORMALISATIONS):
         raise PoolError(f"normalise {short_repr(normalise)}; one of {', '.join(NORMALISATIONS)}", file=file)
     header = _read_header(lines[0][1], file, node_names(tuple(prior)))
-    rows = _read_rows(lines, header, file)
-    chosen = _choose_time(rows, time, file)
+    rows = _read_rows(_of_cell_line(lines, header, cell_line, file), header, file)
+    chosen = _choose_times(rows, time, file)
     counts = Counter(
         entry for row in rows for entry, value in zip(row.times, row.values, strict=True) if value is not None
     )
-    used = [_at_time(row, chosen) for row in rows if chosen in row.times]
+    used = [_at_times(row, chosen) for row in rows if not chosen.isdisjoint(row.times)]
     _require_value(used, chosen, file)
-    used, ranges, notes = _normalise(used, header.values, normalise, file)
+    used, ranges, constant = _normalise(used, header.values, normalise, file)
     _require_value(used, chosen, file, "; minmax leaves readouts of one value unmeasured")
+    times = tuple(sorted(chosen))
     use = DataUse(
-        len(rows),
+        len(lines) - 1,
         counts.total(),
-        chosen,
-        tuple(sorted((entry, number) for entry, number in counts.items() if entry not in (None, chosen))),
+        times,
+        tuple(sorted((entry, number) for entry, number in counts.items() if entry is not None and entry not in times)),
         normalise or "none",
         ranges,
     )
-    experiments, values = (row.experiment for row in used), (row.values for row in used)
-    return Dataset(header.setup, tuple(experiments), tuple(values), use, (*_header_notes(header), *notes))
+    experiments, values = tuple(row.experiment for row in used), tuple(row.values for row in used)
+    header.counts["repeated"] = len(experiments) - len(set(experiments))
+    header.counts["constant-readout"] = len(constant)
+    header_notes = _header_notes(header)
+    read_otherwise = +header.counts
+    notes = [*header_notes, *(_NOTES[word].format(number) for word, number in read_otherwise.items())]
+    if constant:
+        notes.append(f"readouts of one value, which minmax leaves unmeasured: {', '.join(constant)}")
+    if len(times) > 1:
+        notes.append("times together are more experiments under the same clamps; the class of models has no time")
+    return Dataset(header.setup, experiments, values, use, tuple(filter(None, notes)), dict(read_otherwise))
 
 
-def _at_time(row: _Row, chosen: float) -> _Row:
-    """Return the row with the values at a time alone."""
+_NOTES: Final[Mapping[str, str]] = {
+    "blank-treatments": "blank cells of TR columns, read as 0: {}",
+    "no-treatment-column": 'columns of "no treatment", left out: {}',
+    "no-cell-line-column": "",  # has a line of its own
+    "other-cell-line": "rows of other cell lines, left out: {}",
+    "p-prefix": "columns of p-X, read as X, which the prior has: {}",
+    "repeated": "experiments that repeat the treatments of an earlier one, each counted: {}",
+    "constant-readout": "",
+}
+"""Word of `Dataset.counts` -> line."""
+
+
+def _of_cell_line(
+    lines: Sequence[tuple[int, list[str]]], header: _Header, cell_line: str | None, file: str
+) -> Sequence[tuple[int, list[str]]]:
+    """Return the header and the lines of a cell line; all without a choice where there is at most one."""
+    names = {column.name.partition(":")[0].strip(): column for column in header.cell_lines}
+    if cell_line is None:
+        if len(header.cell_lines) > 1:
+            problem = f"several cell lines: {', '.join(names)}; name one (--cell-line)"
+            raise PoolError(problem, file=file, instance="line 1")
+        return lines
+    if cell_line not in names:
+        problem = f"no cell line {short_repr(cell_line)}; there are: {', '.join(names) or 'none'}"
+        raise PoolError(problem, file=file, instance="line 1")
+    column = names[cell_line]
+    width = len(lines[0][1])
+    remaining = [
+        (number, fields)
+        for number, fields in lines[1:]
+        if len(fields) != width or _clamp(fields, column, file, f"line {number}")
+    ]
+    header.counts["other-cell-line"] = len(lines) - 1 - len(remaining)
+    return [lines[0], *remaining]
+
+
+def _at_times(row: _Row, chosen: frozenset[float]) -> _Row:
+    """Return the row with the values at the times alone."""
     pairs = zip(row.times, row.values, strict=True)
-    return row._replace(values=tuple(value if entry == chosen else None for entry, value in pairs))
+    return row._replace(values=tuple(value if entry in chosen else None for entry, value in pairs))
 
 
-def _require_value(rows: Sequence[_Row], chosen: float, file: str, reason: str = "") -> None:
+def _require_value(rows: Sequence[_Row], chosen: Iterable[float], file: str, reason: str = "") -> None:
     if all(value is None for row in rows for value in row.values):
-        raise PoolError(f"no value at time {chosen:g}{reason}", file=file)
+        times = " or ".join(f"{time:g}" for time in sorted(chosen))
+        raise PoolError(f"no value at time {times}{reason}", file=file)
 
 
 def parse_clamps(text: str, file: str = "") -> list[Experiment]:
@@ -197,6 +258,10 @@ def _sort_column(column: _Column, header: _Header, file: str, nodes: set[str]) -
     if kind == "TR:":
         _sort_treatment(column, header, file, nodes)
     elif kind in ("DA:", "DV:"):
+        bare = column.name.removeprefix(_PHOSPHO)
+        if bare != column.name and bare in nodes and column.name not in nodes:
+            header.counts["p-prefix"] += 1
+            column = column._replace(name=bare)
         name = (
             column.name
             if column.name == ALL_READOUTS and kind == "DA:"
@@ -210,12 +275,18 @@ def _sort_column(column: _Column, header: _Header, file: str, nodes: set[str]) -
 def _sort_treatment(column: _Column, header: _Header, file: str, nodes: set[str]) -> None:
     where = f"column {short_repr(column.header)}"
     name, colon, role = (part.strip() for part in column.name.partition(":"))
-    if role.lower() == "cellline":
+    if role.lower() in _CELL_LINE_WORDS:
         header.cell_lines.append(column)
         return
-    if colon and role.lower() not in ("stimuli", "inhibitors"):
-        raise PoolError("allowed after the name: Stimuli, Inhibitors, CellLine", file=file, field=where)
-    inhibits = role.lower() == "inhibitors" if colon else name.endswith("i") and len(name) > 1
+    if colon and role.lower() not in _ROLES:
+        allowed = "allowed after the name: Stimuli, Inhibitors, CellLine, CellType"
+        raise PoolError(allowed, file=file, instance="line 1", field=where)
+    if name.upper() in _NO_TREATMENT:
+        header.counts["no-treatment-column"] += 1
+        return
+    inhibits = _ROLES[role.lower()] if colon else name.endswith("i") and len(name) > 1
+    if inhibits and colon and name.endswith("i") and name not in nodes and name[:-1] in nodes:
+        name = name[:-1]
     if inhibits and not colon:
         if name in nodes and name[:-1] not in nodes:
             problem = f"the prior has {short_repr(name)} and no {short_repr(name[:-1])}; write TR:{name}:Stimuli"
@@ -226,9 +297,6 @@ def _sort_treatment(column: _Column, header: _Header, file: str, nodes: set[str]
 
 
 def _check_header(header: _Header, file: str) -> None:
-    if len(header.cell_lines) > 1:
-        names = ", ".join(short_repr(column.header) for column in header.cell_lines[:3])
-        raise PoolError(f"two cell lines ({names}); give a file with one of them", file=file)
     for role, columns in (
         ("stimulus", header.stimuli),
         ("inhibitor", header.inhibitors),
@@ -259,6 +327,8 @@ def _read_rows(lines: Sequence[tuple[int, list[str]]], header: _Header, file: st
         where = f"line {number}"
         if len(fields) != width:
             raise PoolError(f"{len(fields)} fields; the header has {width}", file=file, instance=where)
+        treatments = [fields[column.position] for column in (*header.stimuli, *header.inhibitors)]
+        header.counts["blank-treatments"] += sum(cell.lower() in _MISSING for cell in treatments)
         on, off = (
             frozenset(column.name for column in columns if _clamp(fields, column, file, where))
             for columns in (header.stimuli, header.inhibitors)
@@ -275,9 +345,10 @@ def _read_rows(lines: Sequence[tuple[int, list[str]]], header: _Header, file: st
 
 
 def _clamp(fields: Sequence[str], column: _Column, file: str, where: str) -> bool:
-    number = _number(fields[column.position])
+    text = fields[column.position]
+    number = 0 if text.lower() in _MISSING else _number(text)
     if number not in (0, 1):
-        problem = f"{short_repr(fields[column.position])}; a TR cell is 0 or 1"
+        problem = f"{short_repr(text)}; a TR cell is 0 or 1, doses are not read"
         raise PoolError(problem, file=file, instance=where, field=f"column {short_repr(column.header)}")
     return number == 1
 
@@ -315,25 +386,27 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _choose_time(rows: Sequence[_Row], time: float | str | None, file: str) -> float:
+def _choose_times(rows: Sequence[_Row], time: float | str | None, file: str) -> frozenset[float]:
     present = sorted({entry for row in rows for entry in row.times if entry is not None})
     if not present:
         raise PoolError("no DA cell has a time", file=file)
     listed = ", ".join(f"{entry:g}" for entry in present[:10]) + (", ..." if len(present) > 10 else "")
     if time is None:
         if len(present) > 1:
-            raise PoolError(f"several times: {listed}; name one of them (--time)", file=file)
-        return present[0]
-    chosen = time if isinstance(time, int | float) else _number(time)
-    if chosen is None or chosen not in present:
-        raise PoolError(f"no time {short_repr(time)}; there are: {listed}", file=file)
-    return float(chosen)
+            raise PoolError(f"several times: {listed}; name one or several of them (--time 10,30)", file=file)
+        return frozenset(present)
+    texts = [time] if isinstance(time, int | float) else time.split(",")
+    chosen = [entry if isinstance(entry, int | float) else _number(entry.strip()) for entry in texts]
+    for text, number in zip(texts, chosen, strict=True):
+        if number is None or number not in present:
+            raise PoolError(f"no time {short_repr(text)}; there are: {listed}", file=file)
+    return frozenset(float(number) for number in chosen if number is not None)
 
 
 def _normalise(
     rows: Sequence[_Row], columns: Sequence[_Column], normalise: Normalisation | None, file: str
-) -> tuple[list[_Row], tuple[ReadoutRange, ...], tuple[str, ...]]:
-    """Return the rows with normalised values, the ranges before and after, and notes."""
+) -> tuple[list[_Row], tuple[ReadoutRange, ...], list[str]]:
+    """Return the rows with normalised values, the ranges before and after, and readouts that stay unmeasured."""
     scaled: list[Sequence[float | None]] = []
     ranges, constant = [], []
     for position, column in enumerate(columns):
@@ -351,8 +424,7 @@ def _normalise(
                 constant.append(column.name)
         scaled.append(values)
     normalised = [row._replace(values=values) for row, values in zip(rows, zip(*scaled, strict=True), strict=True)]
-    notes = (f"readouts of one value, which minmax leaves unmeasured: {', '.join(constant)}",) if constant else ()
-    return normalised, tuple(ranges), notes
+    return normalised, tuple(ranges), constant
 
 
 def _check_scale(
@@ -385,6 +457,7 @@ def _scale(value: float, bounds: tuple[float, float], normalise: Normalisation |
 def _header_notes(header: _Header) -> tuple[str, ...]:
     notes = []
     if not header.cell_lines:
+        header.counts["no-cell-line-column"] = 1
         notes.append("no TR:...:CellLine column; every TR column was read (caspo drops the first column of a file)")
     measured = {column.name for column in header.values}
     unused = [c.header for c in header.times if c.name != ALL_READOUTS and c.name not in measured]

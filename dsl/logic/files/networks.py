@@ -1,17 +1,16 @@
-"""Files of networks and logic models, and the text that they are read from."""
+"""Files of networks and logic models."""
 
 from __future__ import annotations
 
 import csv
 import math
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from calibrant.dsl.bounded_files import read_text, split_lines
 from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.logic.item import (
-    MAX_NAME_CHARS,
     Clause,
     ClauseError,
     Edge,
@@ -20,30 +19,21 @@ from calibrant.dsl.logic.item import (
     is_node_name,
     parse_clause,
 )
+from calibrant.dsl.networks.edge_tables import parse_edges
+from calibrant.dsl.networks.formulas import (
+    AND,
+    MAX_NAME_CHARS,
+    NOT,
+    OR,
+    NetworkError,
+    Nodes,
+    mentioned_names,
+    table_bits,
+)
+from calibrant.dsl.networks.functions import MAX_TABLE_INPUTS, cover, from_bits, restrict
+from calibrant.dsl.networks.text_formats import read_bnet as read_rules
 
-# --- Text files of other tools: bounded, UTF-8 with or without BOM, lines that end in CR, LF or CRLF ------------------
-MAX_FILE_BYTES = 1 << 26  # the largest published data set has 26 kB; lists of networks reach megabytes
-_LINE_END = re.compile(r"\r\n|\r|\n")
-
-
-def read_text(path: Path) -> str:
-    """Return the text of a file; `PoolError` if it cannot be read, is too large or is not UTF-8."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise PoolError(f"cannot be read: {error.strerror or error}", file=path.name) from None
-    if len(content) > MAX_FILE_BYTES:
-        raise PoolError(f"larger than {MAX_FILE_BYTES} bytes", file=path.name)
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise PoolError(f"byte {error.start} is not UTF-8; save the file as UTF-8", file=path.name) from None
-
-
-def split_lines(text: str) -> list[str]:
-    """Return the lines of a text; only CR, LF and CRLF end a line."""
-    return _LINE_END.split(text)
+# --- Lines of tables, and names of nodes ------------------------------------------------------------------------------
 
 
 def table_rows(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
@@ -201,7 +191,9 @@ def networks_pieces(models: Iterable[Model], clauses: Sequence[Clause]) -> Itera
 
 
 # --- Models as bnet: `v, (a & !b) | c`; a stimulus is `s, s`, an empty formula `v, 0` ---------------------------------
-_HEADER = ("targets", "factors")
+
+
+MAX_MODEL_NODES = 200_000  # of a model whose clauses are compared with a family's, never simulated
 
 
 def bnet_text(model: Model, nodes: Iterable[str], stimuli: Iterable[str]) -> str:
@@ -226,86 +218,77 @@ def read_bnet(path: Path) -> Model:
 
 def parse_bnet(text: str, file: str = "") -> Model:
     """Return the model of a bnet text, see `read_bnet`."""
-    clauses = set()
-    targets: set[str] = set()
-    for number, line in enumerate(split_lines(text), 1):
-        where = f"line {number}"
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        target, comma, factor = (part.strip() for part in line.partition(","))
-        if not targets and (target, factor) == _HEADER:
-            continue
-        if not comma or not factor:
-            raise PoolError("expected: v, (a & !b) | c", file=file, instance=where)
-        check_name(target, file=file, where=where)
-        if target in targets:
-            raise PoolError(f"{short_repr(target)} has a second line", file=file, instance=where)
-        targets.add(target)
-        if factor in (target, "0"):
-            continue
-        for term in factor.split("|"):
-            try:
-                clauses.add(clause(target, _literals(term.strip(), file, where)))
-            except ClauseError as error:
-                raise PoolError(str(error), file=file, instance=where) from None
-    if not targets:
-        raise PoolError("no line of a node; expected: v, (a & !b) | c", file=file)
+    try:
+        rules = read_rules(text, MAX_MODEL_NODES)
+    except NetworkError as error:
+        raise error.with_location(file=file) from None
+    clauses: set[Clause] = set()
+    for target, nodes in rules.formulas.items():
+        for name in {target, *mentioned_names(nodes)}:
+            check_name(name, file=file, where=target)
+        if nodes != (target,):
+            clauses.update(_clauses(target, nodes, file))
     return frozenset(clauses)
 
 
-def _literals(term: str, file: str, where: str) -> list[tuple[str, int]]:
-    body = term[1:-1] if term.startswith("(") and term.endswith(")") else term
-    literals = []
-    for part in body.split("&"):
-        text = part.strip()
-        sign, name = (-1, text[1:].strip()) if text.startswith("!") else (1, text)
-        if name in ("0", "1") or "(" in name or ")" in name:
-            raise PoolError(
-                f"{short_repr(text)}; a formula is a disjunction of conjunctions of literals", file=file, instance=where
-            )
-        literals.append((check_name(name, file=file, where=where), sign))
-    return literals
+def _clauses(target: str, nodes: Nodes, file: str) -> Iterable[Clause]:
+    """Return the clauses of a formula: as they stand in a disjunction of conjunctions, else those of its function."""
+    written = _written_clauses(target, nodes)
+    if written is not None:
+        return written
+    names = sorted(mentioned_names(nodes))
+    if len(names) > MAX_TABLE_INPUTS:
+        problem = f"a formula of {len(names)} names that is no disjunction of conjunctions; at most {MAX_TABLE_INPUTS}"
+        raise PoolError(problem, file=file, instance=target)
+    function = restrict(from_bits(names, table_bits(nodes, names)), {})
+    if function.table == "1":
+        raise PoolError("its formula is 1 whatever the inputs; no formula of clauses is", file=file, instance=target)
+    if "both" in function.signs:
+        name = function.inputs[function.signs.index("both")]
+        problem = f"it depends on {short_repr(name)} with both signs; write it as a disjunction of conjunctions"
+        raise PoolError(problem, file=file, instance=target)
+    # monotone in each input, up or down: the least formula is unique, all prime implicants
+    return [
+        clause(target, [(function.inputs[i], 1 if value else -1) for i, value in cube])
+        for cube in cover(function.bits, len(function.inputs))
+    ]
 
 
-# --- Prior networks as SIF: `source sign target [target...]`, separated by any blanks; # begins a comment line --------
-MAX_EDGES = 50_000  # `family` answers in 3 s; no class of more than 500 nodes between stimuli and readouts is counted
-_GATE = re.compile(r"and[0-9]+", re.IGNORECASE | re.ASCII)
-_SIGNS = {"1": 1, "-1": -1, "+1": 1}
+def _written_clauses(target: str, nodes: Nodes) -> set[Clause] | None:
+    """Return the clauses of a disjunction of conjunctions of literals; None for another formula."""
+    stack: list[tuple[str, list[frozenset[tuple[str, int]]]]] = []  # kind of a part, and its disjuncts
+    for node in nodes:
+        if isinstance(node, str):
+            stack.append(("literal", [frozenset({(node, 1)})]))
+        elif node == NOT and stack[-1][0] == "literal":
+            _, disjuncts = stack.pop()
+            stack.append(("negation", [frozenset((name, -1) for name, _ in disjuncts[0])]))
+        elif node == AND and "disjunction" not in (stack[-1][0], stack[-2][0]):
+            (_, second), (_, first) = stack.pop(), stack.pop()
+            stack.append(("conjunction", [first[0] | second[0]]))
+        elif node == OR:
+            (_, second), (_, first) = stack.pop(), stack.pop()
+            first.extend(second)  # in place: 50,000 disjuncts come one after another
+            stack.append(("disjunction", first))
+        else:
+            return None
+    try:
+        return {clause(target, literals) for literals in stack[0][1]}
+    except ClauseError:  # a literal and its negation
+        return None
+
+
+# --- Prior networks: SIF, and tables of edges with a head -------------------------------------------------------------
 
 
 def read_sif(path: Path) -> tuple[Edge, ...]:
-    """Return the edges of a SIF file in its order, equal ones once; `PoolError` names the line of what is refused."""
+    """Return the edges of a SIF file or table in its order, see `parse_sif`."""
     return parse_sif(read_text(path), path.name)
 
 
 def parse_sif(text: str, file: str = "") -> tuple[Edge, ...]:
-    """Return the edges of a SIF text, see `read_sif`."""
-    edges: dict[Edge, None] = {}
-    checked: set[str] = set()
-    for number, line in enumerate(split_lines(text), 1):
-        fields = line.split()
-        if not fields or fields[0].startswith("#"):
-            continue
-        where = f"line {number}"
-        if len(fields) < 3:
-            problem = f"{len(fields)} fields; expected, with blanks between: source sign target"
-            raise PoolError(problem, file=file, instance=where)
-        source, sign, targets = fields[0], fields[1], fields[2:]
-        if sign not in _SIGNS:
-            raise PoolError(f"sign {short_repr(sign)}; allowed: 1 or -1", file=file, instance=where)
-        for target in targets:
-            for name in (source, target):
-                if name in checked:
-                    continue
-                check_name(name, file=file, where=where)
-                if _GATE.fullmatch(name):
-                    problem = f"{short_repr(name)} is a gate of a model; a prior network has edges between nodes only"
-                    raise PoolError(problem, file=file, instance=where)
-                checked.add(name)
-            edges[Edge(source, _SIGNS[sign], target)] = None
-        if len(edges) > MAX_EDGES:
-            problem = f"over {MAX_EDGES:,} edges; keep those on paths from stimuli to readouts"
-            raise PoolError(problem, file=file, instance=where)
-    if not edges:
-        raise PoolError("no edge; a line is: source sign target", file=file)
-    return tuple(edges)
+    """Return the edges of a SIF text or of a table with a head in its order, equal ones once.
+
+    `PoolError` names the line of what is refused.
+    """
+    return tuple(Edge(*edge) for edge in parse_edges(text, file).edges)

@@ -281,6 +281,7 @@ INHIBITED = (
 )
 CHANGES: dict[str, list[str]] = {
     "--time": ["60"],
+    "--cell-line": ["A"],
     "--normalise": ["minmax"],
     "--fit": ["0"],
     "--size": ["0"],

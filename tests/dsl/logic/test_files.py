@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,7 +21,6 @@ from calibrant.dsl.logic.files.midas import (
     read_candidates,
 )
 from calibrant.dsl.logic.files.networks import (
-    MAX_EDGES,
     bnet_text,
     networks_pieces,
     parse_bnet,
@@ -33,8 +30,9 @@ from calibrant.dsl.logic.files.networks import (
     read_sif,
 )
 from calibrant.dsl.logic.item import Edge, Experiment, Model, Setup, class_edges, parse_clause
+from calibrant.dsl.networks.edge_tables import MAX_EDGES
 from tests.support.effort import examples
-from tests.support.shared import shared_file
+from tests.support.shared import shared_file, shared_records
 
 PRIOR = (Edge("a", 1, "b"), Edge("b", -1, "r"), Edge("abci", 1, "r"))
 MIDAS = """TR:Cell:CellLine, TR:a , TR:bi,ID:x,DA:r,DV:r
@@ -58,7 +56,7 @@ def test_line_ends_and_byte_order_marks(tmp_path: Path, end: str, mark: bytes) -
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("a 2 b", "line 1: sign '2'; allowed: 1 or -1"),
+        ("a binds b", "line 1: sign 'binds'; allowed: 1 +"),
         ("a 1 b\nand1 1 c", "line 2: 'and1' is a gate of a model"),
         ("a 1", "line 1: 2 fields"),
         ("", "no edge"),
@@ -124,13 +122,13 @@ def test_midas() -> None:
         (".7", "inf", 30, "line 3: column 'DV:r': 'inf'; a value is a finite number"),
         (".7", "x", 30, "line 3: column 'DV:r': 'x'; a value is a finite number"),
         ("DA:r", "ID:r", 30, "column 'DV:r': no time; add a column DA:r or DA:ALL"),
-        ("ID:x", "TR:y:CellLine", 30, "two cell lines"),
+        ("ID:x", "TR:y:CellLine", 30, "several cell lines: Cell, y"),
         ("TR:bi", "TR:abci", 30, "write TR:abci:Stimuli"),
         ("ID:x", "x", 30, "column 'x': columns begin with TR:, DA:, DV: or ID:"),
         ("1,1,1,z,30,NA", "1,1,1,z,30", 30, "line 4: 5 fields; the header has 6"),
         ("DV:r", "ID:r", 30, "no DV column"),
         ("1,1,0,z,30", "1,1,0,z,x", 30, "line 3: column 'DA:r': 'x'; a DA cell is a finite number"),
-        ("TR:bi", "TR:b:Other", 30, "allowed after the name: Stimuli, Inhibitors, CellLine"),
+        ("TR:bi", "TR:b:Other", 30, "allowed after the name: Stimuli, Inhibitors, CellLine, CellType"),
     ],
 )
 def test_a_midas_that_is_refused(old: str, new: str, time: float | None, problem: str) -> None:
@@ -156,24 +154,10 @@ def test_each_reading_counts_at_its_own_time() -> None:
     assert data.use.other_times == ((0.0, 3),)  # nothing was measured at 60
 
 
-def midas_vectors() -> list[Mapping[str, Any]]:
-    """Return the vectors of MIDAS files, but for those in dialects that are not read."""
-    with shared_file("vectors_networks_dev.jsonl", part="frontier").open(encoding="utf-8") as lines:
-        vectors = [vector for vector in map(json.loads, lines) if vector["kind"] == "midas"]
-    dialects = {"blank-treatments", "no-treatment-column", "other-cell-line", "p-prefix"}
-    return [
-        vector
-        for vector in vectors
-        if not dialects & vector["expected"].get("notes", {}).keys()
-        and "celltype" not in vector.get("text", "").lower()
-        and "," not in vector["options"].get("time", "")
-    ]
-
-
 def test_midas_vectors() -> None:
-    """Values, rows and times of listed files, or the line and column of what is refused."""
-    num_read = num_refused = 0
-    for vector in midas_vectors():
+    """Every field of listed files, or the line and column of what is refused."""
+    num_fields = num_refused = 0
+    for vector in shared_records("vectors_networks_dev.jsonl", part="frontier", kind="midas"):
         options, expected = vector["options"], vector["expected"]
         text = vector["text"] if "text" in vector else shared_file(vector["file"], part="frontier").read_text("utf-8")
         prior = (
@@ -181,21 +165,50 @@ def test_midas_vectors() -> None:
             if "prior_file" in vector
             else tuple(Edge(*edge) for edge in vector["prior"])
         )
+        chosen = (options.get("time"), prior, "d.csv", options.get("normalise"), options.get("cell_line"))
         if "refused" in expected:
             with pytest.raises(PoolError) as refused:
-                parse_midas(text, options.get("time"), prior, "d.csv", options.get("normalise"))
+                parse_midas(text, *chosen)
             if expected["line"] not in (None, 1):
                 assert f"line {expected['line']}: column '{expected['name']}'" in str(refused.value), vector["id"]
             num_refused += 1
             continue
-        data = parse_midas(text, options.get("time"), prior, "d.csv", options.get("normalise"))
-        assert [list(row) for row in data.values] == expected["values"], vector["id"]
-        assert [len(data.experiments), data.use.num_rows] == expected["rows"], vector["id"]
-        assert [data.use.time] == expected["times"], vector["id"]
-        assert {f"{time:g}": number for time, number in data.use.other_times} == expected["other_times"], vector["id"]
-        num_read += 1
-    assert num_read >= 8
+        data = parse_midas(text, *chosen)
+        answer = {
+            "stimuli": [*data.setup.stimuli],
+            "inhibitors": [*data.setup.inhibitors],
+            "readouts": [*data.setup.readouts],
+            "experiments": [{"stimuli": sorted(x.on), "inhibited": sorted(x.inhibited)} for x in data.experiments],
+            "values": [[*row] for row in data.values],
+            "rows": [len(data.experiments), data.use.num_rows],
+            "times": [*data.use.times],
+            "other_times": {f"{time:g}": number for time, number in data.use.other_times},
+            "notes": {**data.counts},
+        }
+        assert answer.keys() == expected.keys()
+        for field, value in expected.items():
+            assert answer[field] == value, (vector["id"], field)
+            num_fields += 1
+    assert num_fields >= 9 * 17
     assert num_refused >= 9
+
+
+def test_published_dialects_of_midas_are_read_with_a_line() -> None:
+    text = "TR:A:CellLine,TR:B:celltype,TR:a:Stimulus,TR:Rafi:Inhibitor,TR:NO-LIG,DA:p-x,DV:p-x\n"
+    rows = "1,0,1,,0,10,1\n1,0,1,NA,0,30,0.5\n0,1,1,1,0,10,0\n1,0,0,1,1,60,0\n"
+    prior = (Edge("a", 1, "Raf"), Edge("Raf", 1, "x"))
+    data = parse_midas(text + rows, "10,30", prior, "d.csv", None, "A")
+    assert data.setup == Setup(("a",), ("Raf",), ("x",))
+    assert data.values == ((1.0,), (0.5,))
+    assert data.use.other_times == ((60.0, 1),)
+    assert any("more experiments under the same clamps" in note for note in data.notes)
+    assert any(note == "rows of other cell lines, left out: 1" for note in data.notes)
+    with pytest.raises(PoolError, match=r"several cell lines: A, B; name one \(--cell-line\)"):
+        parse_midas(text + rows, "10,30", prior)
+    with pytest.raises(PoolError, match="no cell line 'C'; there are: A, B"):
+        parse_midas(text + rows, 10, prior, "d.csv", None, "C")
+    with pytest.raises(PoolError, match="no time '20'; there are: 10, 30"):
+        parse_midas(text + rows, "10,20", prior, "d.csv", None, "A")
 
 
 @pytest.mark.parametrize(
@@ -292,7 +305,10 @@ def test_bnet() -> None:
     assert parse_bnet(text) == model
 
 
-@pytest.mark.parametrize("text", ["", "v", "v, ", "v, a & (b | c)", "v, 1", "v, a\nv, b", "v, a & a", "v, !(a)"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "v", "v, ", "v, a & (b | c", "v, 1", "v, a\nv, b", "v, a | !a | b & (c | !c)", "v, (a & b) | (!a & !(b & c))"],
+)
 def test_a_bnet_that_is_refused(text: str) -> None:
     with pytest.raises(PoolError):
         parse_bnet(text, "m.bnet")
@@ -360,3 +376,20 @@ def test_a_file_of_any_bytes_gives_a_result_or_one_line(tmp_path: Path, data: by
     for read in (read_sif, read_networks, read_candidates):
         problem = problem_of(lambda read=read: read(path))  # type: ignore[misc]
         assert problem == "" or problem.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("formula", "clauses"),
+    [
+        ("a & (b | c)", ["v<-a+b", "v<-a+c"]),
+        ("!(a)", ["v<-!a"]),
+        ("!(!a & (b | !c)) & 1", ["v<-!b+c", "v<-a"]),
+        ("a & a", ["v<-a"]),
+        ("a & !a", []),
+        ("(a & b) | a", ["v<-a", "v<-a+b"]),
+        ("(a & b) | (!a & c)", ["v<-!a+c", "v<-a+b"]),
+    ],
+)
+def test_a_bnet_may_have_any_formula(formula: str, clauses: list[str]) -> None:
+    """A disjunction of conjunctions keeps its clauses; another formula gets those of its function."""
+    assert sorted(map(str, parse_bnet(f"v, {formula}\n"))) == clauses
