@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 @with_options("family")
 def family(
-    prior: Annotated[
-        Path, typer.Argument(metavar="PKN", help="Prior network: SIF, a table of edges, or a network."), READS
-    ],
+    prior: Annotated[Path, typer.Argument(metavar="PKN", help="Prior: SIF, table of edges, or network."), READS],
     data: Annotated[Path, typer.Argument(metavar="MIDAS", help="Measurements, MIDAS; or a CSV file of series."), READS],
     given: GivenOptions,
     next_: Annotated[
