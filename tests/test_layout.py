@@ -66,7 +66,7 @@ SIZES = {
     "bench": Size(507, 67600, 142, 6903),
     "calibrant": Size(19, 1723, 8, 294),
     "calibrant_tasks": Size(3, 198, 2, 32),
-    "tests": Size(714, 85880, 207, 8945),
+    "tests": Size(714, 86100, 207, 9010),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60
