@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from calibrant.bench.blickets.benchmark import BENCHMARK
 from calibrant.bench.core.capabilities import ItemScore, Solution
+from calibrant.bench.core.sets import Hypotheses, weighted_hypotheses
 from calibrant.bench.episodes import TextEpisode
 from calibrant.bench.pools.capabilities import ItemApi
-from calibrant.bench.scoring.input.answers import invalid_answer_message, parse_answer
+from calibrant.bench.scoring.answers import invalid_answer_message, parse_answer
 from calibrant.bench.scoring.scorer import replay_answer
-from calibrant.bench.sets.capabilities import Hypotheses, weighted_hypotheses
 from calibrant.dsl.blickets.item import BlicketItem, Rule, rule_from_json
 from calibrant.dsl.blickets.score import Grade, grade
 from calibrant.dsl.episode import Step

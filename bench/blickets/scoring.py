@@ -20,7 +20,7 @@ from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, BASE, KEY, att
 from calibrant.bench.core.metrics import Metric, MetricSet, Sample, View, success_of_field
 from calibrant.bench.core.scoring import Scorable
 from calibrant.bench.core.verdict import line_struct
-from calibrant.bench.scoring.input.files import json_object, numbered_lines, shown_name
+from calibrant.bench.scoring.files import json_object, numbered_lines, shown_name
 from calibrant.bench.scoring.lines import context_of_line
 from calibrant.bench.scoring.scorer import ScoredPrediction
 from calibrant.dsl.blickets.episode import BlicketEpisode

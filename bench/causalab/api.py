@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.core.capabilities import ItemScore, Solution
+from calibrant.bench.core.sets import Hypotheses, weighted_hypotheses
 from calibrant.bench.pools.capabilities import ItemApi
-from calibrant.bench.scoring.input.answers import invalid_answer_message, parse_answer
+from calibrant.bench.scoring.answers import invalid_answer_message, parse_answer
 from calibrant.bench.scoring.scorer import replay_answer
-from calibrant.bench.sets.capabilities import Hypotheses, weighted_hypotheses
 from calibrant.dsl.causalab.episode import LabEpisode, RunScore, run_score
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import LabItem

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from calibrant.bench.causim.plots.layered import LayeredNode, LayeredPicture, Mark, layered_text
+from calibrant.bench.causim.pictures import LayeredNode, LayeredPicture, Mark, layered_text
 from calibrant.bench.core.items import ItemFormats
 from calibrant.bench.core.statistics import PoolStatistic, PoolStatistics, share, span, spread
 from calibrant.dsl.causim.item import CausimItem

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from calibrant.audits.causim.why import AnswerGroup, QuestionNode, QuestionWhy, explain
 from calibrant.audits.why import listed, number_text
-from calibrant.bench.causim.plots.layered import LayeredNode, LayeredPicture, Mark, layered_svg
+from calibrant.bench.causim.pictures import LayeredNode, LayeredPicture, Mark, layered_svg
 from calibrant.bench.pages.capabilities import Explainable
 from calibrant.bench.pages.page import html_page, standalone_svg
 from calibrant.bench.pages.why import POOL, WhyTable, experiment_table, page_json, shown_table, tables_lines

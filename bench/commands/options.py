@@ -360,7 +360,7 @@ def score_and_print(
     paths: Sequence[Path], size: int, out: Path | None, options: Mapping[str, object], *, as_json: bool
 ) -> None:
     """Score the sets of a file of predictions; options: given ones that sets have none of."""
-    from calibrant.bench.sets.scoring import score_sets, set_rows
+    from calibrant.bench.scoring.sets import score_sets, set_rows
     from calibrant.dsl.atomic_write import write_pieces
 
     refuse_options({option: bool(value) for option, value in options.items()}, "sets of hypotheses have none of this")
@@ -377,7 +377,7 @@ def score_and_print(
 
 def print_set_table(paths: Sequence[Path], *, as_json: bool) -> bool:
     """Print the table of files of verdicts on sets; return whether the first is such a file."""
-    from calibrant.bench.sets.scoring import is_set_file, json_lines, read_set_lines, set_rows
+    from calibrant.bench.scoring.sets import is_set_file, json_lines, read_set_lines, set_rows
 
     if not paths or not is_set_file(paths[0]):
         return False
@@ -390,7 +390,7 @@ def print_set_table(paths: Sequence[Path], *, as_json: bool) -> bool:
 
 
 def _print_rows(rows: Sequence[Mapping[str, object]], *, err: bool) -> None:
-    from calibrant.bench.sets.scoring import set_table
+    from calibrant.bench.scoring.sets import set_table
 
     for line in set_table(rows):
         typer.echo(line, err=err)

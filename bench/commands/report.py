@@ -140,7 +140,7 @@ def report(
     from calibrant.bench.report.sections import ReportContents
     from calibrant.bench.report.sources import Sources
     from calibrant.bench.report.writing import chosen_tables, report_text
-    from calibrant.bench.scoring.input.answers import FieldNames
+    from calibrant.bench.scoring.answers import FieldNames
     from calibrant.bench.terminal import stated_width
 
     if not (sources or predictions or official):
@@ -204,7 +204,7 @@ def _next_commands(
 
 def _take_sets(sources: Sequence[Path], contents: ReportContents) -> tuple[list[Path], ReportContents]:
     """Return the sources without files of verdicts on sets, which become contents."""
-    from calibrant.bench.sets.scoring import is_set_file
+    from calibrant.bench.scoring.sets import is_set_file
 
     files = tuple(path for path in sources if is_set_file(path))
     return [path for path in sources if path not in files], replace(contents, sets=files)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
     from calibrant.bench.report.rows import Answer
     from calibrant.bench.report.table import ResultTable
-    from calibrant.bench.scoring.input.answers import UnreadAnswers
+    from calibrant.bench.scoring.answers import UnreadAnswers
     from calibrant.bench.scoring.predictions import PoolItems, Predictions
     from calibrant.bench.scoring.scorer import PoolScorer
     from calibrant.bench.terminal import NextCommand
@@ -94,7 +94,7 @@ def score(
     """
     from calibrant.bench.core.registry import log_benchmark
     from calibrant.bench.report.table import ResultTable
-    from calibrant.bench.scoring.input.answers import FieldNames
+    from calibrant.bench.scoring.answers import FieldNames
     from calibrant.bench.scoring.parallel import score_on_cluster
     from calibrant.bench.scoring.predictions import Predictions
     from calibrant.bench.scoring.scorer import PoolScorer
@@ -239,7 +239,7 @@ def _collect(scored: Iterable[Answer], collected: ResultTable, *, out: Path | No
 
 def _with_unread(verdicts: Iterable[Answer], unread: UnreadAnswers) -> Iterator[Answer]:
     """Yield the verdicts, counting those without an answer as far as verdicts show them."""
-    from calibrant.bench.scoring.input.answers import unread_reason
+    from calibrant.bench.scoring.answers import unread_reason
 
     for context, verdict in verdicts:
         unread.add(context.instance, unread_reason(verdict))
@@ -263,7 +263,7 @@ def _refuse_of_logs(path: Path, of: Benchmark[Any], options: Mapping[str, object
 
 def _tell(file: Path, predictions: Predictions, pools: Sequence[PoolItems]) -> None:
     """Print what was recognised in the predictions, passed over and not submitted."""
-    from calibrant.bench.scoring.input.files import shown_name
+    from calibrant.bench.scoring.files import shown_name
 
     typer.echo(f"{shown_name(file)}: {predictions.recognised}", err=True)
     if predictions.num_skipped:

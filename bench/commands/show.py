@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from calibrant.bench.core.benchmark import Benchmark
-    from calibrant.bench.scoring.input.answers import FieldNames
+    from calibrant.bench.scoring.answers import FieldNames
 
 
 Runs: TypeAlias = Annotated[
@@ -88,7 +88,7 @@ def show(
     also the truth, in a colour of its own. A page needs no network.
     """
     from calibrant.bench.core.registry import benchmark_of
-    from calibrant.bench.scoring.input.answers import FieldNames
+    from calibrant.bench.scoring.answers import FieldNames
 
     fields = FieldNames(id_field, text_field, model_field)
     if not runs:

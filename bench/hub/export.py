@@ -32,8 +32,8 @@ from calibrant.bench.hub.card import (
     record_text,
     text_digest,
 )
+from calibrant.bench.scoring.files import json_object, numbered_lines
 from calibrant.bench.scoring.ids import PublicIds
-from calibrant.bench.scoring.input.files import json_object, numbered_lines
 from calibrant.bench.terminal import making_folder, printable
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.item import Item

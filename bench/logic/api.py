@@ -7,11 +7,11 @@ from typing import Any
 
 from calibrant.audits.logic.generation import SUITES
 from calibrant.bench.core.capabilities import ItemScore, Solution
+from calibrant.bench.core.sets import Hypotheses
 from calibrant.bench.logic.benchmark import BENCHMARK
 from calibrant.bench.logic.scoring import score_record
 from calibrant.bench.pools.capabilities import ItemApi
-from calibrant.bench.scoring.input.answers import invalid_answer_message, parse_answer
-from calibrant.bench.sets.capabilities import Hypotheses
+from calibrant.bench.scoring.answers import invalid_answer_message, parse_answer
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.json_objects import last_object
 from calibrant.dsl.logic.item import LogicItem, Model, model_size, model_texts

@@ -9,7 +9,7 @@ from calibrant.bench.core.capabilities import (
     ATTRIBUTION,
     FINDINGS,
 )
-from calibrant.bench.families.capabilities import FAMILIES
+from calibrant.bench.core.families import FAMILIES
 
 if TYPE_CHECKING:
     from calibrant.dsl.logic.item import LogicItem

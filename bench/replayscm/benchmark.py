@@ -14,6 +14,7 @@ from calibrant.bench.core.capabilities import (
     PLAY,
     SUITES,
 )
+from calibrant.bench.core.sets import HYPOTHESES
 from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS, EPISODE_VIEWS, EXPLANATIONS, TIMELINES
 from calibrant.bench.pools.capabilities import (
     ALTERNATIVE_ITEMS,
@@ -29,7 +30,6 @@ from calibrant.bench.pools.capabilities import (
 from calibrant.bench.protocols.base import APPLICABLE, PRESENT, PROTOCOLS
 from calibrant.bench.report.capabilities import EXPECTATIONS
 from calibrant.bench.report.people.remaining import REMAINING
-from calibrant.bench.sets.capabilities import HYPOTHESES
 
 if TYPE_CHECKING:
     from calibrant.dsl.replayscm.item import Problem

@@ -55,7 +55,7 @@ from calibrant.bench.report.rows import Answer, Row
 from calibrant.bench.report.samples import sample_rows, sample_table
 from calibrant.bench.report.sections import NoAnswersError, ReportContents, Section
 from calibrant.bench.runs.jobs import Progress
-from calibrant.bench.scoring.input.answers import FieldNames
+from calibrant.bench.scoring.answers import FieldNames
 from calibrant.dsl.episode import ActionError
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.formulas.table import MAX_TABLE_VARS

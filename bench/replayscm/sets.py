@@ -11,10 +11,10 @@ from calibrant.audits.replayscm.ambiguity import headline_parents, sized_class
 from calibrant.audits.replayscm.extended.items import item_evidence
 from calibrant.baselines.replayscm.posterior.local import Local
 from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior
+from calibrant.bench.core.sets import Hypotheses, Prior
 from calibrant.bench.replayscm.api import FUNCTIONS
 from calibrant.bench.replayscm.verdict import MEANING
 from calibrant.bench.report.people.remaining import Hypothesis, Remaining, first_entries
-from calibrant.bench.sets.capabilities import Hypotheses, Prior
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.formulas.formula import Formula

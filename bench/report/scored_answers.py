@@ -16,7 +16,7 @@ from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.core.verdict import MeanScore
 from calibrant.bench.runs.records import Key, Record, Timing, folder_records
 from calibrant.bench.runs.workers import crash_text
-from calibrant.bench.scoring.input.files import is_eval_log
+from calibrant.bench.scoring.files import is_eval_log
 from calibrant.bench.scoring.lines import scored_lines
 from calibrant.bench.scoring.scorer import steps_of
 from calibrant.dsl.errors import CalibrantError, short_repr

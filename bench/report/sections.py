@@ -11,7 +11,7 @@ from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.report.layout import Table
 from calibrant.bench.report.rows import Answer, Grouping
-from calibrant.bench.scoring.input.answers import FieldNames
+from calibrant.bench.scoring.answers import FieldNames
 from calibrant.dsl.errors import CalibrantError, in_one_line
 
 

@@ -10,7 +10,7 @@ from calibrant.bench.answers.frame import estimate
 from calibrant.bench.answers.intervals import INTERVALS
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
-from calibrant.bench.sets.scoring import (
+from calibrant.bench.scoring.sets import (
     HEADINGS,
     LABELS,
     MARK,

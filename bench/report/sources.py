@@ -18,8 +18,8 @@ from calibrant.bench.pools.capabilities import STORED_RESULTS
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.scored_answers import scored_answers
 from calibrant.bench.runs.records import stated_benchmarks
-from calibrant.bench.scoring.input.answers import FieldNames
-from calibrant.bench.scoring.input.files import STANDARD_INPUT, PredictionFile
+from calibrant.bench.scoring.answers import FieldNames
+from calibrant.bench.scoring.files import STANDARD_INPUT, PredictionFile
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.records import file_digest, item_ids, items_by_id
 

@@ -12,7 +12,7 @@ import msgspec
 from calibrant.bench.core.registry import benchmark, stated_name
 from calibrant.bench.core.scoring import NO_MODEL, AnswerContext
 from calibrant.bench.core.verdict import LazyVerdict
-from calibrant.bench.scoring.input.files import json_object, numbered_lines
+from calibrant.bench.scoring.files import json_object, numbered_lines
 from calibrant.bench.scoring.scorer import ScoredPrediction
 from calibrant.dsl.errors import CalibrantError
 

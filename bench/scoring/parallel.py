@@ -25,7 +25,7 @@ from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.scoring import AnswerContext, Prediction
 from calibrant.bench.runs.executors.opening import open_executor
 from calibrant.bench.runs.jobs import Execution, Executor, Failure, error_line
-from calibrant.bench.scoring.input.answers import unread_reason
+from calibrant.bench.scoring.answers import unread_reason
 from calibrant.bench.scoring.lines import json_line
 from calibrant.bench.scoring.scorer import PoolScorer, ScoredPrediction
 from calibrant.dsl.errors import CalibrantError, short_repr

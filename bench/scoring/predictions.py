@@ -1,7 +1,7 @@
 """Prediction files: JSON lines or a log of Inspect in, checked, one at a time.
 
 A prediction names its item, usually its model, and gives an answer, in one of the fields that
-`bench.scoring.input.answers` knows. Several answers of one model to one item are samples, numbered in the order
+`bench.scoring.answers` knows. Several answers of one model to one item are samples, numbered in the order
 of the file unless it numbers them itself.
 
 On pools of episodes a line may have `steps`, as records have them, or `replies`, or be a trace in the benchmark's own
@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from calibrant.bench.core.scoring import ID_FIELDS, Prediction
-from calibrant.bench.scoring.ids import PublicIds
-from calibrant.bench.scoring.input.answers import (
+from calibrant.bench.scoring.answers import (
     AGENT_FIELD,
     ITEM_FIELD,
     REPLIES_FIELD,
@@ -34,7 +33,8 @@ from calibrant.bench.scoring.input.answers import (
     model_field,
     named_value,
 )
-from calibrant.bench.scoring.input.files import PredictionFile, prediction_object, shown_name
+from calibrant.bench.scoring.files import PredictionFile, prediction_object, shown_name
+from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.terminal import HintedError
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import plural

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from calibrant.bench.app import app
 from calibrant.bench.cli import main
 from calibrant.bench.commands.demo import SUITE_FILE
 from calibrant.bench.pools.bundled import bundled_files
 from calibrant.bench.runs.records import FILE_NAME, folder_records
 from calibrant.bench.suites.specification import read_specification
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+from tests.bench.commands.lines import app
 from tests.bench.pools.sample_suites import SAMPLES
 from tests.support.commands import CHECKOUT, PROGRESS, called, command, program, refusal, refused
 from tests.support.effort import effort

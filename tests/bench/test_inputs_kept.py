@@ -15,10 +15,10 @@ from typing import Annotated, Any, NamedTuple
 import pytest
 import typer
 
-from calibrant.bench.app import app
 from calibrant.bench.cli import main
 from calibrant.bench.commands.guard import READS, WRITES_OR_READS, Reads, Writes, guard_paths, path_roles
 from calibrant.bench.pools.bundled import bundled_pool
+from tests.bench.commands.lines import app
 from tests.support.commands import command, refusal, refused
 
 PAGE_MARK = '<meta name="generator" content="calibrant">'

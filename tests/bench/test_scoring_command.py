@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from calibrant.bench.app import app
 from calibrant.bench.cli import main
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+from tests.bench.commands.lines import app
 from tests.support.commands import command, jsonl, refused
 from tests.support.shared import shared_file, shared_records
 from tests.support.stub_protocols import small_pool

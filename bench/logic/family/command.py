@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.audits.why import number_text
+from calibrant.bench.core.families import CountedFamily, Families
 from calibrant.bench.core.options import GivenOptions, OptionError, declared_options
-from calibrant.bench.families.capabilities import CountedFamily, Families
 from calibrant.bench.logic.family.outputs import PresentedFamily, Uncounted, UncountedFamily
 from calibrant.bench.logic.family.words import (
     Counted,
@@ -94,7 +94,7 @@ def count_series(prior: Path, data: Path, stated: FamilyOptions, option_names: C
 
 @dataclass(frozen=True)
 class CountedSeries:
-    """Implements CountedFamily (bench.families.capabilities).
+    """Implements CountedFamily (bench.core.families).
 
     functions: of each gene over parent sets of bounded size, whatever the prior; empty if not asked for
     """
@@ -197,7 +197,7 @@ NO_LIMIT = "none"  # of --size
 
 
 class LogicFamilies:
-    """Implements Families (bench.families.capabilities)."""
+    """Implements Families (bench.core.families)."""
 
     def count(self, prior: Path, data: Path, options: GivenOptions) -> CountedFamily:
         stated: FamilyOptions = options.convert("logic", data.name)

@@ -312,7 +312,7 @@ def _certificates(counted: Counted) -> Iterator[Certificate]:
 
 @dataclass(frozen=True)
 class PresentedFamily:
-    """Implements CountedFamily (bench.families.capabilities)."""
+    """Implements CountedFamily (bench.core.families)."""
 
     counted: Counted
 

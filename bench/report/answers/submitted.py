@@ -10,7 +10,7 @@ from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.report.answers.transcripts import named_systems
 from calibrant.bench.report.scored_answers import context_of
 from calibrant.bench.runs.records import Record, folder_records
-from calibrant.bench.scoring.input.answers import FieldNames
+from calibrant.bench.scoring.answers import FieldNames
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer
 from calibrant.dsl.errors import CalibrantError, in_one_line

@@ -12,7 +12,7 @@ from calibrant.bench.answers.names import differing_names, option_suffix
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.report.scored_answers import context_of
 from calibrant.bench.runs.records import folder_records
-from calibrant.bench.scoring.input.answers import FieldNames
+from calibrant.bench.scoring.answers import FieldNames
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer, steps_of
 from calibrant.dsl.episode import Step

@@ -24,8 +24,8 @@ from calibrant.bench.report.people.remaining import RemainingLists
 from calibrant.bench.report.scored_answers import context_of
 from calibrant.bench.report.sources import folders_of, items_of_pools
 from calibrant.bench.runs.records import FILE_NAME, Record, read_records
-from calibrant.bench.scoring.input.answers import FieldNames
-from calibrant.bench.scoring.input.files import STANDARD_INPUT, is_eval_log
+from calibrant.bench.scoring.answers import FieldNames
+from calibrant.bench.scoring.files import STANDARD_INPUT, is_eval_log
 from calibrant.bench.scoring.lines import scored_lines
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer, steps_of

@@ -9,7 +9,7 @@ import pytest
 
 from calibrant.bench.causim.benchmark import BENCHMARK
 from calibrant.bench.causim.items import question_picture
-from calibrant.bench.causim.plots.layered import Mark, layered_svg, layered_text
+from calibrant.bench.causim.pictures import Mark, layered_svg, layered_text
 from calibrant.bench.cli import main
 from calibrant.bench.pages.page import standalone_svg
 from calibrant.dsl.causim.item import CausimItem, Labels, Sealed, Task

@@ -15,9 +15,14 @@ from typing import Any, NamedTuple
 import pytest
 import typer
 
-from calibrant.bench.app import app
+from calibrant.bench.command_tree import COMMANDS as COMMAND_MODULES
+from calibrant.bench.command_tree import typer_app
 from calibrant.bench.pools.bundled import bundled_pool, bundled_sample
 from tests.support.commands import called, jsonl
+
+# --- The application with every command: what needs all signatures. One command is run by `bench.command_tree` --------
+app = typer_app(COMMAND_MODULES)
+
 
 BENCHMARKS = ("replayscm", "blickets", "causalab", "causim", "logic")
 PROTOCOLS = {"replayscm": "exact", "blickets": "static", "causalab": "greedy", "causim": "copy", "logic": "greedy"}

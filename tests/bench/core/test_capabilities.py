@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from calibrant.bench.core import capabilities as core
+from calibrant.bench.core import sets
 from calibrant.bench.core.capabilities import Capability, Drawable, Playable
 from calibrant.bench.core.items import ItemFormats
 from calibrant.bench.core.metrics import MetricSet
@@ -23,7 +24,6 @@ from calibrant.bench.report import capabilities as report
 from calibrant.bench.report.capabilities import REPORT
 from calibrant.bench.report.overview import contract
 from calibrant.bench.report.people import remaining
-from calibrant.bench.sets import capabilities as sets
 from calibrant.bench.variants import contract as variants
 from calibrant.dsl.errors import CalibrantError
 

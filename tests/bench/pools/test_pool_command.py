@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from calibrant.bench.app import app
 from calibrant.bench.cli import main
 from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+from tests.bench.commands.lines import app
 from tests.support.commands import refused
 from tests.support.shared import shared_file
 from tests.support.stub_protocols import small_pool

@@ -16,7 +16,7 @@ from calibrant.bench.core.verdict import LazyVerdict
 from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.table import ResultTable
 from calibrant.bench.scoring import parallel
-from calibrant.bench.scoring.input.answers import unread_reason
+from calibrant.bench.scoring.answers import unread_reason
 from calibrant.bench.scoring.lines import json_line
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer

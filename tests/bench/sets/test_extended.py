@@ -12,7 +12,7 @@ import pytest
 from calibrant.audits.replayscm.extended.items import item_evidence
 from calibrant.bench.lab.replayscm import rename
 from calibrant.bench.replayscm.sets import hypotheses
-from calibrant.bench.sets.scoring import SetScore, score_sets
+from calibrant.bench.scoring.sets import SetScore, score_sets
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.episode import task_class

@@ -13,9 +13,9 @@ import pytest
 
 from calibrant.bench.core.capabilities import FUNCTIONS
 from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.core.sets import HYPOTHESES
 from calibrant.bench.replayscm.rows.exact import scm_answer
-from calibrant.bench.sets.capabilities import HYPOTHESES
-from calibrant.bench.sets.scoring import score_sets
+from calibrant.bench.scoring.sets import score_sets
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic.score import answer_json
 from calibrant.solvers.replayscm.members import members_by_size

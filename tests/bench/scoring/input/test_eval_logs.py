@@ -20,8 +20,8 @@ from calibrant.bench.pools.generated import write_drawn
 from calibrant.bench.protocols.registry import protocols_of
 from calibrant.bench.runs.records import step_records
 from calibrant.bench.runs.workers import timed_answer
-from calibrant.bench.scoring.input import files
-from calibrant.bench.scoring.input.files import EvalLog, is_eval_log
+from calibrant.bench.scoring import files
+from calibrant.bench.scoring.files import EvalLog, is_eval_log
 from calibrant.dsl.errors import CalibrantError
 from tests.support.commands import jsonl, refused
 

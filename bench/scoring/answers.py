@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from calibrant.bench.core.verdict import LazyVerdict
-from calibrant.bench.scoring.input.files import answer_object
+from calibrant.bench.scoring.files import answer_object
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
 # --- Which fields of a prediction hold its item, its model and its answer, by the names that tools write --------------

@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 from calibrant.bench.answers.rates import mean_if_known
 from calibrant.bench.core.registry import one_benchmark
 from calibrant.bench.core.scoring import AnswerContext, Scorable
+from calibrant.bench.core.sets import HYPOTHESES, Hypotheses
 from calibrant.bench.pages.aligned import aligned
-from calibrant.bench.scoring.input.files import PredictionFile, shown_name
+from calibrant.bench.scoring.files import PredictionFile, shown_name
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer
-from calibrant.bench.sets.capabilities import HYPOTHESES, Hypotheses
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.json_objects import last_object
 from calibrant.dsl.records import items_by_id, pool_digest

@@ -1,1 +1,0 @@
-"""Figures of the CauSim paper, the error profile, and a question as a picture."""

@@ -1,1 +1,0 @@
-"""Families of models that fit a user's data, as `calibrant family` counts them."""

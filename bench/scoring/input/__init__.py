@@ -1,1 +1,0 @@
-"""Files of predictions of any form, read into objects."""

@@ -1,1 +1,0 @@
-"""Answers that are sets: several hypotheses for an item, scored by how many of all that fit they recover."""
