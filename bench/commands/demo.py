@@ -142,8 +142,8 @@ def _is_own_board(sums: Path | None, digests: frozenset[str]) -> bool:
 
 def _write_board(folder: Path, scratch: Path) -> Path:
     """Release the bundled suite, and write the board of its rows; return the first page."""
-    from calibrant.bench.suites.board.build import build_board
-    from calibrant.bench.suites.release.build import build_release
+    from calibrant.bench.suites.board import build_board
+    from calibrant.bench.suites.release import build_release
 
     suite, submissions, board = scratch / "suite", scratch / "submissions", scratch / BOARD
     submissions.mkdir()

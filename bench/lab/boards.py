@@ -19,9 +19,9 @@ from random import Random
 
 from calibrant.bench.commands.demo import SUITE_FILE
 from calibrant.bench.runs.jobs import Execution
-from calibrant.bench.suites.board.build import build_board
+from calibrant.bench.suites.board import build_board
 from calibrant.bench.suites.manifest import Manifest
-from calibrant.bench.suites.release.build import build_release
+from calibrant.bench.suites.release import build_release
 
 SEED = 1
 SHARE_LEFT_OUT = 0.05

@@ -65,7 +65,7 @@ class SuiteSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     master: of private gold, a file with 64 hexadecimal digits, the key of all salts
     url: address of the suite, where it has one
     canary: GUID; by default one that follows from the name
-    statements: of its authors, by the key of a question (bench.suites.release.checklist)
+    statements: of its authors, by the key of a question (bench.suites.checklist)
     """
 
     name: Slug

@@ -261,7 +261,7 @@ def test_the_demo_answers_the_bundled_problems_and_ends_with_a_report_and_a_plot
     }
     monkeypatch.setattr("calibrant.bench.pools.bundled.bundled_files", lambda: fewer)
     by_name = {path.stem.removeprefix("sample_"): path for paths in fewer.values() for path in paths}
-    monkeypatch.setattr("calibrant.bench.suites.release.pools.bundled_sample", by_name.__getitem__)
+    monkeypatch.setattr("calibrant.bench.suites.pools.bundled_sample", by_name.__getitem__)
     done = called("demo", "--json", "--workers", 1, "--out", tmp_path)
     assert done.returncode == 0
     rows = {(row["setting"], row["system"]): row for row in json.loads(done.stdout)["rows"]}

@@ -13,8 +13,8 @@ import pytest
 
 from calibrant.bench.play.study.config import StudyFile
 from calibrant.bench.play.study.pages import QuestionPage
-from calibrant.bench.suites.board.submissions import Card
 from calibrant.bench.suites.specification import SuiteSpec
+from calibrant.bench.suites.submissions import Card
 from calibrant.bench.toml_file import MAX_TOML_DEPTH, read_toml
 from calibrant.dsl.errors import CalibrantError
 

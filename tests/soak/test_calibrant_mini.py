@@ -8,8 +8,8 @@ import pytest
 
 from calibrant.bench.commands.demo import SUITE_FILE
 from calibrant.bench.lab.boards import write_systems
-from calibrant.bench.suites.board.build import build_board
-from calibrant.bench.suites.release.build import build_release
+from calibrant.bench.suites.board import build_board
+from calibrant.bench.suites.release import build_release
 from tests.support.effort import SOAKING
 
 

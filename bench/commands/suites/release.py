@@ -45,7 +45,7 @@ def release(
     certificate that does not hold, end the build; DIR appears complete or not at all.
     """
     from calibrant.bench.suites.manifest import sha256_of
-    from calibrant.bench.suites.release.build import build_release, read_lock
+    from calibrant.bench.suites.release import build_release, read_lock
     from calibrant.bench.terminal import print_next, print_written
 
     stated = None if lock is None else read_lock(lock)

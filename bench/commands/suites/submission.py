@@ -55,8 +55,8 @@ def submission(
 
     A board scores the answers again and believes nothing on the card. Further fields may be added to card.toml by hand.
     """
-    from calibrant.bench.suites.board.submissions import write_submission
     from calibrant.bench.suites.manifest import GOLD, read_manifest
+    from calibrant.bench.suites.submissions import write_submission
     from calibrant.bench.terminal import NextCommand, print_next, print_written, unused_path
 
     if (cost is None) is not (currency is None):

@@ -29,8 +29,8 @@ from calibrant.bench.core.metrics import InvalidHandling, Metric
 from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.difficulty.models import read_outcomes
 from calibrant.bench.replayscm.paper import ATTRIBUTION, SPECS
-from calibrant.bench.suites.board.submissions import BoardCell
 from calibrant.bench.suites.rescoring import PoolJudge
+from calibrant.bench.suites.submissions import BoardCell
 from tests.support.commands import CHECKOUT, called
 
 POOLS = {

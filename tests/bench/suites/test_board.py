@@ -11,11 +11,11 @@ import pytest
 
 from calibrant.bench.cli import main
 from calibrant.bench.runs.jobs import Execution
-from calibrant.bench.suites.board.build import BoardSummary, build_board
-from calibrant.bench.suites.board.eee import check_aggregate
-from calibrant.bench.suites.board.submissions import RefusedSubmission, Submission, read_submissions, skeleton
+from calibrant.bench.suites.board import BoardSummary, build_board
+from calibrant.bench.suites.eee import check_aggregate
 from calibrant.bench.suites.manifest import differences, read_manifest, sha256_of, tree_digests, write_sums
 from calibrant.bench.suites.rescoring import PoolJudge, open_suite
+from calibrant.bench.suites.submissions import RefusedSubmission, Submission, read_submissions, skeleton
 from calibrant.dsl.errors import CalibrantError
 from tests.support.accessibility import DESKTOP, PHONE, THEMES, measure, needs_axe
 from tests.support.commands import called

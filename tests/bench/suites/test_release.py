@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.bench.suites.board.eee import source_of
+from calibrant.bench.suites.checklist import NOT_STATED, QUESTIONS, Answer, Evidence, require_checkable
+from calibrant.bench.suites.eee import source_of
 from calibrant.bench.suites.manifest import (
     SUMS,
     Commitments,
@@ -25,8 +26,7 @@ from calibrant.bench.suites.manifest import (
     read_manifest,
     tree_digests,
 )
-from calibrant.bench.suites.release.build import REQUIRED, build_release, check_described
-from calibrant.bench.suites.release.checklist import NOT_STATED, QUESTIONS, Answer, Evidence, require_checkable
+from calibrant.bench.suites.release import REQUIRED, build_release, check_described
 from calibrant.bench.suites.specification import RESERVED_NAMES, read_specification
 from calibrant.datasets import bundled_pool
 from calibrant.dsl.errors import CalibrantError

@@ -12,8 +12,8 @@ import pytest
 
 from calibrant.bench.cli import main
 from calibrant.bench.commands.suites.release import list_next_commands
-from calibrant.bench.suites.board.submissions import Submission, read_submissions
 from calibrant.bench.suites.manifest import read_manifest
+from calibrant.bench.suites.submissions import Submission, read_submissions
 from tests.support.commands import NEXT, refusal, refused
 
 STATED = ("--system", 'gr\u00f6\u00dfer "5" \\\\', "--system-version", "1", "--submitter", "A. Submitter")

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.pools.bundled import bundled_sample
-from calibrant.bench.suites.board.build import share_consistent
+from calibrant.bench.suites.board import share_consistent
 from calibrant.bench.suites.rescoring import CellResult, ItemResult, PoolJudge
 from calibrant.bench.variants.contract import VARIANTS, permuted
 from calibrant.bench.variants.pool import VariantChecker, check_variants, read_maps, write_variants

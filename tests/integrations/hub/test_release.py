@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from calibrant.bench.suites.manifest import tree_digests
-from calibrant.bench.suites.release.build import build_release
+from calibrant.bench.suites.release import build_release
 from tests.support.packages import needs
 from tests.support.suites.small_suite import SPECIFICATION, write_specification
 

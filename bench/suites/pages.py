@@ -10,16 +10,9 @@ from typing import Any
 from calibrant.bench.core.attribution import KIND_MEANINGS
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pages.page import design_page
-from calibrant.bench.suites.board.submissions import (
-    ROW_SUBMITTER,
-    BoardCell,
-    BoardRow,
-    Card,
-    RefusedSubmission,
-    rank_pool,
-)
 from calibrant.bench.suites.manifest import Manifest, PoolEntry
 from calibrant.bench.suites.rescoring import ItemResult, OpenSuite
+from calibrant.bench.suites.submissions import ROW_SUBMITTER, BoardCell, BoardRow, Card, RefusedSubmission, rank_pool
 
 NONE = "\N{EN DASH}"
 MAX_SHOWN_CHARS = 600  # of an answer in a page; the shard has more of it

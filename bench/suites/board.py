@@ -13,9 +13,11 @@ from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress
 from calibrant.bench.scoring.ids import PublicIds
-from calibrant.bench.suites.board.eee import write_results
-from calibrant.bench.suites.board.pages import Board, write_pages
-from calibrant.bench.suites.board.submissions import (
+from calibrant.bench.suites.eee import write_results
+from calibrant.bench.suites.manifest import GOLD, ROWS, write_sums
+from calibrant.bench.suites.pages import Board, write_pages
+from calibrant.bench.suites.rescoring import CellResult, OpenSuite, judge_of, open_suite, pool_path
+from calibrant.bench.suites.submissions import (
     BoardCell,
     BoardRow,
     RefusedSubmission,
@@ -24,8 +26,6 @@ from calibrant.bench.suites.board.submissions import (
     refusal_text,
     sort_rows,
 )
-from calibrant.bench.suites.manifest import GOLD, ROWS, write_sums
-from calibrant.bench.suites.rescoring import CellResult, OpenSuite, judge_of, open_suite, pool_path
 from calibrant.bench.terminal import making_folder, require_free, write_json
 from calibrant.bench.variants.pool import KEY, read_maps
 from calibrant.dsl.errors import CalibrantError

@@ -22,6 +22,16 @@ from calibrant.bench.hub.export import ExportRows, write_table
 from calibrant.bench.pages.page import design_page
 from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.bench.runs.jobs import HERE, Execution, Progress
+from calibrant.bench.suites.checklist import (
+    CERTIFICATES,
+    KEYS,
+    MEASURES,
+    Answer,
+    Evidence,
+    ReleaseFacts,
+    answer_questions,
+    datasheet,
+)
 from calibrant.bench.suites.manifest import (
     GOLD,
     MANIFEST,
@@ -39,17 +49,7 @@ from calibrant.bench.suites.manifest import (
     sha256_of,
     write_sums,
 )
-from calibrant.bench.suites.release.checklist import (
-    CERTIFICATES,
-    KEYS,
-    MEASURES,
-    Answer,
-    Evidence,
-    ReleaseFacts,
-    answer_questions,
-    datasheet,
-)
-from calibrant.bench.suites.release.pools import BuiltPool, PoolMeasures, build_pool, measure_pool
+from calibrant.bench.suites.pools import BuiltPool, PoolMeasures, build_pool, measure_pool
 from calibrant.bench.suites.specification import SuiteSpec, read_specification, resolve_beside
 from calibrant.bench.terminal import making_folder, require_free, write_json
 from calibrant.bench.version import program_version

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.suites.board.submissions import BoardCell, BoardRow, Card
 from calibrant.bench.suites.manifest import Manifest
+from calibrant.bench.suites.submissions import BoardCell, BoardRow, Card
 from calibrant.bench.version import program_version
 from calibrant.dsl.errors import CalibrantError
 

@@ -1,1 +1,0 @@
-"""Building of a release: pools, certificates, rows, and the public folder about them."""
