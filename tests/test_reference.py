@@ -10,9 +10,8 @@ import pytest
 import calibrant
 import calibrant.datasets
 import calibrant.rewards
-from calibrant.bench.core.registry import benchmarks
+from calibrant.bench.core.registry import benchmarks, bundled_sample
 from calibrant.bench.help import FAILED_CHECKS, exit_codes
-from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.bench.training import LABELS
 from tests.support.commands import CHECKOUT
 from tests.support.pages.pictures import SHOWN, gallery_page

@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 
-from calibrant.bench.core.items import ItemFormats
-from calibrant.bench.core.statistics import PoolStatistic, PoolStatistics, share, span, spread, tally
+from calibrant.bench.core.items import ItemFormats, PoolStatistic, PoolStatistics, share, span, spread, tally
 from calibrant.dsl.blickets.item import BlicketItem, Mechanism
 from calibrant.dsl.blickets.prompt import instructions
 from calibrant.dsl.blickets.records import ItemRecord, item_from_record, read_pool, record_from_item, write_pool

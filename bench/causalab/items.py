@@ -18,8 +18,7 @@ from typing import Any
 import msgspec
 
 from calibrant.bench.causalab.scoring import GRAPH, attributions_record
-from calibrant.bench.core.items import ItemFormats
-from calibrant.bench.core.statistics import PoolStatistic, PoolStatistics, share, span, spread, tally
+from calibrant.bench.core.items import ItemFormats, PoolStatistic, PoolStatistics, share, span, spread, tally
 from calibrant.bench.pages.graphs import EdgeStatus, GraphPicture, graph_text
 from calibrant.dsl.causalab.configs import is_suite, suite_pool
 from calibrant.dsl.causalab.episode import LabEpisode, LabStep

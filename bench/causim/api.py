@@ -11,10 +11,10 @@ from calibrant.bench.causim.benchmark import BENCHMARK
 from calibrant.bench.causim.verdict import score_record
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import ItemScore, Solution
+from calibrant.bench.core.scoring import EvaluatorCache
 from calibrant.bench.core.sets import Hypotheses, Prior, weighted_hypotheses
 from calibrant.bench.pools.capabilities import ItemApi
 from calibrant.bench.scoring.answers import invalid_answer_message, parse_answer
-from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.bench.scoring.files import json_object, numbered_lines
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.causim.item import CausimItem

@@ -10,8 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from calibrant.bench.causim.pictures import LayeredNode, LayeredPicture, Mark, layered_text
-from calibrant.bench.core.items import ItemFormats
-from calibrant.bench.core.statistics import PoolStatistic, PoolStatistics, share, span, spread
+from calibrant.bench.core.items import ItemFormats, PoolStatistic, PoolStatistics, share, span, spread
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import ModelError, Node, Symbol, run
 from calibrant.dsl.causim.question import Question

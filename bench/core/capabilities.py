@@ -24,10 +24,9 @@ if TYPE_CHECKING:
     import msgspec
 
     from calibrant.audits.claims import Finding, Verifier
-    from calibrant.bench.core.items import ItemFormats
+    from calibrant.bench.core.items import ItemFormats, PoolStatistics
     from calibrant.bench.core.metrics import MetricSet
     from calibrant.bench.core.scoring import AnswerContext, Attribute, EvaluatorMaker, Scorable
-    from calibrant.bench.core.statistics import PoolStatistics
     from calibrant.bench.core.words import Words
     from calibrant.dsl.item import Message
     from calibrant.solvers.outcome import Outcome  # listing benchmarks imports no solver

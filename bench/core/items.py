@@ -1,13 +1,17 @@
-"""Items of a benchmark: in pools by their ids, and as files, records and prompts."""
+"""Items of a benchmark: in pools by their ids, as files, records and prompts; statistics of a group of them."""
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
+from math import fsum
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from statistics import median
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -15,6 +19,7 @@ from calibrant.dsl.errors import CalibrantError, UnknownItemError, short_repr
 from calibrant.dsl.item import Item, Message
 from calibrant.dsl.records import items_by_id
 
+# --- Items of a benchmark: in pools by their ids, and as files, records and prompts -----------------------------------
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 I_co = TypeVar("I_co", bound=Item[Any, Any], covariant=True)
 MAX_SHOWN_IDS = 3  # in the error for an unknown one
@@ -151,3 +156,50 @@ class ItemFormats(ABC, Generic[I]):
         sealed = json.dumps({"sealed": self.record(item)["sealed"]}, indent=1) if reveal_sealed else ""
         parts = self.drawing(item, reveal_sealed=reveal_sealed), self.prompt(item), sealed
         return "\n\n".join(filter(None, parts))
+
+
+# --- Statistics of a group of items, as JSON has them: each from what every item adds to it, so items are read once
+Statistic: TypeAlias = int | float | list[int] | dict[str, float] | None
+
+
+@dataclass(frozen=True)
+class PoolStatistic(Generic[I]):
+    """A statistic of a group of items.
+
+    values: what an item adds, small and few; summary: the statistic of what all items of a group add
+    """
+
+    values: Callable[[I], Iterable[Any]]
+    summary: Callable[[Sequence[Any]], Statistic]
+
+
+@dataclass(frozen=True)
+class PoolStatistics(Generic[I]):
+    """Statistics of a benchmark's pools, by name.
+
+    group: of an item, in which it is counted beside its setting
+    """
+
+    columns: Mapping[str, PoolStatistic[I]]
+    group: Callable[[I], str]
+
+
+def span(numbers: Sequence[int]) -> list[int] | None:
+    """Return the least and the greatest; None of none."""
+    return [min(numbers), max(numbers)] if numbers else None
+
+
+def spread(numbers: Sequence[float]) -> dict[str, float] | None:
+    """Least, median, greatest; None of none."""
+    return {"least": min(numbers), "median": median(numbers), "greatest": max(numbers)} if numbers else None
+
+
+def tally(values: Sequence[object]) -> dict[str, float] | None:
+    """Return how often each value occurs, by its text."""
+    return dict(sorted(Counter(map(str, values)).items())) or None
+
+
+def share(holds: Sequence[bool | None]) -> float | None:
+    """Return the share of true values among those that are not None; None if there are none."""
+    listed = [float(value) for value in holds if value is not None]
+    return fsum(listed) / len(listed) if listed else None

@@ -1,14 +1,14 @@
-"""Which benchmarks there are, and which one a pool file belongs to. Adapters are imported when they are asked for."""
+"""Which benchmarks there are, the pools that come with them, and which one a pool file belongs to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from calibrant.bench.core.benchmark import Benchmark, load_benchmark
 from calibrant.bench.core.capabilities import C, Capability
-from calibrant.bench.core.names import TITLES
+from calibrant.bench.core.names import FIRST, TITLES
 from calibrant.bench.core.scoring import ID_FIELDS
 from calibrant.dsl.causalab.configs import is_config
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
@@ -16,6 +16,7 @@ from calibrant.dsl.parse_limits import TooLargeError, load_json
 from calibrant.dsl.records import FORMAT, pool_head
 from calibrant.dsl.text import known_names
 
+# --- Which benchmarks there are, and which one a pool file belongs to. Adapters are imported when they are asked for
 NAMES = tuple(TITLES)
 LOGS = {"metric_type": "blickets"}  # a field in the first line of files that bring their items along
 ITEM_FIELDS = {"sealed", "training", "variables", "task"}  # of items, in no line of predictions
@@ -123,3 +124,38 @@ def _stated_benchmark(path: Path) -> Any:
         remedy = "" if ITEM_FIELDS.isdisjoint(header) else remedy
         raise PoolError(f"no pool: its first line is about an instance, with the fields {keys}{remedy}", file=path.name)
     return header.get("benchmark", DEFAULT) if isinstance(header, dict) else DEFAULT
+
+
+# --- The pools that come with the package, each in its benchmark's folder ---------------------------------------------
+_BENCH = Path(__file__).resolve().parent.parent
+
+
+def bundled_files() -> Mapping[str, tuple[Path, ...]]:
+    """Return the bundled pool files, without extras, by the name of their benchmark, in the order of benchmarks."""
+    return {of.name: tuple(_file(of.name, pool) for pool in of.bundled) for of in benchmarks()}
+
+
+def bundled_sample(name: str) -> Path:
+    """Return the bundled pool file of that name: a benchmark's, a setting of the first one, or an extra."""
+    benchmark_by_pool = {pool: of.name for of in benchmarks() for pool in (*of.bundled, *of.bundled_extras)}
+    name = name.removeprefix("sample_") if name not in benchmark_by_pool else name
+    if name not in benchmark_by_pool:
+        raise ValueError(f"unknown pool '{name}'; known: {', '.join(benchmark_by_pool)}")
+    return _file(benchmark_by_pool[name], name)
+
+
+def bundled_pool(setting: str) -> Path:
+    """Return the bundled pool file of one of the first benchmark's settings, as `generate --setting` names them."""
+    settings = [path.stem.removeprefix("sample_").replace("_", "-") for path in bundled_pools()]
+    if setting not in settings:
+        raise ValueError(f"unknown setting '{setting}'; known: {', '.join(settings)}")
+    return bundled_pools()[settings.index(setting)]
+
+
+def bundled_pools() -> tuple[Path, ...]:
+    """Return the bundled pool files of the first benchmark, in the order of its settings."""
+    return bundled_files()[FIRST]
+
+
+def _file(benchmark: str, pool: str) -> Path:
+    return _BENCH / benchmark / "data" / f"sample_{pool}.jsonl"

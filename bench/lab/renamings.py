@@ -16,9 +16,8 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.registry import benchmark, benchmark_of
+from calibrant.bench.core.registry import benchmark, benchmark_of, bundled_files, bundled_sample
 from calibrant.bench.core.scoring import AnswerContext
-from calibrant.bench.pools.bundled import bundled_files, bundled_sample
 from calibrant.bench.protocols.base import Protocol, replace_words
 from calibrant.bench.protocols.registry import applicable_protocols, chosen_protocols, left_out, read_pool_once
 from calibrant.bench.report.table import ResultTable

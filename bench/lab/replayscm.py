@@ -25,9 +25,8 @@ import numpy.typing as npt
 from calibrant.audits.replayscm.extended.generate import sample_extended
 from calibrant.audits.replayscm.extended.items import calibration_bins, decide_extended, heldout_requests
 from calibrant.audits.replayscm.extended.strata import SHAPES, ExtendedStratum, extended_strata
-from calibrant.bench.core.registry import benchmark
+from calibrant.bench.core.registry import benchmark, bundled_pool, bundled_sample
 from calibrant.bench.lab.renamings import RenamedItem, permuted_names, shuffled
-from calibrant.bench.pools.bundled import bundled_pool, bundled_sample
 from calibrant.bench.protocols.base import Protocol, ProtocolResult
 from calibrant.bench.protocols.registry import protocols_of
 from calibrant.bench.replayscm.audit.extended import clairvoyant_minimum, right_blind_rows

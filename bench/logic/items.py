@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 
-from calibrant.bench.core.items import ItemFormats
-from calibrant.bench.core.statistics import PoolStatistic, PoolStatistics, share, span, spread
+from calibrant.bench.core.items import ItemFormats, PoolStatistic, PoolStatistics, share, span, spread
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.item import Pool
 from calibrant.dsl.logic.item import LogicItem, model_size

@@ -10,9 +10,8 @@ from msgspec import Meta, Struct, to_builtins
 
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, BASE, attribution_record
 from calibrant.bench.core.metrics import Metric, MetricSet, Sample, Success, View
-from calibrant.bench.core.scoring import Scorable, last_answer
+from calibrant.bench.core.scoring import EvaluatorCache, Scorable, last_answer
 from calibrant.bench.core.verdict import line_struct
-from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.dsl.episode import Step
 from calibrant.dsl.logic.item import LogicItem
 from calibrant.dsl.logic.score import AnswerError, answer_json, grade, parse_answer

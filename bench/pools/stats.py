@@ -8,8 +8,8 @@ from typing import Any
 
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import STATISTICS
+from calibrant.bench.core.items import Statistic
 from calibrant.bench.core.metrics import UNDEFINED
-from calibrant.bench.core.statistics import Statistic
 from calibrant.dsl.item import Item
 
 

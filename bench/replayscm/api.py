@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from calibrant.bench.core.capabilities import Solution
+from calibrant.bench.core.scoring import EvaluatorCache
 from calibrant.bench.replayscm.items import require_plain
 from calibrant.bench.replayscm.rows.exact import alternative_answer, scm_answer
 from calibrant.bench.scoring.answers import invalid_answer_message, parse_answer
-from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Pool

@@ -10,14 +10,13 @@ from calibrant.audits.replayscm.extended.items import ExtendedDecision, decide_e
 from calibrant.bench.core.attribution import KEY, attribution_record
 from calibrant.bench.core.capabilities import Solution
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.core.scoring import AnswerContext, Prediction, line_head, line_place
+from calibrant.bench.core.scoring import AnswerContext, EvaluatorCache, Prediction, line_head, line_place
 from calibrant.bench.episodes import TextEpisode
 from calibrant.bench.pages.filmstrip import TimelineViews
 from calibrant.bench.pages.timeline import Decision, Light, Moment, News, Timeline
 from calibrant.bench.replayscm.options import ScoreOptions
 from calibrant.bench.replayscm.rows.episodes import task_evidence
 from calibrant.bench.replayscm.verdict import funnel, structure
-from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.bench.scoring.scorer import replay_answer
 from calibrant.dsl.episode import Action, ActionError, Episode, Step, action_of_text, replay_actions, verify_transcript
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr

@@ -20,6 +20,7 @@ from calibrant.audits.replayscm.ceiling import ceiling
 from calibrant.audits.replayscm.findings import Findings
 from calibrant.baselines.replayscm.posterior.local import LocalPosterior, MechanismEvidence
 from calibrant.baselines.replayscm.posterior.posterior import MAX_STATES, Component, Posterior
+from calibrant.bench.core.scoring import EvaluatorCache
 from calibrant.bench.papers import rate_cell
 from calibrant.bench.replayscm.audit.generator_ceiling import Behaviour, BehaviourReplay, GeneratorCeiling
 from calibrant.bench.replayscm.audit.records import AUDIT_RECORDS, AuditRecord
@@ -30,7 +31,6 @@ from calibrant.bench.replayscm.paper import HELDOUT_EXACT, ROW_LABELS, is_altern
 from calibrant.bench.replayscm.scoring import ATTRIBUTE
 from calibrant.bench.report.layout import Heading, Table, TableRow
 from calibrant.bench.report.rows import Row
-from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.item import Problem, Task, TaskKind

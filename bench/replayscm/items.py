@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 
 from calibrant.bench.core.capabilities import Drawable
-from calibrant.bench.core.items import ItemFormats
-from calibrant.bench.core.statistics import PoolStatistic, PoolStatistics, share, span, spread
+from calibrant.bench.core.items import ItemFormats, PoolStatistic, PoolStatistics, share, span, spread
 from calibrant.bench.replayscm.options import ConvertOptions
 from calibrant.bench.replayscm.play import PLAY
 from calibrant.dsl.errors import CalibrantError, in_one_line

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from calibrant.bench.core.attribution import attribution_record
-from calibrant.bench.core.scoring import AnswerContext, Prediction, Scorable, line_head, line_place
+from calibrant.bench.core.scoring import AnswerContext, EvaluatorCache, Prediction, Scorable, line_head, line_place
 from calibrant.bench.core.verdict import LazyVerdict
 from calibrant.bench.replayscm.items import ITEMS
 from calibrant.bench.replayscm.options import ScoreOptions
 from calibrant.bench.replayscm.verdict import MEANING, bulk_key, funnel, structure
 from calibrant.bench.scoring.answers import UNREAD_STAGES
-from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.dsl.episode import ActionError, Step
 from calibrant.dsl.formulas.table import MAX_TABLE_VARS, TruthTable, full_mask, projection, shrink
 from calibrant.dsl.formulas.text import render

@@ -13,10 +13,9 @@ import msgspec
 from calibrant.bench.answers.names import SHORT_DIGEST
 from calibrant.bench.core.attribution import CHANCE, KEY, decided_from, has_posterior
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.registry import benchmark, benchmark_of
+from calibrant.bench.core.registry import benchmark, benchmark_of, bundled_files
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.core.verdict import change_score
-from calibrant.bench.pools.bundled import bundled_files
 from calibrant.bench.report.capabilities import EXPECTATIONS
 from calibrant.bench.report.overview.contract import GUIDE, Levels
 from calibrant.bench.report.scored_answers import STEPS

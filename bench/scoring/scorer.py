@@ -14,10 +14,17 @@ from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import EVALUATOR, PLAY, REPLIES, TRACES
 from calibrant.bench.core.options import option_struct
 from calibrant.bench.core.registry import one_benchmark
-from calibrant.bench.core.scoring import NO_MODEL, AnswerContext, Evaluator, Prediction, line_head, line_place
+from calibrant.bench.core.scoring import (
+    NO_MODEL,
+    AnswerContext,
+    Evaluator,
+    EvaluatorCache,
+    Prediction,
+    line_head,
+    line_place,
+)
 from calibrant.bench.runs.records import StepRecord
 from calibrant.bench.scoring.answers import DIALOGUE_FIELD, REPLIES_FIELD, STEPS_FIELD, is_trace
-from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.scoring.predictions import PoolItems
 from calibrant.dsl.episode import ActionError, Step, verify_transcript

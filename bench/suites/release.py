@@ -16,11 +16,10 @@ from typing import Any
 
 import msgspec
 
-from calibrant.bench.core.registry import benchmark
+from calibrant.bench.core.registry import benchmark, bundled_sample
 from calibrant.bench.hub.card import CONFORMS_TO, CONTEXT, Column, Row, columns_of
 from calibrant.bench.hub.export import ExportRows, write_table
 from calibrant.bench.pages.page import design_page
-from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.bench.runs.jobs import HERE, Execution, Progress
 from calibrant.bench.suites.checklist import (
     CERTIFICATES,

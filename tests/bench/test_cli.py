@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from calibrant.bench.cli import main
 from calibrant.bench.commands.demo import SUITE_FILE
-from calibrant.bench.pools.bundled import bundled_files
+from calibrant.bench.core.registry import bundled_files
 from calibrant.bench.runs.records import FILE_NAME, folder_records
 from calibrant.bench.suites.specification import read_specification
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
@@ -259,7 +259,7 @@ def test_the_demo_answers_the_bundled_problems_and_ends_with_a_report_and_a_plot
         name: tuple(_every_nth_item(pool, effort(5 if name == "causim" else 3, 1), pools) for pool in paths)
         for name, paths in bundled_files().items()
     }
-    monkeypatch.setattr("calibrant.bench.pools.bundled.bundled_files", lambda: fewer)
+    monkeypatch.setattr("calibrant.bench.core.registry.bundled_files", lambda: fewer)
     by_name = {path.stem.removeprefix("sample_"): path for paths in fewer.values() for path in paths}
     monkeypatch.setattr("calibrant.bench.suites.pools.bundled_sample", by_name.__getitem__)
     done = called("demo", "--json", "--workers", 1, "--out", tmp_path)

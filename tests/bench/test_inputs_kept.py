@@ -17,7 +17,7 @@ import typer
 
 from calibrant.bench.cli import main
 from calibrant.bench.commands.guard import READS, WRITES_OR_READS, Reads, Writes, guard_paths, path_roles
-from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.core.registry import bundled_pool
 from tests.bench.commands.lines import app
 from tests.support.commands import command, refusal, refused
 

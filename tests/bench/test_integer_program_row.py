@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from calibrant.bench.core.registry import bundled_pool
 from calibrant.bench.lab.limits import networks
-from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.replayscm.rows.exact import Exact, ExactIntegerProgram
 from calibrant.dsl.errors import MissingExtraError
 from calibrant.dsl.replayscm.generation.problems import sample_problem

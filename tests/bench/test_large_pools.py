@@ -13,9 +13,8 @@ import calibrant.bench.scoring.parallel
 import calibrant.dsl.records
 from calibrant.audits.replayscm.items import AuditOptions
 from calibrant.bench.cli import main
-from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.core.registry import benchmark_of, bundled_files
 from calibrant.bench.lab.speed.memory import CHEAP
-from calibrant.bench.pools.bundled import bundled_files
 from calibrant.bench.protocols.registry import _pool
 from calibrant.bench.replayscm.audit.run import audit_pool
 from calibrant.bench.runs.runner import Selection

@@ -12,8 +12,7 @@ import pytest
 from calibrant.bench.cli import main
 from calibrant.bench.commands.guard import Reads, path_roles
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.registry import benchmarks
-from calibrant.bench.pools.bundled import bundled_pool, bundled_sample
+from calibrant.bench.core.registry import benchmarks, bundled_pool, bundled_sample
 from tests.bench.test_inputs_kept import Command, arguments, commands
 from tests.support.effort import effort
 

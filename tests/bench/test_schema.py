@@ -12,8 +12,7 @@ import pytest
 from calibrant.audits.replayscm.certificates.verify import CertificateFile
 from calibrant.bench.cli import main
 from calibrant.bench.commands.schema import schema as command_schema
-from calibrant.bench.core.registry import NAMES
-from calibrant.bench.pools.bundled import bundled_pool, bundled_sample
+from calibrant.bench.core.registry import NAMES, bundled_pool, bundled_sample
 from calibrant.bench.replayscm.fields import VerdictLine
 from calibrant.bench.schemas import SCHEMAS, line_schema
 from tests.bench.pools.sample_suites import SAMPLES

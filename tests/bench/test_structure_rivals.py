@@ -14,6 +14,7 @@ from calibrant.baselines.replayscm.discovery import intervention_targets
 from calibrant.baselines.replayscm.fit import frame_from_panel
 from calibrant.baselines.structure_learning.graph import Frame
 from calibrant.baselines.structure_learning.scores import bde
+from calibrant.bench.core.registry import bundled_pool
 from calibrant.bench.lab.speed.__main__ import main
 from calibrant.bench.lab.speed.replayscm import structures
 from calibrant.bench.lab.speed.replayscm.structures import (
@@ -27,7 +28,6 @@ from calibrant.bench.lab.speed.replayscm.structures import (
     tabu_searchers,
     without_interventions,
 )
-from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.dsl.replayscm.pools.files import read_pool
 from tests.support.structure_learning.frames import counted, likelihood_score, urn_score
 

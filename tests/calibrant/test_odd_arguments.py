@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import calibrant
-from calibrant.bench.pools.bundled import bundled_pool, bundled_sample
+from calibrant.bench.core.registry import bundled_pool, bundled_sample
 
 POOL = bundled_pool("ordered")
 ODD: Mapping[str, Any] = {

@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 import calibrant
-from calibrant.bench.pools.bundled import bundled_pool, bundled_sample
+from calibrant.bench.core.registry import bundled_pool, bundled_sample
 from calibrant.bench.version import __version__
 from calibrant.solvers.outcome import BestSoFar
 from tests.support.commands import CHECKOUT, program

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import calibrant
-from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.core.registry import bundled_pool
 
 DETECTOR = calibrant.generate(1, of="blickets", suite="conjunctive")
 LAB = calibrant.generate(1, of="causalab", suite="4nodes")

@@ -11,7 +11,7 @@ from typing import Any, assert_type
 import pytest
 
 import calibrant
-from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.core.registry import bundled_pool
 from calibrant.dsl import records
 from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.generation.problems import sample_problem

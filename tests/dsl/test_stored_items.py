@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 import calibrant.dsl.records
-from calibrant.bench.core.registry import benchmark_of
-from calibrant.bench.pools.bundled import bundled_files
+from calibrant.bench.core.registry import benchmark_of, bundled_files
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.records import StoredItems, item_ids, items_by_id
 

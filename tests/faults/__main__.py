@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
+from calibrant.bench.core.registry import bundled_pools
 from calibrant.bench.pages.aligned import aligned
-from calibrant.bench.pools.bundled import bundled_pools
 from calibrant.dsl.errors import CalibrantError
 from tests.faults.scenarios import FAULTS, NODES, Outcome, outcome
 

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from calibrant.audits.replayscm.generation.generate import generate
 from calibrant.audits.replayscm.items import AuditOptions
-from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.bench.core.registry import bundled_pools
 from calibrant.bench.replayscm.audit.run import ScmAudit
 from calibrant.bench.runs.audits import Audited, timed_audit
 from calibrant.bench.runs.executors.opening import open_executor

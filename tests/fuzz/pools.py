@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.bench.core.registry import bundled_pools
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.item import Pool, Problem, TaskKind
 from calibrant.dsl.replayscm.pools.files import native_lines, read_pool

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
-from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.bench.core.registry import bundled_pools
 from calibrant.bench.replayscm.options import ScoreOptions
 from calibrant.bench.replayscm.scoring import meaning_digest
 from calibrant.bench.scoring.lines import json_line

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
-from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.bench.core.registry import bundled_pools
 from calibrant.dsl.formulas.formula import apply
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.alternatives import PairwiseExperiments, witness_for

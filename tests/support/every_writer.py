@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from calibrant.bench.cli import main
-from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.core.registry import bundled_pool
 
 
 def lines(folder: Path, pool: Path) -> Iterator[list[object]]:

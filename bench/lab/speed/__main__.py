@@ -10,9 +10,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from calibrant.bench.core.registry import bundled_pools
 from calibrant.bench.lab.speed.comparison import QUICK, THOROUGH, Options, Row, usable
 from calibrant.bench.lab.speed.report import append_release, json_report, print_report, read_history
-from calibrant.bench.pools.bundled import bundled_pools
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.files import read_pool
 
@@ -36,7 +36,7 @@ BENCHMARKS = {
     "blickets": "blickets:rows",
     "causalab": "causalab:rows",
     "causim": "causim:rows",
-    "rewards": "rewards:rows",
+    "rewards": "inspect:reward_rows",
     "inspect": "inspect:rows",
     "memory": "memory:rows",
     "startup": "startup:rows",

@@ -1,4 +1,4 @@
-"""An evaluation by Inspect, in processor seconds a sample: the adapter's own share, the whole, its log read back.
+"""An evaluation by Inspect, in processor seconds a sample, and rewards of a trainer's completions a second.
 
 The adapter is asked for by the names that it registers. Its share is what passes inside of it: the samples are made of
 the pool, each is given its tools, and its answer is scored, after one pool and one answer that load what is needed.
@@ -12,20 +12,26 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from calibrant.bench.lab.speed.comparison import Options, Row
+from msgspec.structs import replace as replace_fields
+
+from calibrant.bench.core.registry import NAMES, benchmark
+from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
 from calibrant.bench.lab.speed.replayscm.replay import gold_of
 from calibrant.bench.replayscm.rows.exact import scm_answer
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer
+from calibrant.bench.training import Worth, attributed, in_turns, lesson, shaped, verdict
 from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.score import Evaluator
 
+# --- An evaluation by Inspect, in processor seconds a sample: the adapter's own share, the whole, its log read back
 TOPIC = "inspect"
 INSTANCES, EPOCHS = 320, 4
 MAX_SECONDS = 0.002  # of the adapter, a sample
@@ -130,3 +136,41 @@ def _time_parts(spent: Spent, texts: dict[str, str]) -> tuple[Any, Any, Any]:
         return score
 
     return prepare(), answer(), judge()
+
+
+# --- Rewards a second on one core, of items that a trainer asks for again: right, wrong and unreadable answers --------
+REWARD_TOPIC = "rewards"
+SEED, ITEMS, REPEATS = 1, 32, 160
+WANTED_A_SECOND = 5_000
+
+
+def reward_rows(options: Options) -> Iterator[Row]:
+    repeats = max(1, round(REPEATS * options.scale))
+    for name in NAMES:
+        answers = list(_answers(name))
+        for worth in (verdict, shaped, attributed):
+            work = partial(_reward, worth, name, answers, repeats)
+            rival = Rival("calibrant", work, len(answers) * repeats)
+            case = f"{worth.__name__}, {benchmark(name).title}"
+            for row in measure(Comparison(REWARD_TOPIC, case, "answer", [rival]), options.discipline):
+                reached = row.per_second is not None and row.per_second >= WANTED_A_SECOND
+                yield replace_fields(row, met=reached, note=f"at least {WANTED_A_SECOND:,} a second")
+
+
+def _answers(name: str) -> Iterator[tuple[str, str]]:
+    """Return records, each with a text that answers it rightly, as another item asks, or not at all."""
+    of = benchmark(name)
+    items = [entry.item for entry in islice(in_turns(of, of.training.stages[:4], SEED), ITEMS)]
+    golds = [json.dumps(of.training.gold(item)) for item in items]
+    for place, item in enumerate(items):
+        reply = (golds[place], golds[place - 1], "I cannot tell.")[place % 3]
+        yield json.dumps(of.items.record(item)), reply
+
+
+def _reward(worth: Worth, name: str, answers: Sequence[tuple[str, str]], repeats: int) -> None:
+    for _ in range(repeats):
+        for record, text in answers:
+            task = lesson(name, record)
+            result = task.score_completion(text)
+            assert result is not None
+            worth(task, result)

@@ -23,8 +23,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from calibrant.bench.core.registry import bundled_files
 from calibrant.bench.lab.speed.comparison import Options, Row
-from calibrant.bench.pools.bundled import bundled_files
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.records import item_ids
 from calibrant.dsl.replayscm.pools.files import read_pool

@@ -9,8 +9,7 @@ from itertools import product
 import pytest
 
 from calibrant.audits.blickets.why import DetectorWhy, explain
-from calibrant.bench.core.registry import benchmark
-from calibrant.bench.pools.bundled import bundled_sample
+from calibrant.bench.core.registry import benchmark, bundled_sample
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.item import BlicketItem
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from calibrant.audits.causalab.why import explain
-from calibrant.bench.core.registry import benchmark
-from calibrant.bench.pools.bundled import bundled_sample
+from calibrant.bench.core.registry import benchmark, bundled_sample
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.item import Weights
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from calibrant.audits.causim.why import MAX_WORLDS, explain
-from calibrant.bench.core.registry import benchmark
-from calibrant.bench.pools.bundled import bundled_sample
+from calibrant.bench.core.registry import benchmark, bundled_sample
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import run, shown_value, value_of
 from calibrant.dsl.causim.question import project

@@ -9,7 +9,7 @@ import pytest
 from calibrant.audits.replayscm.ambiguity import headline_parents
 from calibrant.audits.replayscm.attribution import heldout_ceiling, heldout_decision
 from calibrant.audits.replayscm.ceiling import ceiling
-from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.core.registry import bundled_pool
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 

@@ -16,7 +16,7 @@ from calibrant.baselines.replayscm.discovery import adjacency_proposal, dag_prop
 from calibrant.baselines.replayscm.fit import frame_from_panel
 from calibrant.baselines.structure_learning.graph import Frame
 from calibrant.bench.cli import main
-from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.core.registry import bundled_pool
 from calibrant.bench.protocols.registry import chosen_protocols, left_out, make_protocol, protocols_of
 from calibrant.bench.replayscm.benchmark import BENCHMARK
 from calibrant.bench.replayscm.rows import listed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calibrant.bench.blickets.text_environment import text_episode
-from calibrant.bench.pools.bundled import bundled_sample
+from calibrant.bench.core.registry import bundled_sample
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.blickets.records import read_pool
 

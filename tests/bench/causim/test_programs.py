@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from calibrant.bench.causim.benchmark import BENCHMARK
-from calibrant.bench.pools.bundled import bundled_sample
+from calibrant.bench.core.registry import bundled_sample
 from calibrant.dsl.causim import networks
 from calibrant.dsl.causim.bundle import load_source, module_text
 from calibrant.dsl.causim.external_programs.check import FaultKind

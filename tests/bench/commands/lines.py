@@ -17,7 +17,7 @@ import typer
 
 from calibrant.bench.command_tree import COMMANDS as COMMAND_MODULES
 from calibrant.bench.command_tree import typer_app
-from calibrant.bench.pools.bundled import bundled_pool, bundled_sample
+from calibrant.bench.core.registry import bundled_pool, bundled_sample
 from tests.support.commands import called, jsonl
 
 # --- The application with every command: what needs all signatures. One command is run by `bench.command_tree` --------

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from calibrant.bench.cli import main
-from calibrant.bench.pools.bundled import bundled_sample
+from calibrant.bench.core.registry import bundled_sample
 from calibrant.dsl.replayscm.generation.strata import LARGE_STRATA, STRATA
 from calibrant.dsl.text import nearest_names
 from tests.support.commands import CHECKOUT, refusal

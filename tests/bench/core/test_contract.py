@@ -15,8 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from calibrant.bench.core.registry import NAMES, benchmark_of
-from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.bench.core.registry import NAMES, benchmark_of, bundled_pools
 from calibrant.bench.pools.generated import write_drawn
 from calibrant.dsl.episode import Step, TranscriptError, verify_transcript
 from calibrant.dsl.errors import CalibrantError

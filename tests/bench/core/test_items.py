@@ -12,8 +12,7 @@ import pytest
 import calibrant
 from calibrant.bench.cli import main
 from calibrant.bench.core.items import similar_ids, unknown_item
-from calibrant.bench.core.registry import NAMES, benchmark
-from calibrant.bench.pools.bundled import bundled_sample
+from calibrant.bench.core.registry import NAMES, benchmark, bundled_sample
 from calibrant.dsl.item import Pool
 from tests.support.commands import refused
 from tests.support.replayscm.pool_texts import native_file, native_record

@@ -8,10 +8,9 @@ from pathlib import Path
 import msgspec
 
 from calibrant.bench.core.observations import ObservationReader
-from calibrant.bench.core.registry import benchmark
+from calibrant.bench.core.registry import benchmark, bundled_pools
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.core.verdict import MeanScore, change_score
-from calibrant.bench.pools.bundled import bundled_pools
 from calibrant.bench.replayscm.rows.exact import Exact
 from calibrant.bench.report.drawn_ties import DrawnTies
 from calibrant.bench.report.scored_answers import scored_answers

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from calibrant.bench.core.registry import benchmark
+from calibrant.bench.core.registry import benchmark, bundled_sample
 from calibrant.bench.lab.renamings import changer, measure
-from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.bench.protocols.base import PROTOCOLS, Protocol
 from calibrant.bench.variants.contract import VARIANTS
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.core.registry import NAMES, benchmark
-from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.bench.core.registry import NAMES, benchmark, bundled_pools
 from calibrant.bench.pools.generated import write_drawn
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.records import convert_object

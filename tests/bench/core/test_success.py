@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from calibrant.bench.core.attribution import verdict_text
-from calibrant.bench.core.registry import NAMES, benchmark
+from calibrant.bench.core.registry import NAMES, benchmark, bundled_sample
 from calibrant.bench.play.folder import Player, PlayFolder
 from calibrant.bench.play.game import PlayPool
-from calibrant.bench.pools.bundled import bundled_sample
 from tests.support.commands import called, jsonl
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"

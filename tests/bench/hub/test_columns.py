@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of
+from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of, bundled_pool, bundled_sample
 from calibrant.bench.hub.card import COLUMNS, SPLIT, Described, card, columns_of, croissant
 from calibrant.bench.hub.export import ExportRows, audit_lines
-from calibrant.bench.pools.bundled import bundled_pool, bundled_sample
 from calibrant.bench.pools.generated import write_drawn
 from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.item import Form, Mechanism, Rule

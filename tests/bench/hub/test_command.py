@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.core.registry import bundled_pool
 from tests.support.commands import refused
 
 

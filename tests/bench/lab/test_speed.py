@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from calibrant.bench.cli import main as command
+from calibrant.bench.core.registry import bundled_pool
 from calibrant.bench.lab.speed.__main__ import BENCHMARKS, main
 from calibrant.bench.lab.speed.comparison import Comparison, Discipline, Rival, Row, by_stratum, measure
 from calibrant.bench.lab.speed.memory import OURS, Cost, command_cost
@@ -35,7 +36,6 @@ from calibrant.bench.lab.speed.replayscm.replay import (
     typical,
 )
 from calibrant.bench.lab.speed.report import print_report
-from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.formula import OPERATORS
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, full_mask, num_rows
@@ -327,7 +327,7 @@ def test_every_benchmark_runs_in_a_tiny_mode(
         monkeypatch.setattr(tables, "NUM_VARS", [number for number in tables.NUM_VARS if number < 16])
         # episodes of ten variables take seconds; those of six are the same calls
         monkeypatch.setattr(noise, "SHAPES", dict.fromkeys(noise.SHAPES, noise.SHAPES[6]))
-        monkeypatch.setattr("calibrant.bench.lab.speed.rewards.ITEMS", 6)
+        monkeypatch.setattr("calibrant.bench.lab.speed.inspect.ITEMS", 6)
         monkeypatch.setattr("calibrant.bench.lab.speed.memory.ITEMS", 500)
         monkeypatch.setattr("calibrant.bench.lab.speed.memory.OFFICIAL_ITEMS", 500)
     rows = _rows(capsys, "--pool", str(bundled_pool("block")))

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from calibrant.audits.logic.generation import LogicPlan, generate_items
 from calibrant.audits.logic.items import heldout_decision
-from calibrant.bench.core.registry import benchmark
+from calibrant.bench.core.registry import benchmark, bundled_sample
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.logic.report import GUIDE
-from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.bench.report.overview.contract import Explanation
 from calibrant.bench.report.pool_attribution import expected_rates
 from calibrant.dsl.logic import reference

@@ -13,8 +13,8 @@ from time import process_time
 from markupsafe import Markup
 
 from calibrant.audits.why import number_text
+from calibrant.bench.core.registry import bundled_pool
 from calibrant.bench.pages.why import MAX_EMBEDDED, IndexItem, IndexText, index_page
-from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.runs.audits import ReasonRecord
 from tests.support.accessibility import PHONE, measure, needs_axe
 from tests.support.browser import Tab, needs_chromium, pressed

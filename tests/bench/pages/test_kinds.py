@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.bench.pools.bundled import bundled_sample
+from calibrant.bench.core.registry import bundled_sample
 from tests.support.accessibility import DESKTOP, PHONE, find_violations, needs_axe
 from tests.support.browser import Tab
 from tests.support.commands import CHECKOUT, called

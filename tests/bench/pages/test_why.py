@@ -9,10 +9,9 @@ import pytest
 from markupsafe import escape
 
 from calibrant.audits.why import Why
-from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.core.registry import benchmark_of, bundled_sample
 from calibrant.bench.pages.capabilities import EXPLANATIONS
 from calibrant.bench.pages.why import MAX_ROWS, MAX_UNFOLDED, WhyTable, shown_table, tables_body, why_page
-from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.bench.runs.audits import explain_item
 from tests.support.accessibility import DESKTOP, PHONE, measure, needs_axe
 from tests.support.commands import called

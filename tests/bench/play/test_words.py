@@ -13,10 +13,9 @@ import pytest
 
 import calibrant
 from calibrant.bench.cli import main
-from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.core.registry import benchmark_of, bundled_sample
 from calibrant.bench.core.words import Act, Position, WordsError
 from calibrant.bench.play.game import Game, PlayPool, item_state
-from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.bench.runs.records import Record, folder_records
 from tests.support.commands import NEXT, called, jsonl
 from tests.support.play.right_lines import OTHER_QUESTIONS, POOLS, first_item, pool_file, right_actions, right_lines

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from calibrant.bench.cli import main
-from calibrant.bench.core.registry import NAMES, benchmark_of
-from calibrant.bench.pools.bundled import bundled_files, bundled_sample
+from calibrant.bench.core.registry import NAMES, benchmark_of, bundled_files, bundled_sample
 from tests.bench.pools.sample_suites import BUNDLED_SEED, SAMPLES
 
 

@@ -15,8 +15,7 @@ from msgspec.json import encode
 from calibrant.audits.replayscm.identity import IDENTITY
 from calibrant.bench.cli import main
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.registry import benchmark, benchmarks
-from calibrant.bench.pools.bundled import bundled_files, bundled_pool
+from calibrant.bench.core.registry import benchmark, benchmarks, bundled_files, bundled_pool
 from calibrant.bench.pools.capabilities import CHECK
 from calibrant.bench.pools.generated import write_part
 from calibrant.dsl.blickets.item import (

@@ -11,8 +11,7 @@ import pytest
 
 import calibrant
 from calibrant.bench.cli import main
-from calibrant.bench.core.registry import benchmark
-from calibrant.bench.pools.bundled import bundled_sample
+from calibrant.bench.core.registry import benchmark, bundled_sample
 from calibrant.dsl.item import Pool
 from calibrant.item_types import BlicketItem, CausimItem, LabItem
 from tests.bench.pools.sample_suites import SAMPLES

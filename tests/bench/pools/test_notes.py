@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from calibrant.bench.cli import main
-from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.core.registry import bundled_pool
 from tests.support.commands import jsonl
 
 SETTINGS = ("ordered", "block", "hidden-order", "hidden-roots")

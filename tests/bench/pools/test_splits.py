@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from calibrant.bench.cli import main
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.registry import benchmark, benchmarks
-from calibrant.bench.pools.bundled import bundled_files, bundled_pool
+from calibrant.bench.core.registry import benchmark, benchmarks, bundled_files, bundled_pool
 from calibrant.bench.pools.capabilities import CHECK
 from calibrant.bench.pools.distinct import KeyedItem, ModelIndex, assign_units, join_units, measure_parts
 from calibrant.dsl.formulas.reference import evaluate

@@ -16,8 +16,7 @@ from calibrant.audits.causim.generation import harden_item
 from calibrant.audits.replayscm.certificates.certificate import build_certificate, to_json
 from calibrant.bench.cli import main
 from calibrant.bench.core.capabilities import FINDINGS
-from calibrant.bench.core.registry import benchmark
-from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.core.registry import benchmark, bundled_pool
 from calibrant.bench.pools.certificates import Verdict, check_file, parse_certificate
 from calibrant.bench.pools.findings_audit import check_certificate
 from calibrant.dsl.blickets.generation import SUITES, sample_items

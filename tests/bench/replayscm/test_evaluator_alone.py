@@ -13,7 +13,7 @@ import pytest
 
 import calibrant
 from calibrant.bench.cli import main
-from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.core.registry import bundled_pool
 from calibrant.dsl.replayscm import evaluator
 from tests.support.commands import CHECKOUT
 

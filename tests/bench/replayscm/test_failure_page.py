@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.bench.pools.bundled import bundled_files
+from calibrant.bench.core.registry import bundled_files
 from tests.audits.replayscm.why.appendix_cases import CASES, case_record
 from tests.support.accessibility import DESKTOP, PHONE, measure, needs_axe
 from tests.support.commands import called

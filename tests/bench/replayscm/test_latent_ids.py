@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from calibrant.bench.pools.bundled import bundled_files
+from calibrant.bench.core.registry import bundled_files
 from calibrant.bench.replayscm.appendix.facts import pool_facts
 from calibrant.dsl.records import file_digest
 

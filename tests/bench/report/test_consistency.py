@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.bench.core.registry import benchmark_of
-from calibrant.bench.pools.bundled import bundled_sample
+from calibrant.bench.core.registry import benchmark_of, bundled_sample
 from calibrant.bench.report.consistency.section import TABLE_IDS
 from calibrant.bench.variants.consistency import Flips
 from calibrant.bench.variants.pool import read_maps, write_variants

@@ -11,7 +11,7 @@ import pytest
 
 from calibrant.bench.cli import main
 from calibrant.bench.commands.demo import written_report
-from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.core.registry import bundled_pool
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.pools.files import read_pool
 from tests.support.browser import needs_chromium, pressed

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from calibrant.bench.cli import main
-from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.core.registry import bundled_pool
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.item import Pool, Problem

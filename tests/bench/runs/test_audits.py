@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.core.registry import NAMES, benchmark
-from calibrant.bench.pools.bundled import bundled_files
+from calibrant.bench.core.registry import NAMES, benchmark, bundled_files
 from calibrant.dsl.text import plural
 from tests.support.commands import CHECKOUT, called, refused
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from calibrant.bench.cli import main
-from calibrant.bench.core.registry import benchmark
-from calibrant.bench.pools.bundled import bundled_files
+from calibrant.bench.core.registry import benchmark, bundled_files
 from calibrant.bench.runs.executors import cluster
 from calibrant.bench.runs.executors import cluster as connection
 from calibrant.bench.runs.executors.opening import as_completed, open_executor

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from calibrant.bench.commands.run import run_and_report
-from calibrant.bench.core.registry import NAMES, benchmark
-from calibrant.bench.pools.bundled import bundled_files
+from calibrant.bench.core.registry import NAMES, benchmark, bundled_files
 from calibrant.bench.protocols.registry import make_protocol, protocols_of
 from calibrant.bench.runs.jobs import Execution
 from calibrant.bench.runs.records import FILE_NAME, folder_records

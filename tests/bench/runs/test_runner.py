@@ -303,7 +303,7 @@ def test_warming_up_succeeds() -> None:
 
 def test_after_warming_up_nothing_is_compiled_any_more() -> None:
     source = """
-from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.bench.core.registry import bundled_pools
 from calibrant.bench.replayscm.rows.exact import Exact
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.solvers.formulas import _kernels_functions

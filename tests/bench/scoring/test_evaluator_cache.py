@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import calibrant.audits.replayscm.attribution
 from calibrant.audits.replayscm.attribution import HeldoutDecision
+from calibrant.bench.core.scoring import EvaluatorCache
 from calibrant.bench.replayscm.scoring import ReplayScmAttribution
-from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.dsl import records
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.bench.core.registry import benchmark
-from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.bench.core.registry import benchmark, bundled_pools
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES
 from tests.support.peak_memory import MEGABYTE, command_cost, repeated_gzip
 

@@ -12,7 +12,7 @@ import pytest
 
 import calibrant
 from calibrant.bench.cli import main
-from calibrant.bench.pools.bundled import bundled_pool, bundled_sample
+from calibrant.bench.core.registry import bundled_pool, bundled_sample
 from calibrant.dsl.errors import CalibrantError
 from tests.support.commands import jsonl, refused
 

@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from calibrant.bench.core.registry import benchmark
-from calibrant.bench.pools.bundled import bundled_sample
+from calibrant.bench.core.registry import benchmark, bundled_sample
 from calibrant.dsl.episode import ActionError
 from calibrant.dsl.json_objects import without_thoughts
 from tests.support.commands import called

@@ -15,7 +15,7 @@ import pytest
 
 from calibrant.bench.blickets.scoring import BlicketVerdict
 from calibrant.bench.cli import main
-from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.core.registry import bundled_pool
 from calibrant.bench.runs.records import step_records
 from calibrant.dsl.blickets.episode import sealed_view, trace_line, trace_of
 from calibrant.dsl.blickets.item import Form, Rule

@@ -9,8 +9,7 @@ import pytest
 
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.metrics import InvalidHandling, Metric
-from calibrant.bench.core.registry import NAMES, benchmark
-from calibrant.bench.pools.bundled import bundled_sample
+from calibrant.bench.core.registry import NAMES, benchmark, bundled_sample
 
 SAMPLES = {"replayscm": "hidden_order"}
 RIGHT = ("accuracy", "fits", "earned", "strict", "valid", "train_exact", "heldout_exact")

@@ -13,9 +13,8 @@ import pytest
 
 from calibrant.baselines.replayscm.posterior.choice import certified_member
 from calibrant.baselines.replayscm.posterior.posterior import Posterior
-from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.core.registry import benchmark_of, bundled_sample
 from calibrant.bench.core.sets import HYPOTHESES, covered_mass
-from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.bench.replayscm.rows.exact import scm_answer
 from calibrant.dsl.causim.model import assignment_text, run
 from calibrant.solvers.replayscm.canonical import canonical_task

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.bench.pools.bundled import bundled_pool, bundled_sample
+from calibrant.bench.core.registry import bundled_pool, bundled_sample
 from calibrant.bench.report.legend import attribution_legend, tie_legend
 from tests.support.commands import CHECKOUT, called, refusal, refused
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.bench.pools.bundled import bundled_sample
+from calibrant.bench.core.registry import bundled_sample
 from tests.bench.commands.lines import Files
 from tests.support.commands import called, refused
 

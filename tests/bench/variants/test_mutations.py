@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from calibrant.bench.core.registry import benchmark_of
-from calibrant.bench.pools.bundled import bundled_sample
+from calibrant.bench.core.registry import benchmark_of, bundled_sample
 from calibrant.bench.variants.contract import VARIANTS, CopyMap, permuted
 from calibrant.bench.variants.pool import VariantChecker, read_maps, write_variants
 from calibrant.dsl.causim.prompt import same_model

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from calibrant.bench.core.registry import benchmark, benchmark_of
-from calibrant.bench.pools.bundled import bundled_sample
+from calibrant.bench.core.registry import benchmark, benchmark_of, bundled_sample
 from calibrant.bench.suites.board import share_consistent
 from calibrant.bench.suites.rescoring import CellResult, ItemResult, PoolJudge
 from calibrant.bench.variants.contract import VARIANTS, permuted

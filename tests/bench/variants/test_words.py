@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.core.registry import benchmark, benchmark_of
-from calibrant.bench.pools.bundled import bundled_sample
+from calibrant.bench.core.registry import benchmark, benchmark_of, bundled_sample
 from calibrant.dsl.blickets import prompt as blickets
 from calibrant.dsl.blickets.item import Condition
 from calibrant.dsl.causalab import prompt as causalab

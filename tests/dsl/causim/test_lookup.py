@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from calibrant.bench.pools.bundled import bundled_sample
+from calibrant.bench.core.registry import bundled_sample
 from calibrant.dsl.causim.bundle import load_bundle, load_source, table_bundle_of
 from calibrant.dsl.causim.networks import nihss
 from calibrant.dsl.causim.prompt import same_model

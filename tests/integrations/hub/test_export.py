@@ -18,10 +18,9 @@ import mlcroissant
 import pyarrow.parquet
 
 from calibrant.bench.cli import main
-from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of
+from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of, bundled_pools, bundled_sample
 from calibrant.bench.hub.card import COLUMNS
 from calibrant.bench.hub.export import exported_items
-from calibrant.bench.pools.bundled import bundled_pools, bundled_sample
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.dsl.errors import CalibrantError
 from calibrant.rewards import shaped, verdict

@@ -13,7 +13,7 @@ needs("inspect_ai")
 from inspect_ai.dataset import Dataset, MemoryDataset, Sample
 
 import calibrant.dsl.records
-from calibrant.bench.pools.bundled import bundled_files
+from calibrant.bench.core.registry import bundled_files
 from calibrant.inspect.samples import StoredSamples, pool_dataset
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.pools.bundled import bundled_sample
+from calibrant.bench.core.registry import bundled_sample
 from calibrant.bench.pools.generated import write_drawn
 from tests.support.packages import needs
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.bench.core.registry import benchmark_of
-from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.bench.core.registry import benchmark_of, bundled_pools
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.item import Task, TaskKind

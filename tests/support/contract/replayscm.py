@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from calibrant.audits.replayscm.ambiguity import gold_class
-from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.bench.core.registry import bundled_pools
 from calibrant.bench.protocols.registry import protocols_of
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools import files

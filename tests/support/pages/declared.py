@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from calibrant.bench.core.registry import benchmark_of
-from calibrant.bench.pools.bundled import bundled_files
+from calibrant.bench.core.registry import benchmark_of, bundled_files
 from tests.support.commands import CHECKOUT, called
 from tests.support.model_server import Model
 from tests.support.pages.blocks import Unit

@@ -21,8 +21,8 @@ from unittest.mock import patch
 
 from calibrant.bench.cli import main
 from calibrant.bench.commands import options
+from calibrant.bench.core.registry import bundled_files
 from calibrant.bench.pages.page import DARK
-from calibrant.bench.pools.bundled import bundled_files
 from tests.support.browser import CHROMIUM, FLAGS
 from tests.support.commands import CHECKOUT
 

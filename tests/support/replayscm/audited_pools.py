@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from calibrant.bench.cli import main
-from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.core.registry import bundled_pool
 from calibrant.dsl.replayscm.pools.files import write_pool
 from tests.support.stub_protocols import small_pool
 

@@ -10,7 +10,7 @@ import pytest
 
 from calibrant.audits.replayscm.extended.generate import sample_extended
 from calibrant.audits.replayscm.extended.strata import ExtendedStratum, extended_strata
-from calibrant.bench.pools.bundled import bundled_sample
+from calibrant.bench.core.registry import bundled_sample
 from calibrant.dsl.replayscm.episode import ScmEpisode, task_class
 from calibrant.dsl.replayscm.extensions.scores import SubmittedMap, score_map
 from calibrant.dsl.replayscm.pools.files import as_written, read_pool, record_from_problem

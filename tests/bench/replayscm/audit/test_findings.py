@@ -20,7 +20,7 @@ import pytest
 from calibrant.audits.replayscm.coverage import pattern_coverage
 from calibrant.audits.replayscm.items import AuditOptions, audit_instance
 from calibrant.bench.cli import main
-from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.core.registry import bundled_pool
 from calibrant.bench.replayscm.audit.calibration import calibration
 from calibrant.bench.replayscm.audit.plots import reliability_diagram
 from calibrant.bench.replayscm.audit.run import ScmAudit, audit_pool

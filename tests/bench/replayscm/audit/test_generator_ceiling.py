@@ -9,7 +9,7 @@ import pytest
 
 from calibrant.baselines.replayscm.posterior.choice import certified_member
 from calibrant.baselines.replayscm.posterior.posterior import Posterior
-from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.core.registry import bundled_pool
 from calibrant.bench.replayscm.audit.generator_ceiling import DRAWS, BehaviourReplay, generator_ceiling
 from calibrant.dsl.formulas.text import Grammar
 from calibrant.dsl.replayscm.item import Problem

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.audits.claims import Refused
+from calibrant.bench.core.registry import bundled_pool
 from calibrant.bench.lab.replayscm import rename
-from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.replayscm.audit.extended import (
     check_certificate,
     clairvoyant_minimum,

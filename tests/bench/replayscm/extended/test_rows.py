@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.core.registry import benchmark
-from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.core.registry import benchmark, bundled_pool
 from calibrant.bench.protocols.registry import applicable_protocols, protocols_of, read_pool_once
 from calibrant.bench.replayscm.rows.episodes import EXTENDED
 from calibrant.bench.runs.records import folder_records

@@ -15,7 +15,7 @@ import pytest
 
 from calibrant.audits.replayscm.hardening.harden import counterexample_worlds
 from calibrant.bench.cli import main
-from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.core.registry import bundled_pool
 from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool
 from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import Execution, Failure

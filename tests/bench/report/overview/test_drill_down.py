@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from calibrant.bench.cli import main
-from calibrant.bench.pools.bundled import bundled_files
+from calibrant.bench.core.registry import bundled_files
 from calibrant.bench.runs.records import folder_records
 from tests.support.accessibility import DESKTOP, PHONE, measure, needs_axe
 from tests.support.browser import needs_chromium, pressed

@@ -20,8 +20,8 @@ from calibrant.bench.blickets.report import GUIDE
 from calibrant.bench.blickets.scoring import METRICS
 from calibrant.bench.cli import main
 from calibrant.bench.core.attribution import KEY, KINDS
+from calibrant.bench.core.registry import bundled_files
 from calibrant.bench.core.scoring import AnswerContext
-from calibrant.bench.pools.bundled import bundled_files
 from calibrant.bench.report.answers.named import named_answers
 from calibrant.bench.report.overview.charts import class_bar
 from calibrant.bench.report.overview.results import Results, read_results

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from calibrant.bench.cli import main
-from calibrant.bench.core.registry import benchmark
-from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.bench.core.registry import benchmark, bundled_pools
 from calibrant.bench.pools.generated import write_drawn
 from calibrant.bench.protocols.registry import protocols_of
 from calibrant.bench.runs.records import step_records

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.bench.cli import main
-from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.bench.core.registry import bundled_pools
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.replayscm.item import ModelResult, Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool

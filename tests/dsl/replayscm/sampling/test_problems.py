@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from calibrant.bench.pools.bundled import bundled_pool, bundled_pools
+from calibrant.bench.core.registry import bundled_pool, bundled_pools
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.generation.problems import (

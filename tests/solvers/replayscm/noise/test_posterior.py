@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.core.registry import bundled_pool
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, Ordered, RootedDisclosure
 from calibrant.dsl.replayscm.extensions.extension import (
     NOISE_FREE,
