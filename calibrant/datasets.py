@@ -8,9 +8,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calibrant.arguments import path_argument
 from calibrant.bench.core.registry import benchmark, benchmark_of, benchmark_of_item
 from calibrant.bench.training import LABELS
+from calibrant.verbs import path_argument
 
 if TYPE_CHECKING:
     from calibrant.bench.papers import PrintedTable

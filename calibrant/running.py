@@ -7,12 +7,12 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from calibrant.arguments import check_execution, path_argument
 from calibrant.bench.protocols.base import Protocol
 from calibrant.bench.protocols.registry import protocols_of
 from calibrant.bench.runs.records import Record
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.item import Pool
+from calibrant.verbs import check_execution, path_argument
 
 if TYPE_CHECKING:
     from calibrant.bench.runs.runner import Selection

@@ -17,9 +17,8 @@ from inspect_ai import Task, task
 from inspect_ai.solver import Solver, generate
 
 from calibrant.bench.version import program_version
-from calibrant.inspect.episodes import Transcript, experimenter, experiments, player
-from calibrant.inspect.rows import protocol
 from calibrant.inspect.samples import pool_dataset
+from calibrant.inspect.solvers import Transcript, experimenter, experiments, player, protocol
 from calibrant.inspect.verdicts import verdict
 
 __all__ = [

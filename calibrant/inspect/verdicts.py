@@ -16,8 +16,8 @@ from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.core.registry import DEFAULT
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.official import table_setting
-from calibrant.inspect.episodes import Transcript
 from calibrant.inspect.samples import CLUSTER, item_of
+from calibrant.inspect.solvers import Transcript
 from calibrant.verbs import score as scored
 
 LOGGER = logging.getLogger(__name__)
