@@ -3,6 +3,9 @@
 Under the generator's prior both are probabilities of what the held-out worlds show: the posterior mass of the SCMs that
 show it, which is the mass with those worlds as further evidence. The best answer shows the behaviour of largest mass;
 it is looked for among sampled members, and weighed exactly.
+
+A guess shows the clean behaviour of an SCM of the class in the held-out worlds. Its probability is the mass of the
+evidence with these rows as clean ones, over the mass of the evidence.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from calibrant.audits.replayscm.ambiguity import headline_parents
 from calibrant.audits.replayscm.ceiling import ceiling
+from calibrant.audits.replayscm.extended.items import heldout_requests, item_evidence
 from calibrant.audits.replayscm.findings import Findings
 from calibrant.baselines.replayscm.posterior.local import LocalPosterior, MechanismEvidence
 from calibrant.baselines.replayscm.posterior.posterior import MAX_STATES, Component, Posterior
@@ -25,19 +29,71 @@ from calibrant.bench.papers import rate_cell
 from calibrant.bench.replayscm.audit.generator_ceiling import Behaviour, BehaviourReplay, GeneratorCeiling
 from calibrant.bench.replayscm.audit.records import AUDIT_RECORDS, AuditRecord
 from calibrant.bench.replayscm.audit.text import heldout_share
-from calibrant.bench.replayscm.episodes import evidence_key
-from calibrant.bench.replayscm.extended.expectations import UNKNOWN, expect_extended
+from calibrant.bench.replayscm.episodes import evidence_key, is_episode
 from calibrant.bench.replayscm.paper import HELDOUT_EXACT, ROW_LABELS, is_alternative, pool_name
 from calibrant.bench.replayscm.scoring import ATTRIBUTE
 from calibrant.bench.report.layout import Heading, Table, TableRow
 from calibrant.bench.report.rows import Row
+from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.text import STANDARD
+from calibrant.dsl.replayscm.episode import evidence_panel_world, task_class, worlds_evidence
+from calibrant.dsl.replayscm.extensions.extension import Prior, Question
 from calibrant.dsl.replayscm.item import Problem, Task, TaskKind
 from calibrant.dsl.replayscm.world import Panel, World
 from calibrant.solvers.outcome import Budget, BudgetSpent
-from calibrant.solvers.replayscm.canonical import canonical_task, rename_panel, unchanged_order
+from calibrant.solvers.replayscm.canonical import canonical_task, rename_panel, rename_problem, unchanged_order
+from calibrant.solvers.replayscm.experiments.shares import AskedWorlds, behaviour_share, rank_behaviours
+from calibrant.solvers.replayscm.experiments.shares import Behaviour as ClampedBehaviour
+from calibrant.solvers.replayscm.hidden.mass import exact_mass
+from calibrant.solvers.replayscm.noise.posterior import Posterior as MemberPosterior
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
+
+# --- Expected HeldoutExact of guessers on items with noise or hidden variables and on episodes, by exact masses -------
+UNKNOWN: dict[str, float | None] = {"uniform": None, "draw": None, "best": None}
+
+
+def expect_extended(item: Problem, steps: Sequence[Step[Any]]) -> dict[str, float | None]:
+    """Return how probably a draw under the stated prior, one under the uniform prior and the best answer are right.
+
+    None for forecasts, out of budget, and for episodes without steps.
+    """
+    extension = item.task.extension
+    assert extension is not None
+    if extension.question is Question.FORECAST or not item.sealed.heldout.worlds or (is_episode(item) and not steps):
+        return UNKNOWN
+    posterior, worlds, gold = _canonical_extended(item, steps)
+    uniform = replace(posterior, scm_class=replace(posterior.scm_class, prior=Prior.UNIFORM))
+    try:
+        if not exact_mass(posterior):
+            return UNKNOWN
+        draw = behaviour_share(posterior, worlds, gold)
+        best = max(draw, rank_behaviours(posterior, worlds, Random(0)).share)
+        return {
+            "uniform": float(draw if uniform == posterior else behaviour_share(uniform, worlds, gold)),
+            "draw": float(draw),
+            "best": float(best),
+        }
+    except BudgetSpent:
+        return UNKNOWN
+
+
+def _canonical_extended(
+    item: Problem, steps: Sequence[Step[Any]]
+) -> tuple[MemberPosterior, AskedWorlds, ClampedBehaviour]:
+    """Return the posterior, the held-out requests and their rows over canonical names, so that draws go by no name."""
+    scm_class = task_class(item.task)
+    evidence = item_evidence(item, steps)
+    worlds = tuple(evidence_panel_world(f"w{number}", scm_class, world) for number, world in enumerate(evidence))
+    panel = Panel(item.task.variables, worlds)
+    names = canonical_task(replace(item.task, training=panel, shares_units=False)).canonical_names
+    training = replace(item, task=replace(item.task, training=panel))
+    renamed = rename_problem(training, names, unchanged_order(panel), unchanged_order(item.sealed.heldout))
+    scm_class = task_class(renamed.task)
+    heldout = worlds_evidence(scm_class, renamed.sealed.heldout.worlds)
+    posterior = MemberPosterior(scm_class).condition(*worlds_evidence(scm_class, renamed.task.training.worlds))
+    return posterior, heldout_requests(renamed, scm_class), tuple(world.rows for world in heldout)
+
 
 NUM_DRAWS = 400  # members of the posterior, whose most frequent behaviours are weighed
 NUM_WEIGHED = 4  # of these behaviours

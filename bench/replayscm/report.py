@@ -435,7 +435,7 @@ class ReplayScmReport:
             kinds = kinds_plot(answers)
             plots += [] if kinds is None else [kinds]
         if contents.with_pictures and any("worlds" in score or "trainMatch" in score for _, score in answers):
-            from calibrant.bench.replayscm.extended.plots import episode_plots
+            from calibrant.bench.replayscm.figures.episodes import episode_plots
 
             plots += episode_plots(BENCHMARK, answers, contents)
         return Section(

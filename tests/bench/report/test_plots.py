@@ -7,17 +7,17 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from calibrant.bench.replayscm.expectations import Ambiguity
-from calibrant.bench.replayscm.figures.curves import (
+from calibrant.bench.replayscm.figures.plots import (
     ambiguity_bins,
     bin_of,
     families,
     ladder_points,
     merged_systems,
     num_matched,
+    report_plots,
     size_medians,
     timed_answers,
 )
-from calibrant.bench.replayscm.figures.plots import report_plots
 from calibrant.bench.replayscm.paper import HELDOUT_EXACT, HELDOUT_WORLD, gold_sizes
 from calibrant.bench.report.sections import Plot
 from tests.support.report_rows import INVALID, Answers, answer, rows_of

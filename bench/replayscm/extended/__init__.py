@@ -1,1 +1,0 @@
-"""Episodes, noise and hidden variables of ReplaySCM: answered, scored, attributed, played, audited."""
