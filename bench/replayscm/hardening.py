@@ -22,7 +22,7 @@ from calibrant.audits.replayscm.hardening.harden import AddedWorld, Hardening, c
 from calibrant.audits.replayscm.hardening.objectives import HardeningGoal
 from calibrant.bench.core.options import OptionError
 from calibrant.bench.pools.capabilities import Hardened, HardenRequest
-from calibrant.bench.replayscm.audit.certificates import write_certificates
+from calibrant.bench.replayscm.audit.records import write_certificates
 from calibrant.bench.replayscm.audit.separations import submitted_scm
 from calibrant.bench.replayscm.items import require_plain
 from calibrant.bench.replayscm.options import HardenOptions as HardenArguments

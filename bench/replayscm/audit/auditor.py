@@ -3,35 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
 from calibrant.audits.replayscm.ambiguity import MIN_PARENTS, PARENTS, restrict_to_grammar
 from calibrant.audits.replayscm.certificates.counting import MAX_CAP
-from calibrant.audits.replayscm.items import AuditOptions
+from calibrant.audits.replayscm.findings import Findings
+from calibrant.audits.replayscm.items import AuditOptions, audit_instance
 from calibrant.bench.answers.names import SHORT_DIGEST
 from calibrant.bench.core.options import OptionError
+from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.capabilities import CertificateCheck, Printed
+from calibrant.bench.pools.certificates import FindingRecord
 from calibrant.bench.replayscm.audit.calibration import Calibration, calibration
-from calibrant.bench.replayscm.audit.certificates import certificate_name, write_certificates
-from calibrant.bench.replayscm.audit.details import details_text
 from calibrant.bench.replayscm.audit.extended import (
     check_certificate,
     extended_lines,
+    finding_records,
     findings_report,
     is_extended_certificate,
     is_open,
     write_item_certificates,
 )
-from calibrant.bench.replayscm.audit.records import AuditRecord
-from calibrant.bench.replayscm.audit.run import ScmAudit
+from calibrant.bench.replayscm.audit.generator_ceiling import GeneratorCeiling, generator_ceiling
+from calibrant.bench.replayscm.audit.records import AUDIT_RECORDS, AuditRecord, certificate_name, write_certificates
 from calibrant.bench.replayscm.audit.text import (
     audits_table,
     calibration_text,
+    details_text,
     gate_class,
     summary,
     summary_lines,
@@ -39,9 +43,13 @@ from calibrant.bench.replayscm.audit.text import (
     verdict,
 )
 from calibrant.bench.replayscm.options import AuditOptions as AuditArguments
-from calibrant.bench.runs.audits import AuditedPool, object_pieces, reason_lines
+from calibrant.bench.runs.audits import Audited, AuditedPool, audit_items, object_pieces, reason_lines
+from calibrant.bench.runs.jobs import HERE, Execution, Progress
+from calibrant.bench.runs.jsonl_file import RecordKind
 from calibrant.bench.runs.records import folder_records
+from calibrant.bench.runs.runner import EVERYTHING, Selection
 from calibrant.bench.terminal import DEFAULT_WIDTH
+from calibrant.bench.version import program_version
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.text import plural
@@ -51,6 +59,58 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from calibrant.bench.runs.audits import AuditWork
+
+
+# --- Audits of a pool of ReplaySCM: exact counts of what each problem leaves open, recorded by bench.runs.audits ------
+
+
+@dataclass(frozen=True)
+class ScmAudit:
+    """Implements AuditWork (bench.runs.audits)."""
+
+    options: AuditOptions
+
+    @property
+    def kind(self) -> RecordKind[AuditRecord]:
+        return AUDIT_RECORDS
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        return self.options.to_dict()
+
+    def audit(self, item: Problem) -> tuple[Findings, GeneratorCeiling] | tuple[FindingRecord, ...]:
+        if item.task.extension is not None:
+            return tuple(finding_records(item))
+        return audit_instance(item, self.options), generator_ceiling(item)
+
+    def record(self, head: Mapping[str, Any], audited: Audited) -> AuditRecord:
+        result = audited.result
+        is_plain = isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], Findings)
+        findings, generator = result if is_plain else (None, None)
+        return AuditRecord(
+            **head,
+            findings=findings,
+            generator=generator,
+            extended=UNSET if is_plain or result is None else result,
+            error=audited.error,
+            program=program_version(),
+            timing=audited.timing,
+            why=audited.why,
+        )
+
+
+def audit_pool(
+    path: Path,
+    folder: Path,
+    options: AuditOptions,
+    selection: Selection = EVERYTHING,
+    *,
+    execution: Execution = HERE,
+    progress: Progress = lambda name, done, total: None,
+) -> AuditedPool[AuditRecord]:
+    """Audit every selected problem that has no record in the folder yet, and append its record."""
+    work, replayscm = ScmAudit(options), benchmark("replayscm")
+    return audit_items(replayscm, path, folder, work, selection, execution=execution, progress=progress)
 
 
 class ScmAuditor:
@@ -150,7 +210,7 @@ class ScmAuditReport:
         return [record for record in self._audited.records if record.extended is not UNSET]
 
     def page(self, pool: Path, bodies: Mapping[int, Markup]) -> str:
-        from calibrant.bench.replayscm.audit.html import report
+        from calibrant.bench.replayscm.audit.page import report
 
         findings = findings_report(self._audited, self._extended) if self._extended else None
         if findings is not None and not self._plain:

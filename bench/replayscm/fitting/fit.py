@@ -16,7 +16,7 @@ from calibrant.audits.replayscm.why.parts import Contradiction, Decider, ReplayW
 from calibrant.audits.replayscm.why.smallest_pair import Choices
 from calibrant.bench.core.capabilities import Fittable
 from calibrant.bench.pages.why import why_page
-from calibrant.bench.replayscm.audit.certificates import write_certificates
+from calibrant.bench.replayscm.audit.records import write_certificates
 from calibrant.bench.replayscm.fitting.columns import BooleanTable, DegenerateColumns, degenerate_columns, table_of
 from calibrant.bench.replayscm.fitting.networks import NetworkFit, learn_in_steps
 from calibrant.bench.replayscm.why.page import body, drawing

@@ -21,9 +21,9 @@ from calibrant.audits.replayscm.coverage import pattern_coverage
 from calibrant.audits.replayscm.items import AuditOptions, audit_instance
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import bundled_pool
+from calibrant.bench.replayscm.audit.auditor import ScmAudit, audit_pool
 from calibrant.bench.replayscm.audit.calibration import calibration
-from calibrant.bench.replayscm.audit.plots import reliability_diagram
-from calibrant.bench.replayscm.audit.run import ScmAudit, audit_pool
+from calibrant.bench.replayscm.audit.page import reliability_diagram
 from calibrant.bench.replayscm.audit.text import calibration_text
 from calibrant.bench.runs.audits import timed_audit
 from calibrant.bench.runs.records import Record, RunFile, Timing

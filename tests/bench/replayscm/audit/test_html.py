@@ -13,8 +13,8 @@ import pytest
 
 from calibrant.audits.replayscm.items import AuditOptions
 from calibrant.bench.cli import main
-from calibrant.bench.replayscm.audit.plots import agreement_plot, profile_plot
-from calibrant.bench.replayscm.audit.run import audit_pool
+from calibrant.bench.replayscm.audit.auditor import audit_pool
+from calibrant.bench.replayscm.audit.page import agreement_plot, profile_plot
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.item import Problem
