@@ -1,4 +1,4 @@
-"""The page, the drawing and the terminal's text of why a ReplaySCM item is open; and the command that writes them."""
+"""Explanations of ReplaySCM: pages and drawings of open items, of wide ones, and of answers that fail."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from pathlib import Path
 
 import pytest
 
+import calibrant
 from calibrant.audits.replayscm.why.explanation import explain
 from calibrant.audits.why import expected_text
+from calibrant.bench.core.registry import bundled_files
 from calibrant.bench.pages.why import why_page
-from calibrant.bench.replayscm.why.page import body
+from calibrant.bench.replayscm.why.page import body, drawing
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.dsl.replayscm.pools.files import read_pool
+from tests.audits.replayscm.why.appendix_cases import CASES, case_record
 from tests.support.accessibility import DESKTOP, PHONE, measure, needs_axe
-from tests.support.browser import needs_chromium, pressed
+from tests.support.browser import Tab, needs_chromium, pressed
 from tests.support.commands import CHECKOUT, called
 from tests.support.replayscm.lamp import lamp, write_classroom
 
+# --- The page, the drawing and the terminal's text of why a ReplaySCM item is open; and the command that writes them
 REASON = "No row shows X3 with X1 = 1, X2 = 0 while X3 is free. Two SCMs fit everything else and disagree there."
 
 
@@ -165,3 +169,176 @@ def test_a_decided_item_names_the_world_without_which_others_would_fit(tmp_path:
     assert called("harden", CHECKOUT / "docs" / "examples" / "switches.jsonl", "--out", path).returncode == 0
     printed = called("show", path, "lamp", "--why").stdout
     assert "One SCM fits: every mechanism is decided. Without w0, 4 SCMs would fit.\n" in printed
+
+
+# --- The picture of an open item: texts of long names do not overlap, by their extents in a browser -------------------
+OVERLAPS = """
+(() => {
+  const texts = [...document.querySelectorAll('text')].map((part) => [part.textContent, part.getBoundingClientRect()]);
+  const meet = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 0.5
+    && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4;
+  return texts.flatMap(([s, a], k) => texts.slice(k + 1).filter(([, b]) => meet(a, b)).map(([t]) => `${s} | ${t}`));
+})()
+"""
+BEYOND = """
+(() => { const all = document.querySelector('svg').getBoundingClientRect();
+  return [...document.querySelectorAll('text')].filter((part) => part.getBoundingClientRect().right > all.right + 1)
+    .map((part) => part.textContent); })()
+"""
+
+
+@needs_chromium
+@pytest.mark.parametrize(
+    "names", [("battery", "button", "master", "lamp"), ("w" * 20, "MAINS_SWITCH_OF_TEN_", "b", "wattmeter_in_the_hall")]
+)
+def test_no_two_texts_overlap(names: tuple[str, ...], tmp_path: Path) -> None:
+    rows = [{name: r >> k & 1 for k, name in enumerate(names[:3])} | {names[3]: int(r == 7)} for r in (0, 1, 2, 7)]
+    fitted = calibrant.fit(rows, target=names[3])
+    assert fitted.why is not None
+    (tmp_path / "why.html").write_text(drawing(fitted.why), encoding="utf-8")
+    with Tab() as tab:
+        tab.emulate(1280, dark=False)
+        tab.open((tmp_path / "why.html").as_uri())
+        assert tab.evaluate("document.querySelectorAll('text').length") > 10
+        assert tab.evaluate(OVERLAPS) == []
+        assert tab.evaluate(BEYOND) == []
+
+
+# --- Why pages of long names: no table, graph or heading is cut, in both themes, on a desktop and on a phone ----------
+LENGTH = 20
+CUT = """
+[...document.querySelectorAll('main *')].filter((part) => {
+  const box = part.getBoundingClientRect();
+  const scroll = part.closest('.scroll');
+  if (!box.width || part.closest('svg')) return false;
+  if (scroll && scroll.scrollWidth > scroll.clientWidth) {
+    const style = getComputedStyle(scroll);
+    return style.overflowX !== 'auto' || style.scrollbarColor === 'auto';
+  }
+  const limit = (part.closest('.panel, .fix, .left') || document.documentElement).getBoundingClientRect().right;
+  return box.right > limit + 1;
+}).map((part) => part.outerHTML.slice(0, 80))
+"""
+SCROLLING = """
+[...document.querySelectorAll('.scroll')].filter((s) => s.querySelector('table') && s.scrollWidth > s.clientWidth)
+  .map((s) => s.getAttribute('aria-label'))
+"""
+
+
+def long_page(num_causes: int) -> str:
+    """Return the page of a table of causes with names of LENGTH characters, of which no two rows are shown alike."""
+    names = [f"cause_number_{k:02d}".ljust(LENGTH, "x") for k in range(num_causes)]
+    rows = [{name: r >> k & 1 for k, name in enumerate(names)} | {"outcome": r & 1} for r in (0, 1, 2, 7)]
+    fitted = calibrant.fit(rows, target="outcome")
+    assert fitted.why is not None
+    return why_page(fitted.why, body(fitted.why, "why"), "table.csv")
+
+
+@needs_chromium
+@pytest.mark.parametrize("num_causes", [3, 6, 10])
+def test_nothing_is_cut_and_a_desktop_shows_whole_tables(num_causes: int, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(long_page(num_causes), encoding="utf-8")
+    for width in (DESKTOP, PHONE):
+        for dark in (False, True):
+            with Tab() as tab:
+                tab.emulate(width, dark=dark)
+                tab.open(file.as_uri())
+                assert tab.evaluate("document.documentElement.scrollWidth") <= width
+                assert tab.evaluate(CUT) == []
+                if width == DESKTOP:
+                    assert tab.evaluate(SCROLLING) == []
+
+
+# --- `calibrant show POOL ID --run FILE --gold`: what it prints, its page, its JSON and what it refuses ---------------
+HEADER = {"format": "calibrant-pool", "version": 1, "name": "cases", "metadata": {}}
+NEVER_SHOWN = ["0000", "1100", "1101"]
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> tuple[Path, Path]:
+    """Return a pool with the paper's case 2 and answers to it: the printed one, gold's, one that does not parse."""
+    pool, answers = tmp_path / "cases.jsonl", tmp_path / "answers.jsonl"
+    pool.write_text("".join(json.dumps(line) + "\n" for line in (HEADER, case_record("case 2", NEVER_SHOWN))), "utf-8")
+    variable, gold, answer = CASES["case 2"]
+    texts = {"printed": answer, "right": gold, "broken": "(and X3"}
+    lines = [
+        {"instanceId": "case 2", "model": name, "response": json.dumps({"mechanisms": {variable: text}})}
+        for name, text in texts.items()
+    ]
+    answers.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    return pool, answers
+
+
+def test_text_has_each_differing_assignment_and_the_first_wrong_cell(case: tuple[Path, Path]) -> None:
+    pool, answers = case
+    shown = called("show", pool, "case 2", "--run", answers, "--gold", "--system", "printed")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "3 of 16 assignments differ; 3 never shown" in shown.stdout
+    assert " 1   1   0   1     0       1  never shown                1" in shown.stdout
+    assert "with X3=0, X4=0, X6=0, X7=0, X5 is 1, the answer gives 0; the mechanism of X5 itself" in shown.stdout
+    right = called("show", pool, "case 2", "--run", answers, "--gold", "--system", "right")
+    assert "case 2: a right answer" in right.stdout
+
+
+def test_json_is_the_object_behind_page_and_text(case: tuple[Path, Path]) -> None:
+    pool, answers = case
+    (content,) = json.loads(
+        called("show", pool, "case 2", "--run", answers, "--gold", "--system", "printed", "--json").stdout
+    )
+    (variable,) = content["variables"]
+    assert [row["train"] for row in variable["assignments"]] == [0, 0, 0]
+    assert content["totals"]["train_world"] == 1.0
+
+
+@needs_axe
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+def test_the_page_is_accessible_and_loads_nothing(case: tuple[Path, Path], tmp_path: Path, width: int) -> None:
+    pool, answers = case
+    page, readable = tmp_path / "why.html", tmp_path / "readable.jsonl"
+    lines = [line for line in answers.read_text("utf-8").splitlines() if "broken" not in line]
+    readable.write_text("\n".join(lines), "utf-8")  # of two systems, whose parts need names of their own
+    assert called("show", pool, "case 2", "--run", readable, "--gold", "--html", page).returncode == 0
+    measured = measure(page.read_text("utf-8"), tmp_path, width=width)
+    assert measured.violations == []
+    assert measured.requests == []
+    assert measured.scroll_width <= width
+
+
+def test_what_cannot_be_explained_is_refused_in_one_line(case: tuple[Path, Path]) -> None:
+    pool, answers = case
+    broken = called("show", pool, "case 2", "--run", answers, "--gold", "--system", "broken")
+    assert (broken.returncode, broken.stdout) == (2, "")
+    assert "broken on case 2: the answer is not valid: " in broken.stderr
+    page = answers.with_suffix(".html")
+    for options in ((), ("--json",), ("--html", page)):
+        others = called("show", pool, "case 2", "--run", answers, "--gold", *options)
+        assert others.returncode == 0
+        assert others.stderr.startswith("not shown: broken on case 2: the answer is not valid: ")
+    assert "not shown: broken on case 2" in page.read_text("utf-8")
+    nobody = called("show", pool, "case 2", "--run", answers, "--gold", "--system", "x")
+    assert (nobody.returncode, "no answer of x to case 2" in nobody.stderr) == (2, True)
+    both = called("show", pool, "case 2", "--run", answers, "--gold", "--why")
+    assert both.returncode == 2
+    other = bundled_files()["causim"][0]
+    lacking = called(
+        "show", other, json.loads(other.read_text("utf-8").splitlines()[1])["id"], "--run", answers, "--gold"
+    )
+    assert lacking.returncode == 2
+    assert "`show --run --gold` does not support CauSim" in lacking.stderr
+
+
+def test_a_report_counts_wrong_mechanisms_by_what_training_shows(case: tuple[Path, Path]) -> None:
+    """Case 2 of the printed answer is never shown; with the whole table in training it is contradicted."""
+    pool, answers = case
+    lines = {}
+    for name, hidden in (("never", NEVER_SHOWN), ("shown", [])):
+        pool.write_text("".join(json.dumps(line) + "\n" for line in (HEADER, case_record("case 2", hidden))), "utf-8")
+        report = called("report", "--predictions", answers, "--pool", pool, "--table", "wrong", "--format", "csv")
+        assert report.returncode == 0
+        fields = [line.split(",") for line in report.stdout.splitlines()[1:]]
+        lines[name] = {(row[3], row[7]): row[8] for row in fields}
+    for name, never, contradicted in (("never", "1", "0"), ("shown", "0", "1")):
+        assert lines[name]["printed", "num_never_shown"] == never
+        assert lines[name]["printed", "num_contradicted"] == contradicted
+        assert lines[name]["right", "num_wrong"] == lines[name]["broken", "num_wrong"] == "0"

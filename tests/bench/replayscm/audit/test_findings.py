@@ -12,6 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from random import Random
 from typing import Any
 from xml.etree import ElementTree
 
@@ -19,23 +20,37 @@ import pytest
 
 from calibrant.audits.replayscm.coverage import pattern_coverage
 from calibrant.audits.replayscm.items import AuditOptions, audit_instance
+from calibrant.baselines.replayscm.posterior.choice import certified_member
+from calibrant.baselines.replayscm.posterior.posterior import Posterior
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import bundled_pool
 from calibrant.bench.replayscm.audit.auditor import ScmAudit, audit_pool
 from calibrant.bench.replayscm.audit.calibration import calibration
+from calibrant.bench.replayscm.audit.generator_ceiling import DRAWS, BehaviourReplay, generator_ceiling
 from calibrant.bench.replayscm.audit.page import reliability_diagram
 from calibrant.bench.replayscm.audit.text import calibration_text
 from calibrant.bench.runs.audits import timed_audit
 from calibrant.bench.runs.records import Record, RunFile, Timing
 from calibrant.dsl.formulas.formula import var
 from calibrant.dsl.formulas.reference import evaluate
-from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.formulas.text import Grammar, parse
 from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
+from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.scm import scm
+from calibrant.dsl.replayscm.world import Panel
 from tests.support.commands import refused
-from tests.support.replayscm.audited_pools import ALL_ROWS, FOUR_MEMBERS, TWO_MEMBERS, audited, written_pool
+from tests.support.replayscm.audited_pools import (
+    ALL_ROWS,
+    FOUR_MEMBERS,
+    TWO_MEMBERS,
+    audited,
+    with_a_wide_gold,
+    written_pool,
+)
+from tests.support.replayscm.dev_pools import dev_problems
+from tests.support.replayscm.oracles import replay
 from tests.support.replayscm.written import written_problem, written_world
 
 EVIDENCE = [ALL_ROWS, TWO_MEMBERS, FOUR_MEMBERS]
@@ -292,3 +307,144 @@ def test_what_is_too_large_to_sum_over_is_out_of_budget(monkeypatch: pytest.Monk
     record = timed_audit(ScmAudit(AuditOptions(max_parents=2, classes=(2,))).audit, "replayscm", problem)
     assert (record.outcome, record.result) == ("out_of_budget", None)
     assert record.error == "19 variables that may lie on a cycle together, in more than 1,000 partial orders"
+
+
+# --- Which class a verdict is of, what passes the gate, and which instances are audited -------------------------------
+
+
+def test_fail_on_ambiguous(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    unique = written_pool(tmp_path / "unique.jsonl", [ALL_ROWS])
+    two = written_pool(tmp_path / "two.jsonl", [ALL_ROWS, TWO_MEMBERS])
+    for pool, condition, code in [
+        (unique, "ambiguous", 0),
+        (two, "ambiguous", 1),
+        (two, "ambiguous:k2", 1),
+        (two, "ambiguous:parents<=6", 1),
+        (two, "ambiguous:k1", 1),  # nothing fits all rows of the first
+        (unique, "ambiguous:k1", 1),
+    ]:
+        assert main(["audit", str(pool), "--fail-on", condition, "--workers", "1"]) == code, condition
+    for nonsense in ("ambiguous:", "ambiguous:k7", "ambiguous:4", "unique", "ambiguous:parents<4"):
+        line = refused(capsys_after(capsys), "audit", unique, "--fail-on", nonsense)
+        assert line.startswith(f"--fail-on '{nonsense}': it has to be ambiguous, ambiguous:k4 or")
+
+
+@pytest.fixture
+def gated_pool(tmp_path: Path) -> Path:
+    return written_pool(tmp_path / "small.jsonl", [ALL_ROWS, TWO_MEMBERS, FOUR_MEMBERS])
+
+
+@pytest.fixture
+def wide(tmp_path: Path) -> Path:
+    return with_a_wide_gold(tmp_path / "wide.jsonl")
+
+
+def test_verdicts_are_of_the_smallest_class_with_gold(wide: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An empty class k <= 4 says nothing of an instance whose gold has five parents, and does not pass the gate."""
+    records = audited(capsys, wide)
+    assert [record["findings"]["headline"] for record in records] == [4, 4, 5]
+    strict = {one["max_parents"]: int(one["members"]) for one in records[-1]["findings"]["classes"]}
+    assert strict[4] == 0
+    assert strict[5] > 1
+    line = ["audit", str(wide), "--only", "CAL_vhs_n9_dense_strict_20000001", "--workers", "1"]
+    assert main([*line, "--fail-on", "ambiguous"]) == 1
+    printed = capsys.readouterr()
+    assert "--fail-on: functional parents <= 5: 1 ambiguous, of 1 instance" in printed.err
+    assert "ambiguous, k<=5" in printed.out
+    for named in ("ambiguous:k4", "ambiguous:k2"):
+        assert main([*line, "--fail-on", named]) == 1
+        assert ": 1 empty, of 1 instance" in capsys.readouterr().err
+    assert main([*line, "--max-parents", "4"]) == 0
+    assert "empty, k<=4" in capsys.readouterr().out
+
+
+def test_a_gate_in_a_class_where_every_instance_is_empty_fails(wide: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", str(wide), "--fail-on", "ambiguous:k1", "--workers", "1"]) == 1
+    assert "--fail-on: functional parents <= 1: 3 empty, of 3 instances" in capsys.readouterr().err
+
+
+def test_each_class_has_its_line_and_the_page_says_which_verdict_is_of_which(
+    wide: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    assert main(["audit", str(wide), "--html", str(page), "--workers", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("functional parents <= 4: ") and line.endswith("of 2 instances") for line in lines)
+    assert "functional parents <= 5: 1 ambiguous, of 1 instance" in lines
+    text = page.read_text(encoding="utf-8")
+    assert "functional parents &lt;= 4, any formula size, Hidden-order</b> (2 instances)" in text
+    assert '"ambiguous, k ≤ 5"' in text
+
+
+def test_only_and_limit_choose_what_is_audited(
+    gated_pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = audited(capsys, gated_pool)
+    assert audited(capsys, gated_pool, "--only", "I2", "--only", "I0") == [whole[0], whole[2]]
+    assert audited(capsys, gated_pool, "--limit", "2") == whole[:2]
+    folder = tmp_path / "certificates"
+    assert main(["audit", str(gated_pool), "--only", "I1", "--certificates", str(folder), "--workers", "1"]) == 0
+    assert [path.name for path in folder.iterdir()] == ["I1.json"]
+    capsys.readouterr()
+    assert "no instance 'I9'; known: 'I0', 'I1', 'I2'" in refused(capsys, "audit", gated_pool, "--only", "I9")
+
+
+def capsys_after(capsys: pytest.CaptureFixture[str]) -> pytest.CaptureFixture[str]:
+    """Return the fixture without what was printed so far."""
+    capsys.readouterr()
+    return capsys
+
+
+# --- The ceiling under the generator's prior: what members do against the oracle, certainty, where it is left out -----
+
+
+def bundled(setting: str) -> tuple[Problem, ...]:
+    return tuple(read_pool(bundled_pool(setting)).problems)
+
+
+@pytest.mark.parametrize("setting", ["ordered", "hidden-order", "hidden-roots"])
+def test_what_a_member_does_is_what_the_reference_makes_of_it(setting: str) -> None:
+    for problem in bundled(setting)[:3]:
+        panel = problem.sealed.heldout
+        replayed, posterior = BehaviourReplay(panel), Posterior(problem.task)
+        rng = Random(1)
+        members = [posterior.sample(rng) for _ in range(6)]
+        for member, behaviour in zip(members, replayed.behaviours(members), strict=True):
+            model = certified_member(problem.task, member)
+            rows = [
+                replay(model, world.intervention, row.__getitem__) for world in panel.worlds for row in world.rows()
+            ]
+            columns = [sum(row[v] << r for r, row in enumerate(rows)) for v in panel.variables]
+            assert behaviour == (model.roots, *columns)
+
+
+def test_where_all_draws_do_what_gold_does_the_ceiling_is_one() -> None:
+    """With its held-out worlds among the training worlds nothing about them is open."""
+    problem = bundled("hidden-order")[0]
+    shown = Panel(problem.task.variables, problem.worlds)
+    found = generator_ceiling(replace(problem, task=replace(problem.task, training=shown)))
+    assert (found.probability, found.standard_error, found.realised) == (1.0, 0.0, True)
+    assert found.draws == DRAWS
+
+
+def test_it_is_the_same_every_time_and_says_why_it_is_left_out() -> None:
+    problem = bundled("hidden-roots")[1]
+    found = generator_ceiling(problem)
+    assert found == generator_ceiling(problem)
+    assert found.probability is not None
+    assert 0 < found.probability <= 1
+    constants = replace(problem, task=replace(problem.task, grammar=Grammar(allow_constants=True)))
+    assert "standard operators" in generator_ceiling(constants).left_out
+    bare = replace(problem, sealed=replace(problem.sealed, heldout=Panel(problem.task.variables, ())))
+    assert generator_ceiling(bare).left_out == "there are no held-out worlds"
+    unknown = replace(problem, sealed=replace(problem.sealed, gold=None))
+    assert generator_ceiling(unknown).realised is None
+
+
+def test_the_prior_predicts_how_often_its_best_answer_is_right() -> None:
+    """Over development instances: realised within three standard errors of what was predicted."""
+    found = [generator_ceiling(problem) for problem in dev_problems("hidden_order")[::4]]
+    shares = [one.probability for one in found if one.probability is not None]
+    realised = sum(bool(one.realised) for one in found)
+    assert len(shares) == len(found)
+    assert abs(realised - sum(shares)) < 3 * sum(share * (1 - share) for share in shares) ** 0.5
