@@ -53,7 +53,7 @@ INTEGRATION_TYPES = ("mypy", *(part for package in TYPED for part in ("-p", pack
 INTEGRATION_TESTS = (*FEWER_TESTS, "tests/integrations")
 LIBRARY_TESTS = (  # of libraries that so few of the files do not import
     "tests/audits/blickets/test_statistics.py",
-    "tests/bench/runs/test_other_servers.py",
+    "tests/bench/runs/test_cluster.py",
     "tests/bench/test_structure_rivals.py",
     "tests/solvers/acyclic/integer_program/test_relaxation.py",
     "tests/solvers/replayscm/test_engines.py::test_small_problems_against_brute_force",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,16 +12,20 @@ import pytest
 
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import bundled_pool
+from calibrant.bench.replayscm.alternatives import FoundModels, meaning_of
+from calibrant.bench.runs.records import FILE_NAME, Record, Timing, folder_records
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.solvers.replayscm.members import sample_members
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.commands import jsonl, refused
 from tests.support.replayscm.audited_pools import ALL_ROWS, FOUR_MEMBERS, written_pool
+from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.written import written_problem, written_scm, written_world
 
 
@@ -137,3 +142,192 @@ def test_a_class_without_gold_is_proved_impossible(tmp_path: Path) -> None:
     line[3], line[5], line[-1] = str(tmp_path / "harder.jsonl"), str(second), "2"
     assert main([*line, "--workers", "1"]) == 0
     assert json.loads(second.read_text(encoding="utf-8"))["outcome"] == "reached"
+
+
+# --- `calibrant alternatives`: what counts as an alternative, one line for each meaning, and files that harden takes
+PATTERN_SCORE = {"valid": True, "trainExact": True, "heldoutExact": False, "structure": {"local_match": 0.5}}
+GOLD_SCORE = PATTERN_SCORE | {"heldoutExact": True, "structure": {"local_match": 1.0}}
+
+
+def record(
+    mechanisms: Mapping[str, str],
+    *,
+    score: Mapping[str, Any] = PATTERN_SCORE,
+    instance: str = "I1",
+    protocol: str = "one",
+    seed: int = 0,
+    roots: tuple[str, ...] = (),
+) -> Record:
+    answer = {"roots": list(roots), "mechanisms": dict(mechanisms)} if roots else {"mechanisms": dict(mechanisms)}
+    setting = "Hidden-roots" if roots else "Ordered"
+    return Record(
+        pool="p.jsonl",
+        pool_digest="0",
+        pool_size=2,
+        index=0,
+        instance=instance,
+        setting=setting,
+        stratum="",
+        protocol=protocol,
+        config={"seed": seed},
+        outcome="found",
+        answer=answer,
+        size=1,
+        score=dict(score),
+        provenance={},
+        program="0",
+        timing=Timing(0.0, ""),
+    )
+
+
+def found_in(records: list[Record]) -> FoundModels:
+    return FoundModels(lambda: records)
+
+
+def test_texts_of_one_meaning_are_one_alternative_and_the_smallest_is_kept() -> None:
+    found = found_in(
+        [
+            record({"X3": "(not (or (not X1) (not X2)))"}, protocol="two"),
+            record({"X3": "(and X2 X1)"}),
+            record({"X3": "(or X1 X2)"}, seed=1),
+            record({"X3": "(xor X1 X2)"}, instance="I2", score=GOLD_SCORE),
+        ]
+    )
+    assert [model.to_dict() for model in found.alternatives()] == [
+        {"instance": "I1", "mechanisms": {"X3": "(or X1 X2)"}, "found_by": ["one (seed=1) on p.jsonl"]},
+        {
+            "instance": "I1",
+            "mechanisms": {"X3": "(and X2 X1)"},
+            "found_by": ["one (seed=0) on p.jsonl", "two on p.jsonl"],
+        },
+    ]
+
+
+def test_what_is_added_between_two_readings_is_left_out() -> None:
+    there = [record({"X3": "(or X1 X2)"})]
+    readings = iter([there, [*there, record({"X3": "(and X1 X2)"}, seed=1), record({"X3": "X1"}, protocol="two")]])
+    found = FoundModels(lambda: next(readings))
+    assert [model.answer for model in found.alternatives()] == [{"mechanisms": {"X3": "(or X1 X2)"}}]
+
+
+def test_only_what_decides_the_value_belongs_to_a_meaning() -> None:
+    base = meaning_of({"mechanisms": {"X3": "X1", "X4": "(and X1 X3)"}})
+    assert base == meaning_of({"mechanisms": {"X4": "(and X3 X1)", "X3": "(or X1 (and X1 X2))"}})
+    assert base != meaning_of({"mechanisms": {"X3": "X1", "X4": "(or X1 X3)"}})
+    assert base != meaning_of({"mechanisms": {"X3": "X2", "X4": "(and X1 X3)"}})
+    rooted = {"mechanisms": {"X3": "X1"}}
+    assert meaning_of(rooted | {"roots": ["X2", "X1"]}) == meaning_of(rooted | {"roots": ["X1", "X2"]})
+    assert meaning_of(rooted | {"roots": ["X1", "X2"]}) != meaning_of(rooted | {"roots": ["X1", "X4"]})
+
+
+def test_seeds_of_one_protocol_are_one_system() -> None:
+    failed = {"valid": False, "trainExact": False}
+    found = found_in(
+        [
+            record({"X3": "(and X1 X2)"}, seed=0),
+            record({"X3": "(or X1 X2)"}, seed=1),
+            record({"X3": "(or X2 X1)"}, seed=2),
+            record({"X3": "(xor X1 X2)"}, seed=0, instance="I2", score=GOLD_SCORE),
+            record({}, seed=1, instance="I2", score=failed),
+            record({}, seed=0, instance="I3", score=failed),
+        ]
+    )
+    (row,) = found.rows()
+    assert row == {
+        "Setting": "Ordered",
+        "System": "one",
+        "Pool": "p.jsonl",
+        "Runs": "3",
+        "Attempted": "3",
+        "TrainExact": "2",
+        "Alternatives": "1",
+        "Alt/attempt": "0.333",
+        "Alt/TE": "*",
+        "SCMs": "3",
+        "SCMs/TE": "1.50",
+        "most": "2",
+        "not gold": "2",
+        "not held-out exact": "2",
+    }
+    assert [(one["instance"], one["found"], one["not_gold"]) for one in found.counts()] == [("I1", 2, 2), ("I2", 1, 0)]
+
+
+def test_an_answer_with_other_roots_is_no_gold_and_without_gold_nothing_is_claimed() -> None:
+    wrong_roots = {"valid": True, "mechanismTrainExact": True, "rootSetExact": False, "structure": None}
+    found = found_in([record({"X3": "X1"}, roots=("X1", "X2"), score=wrong_roots)])
+    assert found.rows()[0]["Alternatives"] == "1"
+    unknown = found_in([record({"X3": "X1"}, score=PATTERN_SCORE | {"structure": None})])
+    assert unknown.rows()[0]["Alternatives"] == "\N{EN DASH}"
+    assert [model.to_dict()["mechanisms"] for model in unknown.alternatives()] == [{"X3": "X1"}]
+
+
+def test_answers_to_alternative_tasks_are_passed_over() -> None:
+    other = record({"X3": "X1"})
+    answer = {"alternative": other.answer, "experiment": {}, "witness": {}}
+    made = {name: getattr(other, name) for name in other.__struct_fields__} | {"answer": answer}
+    assert found_in([Record(**made)]).rows() == []
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three instances of a shared pool that leave something open, two protocols, three seeds."""
+    folder = tmp_path_factory.mktemp("swept")
+    write_pool(Pool("few", tuple(dev_problems("hidden_order")[i] for i in (1, 5, 12))), folder / "pool.jsonl")
+    pool, runs = str(folder / "pool.jsonl"), str(folder / "runs")
+    assert main(["run", "exact-mbde+dsl", pool, "--out", runs, "--workers", "1"]) == 0
+    line = ["alternatives", runs, "--out", str(folder / "found.jsonl"), "--sweep", pool, "--seeds", "3"]
+    assert main(line) == 0
+    return folder
+
+
+def test_a_sweep_adds_its_seeds_to_the_folder_and_goes_on(swept: Path) -> None:
+    records = list(folder_records(swept / "runs"))
+    seeds = [one.config["seed"] for one in records if one.protocol == "bnlearn+dsl"]
+    assert sorted(seeds) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    before = (swept / "runs" / FILE_NAME).read_bytes()
+    again = ["alternatives", str(swept / "runs"), "--out", str(swept / "again.jsonl"), "--sweep"]
+    assert main([*again, str(swept / "pool.jsonl"), "--seeds", "3"]) == 0
+    assert (swept / "runs" / FILE_NAME).read_bytes() == before
+    assert (swept / "again.jsonl").read_bytes() == (swept / "found.jsonl").read_bytes()
+
+
+def test_every_line_is_an_alternative_by_the_evaluator_and_no_two_mean_the_same(swept: Path) -> None:
+    problems = {problem.id: problem for problem in read_pool(swept / "pool.jsonl").problems}
+    lines = [json.loads(line) for line in (swept / "found.jsonl").read_text().splitlines()]
+    assert lines
+    models: list[tuple[str, Scm]] = []
+    for line in lines:
+        score = Evaluator(problems[line["instance"]]).score_answer({"mechanisms": line["mechanisms"]})
+        assert score.train_exact
+        gold = problems[line["instance"]].sealed.gold
+        assert gold is not None
+        assert score.model is not None
+        assert not score.model.equivalent(gold)
+        assert not any(name == line["instance"] and other.equivalent(score.model) for name, other in models)
+        models.append((line["instance"], score.model))
+
+
+def test_harden_takes_the_file(swept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--alternatives", str(swept / "found.jsonl"), "--workers", "1"]
+    main(["harden", str(swept / "pool.jsonl"), "--out", str(swept / "hard.jsonl"), *given])
+    number = len((swept / "found.jsonl").read_text().splitlines())
+    counted = capsys.readouterr().out.splitlines()[-1]
+    assert counted.startswith("alternatives: ")
+    separated, unseparated, rejected = (int(part.split()[0]) for part in counted.split(": ")[1].split(", "))
+    assert (separated + unseparated, rejected) == (number, 0)
+
+
+def test_json_has_every_instance(swept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["alternatives", str(swept / "runs"), "--out", str(swept / "more.jsonl"), "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert [row["System"] for row in made["rows"]] == ["bnlearn+dsl", "exact-mbde+dsl"]
+    assert [row["Runs"] for row in made["rows"]] == [3, 1]
+    assert len(made["instances"]) == 6
+    assert all(1 <= one["found"] <= 3 and one["not_gold"] <= one["found"] for one in made["instances"])
+
+
+def test_folders_without_records_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = refused(capsys, "alternatives", tmp_path, "--out", tmp_path / "found.jsonl")
+    assert line.startswith(f"{tmp_path}: no records.jsonl there")
+    assert not (tmp_path / "found.jsonl").exists()
