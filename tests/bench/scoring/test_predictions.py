@@ -1,21 +1,32 @@
-"""Predictions as people have them: names of fields, chats, samples, compressed files, several pools."""
+"""Prediction files: their lines, digests of prompts, thoughts, and models without answers."""
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import calibrant
 from calibrant.bench.cli import main
+from calibrant.bench.core.attribution import KEY
+from calibrant.bench.core.metrics import InvalidHandling, Metric
+from calibrant.bench.core.registry import NAMES, benchmark, bundled_pool, bundled_sample
+from calibrant.dsl.episode import ActionError
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.json_objects import without_thoughts
 from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
-from tests.support.commands import command, jsonl, refused
+from tests.support.commands import called, command, jsonl, refused
 from tests.support.stub_protocols import small_pool
 
+# --- Predictions as people have them: names of fields, chats, samples, compressed files, several pools ----------------
 GOOD, WRONG = {"mechanisms": {"X3": "(and X1 X2)"}}, {"mechanisms": {"X3": "(xor X1 X2)"}}
 TEXT = json.dumps(GOOD)
 FENCED = f"So:\n```json\n{TEXT}\n```"
@@ -304,3 +315,156 @@ def test_of_equal_keys_in_a_text_the_last_counts(
     fields = ("response", "extractedAnswer")
     said = jsonl(tmp_path / "said.jsonl", *({"instanceId": "I0", "model": name, name: text} for name in fields))
     assert [line["correct"] for line in scored(capsys, pool, said)[0]] == [True, True]
+
+
+# --- Lines that carry the digest of the prompt that they answer: written by `prompts`, checked by whatever scores -----
+BENCHMARKS = ("replayscm", "blickets", "causalab", "causim", "logic")
+TEXT_OF_NONE = "I do not know."
+
+
+@pytest.fixture(params=BENCHMARKS)
+def digest_pool(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    path = tmp_path / "pool.jsonl"
+    name = request.param
+    shutil.copyfile(bundled_pool("hidden-roots") if name == "replayscm" else bundled_sample(name), path)
+    return path
+
+
+def prompts(digest_pool: Path) -> list[dict[str, str]]:
+    out = digest_pool.with_name("prompts.jsonl")
+    assert main(["prompts", str(digest_pool), "--out", str(out)]) == 0
+    return [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+
+
+def test_prompts_have_the_digest_of_what_stands_beside_it(digest_pool: Path) -> None:
+    for line in prompts(digest_pool):
+        assert line["promptDigest"] == hashlib.sha256(line["prompt"].encode()).hexdigest()
+
+
+def test_lines_that_repeat_it_are_scored(digest_pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [
+        {key: line[key] for key in ("instanceId", "promptDigest")} | {"response": TEXT_OF_NONE}
+        for line in prompts(digest_pool)
+    ]
+    answers = jsonl(digest_pool.with_name("answers.jsonl"), *lines)
+    capsys.readouterr()
+    assert main(["score", str(digest_pool), str(answers), "--json"]) == 0
+    assert capsys.readouterr().out.count("\n") == len(lines)
+    verdicts = calibrant.score_many(calibrant.load_pool(digest_pool), answers.read_bytes().splitlines())
+    assert len(list(verdicts)) == len(lines)
+
+
+@pytest.mark.parametrize("stated", ["0" * 64, "", 7, {"sha256": "0"}], ids=str)
+def test_a_line_with_another_is_refused_by_every_reader(
+    stated: object, digest_pool: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = ({"instanceId": line["instanceId"], "response": TEXT_OF_NONE} for line in prompts(digest_pool)[:2])
+    named = calibrant.load_pool(digest_pool)[1].id
+    answers = jsonl(digest_pool.with_name("answers.jsonl"), first, second | {"promptDigest": stated})
+    packed = digest_pool.with_name("answers.jsonl.gz")
+    packed.write_bytes(gzip.compress(answers.read_bytes()))
+    capsys.readouterr()
+    for line in (
+        ["score", digest_pool, answers],
+        ["score", digest_pool, packed, "--workers", "2"],
+        ["report", "--predictions", answers, "--pool", digest_pool],
+    ):
+        said = refused(capsys, *line)
+        assert f": line 2: promptDigest of '{named}' is " in said
+        assert said.count("\n") <= 1
+    with pytest.raises(CalibrantError, match="line 2: promptDigest of "):
+        list(calibrant.score_many(calibrant.load_pool(digest_pool), answers.read_bytes().splitlines()))
+
+
+def test_a_trace_is_held_to_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Lines with steps are read by another reader than answers are."""
+    pool = tmp_path / "pool.jsonl"
+    shutil.copyfile(bundled_sample("blickets"), pool)
+    line = {"id": calibrant.load_pool(pool)[0].id, "steps": [], "promptDigest": "0" * 64}
+    said = refused(capsys, "score", pool, jsonl(tmp_path / "steps.jsonl", line))
+    assert "line 1: promptDigest of " in said
+
+
+# --- An object in a closed <think> block never counts, whichever benchmark reads the reply ----------------------------
+ANSWERS = {
+    "causim": ({"a": 1}, {"b": 2}),
+    "blickets": ({"rule": "conjunctive", "blickets": ["A", "B"]}, {"rule": "disjunctive", "blickets": ["C"]}),
+    "causalab": ({"frequency": 7}, {"frequency": 8}),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_what_is_thought_is_no_answer(name: str) -> None:
+    of = benchmark(name)
+    item = of.items.read_pool(bundled_sample(name)).items[0]
+    thought, answer = map(json.dumps, ANSWERS[name])
+    assert of.scoring.extract(item, f"<think>{thought}</think> {answer}") == ANSWERS[name][1]
+    assert of.scoring.extract(item, f"{answer} <think>perhaps {thought}</think>") == ANSWERS[name][1]
+    with pytest.raises(ActionError):
+        of.scoring.extract(item, f"<think>{answer}</think> that is all")
+    with pytest.raises(ActionError):
+        of.scoring.extract(item, f"<think>{answer}</think><think>{thought}</think>")
+
+
+def test_an_open_block_stays() -> None:
+    assert without_thoughts("a<think>b") == "a<think>b"
+    assert without_thoughts("a<think>b</think>c</think>d<think>e</think>") == "ac</think>d"
+    assert without_thoughts("<think><think>x</think>y") == "y"
+
+
+def test_prompts_may_ask_for_tags() -> None:
+    path = bundled_sample("causim")
+    usual, tagged = (
+        json.loads(called("prompts", path, "--limit", 1, *words).stdout) for words in ([], ["--system", "think"])
+    )
+    assert usual["system"] == ""
+    assert "<think>" in tagged["system"]
+    assert usual["prompt"] == tagged["prompt"]
+
+
+# --- An episode or item without an answer counts as not right in every rate that is not conditional by name -----------
+SAMPLES = {"replayscm": "hidden_order"}
+RIGHT = ("accuracy", "fits", "earned", "strict", "valid", "train_exact", "heldout_exact")
+
+
+def _columns(name: str) -> list[Metric]:
+    return [one for one in benchmark(name).metrics.columns if not one.conditional]
+
+
+def _scores(name: str) -> list[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
+    """Return (setting, score of a right answer, score of none) for the first items of the bundled sample."""
+    of = benchmark(name)
+    scored: list[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = []
+    for item in of.items.read_pool(bundled_sample(SAMPLES.get(name, name))).items[:2]:
+        gold = of.training.gold(item)
+        assert gold is not None
+        pair = [of.scoring.score(item, answer, ()) for answer in (gold, of.scoring.no_answer(item))]
+        answers = (gold, of.scoring.no_answer(item))
+        for score, answer in zip(pair, answers, strict=True):
+            said = of.attribution(item, answer, (), score)
+            if said is not None:
+                score[KEY] = said
+        scored.append((item.setting, pair[0], pair[1]))
+    return scored
+
+
+# ReplaySCM's published means leave invalid submissions out by definition (`Means`).
+@pytest.mark.parametrize("name", NAMES[1:])
+def test_what_counts_an_answer_counts_a_missing_one(name: str) -> None:
+    measures = benchmark(name).metrics
+    for setting, right, missing in _scores(name):
+        verdicts = [measures.verdict(score, setting, InvalidHandling.PUBLISHED) for score in (right, missing)]
+        for column in _columns(name):
+            answered, unanswered = (column.value(verdict) for verdict in verdicts)
+            assert (unanswered is None) <= (answered is None), column.key
+        assert not any(measures.sample(verdicts[1])[1:4])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rates_of_right_answers_are_zero_without_an_answer(name: str) -> None:
+    measures = benchmark(name).metrics
+    for setting, _, missing in _scores(name):
+        verdict = measures.verdict(missing, setting, InvalidHandling.PUBLISHED)
+        for column in _columns(name):
+            if column.key in RIGHT:
+                assert not column.value(verdict), column.key

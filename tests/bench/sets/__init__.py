@@ -1,1 +1,0 @@
-"""Tests of answers that are sets."""
