@@ -1,17 +1,30 @@
-"""The design system: colours stand in one file, text is readable in both themes, pages keep to the tokens."""
+"""Pages in the design system, hostile names in them, and JSON that is written piece by piece."""
 
 from __future__ import annotations
 
+import io
+import json
 import re
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import calibrant
+from calibrant.bench.cli import main
+from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pages.tokens import GROUNDS, TEXT, TOKENS, contrast, token_rules
+from calibrant.bench.runs.audits import list_pieces, object_pieces
+from calibrant.dsl.item import Pool
+from tests.bench.terminal.test_streams import NAME, acting
 from tests.support.accessibility import THEMES, measure, needs_axe
 from tests.support.commands import CHECKOUT
+from tests.support.replayscm.pool_texts import native_file, native_record
 
+# --- The design system: colours stand in one file, text is readable in both themes, pages keep to the tokens ----------
 HEX = re.compile(r"(?<![\w&])#(?:[0-9a-fA-F]{8}|[0-9a-fA-F]{6}|[0-9a-fA-F]{3,4})\b(?![-\w])")
 SUFFIXES = (".py", ".css", ".html", ".js")
 EXCEPTIONS: dict[str, int] = {  # file: colours that are still written there; a number may only fall
@@ -77,3 +90,79 @@ def test_the_measure_notices_what_is_not_accessible(tmp_path: Path) -> None:
     found = measure(page, tmp_path, width=390)
     assert any(line.startswith("color-contrast") for line in found.violations)
     assert found.scroll_width >= 900
+
+
+# --- No page that is written holds what acts on a terminal, whatever ids and names the files give ---------------------
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Path:
+    return native_file([native_record(NAME), native_record("plain")], tmp_path)
+
+
+PAGES = [
+    ("causim", ["show", "POOL", NAME, "--html", "OUT"]),
+    ("causim", ["show", "POOL", NAME, "--gold", "--html", "OUT"]),
+    ("causalab", ["show", "POOL", NAME, "--html", "OUT"]),
+    ("blickets", ["play", "POOL", NAME, "--html", "OUT"]),
+    ("blickets", ["show", "POOL", NAME, "--run", "RUN", "--html", "OUT"]),
+    ("causalab", ["show", "POOL", NAME, "--run", "RUN", "--html", "OUT"]),
+    ("replayscm", ["audit", "POOL", "--workers", "1", "--html", "OUT"]),
+    *[("replayscm", ["report", "RUN", "--out", f"OUT.{form}"]) for form in ("html", "md", "csv", "tex")],
+    *[(of, ["report", "RUN", "--out", "OUT.html"]) for of in ("blickets", "causalab", "causim", "logic")],
+    ("logic", ["show", "POOL", NAME, "--html", "OUT"]),
+]
+ROW = {"replayscm": "exact", "blickets": "static", "causalab": "abstain", "causim": "copy", "logic": "greedy"}
+
+
+def _hostile_pool(of: str, pool: Path, folder: Path) -> Path:
+    if of == "replayscm":
+        return pool
+    path = folder / f"{of}.jsonl"
+    item = replace(calibrant.generate(1, of=of), id=NAME)  # type: ignore[call-overload]
+    benchmark(of).items.write_pool(Pool(NAME, of, (item,), {}), path)
+    return path
+
+
+@pytest.mark.parametrize(("of", "line"), PAGES)
+def test_no_page_holds_what_acts_on_a_terminal(
+    of: str,
+    line: list[str],
+    pool: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path, out, run = _hostile_pool(of, pool, tmp_path), tmp_path / "page", tmp_path / "run"
+    monkeypatch.setattr("sys.stdin", io.StringIO("place A\n"))
+    if "RUN" in line:
+        assert main(["run", ROW[of], str(path), "--out", str(run), "--workers", "1"]) == 0
+    capsys.readouterr()
+    words = [str(path) if w == "POOL" else str(run) if w == "RUN" else w.replace("OUT", str(out)) for w in line]
+    assert main(words) in (0, 1)
+    assert acting("".join(capsys.readouterr())) == set()
+    (page,) = tmp_path.glob("page*")
+    text = page.read_text(encoding="utf-8")
+    assert acting(text) == set()
+    assert "I1" in text or "item-" in text or line[0] == "report"
+
+
+# --- JSON written in pieces is what the standard library writes at once -----------------------------------------------
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+LISTS = st.lists(VALUES, max_size=4)
+
+
+@given(LISTS)
+def test_lists(elements: list[object]) -> None:
+    assert "".join(list_pieces(iter(elements))) == json.dumps(elements, indent=1)
+
+
+@given(st.dictionaries(st.text(max_size=3), LISTS, max_size=2), st.dictionaries(st.integers(), VALUES, max_size=2))
+def test_objects(lists: dict[str, list[object]], others: dict[int, object]) -> None:
+    named = {f"other {name}": value for name, value in others.items()}
+    made = "".join(object_pieces({name: iter(elements) for name, elements in lists.items()}, named))
+    assert made == json.dumps(lists | named, indent=1)
