@@ -19,7 +19,7 @@ from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pages.tokens import GROUNDS, TEXT, TOKENS, contrast, token_rules
 from calibrant.bench.runs.audits import list_pieces, object_pieces
 from calibrant.dsl.item import Pool
-from tests.bench.terminal.test_streams import NAME, acting
+from tests.bench.terminal.test_terminal import NAME, acting
 from tests.support.accessibility import THEMES, measure, needs_axe
 from tests.support.commands import CHECKOUT
 from tests.support.replayscm.pool_texts import native_file, native_record

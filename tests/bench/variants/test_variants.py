@@ -1,8 +1,16 @@
-"""Copies of items have checked maps: wrong ones are refused, and what is right of an item is right of its copies."""
+"""Variants: pools of them, mutations, words and consistency.
+
+A mutation is a map with other names, values or kind, or a copy with one changed leaf of its record. One that passes
+changes nothing: the prompts are equal, the programs have one model, or the networks one class and rounded values.
+"""
 
 from __future__ import annotations
 
+import copy as copies
 import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace as replace_fields
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,11 +21,23 @@ from msgspec.structs import replace
 from calibrant.bench.core.registry import benchmark, benchmark_of, bundled_sample
 from calibrant.bench.suites.board import share_consistent
 from calibrant.bench.suites.rescoring import CellResult, ItemResult, PoolJudge
-from calibrant.bench.variants.contract import VARIANTS, permuted
+from calibrant.bench.variants.consistency import Consistency
+from calibrant.bench.variants.contract import VARIANTS, CopyMap, permuted
 from calibrant.bench.variants.pool import VariantChecker, check_variants, read_maps, write_variants
+from calibrant.dsl.blickets import prompt as blickets
+from calibrant.dsl.blickets.item import Condition
+from calibrant.dsl.causalab import prompt as causalab
+from calibrant.dsl.causalab.item import Family, Traced
+from calibrant.dsl.causalab.reference import Reading
+from calibrant.dsl.causim.prompt import same_model
 from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.logic import prompt as logic
+from calibrant.dsl.replayscm import prompt as replayscm
+from calibrant.dsl.replayscm.extensions.extension import Extension, parse_noise
+from calibrant.dsl.replayscm.item import TaskKind
 from tests.support.commands import called
 
+# --- Copies of items have checked maps: wrong ones are refused, and what is right of an item is right of its copies
 SAMPLES = {"blickets": 8, "causalab": 6, "causim": 8, "hidden_order": 12, "logic": 7}
 """Bundled pools, and the step at which items are taken."""
 
@@ -139,3 +159,178 @@ def test_a_changed_file_is_refused(tmp_path: Path) -> None:
         read_maps(source)
     assert called("variants", source, "--kinds", "values", "--out", tmp_path / "x").returncode == 2
     assert called("variants", source).returncode == 2
+
+
+# --- Of each kind of change 50 wrong maps and wrong copies are refused ------------------------------------------------
+NUM_MUTATIONS = 50
+MUTATED_SAMPLES = ("blickets", "causalab", "causim", "hidden_order", "logic")
+MAX_LEAVES = 10  # each once; the others are drawn
+HARMLESS = {"id", "labels", "suite", "line", "units"}  # fields without a meaning for the comparison
+KINDS = [
+    (sample, kind)
+    for sample in MUTATED_SAMPLES
+    for kind in benchmark_of(bundled_sample(sample)).require(VARIANTS).kinds
+]
+
+
+@pytest.mark.parametrize(("sample", "kind"), KINDS)
+def test_mutations_are_refused(sample: str, kind: str, tmp_path: Path) -> None:
+    source, target = tmp_path / "pool.jsonl", tmp_path / "variants.jsonl"
+    header, *lines = bundled_sample(sample).read_text(encoding="utf-8").splitlines(keepends=True)
+    source.write_text("".join([header, *lines[1::10][:1]]), encoding="utf-8")
+    write_variants(source, target, [kind], 1, 5)
+    of = benchmark_of(source)
+    checker, random = VariantChecker(of), Random(7)
+    originals = {item.id: item for item in of.items.read_pool(source).items}
+    images: Any = {item.id: item for item in of.items.read_pool(target).items}
+    wrong = 0
+    for name, stated in read_maps(target).copies.items():
+        original, image = originals[stated.of], images[name]
+        for other in _wrong_maps(stated, random):
+            wrong += bool(checker.problem(original, image, other))
+        for record in _wrong_records(of.items.record(image), random):
+            try:
+                other_image = of.items.item_of_record(record)
+            except CalibrantError:  # refused before it is compared
+                wrong += 1
+                continue
+            problem = checker.problem(original, other_image, stated)
+            assert problem or _reads_alike(of, image, other_image), record
+            wrong += bool(problem)
+    assert wrong >= NUM_MUTATIONS
+
+
+def _wrong_maps(stated: CopyMap, random: Random) -> Iterator[CopyMap]:
+    """Yield other permutations, maps that leave a name out or have a strange one, and maps of unknown kinds."""
+    names = stated.names
+    for _ in range(20 if len(names) > 2 else 1 if names else 0):
+        moved = permuted(sorted(names), random)
+        if moved != names:
+            yield replace(stated, names=moved)
+    yield from (replace(stated, names={k: v for k, v in names.items() if k != name}) for name in names)
+    yield replace(stated, names={**names, "strange": "name"})
+    yield replace(stated, names={"a": "b", "b": "b"})
+    yield replace(stated, kind="unknown")
+    for key, values in stated.values.items():
+        yield replace(stated, values={**stated.values, key: dict(zip(values, [*values][::-1], strict=True))})
+        yield replace(stated, values={other: moved for other, moved in stated.values.items() if other != key})
+        yield replace(stated, values={**stated.values, "strange": values})
+        yield replace(stated, values={**stated.values, key: {"1": "2", "2": "2"}})
+
+
+def _wrong_records(record: Mapping[str, Any], random: Random) -> Iterator[dict[str, Any]]:
+    """Yield records with one changed leaf: bits flipped, numbers raised, words exchanged, entries left out."""
+    plain = json.loads(json.dumps(record))
+    places = [path for path in _leaves(plain) if not HARMLESS.intersection(map(str, path))]
+    for path in random.sample(places, len(places))[:MAX_LEAVES] + random.choices(places, k=NUM_MUTATIONS):
+        changed = copies.deepcopy(plain)
+        *rest, last = path
+        parent: Any = changed
+        for key in rest:
+            parent = parent[key]
+        parent[last] = _mutated(parent[last], random)
+        yield changed
+
+
+def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _leaves(part, (*path, key))
+    elif isinstance(value, list):
+        for place, part in enumerate(value):
+            yield from _leaves(part, (*path, place))
+    else:
+        yield path
+
+
+def _mutated(value: Any, random: Random) -> Any:
+    if isinstance(value, bool) or value is None:
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    if value.strip("01"):
+        place = random.randrange(len(value))
+        return value[:place] + random.choice("ABCX01 ") + value[place + 1 :]
+    place = random.randrange(len(value))
+    return value[:place] + "10"[int(value[place])] + value[place + 1 :]
+
+
+def _reads_alike(of: Any, first: Any, second: Any) -> bool:
+    """Return whether two items are alike for a system; only then may both be accepted."""
+    prompts = of.items.prompt(first), of.items.prompt(second)
+    if prompts[0] != prompts[1] and of.name == "causim":
+        return same_model(first.task.model, second.task.model) and first.task.question == second.task.question
+    if prompts[0] != prompts[1] and of.name == "logic":
+        forms = [(task.edges, task.discretised, task.experiments, task.questions) for task in (first.task, second.task)]
+        return forms[0] == forms[1]
+    return bool(prompts[0] == prompts[1])
+
+
+# --- Prompts in other words: every sentence is replaced, and what an item states stays --------------------------------
+PHRASES = {
+    "replayscm": replayscm.PHRASES,
+    "blickets": blickets.PHRASES,
+    "causalab": causalab.PHRASES,
+    "logic": logic.PHRASES,
+}
+_STATED = re.compile(r"X[0-9]+|[0-9]+(?:\.[0-9]+)?|[\"{}]")  # names, numbers and marks of JSON
+
+
+def _tasks(name: str) -> list[Any]:
+    """Return tasks of bundled pools, and some with what these pools lack."""
+    samples = ["ordered", "block", "hidden_order", "hidden_roots"] if name == "replayscm" else [name]
+    items = [item for sample in samples for item in _items(sample)[::4]]
+    first = items[0]
+    tasks = [item.task for item in items]
+    if name == "replayscm":
+        grammar = replace_fields(first.task.grammar, allow_constants=True, operators=("not", "if"))
+        tasks += [replace_fields(first.task, grammar=grammar), replace_fields(first.task, kind=TaskKind.ALTERNATIVE)]
+        tasks += [replace_fields(first.task, reference=first.sealed.gold)]
+        extension = Extension(first.task.variables, ("X1",), 3, noise=parse_noise("1/20"))
+        tasks += [replace_fields(first.task, extension=extension)]
+    if name == "blickets":
+        tasks += [
+            replace_fields(first.task, graded=True),
+            *(replace_fields(first.task, condition=c) for c in Condition),
+        ]
+    if name == "causalab":
+        tasks += [
+            replace_fields(first.task, family=Family.QUADRATIC, allowance=0),
+            replace_fields(first.task, noise=True),
+        ]
+        trace = (Traced(first.task.baseline), Traced(first.task.baseline, "p", 1.0))
+        tasks += [replace_fields(first.task, reading=Reading.BASE), replace_fields(first.task, trace=trace)]
+    if name == "logic":
+        tasks += [replace_fields(first.task, questions=())]
+    return tasks
+
+
+def _items(sample: str) -> Any:
+    path = bundled_sample(sample)
+    return benchmark_of(path).items.read_pool(path).items
+
+
+def _prompt(name: str, task: Any, item: Any) -> str:
+    return "\n".join(message["content"] for message in benchmark(name).items.messages(replace_fields(item, task=task)))
+
+
+@pytest.mark.parametrize("name", PHRASES)
+def test_every_phrase_occurs_and_is_replaced(name: str) -> None:
+    item = _items("ordered" if name == "replayscm" else name)[0]
+    rest = dict(PHRASES[name])
+    for task in _tasks(name):
+        standard, other = (_prompt(name, replace_fields(task, wording=w), item) for w in ("standard", "rephrased"))
+        for phrase in list(rest):
+            if phrase in standard:
+                assert rest.pop(phrase) in other
+        assert set(_STATED.findall(standard)) == set(_STATED.findall(other))
+    assert not rest
+
+
+# --- Intervals over copies: against closed forms, tables of Student's t, and simulated coverage -----------------------
+
+
+def test_shares_and_worst_copies() -> None:
+    row = Consistency("s", {"a": [1.0, 1.0], "b": [1.0, 0.0], "c": [0.0, 0.0]}, {})
+    assert (row.num_copies, row.mean, row.num_equal) == (6, 0.5, 2)
+    assert row.worst == pytest.approx(1 / 3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from fractions import Fraction
@@ -23,9 +24,16 @@ from calibrant.bench.core.attribution import KEY, KINDS
 from calibrant.bench.core.registry import bundled_files
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.report.answers.named import named_answers
+from calibrant.bench.report.overview import page as report_module
 from calibrant.bench.report.overview.charts import class_bar
+from calibrant.bench.report.overview.page import PageSection, report_page
+from calibrant.bench.report.overview.responses import Responses
 from calibrant.bench.report.overview.results import Results, read_results
 from calibrant.bench.report.overview.sentences import five_figures, rank_sentence
+from calibrant.bench.report.sections import Section
+from calibrant.dsl.memory import gc_paused
+from tests.support.browser import needs_chromium, pressed
+from tests.support.commands import CHECKOUT, called, jsonl
 from tests.support.graded_records import graded
 
 SYSTEMS = ("quiet", "static", "switch-aware")
@@ -232,3 +240,124 @@ def test_what_was_not_counted_is_said_and_drawn_apart() -> None:
     assert {figure.name for figure in five_figures(results)} == {"right", "cost"}
     assert "not counted" in rank_sentence(results).plain
     assert re.findall(r'class="class-(\w+)"', class_bar(results.systems[0])) == ["right", "wrong"]
+
+
+# --- Responses beside gold: why a wrong one is wrong, marks where mechanisms differ in meaning, and none elsewhere ----
+POOL = CHECKOUT / "docs" / "examples" / "switches.jsonl"  # X3 = X1 replays all worlds
+RESPONSES = {
+    "right": 'Let me think. {"mechanisms": {"X3": "X1"}}',
+    "respelled": 'So {"mechanisms": {"X3": "(or X1 (and X1 X2))"}}',
+    "wrong": 'Let me think. {"mechanisms": {"X3": "(and X1 X2)"}}',
+    "misfit": '{"mechanisms": {"X3": "X2"}}',
+    "invalid": '{"mechanisms": {"X3": "(and X1"}}',
+}
+
+
+@pytest.fixture(scope="module")
+def marked_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("marks")
+    lines = [{"id": "lamp", "model": name, "response": text} for name, text in RESPONSES.items()]
+    jsonl(folder / "given.jsonl", *lines)
+    assert called("score", POOL, folder / "given.jsonl", "--out", folder / "verdicts.jsonl").returncode == 0
+    options = ("--pool", POOL, "--attribution", "--out")
+    given = called("report", "--predictions", folder / "given.jsonl", *options, folder / "given.html")
+    verdicts = called("report", folder / "verdicts.jsonl", *options, folder / "verdicts.html")
+    assert (given.returncode, verdicts.returncode) == (0, 0), given.stderr + verdicts.stderr
+    return folder
+
+
+def responses(page: Path, tmp_path: Path) -> dict[str, list[str]]:
+    """Return title, panel of the response, and what is marked, for each system."""
+    presses = """
+      const moved = () => dispatchEvent(new HashChangeEvent("hashchange"));
+      for (const name of ["right", "respelled", "wrong", "misfit", "invalid"]) {
+        location.hash = `replayscm/Hidden-order/${name}/lamp`; moved();
+        const text = (one) => one.textContent.trim().replaceAll("/", "|");
+        const marks = [...document.querySelectorAll("#drill ins, #drill del")].map(text);
+        const panel = document.querySelector("#drill .three .panel pre, #drill .three .panel .soft");
+        said.push([text(document.querySelector("#drill .response h1")), text(panel), marks.join(" ~ ")].join(" # "));
+      }
+    """
+    parts = [entry.split(" # ") for entry in pressed(page.read_text("utf-8"), presses, tmp_path)]
+    return dict(zip(RESPONSES, parts, strict=True))
+
+
+@needs_chromium
+def test_marks_are_mechanisms_that_mean_something_else(marked_folder: Path, tmp_path: Path) -> None:
+    seen = responses(marked_folder / "given.html", tmp_path)
+    assert seen["right"] == ["Right, but lucky", "X3 = X1", ""]
+    assert seen["respelled"] == ["Right, but lucky", "X3 = (or X1 (and X1 X2))", ""]
+    assert seen["wrong"] == ["Wrong: the evidence was short", "X3 = (and X1 X2)", "X3 = (and X1 X2) ~ X3 = X1"]
+    assert seen["misfit"] == ["Wrong: it contradicts the evidence", "X3 = X2", "X3 = X2 ~ X3 = X1"]
+    assert seen["invalid"] == ["Wrong: an invalid answer", RESPONSES["invalid"], ""]
+
+
+@needs_chromium
+def test_a_response_that_verdicts_do_not_hold_is_said_to_be_elsewhere(marked_folder: Path, tmp_path: Path) -> None:
+    for _, text, marks in responses(marked_folder / "verdicts.html", tmp_path).values():
+        assert text.startswith("Files of verdicts do not hold responses")
+        assert marks == ""
+
+
+def test_the_page_of_a_lucky_answer_says_so(marked_folder: Path) -> None:
+    page = marked_folder / "answer.html"
+    line = ("show", POOL, "lamp", "--gold", "--run", marked_folder / "given.jsonl", "--system")
+    assert called(*line, "right", "--html", page).returncode == 0
+    text = page.read_text("utf-8")
+    assert "lamp: a right answer, by luck" in text
+    assert "the evidence left several answers: 2 SCMs fit (functional parents" in text
+    assert "Why is it ambiguous?" not in text
+    assert "by luck" not in called(*line, "wrong").stdout
+
+
+# --- States of a report: one item, many systems, many items; time and size are bounded --------------------------------
+EARNED = graded() | {"attribution": {"kind": "earned", "decided": True, "fits": True, "members": "1"}}
+SHORT = graded(correct=False) | {"attribution": {"kind": "short", "decided": False, "fits": True, "members": "672"}}
+CONDITIONS = ("conjunctive", "disjunctive", "moderator", "order", "stochastic")
+
+
+def state_results(systems: int, items: int) -> Results:
+    answers = [
+        (
+            AnswerContext(f"m{s}-{s % 7}", "p", "d" * 64, items, f"i{i}", CONDITIONS[i % 5], "", benchmark="blickets"),
+            EARNED if (7 * i + s) % (2 + s % 5) else SHORT,
+        )
+        for s in range(systems)
+        for i in range(items)
+    ]
+    return read_results("blickets", "Extended blickets", named_answers(answers), METRICS, GUIDE)
+
+
+def page_of(results: Results) -> str:
+    systems = frozenset(system.name for system in results.systems)
+    section = Section("Extended blickets", "about", systems, (("p", "d" * 64),), results.num_answers, ())
+    return report_page([PageSection("blickets", section, results, Responses(), {})], paper_on=False)
+
+
+def test_one_item_has_no_interval_and_one_system_no_ranks() -> None:
+    page = page_of(state_results(1, 1))
+    assert "1 system on 1 detector" in page
+    assert "Ranks by" not in page
+    assert "95 % interval" not in page.replace('<th scope="col" class="number">95 % interval</th>', "")
+
+
+def test_125_systems_on_1000_items_take_two_seconds() -> None:
+    """Of processor time: grouping, first screen, page. A quadratic step would take minutes; 5 s leave room for load."""
+    start = time.process_time()
+    with gc_paused():
+        page = page_of(state_results(125, 1000))
+    assert time.process_time() - start < 5
+    assert len(page) < 3_000_000
+    assert page.count('<button type="button" class="pin"') == 125
+    assert 'class="system-search"' in page
+
+
+def test_beyond_a_number_of_answers_cells_carry_counts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    results = state_results(5, 200)
+    monkeypatch.setattr(report_module, "MAX_LISTED", 999)
+    page = page_of(results)
+    assert re.search(r'"whole":false', page)
+    assert '"i":[]' in page
+    assert re.search(r'<a href="#blickets/conjunctive/m0-0">\d+/40</a>', page)
+    whole = page_of(state_results(5, 199))
+    assert re.search(r'"whole":true', whole)

@@ -1,8 +1,9 @@
-"""What an export's parts hold, and that the public one tells nothing that is sealed."""
+"""Exports for a hub: columns, files, and the command."""
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import re
 from dataclasses import replace
@@ -19,8 +20,9 @@ from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.item import Form, Mechanism, Rule
 from calibrant.dsl.blickets.records import write_pool
 from calibrant.dsl.errors import CalibrantError
-from tests.support.commands import CHECKOUT, called
+from tests.support.commands import CHECKOUT, called, refused
 
+# --- What an export's parts hold, and that the public one tells nothing that is sealed --------------------------------
 PUBLIC = [column.name for column in COLUMNS if not column.sealed]
 
 
@@ -143,3 +145,20 @@ def test_the_split_has_one_name() -> None:
     texts = [(CHECKOUT / path).read_text("utf-8") for path in ("docs/hub.md", "docs/training.md")]
     assert {name for text in texts for name in re.findall(r'split="(\w+)"', text)} == {SPLIT}
     assert f"test_split: {SPLIT}\n" in (CHECKOUT / "calibrant" / "lm_eval" / "_calibrant_yaml").read_text("utf-8")
+
+
+# --- calibrant export: what is refused, before anything is written ----------------------------------------------------
+
+
+def test_a_folder_that_is_there_is_not_touched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "kept").write_text("kept")
+    said = refused(capsys, "export", str(bundled_pool("ordered")), "--out", str(tmp_path))
+    assert said.endswith("there already; an export is a folder of its own")
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pyarrow") is not None, reason="pyarrow is installed here")
+def test_without_pyarrow_one_line_says_what_to_install(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(capsys, "export", str(bundled_pool("ordered")), "--out", str(tmp_path / "out"))
+    assert said.endswith("an export needs pyarrow; install it with pip install 'calibrant[hub]'")
+    assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""Items without end: the same for the same seed, however many are taken."""
+"""Curricula, and replies that trainers score."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from itertools import islice
 import pytest
 
 from calibrant.bench.core.registry import NAMES, benchmark
-from calibrant.bench.training import FIRST_DRAWN, endless, in_stages, in_turns
+from calibrant.bench.training import FIRST_DRAWN, endless, in_stages, in_turns, replies
 from calibrant.dsl.errors import CalibrantError
 
+# --- Items without end: the same for the same seed, however many are taken --------------------------------------------
 EASY = {name: benchmark(name).training.stages[0] for name in NAMES}
 
 
@@ -58,3 +59,37 @@ def test_what_cannot_be_meant() -> None:
         next(in_turns(of, ("nowhere",), 1))
     with pytest.raises(CalibrantError, match="0 items a stage"):
         next(in_stages(of, (), 1, 0))
+
+
+# --- Completions of every shape that trainers have --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("completion", "said"),
+    [
+        ("text", ["text"]),
+        ("", [""]),
+        ([], []),
+        ([{"role": "assistant", "content": "a"}], ["a"]),
+        (
+            [
+                {"role": "assistant", "content": "a"},
+                {"role": "user", "content": "told"},
+                {"role": "tool", "content": "told"},
+                {"role": "assistant", "content": "b"},
+            ],
+            ["a", "b"],
+        ),
+        ([{"role": "assistant", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}], ["ab"]),
+        ([{"role": "assistant", "content": [{"type": "image"}, "odd"]}], [""]),
+        ([{"role": "assistant", "content": None}, {"role": "assistant"}], ["", ""]),
+        ([{"content": "nobody"}], []),
+    ],
+)
+def test_what_the_model_said(completion: object, said: list[str]) -> None:
+    assert replies(completion) == said
+
+
+@pytest.mark.parametrize("completion", [None, 1, {"role": "assistant", "content": "a"}, ["a"], [None]])
+def test_what_is_no_completion(completion: object) -> None:
+    assert replies(completion) is None
