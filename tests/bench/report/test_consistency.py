@@ -11,7 +11,7 @@ import pytest
 
 from calibrant.bench.core.registry import benchmark_of, bundled_sample
 from calibrant.bench.report.consistency.section import TABLE_IDS
-from calibrant.bench.variants.consistency import Flips
+from calibrant.bench.variants.consistency import Consistency, Flips
 from calibrant.bench.variants.pool import read_maps, write_variants
 from tests.support.commands import called
 
@@ -60,3 +60,12 @@ def test_figures_are_those_of_the_answers(tmp_path: Path) -> None:
     assert "Answers to copies beside those to their originals, " in page.read_text(encoding="utf-8")
     overview = called(*words, "--format", "markdown").stdout
     assert "variants" not in overview  # the name of the pool of copies, which are no further items
+
+
+# --- Shares of copies -------------------------------------------------------------------------------------------
+
+
+def test_shares_and_worst_copies() -> None:
+    row = Consistency("s", {"a": [1.0, 1.0], "b": [1.0, 0.0], "c": [0.0, 0.0]}, {})
+    assert (row.num_copies, row.mean, row.num_equal) == (6, 0.5, 2)
+    assert row.worst == pytest.approx(1 / 3)
