@@ -275,6 +275,12 @@ class AnswerFrame:
         """Place of each answer's unit in `units`."""
         return self._unit_codes[1][self.item]
 
+    @cached_property
+    def clusters(self) -> dict[Any, str]:
+        """Return the unit of each item, and of each unit."""
+        of_items = zip(self.items, self._unit_codes[1].tolist(), strict=True)
+        return {item: self.units[place] for item, place in of_items} | {unit: unit for unit in self.units}
+
     @property
     def is_clustered(self) -> bool:
         """Whether some items share a unit."""

@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from math import isnan
-from statistics import fmean, stdev
 from typing import Any
 
 import numpy as np
 
 from calibrant.audits.causalab.attribution import RunSpace, frequency_posterior, run_space
-from calibrant.bench.answers.intervals import FEWEST_PROBLEMS, Interval
 from calibrant.bench.answers.names import natural
+from calibrant.bench.answers.rates import Means, normal_difference
 from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.causalab.items import lab_picture
 from calibrant.bench.causalab.paper import NUMBERS, paper_tables, without_printed
@@ -189,7 +188,6 @@ COLUMNS = {
     "frequency_edge_f1": "F1 into F",
     "frequency_weight_f1": "Weights",
 }
-NORMAL = 1.959963984540054  # 97.5 % quantile
 
 
 def difference_table(rows: Sequence[Row], against: Sequence[str]) -> Table | None:
@@ -232,15 +230,9 @@ def _line(row: Row, reference: Row) -> TableRow:
     return TableRow((row.setting, row.system, reference.system, str(number)), tuple(cells))
 
 
-def _difference(first: dict[Item, float], second: dict[Item, float]) -> Cell:
-    points = [100 * (first[item] - second[item]) for item in sorted(first.keys() & second.keys())]
-    if not points:
-        return NOTHING
-    mean = fmean(points)
-    if len(points) < FEWEST_PROBLEMS:
-        return Cell(f"{mean + 0.0:+.1f}")
-    reach = NORMAL * stdev(points) / len(points) ** 0.5
-    return cell(f"{mean + 0.0:+.1f}", Interval(mean - reach, mean + reach), decimals=1, signed=True)
+def _difference(first: Means, second: Means) -> Cell:
+    mean, interval, _ = normal_difference(first, second, scale=100)
+    return NOTHING if mean is None else cell(f"{mean + 0.0:+.1f}", interval, decimals=1, signed=True)
 
 
 # --- Figures of the CausaLab paper from its tables with our rows: frontiers, lines by nodes and by budget -------------

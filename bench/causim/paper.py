@@ -10,17 +10,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import comb
-from statistics import fmean, stdev
 from typing import Final, NamedTuple, TypeVar
 
-from calibrant.bench.answers.intervals import FEWEST_PROBLEMS, Interval
+from calibrant.bench.answers.intervals import Interval
 from calibrant.bench.answers.names import natural
+from calibrant.bench.answers.rates import Means, exact_mean, normal_difference
 from calibrant.bench.causim.verdict import METRICS
 from calibrant.bench.core.metrics import Item
 from calibrant.bench.papers import Paper, PrintedTable, group_answers, rate_cell, read_paper
 from calibrant.bench.report.answers.named import NamedAnswer
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, cell
-from calibrant.bench.statistics import NORMAL_95, wilson
+from calibrant.bench.statistics import wilson
 from calibrant.dsl.causim.generated_functions import NOISE_WORDS, VALUE_WORDS
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.networks import NETWORKS
@@ -202,7 +202,7 @@ def questions_asked(answers: Iterable[NamedAnswer], programs: Mapping[Item, Show
     questions = []
     for (system, *item), group in groups.items():
         kind, _, scenario = group[0].context.setting.partition("-")
-        right = fmean(METRICS.success.rate(answer.score, "") or 0.0 for answer in group)
+        right = exact_mean(METRICS.success.rate(answer.score, "") or 0.0 for answer in group)
         score, level = group[0].score, level_of(group[0].context.stratum)
         key = (item[0], item[1])
         usual = ShownProgram(score.get("view"), str(score.get("vocabulary", NONSENSE)))
@@ -337,16 +337,9 @@ def _pairs(rows: Sequence[R], against: Sequence[str]) -> Iterator[tuple[R, R]]:
                 yield row, reference
 
 
-def _increment(values: Mapping[Item, float], reference: Mapping[Item, float]) -> Cell:
-    """Return the mean paired difference with its normal interval; none over fewer than FEWEST_PROBLEMS questions."""
-    differences = [values[item] - reference[item] for item in sorted(values.keys() & reference.keys())]
-    if not differences:
-        return NOTHING
-    mean = fmean(differences)
-    if len(differences) < FEWEST_PROBLEMS:
-        return Cell(f"{mean + 0.0:+.3f}")
-    reach = NORMAL_95 * stdev(differences) / len(differences) ** 0.5
-    return cell(f"{mean + 0.0:+.3f}", Interval(mean - reach, mean + reach), signed=True)
+def _increment(values: Means, reference: Means) -> Cell:
+    mean, interval, _ = normal_difference(values, reference)
+    return NOTHING if mean is None else cell(f"{mean + 0.0:+.3f}", interval, signed=True)
 
 
 def check_references(tables: Sequence[Table], against: Sequence[str]) -> None:

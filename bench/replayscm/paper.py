@@ -7,19 +7,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
-from math import fsum
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-
-from calibrant.bench.answers.intervals import LEVEL, Interval, bootstrap_intervals
+from calibrant.bench.answers.frame import AnswerFrame
+from calibrant.bench.answers.intervals import LEVEL
 from calibrant.bench.answers.names import natural
+from calibrant.bench.answers.rates import Difference, Means, paired_differences
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, BASE
 from calibrant.bench.core.metrics import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED, InvalidHandling, Item
 from calibrant.bench.papers import Paper, PrintedTable, group_answers, read_paper
 from calibrant.bench.replayscm.verdict import METRICS, REPLAY_METRICS
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, cell
-from calibrant.bench.report.rows import Answer, Grouping, Observation, Row, group
+from calibrant.bench.report.rows import Answer, Grouping, Row, group
 from calibrant.bench.report.views import rate_cell
 from calibrant.dsl.replayscm.generation.strata import STRATA
 from calibrant.dsl.replayscm.pools.official import BY_DIGEST, latent_of
@@ -452,85 +451,29 @@ RUNGS: Mapping[str, tuple[str, int]] = {
     for setting in settings
 }
 STEPS = ((0, 1), (1, 2), (0, 2), (2, 3))  # the pairs of the paper's Table D.1, in its order
-Values: TypeAlias = Mapping[Any, float]
-"""Means of a metric by unit."""
 
 
-class Paired(NamedTuple):
-    """A mean difference over matched units; both None where nothing matches."""
-
-    mean: float | None
-    interval: Interval | None
-    num_units: int
-
-    def cell(self, decimals: int = 3) -> Cell:
-        """Return the difference with its interval; suppressed, as a conditional rate is, over 1 to 5 units."""
-        if self.mean is None:
-            return NOTHING
-        if self.num_units <= MAX_SUPPRESSED:
-            return Cell(SUPPRESSED)
-        return cell(f"{self.mean + 0.0:+.{decimals}f}", self.interval, decimals=decimals, signed=True)
-
-
-def by_latent(observation: Observation) -> str:
-    return observation.unit
-
-
-def by_instance(observation: Observation) -> Item:
-    return observation.item
-
-
-def mean_by_unit(
-    observations: Iterable[Observation], unit: Callable[[Observation], Any], place: int
-) -> dict[Any, float]:
-    """Return the mean of a metric on each unit where it is defined. place: of the metric among the values."""
-    defined = ((unit(o), value) for o in observations if (value := o.values[place]) is not None)
-    grouped = group_answers(defined, lambda pair: pair[0])
-    return {key: fsum(value for _, value in pairs) / len(pairs) for key, pairs in grouped.items()}
-
-
-def paired_differences(pairs: Sequence[tuple[Values, Values]], cluster: Mapping[Any, str]) -> list[Paired]:
-    """Return the mean of `first - second` over the units that both have, of several quantities.
-
-    Intervals resample whole clusters of units; quantities over the same clusters share a resampling, which costs most.
-    """
-    units = [sorted(first.keys() & second.keys()) for first, second in pairs]
-    over = [tuple(sorted({cluster[unit] for unit in shared})) for shared in units]
-    results = [Paired(None, None, 0)] * len(pairs)
-    for names in dict.fromkeys(filter(None, over)):
-        alike = [k for k, unit_names in enumerate(over) if unit_names == names]
-        place = {name: row for row, name in enumerate(names)}
-        sums, counts = np.zeros((len(names), len(alike))), np.zeros((len(names), len(alike)))
-        for column, k in enumerate(alike):
-            first, second = pairs[k]
-            for unit in units[k]:
-                sums[place[cluster[unit]], column] += first[unit] - second[unit]
-                counts[place[cluster[unit]], column] += 1
-        intervals = bootstrap_intervals(sums, counts)
-        for column, k in enumerate(alike):
-            number = len(units[k])
-            results[k] = Paired(float(sums[:, column].sum() / number), intervals[column], number)
-    return results
+def difference_cell(difference: Difference, decimals: int = 3) -> Cell:
+    """Return a difference with its interval; suppressed, as a conditional rate is, over 1 to 5 units."""
+    if difference.mean is None:
+        return NOTHING
+    if difference.num_units <= MAX_SUPPRESSED:
+        return Cell(SUPPRESSED)
+    return cell(f"{difference.mean + 0.0:+.{decimals}f}", difference.interval, decimals=decimals, signed=True)
 
 
 def differences(
-    first: Row, second: Row, unit: Callable[[Observation], Any], keys: Iterable[str] | None = None
-) -> list[Paired]:
+    first: Row, second: Row, means: Callable[[AnswerFrame, int], Means], keys: Iterable[str] | None = None
+) -> list[Difference]:
     """Return differences of metrics between two rows, each over the units in which it is defined for both.
 
-    keys: of the metrics, by default those of DIFFERENCES
+    means: `AnswerFrame.item_means` or `unit_means`; keys: of the metrics, by default those of DIFFERENCES
     """
-    cluster = {unit(o): o.unit for row in (first, second) for o in row.observations}
-    return paired_differences(
-        [
-            (
-                mean_by_unit(first.observations, unit, first.places[key]),
-                mean_by_unit(second.observations, unit, second.places[key]),
-            )
-            for key in keys or [column.key for column in DIFFERENCES]
-        ],
-        cluster,
-    )
+    sides = [
+        (means(first.frame, first.places[key]), means(second.frame, second.places[key]))
+        for key in keys or [column.key for column in DIFFERENCES]
+    ]
+    return paired_differences(sides, first.frame.clusters | second.frame.clusters)
 
 
 def difference_headings(keys: Iterable[str]) -> tuple[Heading, ...]:
@@ -547,12 +490,12 @@ def disclosure_deltas(rows: Sequence[Row], *, with_paper: bool) -> Table | None:
             continue
         if not first.units & second.units:
             continue
-        deltas = differences(first, second, by_latent)
+        deltas = differences(first, second, AnswerFrame.unit_means)
         pair = PAIR.join((first.setting, second.setting))
         pools = PAIR.join(dict.fromkeys((pool_name(first), pool_name(second))))
         texts = pair, first.system, pools, str(deltas[0].num_units)
         fits = fits_printed(first) and fits_printed(second)
-        line = TableRow(texts, tuple(delta.cell() for delta in deltas), fits=fits)
+        line = TableRow(texts, tuple(map(difference_cell, deltas)), fits=fits)
         lines.append(((family, STEPS.index(step), len(lines)), line))
     if not lines:
         return None

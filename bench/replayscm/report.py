@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
-from math import fsum
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from calibrant.audits.replayscm.attribution import heldout_ceiling
 from calibrant.audits.replayscm.why.failure import is_contradicted
+from calibrant.bench.answers.frame import AnswerFrame
 from calibrant.bench.answers.intervals import LEVEL, RESAMPLES
 from calibrant.bench.answers.names import natural
+from calibrant.bench.answers.rates import Difference
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.metrics import UNDEFINED, Item
 from calibrant.bench.core.scoring import AnswerContext
@@ -32,9 +33,8 @@ from calibrant.bench.replayscm.paper import (
     ROW_LABELS,
     SPECS,
     WORDS,
-    Paired,
-    by_instance,
     by_pools,
+    difference_cell,
     difference_headings,
     differences,
     disclosure_deltas,
@@ -237,7 +237,7 @@ def _best(group: Sequence[Row]) -> tuple[str, ...]:
     """Return the system with most answers that replay what is held out, the first of equals."""
 
     def num_right(row: Row) -> float:
-        return fsum(o.values[row.places[HELDOUT_EXACT.key]] or 0.0 for o in row.observations)
+        return float(row.frame.total(row.places[HELDOUT_EXACT.key]))
 
     return tuple(row.system for row in sorted(group, key=num_right, reverse=True)[:1])
 
@@ -250,12 +250,12 @@ def _pairs(group: Sequence[Row], references: tuple[str, ...]) -> list[tuple[Row,
 
 
 def _compare(first: Row, second: Row) -> TableRow:
-    deltas = differences(first, second, by_instance)
+    deltas = differences(first, second, AnswerFrame.item_means)
     labels = first.setting, first.system, second.system, pool_name(first), str(deltas[0].num_units)
-    return TableRow(labels, (*(delta.cell() for delta in deltas), Cell(verdict(deltas[-1]))))
+    return TableRow(labels, (*map(difference_cell, deltas), Cell(verdict(deltas[-1]))))
 
 
-def verdict(heldout: Paired) -> str:
+def verdict(heldout: Difference) -> str:
     """Return what may be claimed of a difference."""
     if heldout.interval is None:
         return UNDEFINED

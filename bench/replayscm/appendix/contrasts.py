@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
+from calibrant.bench.answers.frame import AnswerFrame
 from calibrant.bench.core.metrics import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED, Item
 from calibrant.bench.papers import group_answers
 from calibrant.bench.replayscm.appendix.cohorts import COHORT_TABLES, by_depth, by_kill_coverage, cohort_table, cohorts
@@ -24,15 +25,14 @@ from calibrant.bench.replayscm.paper import (
     Columns,
     Sides,
     TableSpec,
-    by_latent,
     count,
     count_defined,
+    difference_cell,
     difference_headings,
     differences,
     finish_table,
     is_alternative,
     is_hidden_roots,
-    mean_by_unit,
     metric_cells,
     metrics,
     pool_name,
@@ -298,8 +298,8 @@ def _alternatives_at(level: str) -> tuple[Columns, Columns]:
 
 
 def _alternative_difference(sides: Sides) -> tuple[Cell]:
-    (difference,) = differences(sides[EXTRA], sides[ORIGINAL], by_latent, ("alternative",))
-    return (difference.cell(),)
+    (difference,) = differences(sides[EXTRA], sides[ORIGINAL], AnswerFrame.unit_means, ("alternative",))
+    return (difference_cell(difference),)
 
 
 ALTERNATIVES_BEFORE_AND_AFTER = Contrast(
@@ -408,7 +408,7 @@ def _differing_settings(keys: Sequence[str], rows: Sequence[Row], _: PoolFacts) 
     settings += [("Ord-Ext", name) for name in _ORDERED] + [("Hid-Ext", name) for name in _HIDDEN]
     for names in settings:
         for pair in matched_pairs(rows, *names):
-            first, second = ([mean_by_unit(r.observations, by_latent, r.places[k]) for k in keys] for r in pair)
+            first, second = ([row.frame.unit_means(row.places[key]) for key in keys] for row in pair)
             number = max(len(a.keys() & b.keys()) for a, b in zip(first, second, strict=True))
             label = DIFFERENCE.join(row.setting for row in pair)
             yield (label, pair[0].system, pool_name(pair[0]), str(number)), dict(zip("ab", pair, strict=True))
@@ -416,8 +416,8 @@ def _differing_settings(keys: Sequence[str], rows: Sequence[Row], _: PoolFacts) 
 
 def _structure_differences(panel: str, title: str, *keys: str) -> Contrast:
     def cells(sides: Sides) -> list[Cell]:
-        deltas = differences(sides["a"], sides["b"], by_latent, keys)
-        return [delta.cell(KNOWN[key].decimals) for delta, key in zip(deltas, keys, strict=True)]
+        deltas = differences(sides["a"], sides["b"], AnswerFrame.unit_means, keys)
+        return [difference_cell(delta, KNOWN[key].decimals) for delta, key in zip(deltas, keys, strict=True)]
 
     return Contrast(
         f"F.10{panel}",

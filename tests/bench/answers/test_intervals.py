@@ -24,7 +24,8 @@ from calibrant.bench.answers.intervals import (
     t_quantile,
     unit_interval,
 )
-from calibrant.bench.replayscm.paper import paired_differences
+from calibrant.bench.answers.rates import paired_differences
+from calibrant.bench.replayscm.paper import difference_cell
 from calibrant.bench.statistics import wilson
 from tests.support.commands import CHECKOUT
 
@@ -175,8 +176,8 @@ def test_instances_of_one_latent_scm_are_drawn_together() -> None:
 def test_only_units_that_both_rows_have_are_compared() -> None:
     found = paired_differences([({1: 1.0, 2: 0.0, 3: 1.0}, {2: 1.0, 3: 0.0, 4: 0.0})], {k: str(k) for k in range(5)})[0]
     assert (found.mean, found.interval, found.num_units) == (0.0, None, 2)
-    assert found.cell().text == "*"
-    assert paired_differences([({1: 1.0}, {2: 1.0})], {1: "a", 2: "b"})[0].cell().text == "\N{EN DASH}"
+    assert difference_cell(found).text == "*"
+    assert difference_cell(paired_differences([({1: 1.0}, {2: 1.0})], {1: "a", 2: "b"})[0]).text == "\N{EN DASH}"
 
 
 @pytest.mark.parametrize(
@@ -243,7 +244,6 @@ MEANS = {"fmean", "mean", "nanmean", "average", "weighted_mean"}
 # by folder and outermost name: what it averages that is no answer to an item, or who calls it from bench/answers
 ELSEWHERE = {
     "causalab:_mean": "items of a pool",
-    "causalab:_difference": "differences in points, whose normal interval is the paper's",
     "causalab:_step_means": "steps of runs",
     "causim:CausimTraining": "nodes of one answer",
     "core:rate_text": "a multiset of values",
@@ -267,11 +267,9 @@ ELSEWHERE = {
     "replayscm:_mean_regret": "steps of one answer",
     "suites:share_consistent": "originals whose copies agree",
 }
-# tables of papers: cohorts pooled over systems, paired differences, and figures of pools
+# tables of papers: cohorts pooled over systems, and figures of pools
 PAPERS = {
-    *("causim:questions_asked", "causim:_increment", "papers:_increment", "papers:normal_difference"),
     *("replayscm:pooled", "replayscm:_bin_line", "replayscm:_lines", "replayscm:_range", "replayscm:table_row"),
-    *("replayscm:paired_differences", "replayscm:mean_by_unit"),
 }
 
 

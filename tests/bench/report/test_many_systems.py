@@ -9,15 +9,14 @@ from xml.etree import ElementTree
 
 import pytest
 
+from calibrant.bench.answers.frame import AnswerFrame
+from calibrant.bench.answers.rates import paired_differences
 from calibrant.bench.pages.charts import looks
 from calibrant.bench.replayscm.figures.plots import apart, report_plots
 from calibrant.bench.replayscm.paper import (
     DIFFERENCES,
     HELDOUT_EXACT,
-    by_instance,
     differences,
-    mean_by_unit,
-    paired_differences,
 )
 from calibrant.bench.replayscm.report import comparisons
 from calibrant.bench.replayscm.verdict import REPLAY_METRICS
@@ -47,10 +46,11 @@ def test_many_systems_without_exact_are_compared_with_the_best_one() -> None:
 def test_differences_taken_together_are_those_taken_one_by_one() -> None:
     """HeldoutWorld is undefined for the invalid answer, so it is over other problems than the other two."""
     one, other = rows_of(Answers("a", [HIT] * 5 + [MISS] * 4), Answers("b", [MISS] * 8 + [{"valid": False}]))
-    together = differences(one, other, by_instance)
-    cluster = {by_instance(o): o.unit for row in (one, other) for o in row.observations}
+    together = differences(one, other, AnswerFrame.item_means)
+    cluster = {o.item: o.unit for row in (one, other) for o in row.observations}
     for column, found in zip(DIFFERENCES, together, strict=True):
-        values = [mean_by_unit(row.observations, by_instance, row.places[column.key]) for row in (one, other)]
+        place = one.places[column.key]  # one answer an item
+        values = [{o.item: v for o in row.observations if (v := o.values[place]) is not None} for row in (one, other)]
         assert found == paired_differences([(values[0], values[1])], cluster)[0]
     assert [found.num_units for found in together] == [9, 8, 9]
 
