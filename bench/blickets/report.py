@@ -19,16 +19,22 @@ from calibrant.bench.core.attribution import KEY, POSTERIOR, decision_notes
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.pages.charts import Part, stacked_svg
-from calibrant.bench.report.answers.named import NamedAnswer, coverage_notes, named_answers
-from calibrant.bench.report.episodes import chosen_episodes
-from calibrant.bench.report.kind_plot import KIND_METRICS, KindPlot, attribution_plot
 from calibrant.bench.report.layout import NOTHING, Heading, Source, Table, TableRow
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Move, Score, Words
 from calibrant.bench.report.overview.sentences import class_sentence, fit_text
-from calibrant.bench.report.people.remaining import Hypothesis, Remaining, first_entries
-from calibrant.bench.report.rows import Answer, Grouping, Row, section_rows
-from calibrant.bench.report.sections import NoAnswersError, Plot, ReportContents, Section
-from calibrant.bench.report.views import view_tables
+from calibrant.bench.report.remaining import Hypothesis, Remaining, first_entries
+from calibrant.bench.report.rows import Answer, Grouping, NamedAnswer, Row, coverage_notes, named_answers, section_rows
+from calibrant.bench.report.sections import (
+    KIND_METRICS,
+    KindPlot,
+    NoAnswersError,
+    Plot,
+    ReportContents,
+    Section,
+    attribution_plot,
+    chosen_episodes,
+    view_tables,
+)
 from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.item import BlicketItem, all_rules, condition_of, rule_from_json

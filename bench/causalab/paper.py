@@ -16,8 +16,8 @@ from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.metrics import UNDEFINED, Item, Metric, figure_if_recorded
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.papers import Paper, PrintedTable, group_answers, rate_cell, read_paper
-from calibrant.bench.report.answers.named import NamedAnswer
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, cell, percent_cell
+from calibrant.bench.report.rows import NamedAnswer
 from calibrant.dsl.causalab.configs import NUM_RECORDS
 from calibrant.dsl.causalab.generation import PLANS
 from calibrant.dsl.causalab.item import LabItem

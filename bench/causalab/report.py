@@ -25,16 +25,22 @@ from calibrant.bench.core.metrics import Item
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, panels_svg
 from calibrant.bench.pages.graphs import GraphPicture, graphs_svg
-from calibrant.bench.report.answers.named import NamedAnswer, coverage_notes, named_answers
-from calibrant.bench.report.kind_plot import KIND_METRICS, KindPlot, attribution_plot
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, anchor_of, cell
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Move, Score, Words
 from calibrant.bench.report.overview.sentences import class_sentence, fit_text
-from calibrant.bench.report.people.remaining import Hypothesis, Remaining, first_entries
-from calibrant.bench.report.rows import Answer, Grouping, Row, section_rows
-from calibrant.bench.report.sections import NoAnswersError, Plot, ReportContents, Section
+from calibrant.bench.report.remaining import Hypothesis, Remaining, first_entries
+from calibrant.bench.report.rows import Answer, Grouping, NamedAnswer, Row, coverage_notes, named_answers, section_rows
+from calibrant.bench.report.sections import (
+    KIND_METRICS,
+    KindPlot,
+    NoAnswersError,
+    Plot,
+    ReportContents,
+    Section,
+    attribution_plot,
+    view_tables,
+)
 from calibrant.bench.report.sources import items_of_pools
-from calibrant.bench.report.views import view_tables
 from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY, TOLERANCE, accurate

@@ -17,7 +17,7 @@ from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.charts import Scale, figure, foot_axis, side_axis, text_at
 from calibrant.bench.pages.graphs import GraphPicture, graph_text, graphs_svg
 from calibrant.bench.pages.page import design_page
-from calibrant.bench.report.answers.transcripts import Transcript
+from calibrant.bench.report.sources import Transcript
 from calibrant.dsl.causalab.episode import HYPOTHESIS, LabEpisode, LabStep
 from calibrant.dsl.causalab.hypothesis import EMPTY, state_mechanism
 from calibrant.dsl.causalab.item import LabItem

@@ -24,17 +24,22 @@ from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.metrics import Item
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, Part, panels_svg, stacked_svg
-from calibrant.bench.report.answers.named import NamedAnswer, coverage_notes, named_answers
-from calibrant.bench.report.kind_plot import KIND_METRICS, KindPlot, attribution_plot
 from calibrant.bench.report.layout import Cell, Heading, Source, Table
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Score, Words
 from calibrant.bench.report.overview.sentences import answer_text, class_sentence
-from calibrant.bench.report.rows import Answer, Grouping, Row, section_rows
-from calibrant.bench.report.samples import sample_table
-from calibrant.bench.report.sections import NoAnswersError, Plot, ReportContents, Section
+from calibrant.bench.report.rows import Answer, Grouping, NamedAnswer, Row, coverage_notes, named_answers, section_rows
+from calibrant.bench.report.sections import (
+    KIND_METRICS,
+    KindPlot,
+    NoAnswersError,
+    Plot,
+    ReportContents,
+    Section,
+    attribution_plot,
+    view_table,
+)
 from calibrant.bench.report.sources import items_of_pools
-from calibrant.bench.report.table import ResultTable
-from calibrant.bench.report.views import view_table
+from calibrant.bench.report.table import ResultTable, sample_table
 from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import plain

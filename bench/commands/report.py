@@ -212,8 +212,8 @@ def _take_sets(sources: Sequence[Path], contents: ReportContents) -> tuple[list[
 
 def _report_sets(contents: ReportContents, form: Format, out: Path | None) -> int:
     """Write the tables of sets alone."""
-    from calibrant.bench.report.formats import TEXTS, as_terminal
-    from calibrant.bench.report.sets import set_tables
+    from calibrant.bench.report.layout import TEXTS, as_terminal
+    from calibrant.bench.report.writing import set_tables
     from calibrant.bench.terminal import NextCommand, print_next, printable, stated_width
 
     if form == "html":

@@ -145,7 +145,7 @@ def _print_crashes(
     writes: a page or JSON is asked for, which is about other answers: `CalibrantError` where there is none
     """
     from calibrant.bench.core.items import item_of
-    from calibrant.bench.report.answers.submitted import crashes_on
+    from calibrant.bench.report.sources import crashes_on
     from calibrant.bench.runs.workers import crash_lines
 
     item = item_of(of.items.read_pool(pool), instance)
@@ -270,7 +270,7 @@ def _explain_answers(
     from calibrant.bench.core.items import item_of
     from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS
     from calibrant.bench.pages.why import why_page
-    from calibrant.bench.report.answers.submitted import submitted_answers
+    from calibrant.bench.report.sources import submitted_answers
     from calibrant.bench.terminal import NextCommand, print_next, print_written
     from calibrant.dsl.atomic_write import write_atomically
     from calibrant.dsl.errors import in_one_line
@@ -353,7 +353,7 @@ def _episodes(
 ) -> tuple[Any, list[tuple[str, Sequence[Any]]]]:
     """Return the item, and its episodes in these runs, each replayed, with what its system is called."""
     from calibrant.bench.core.items import item_of
-    from calibrant.bench.report.answers.transcripts import named_systems, transcripts
+    from calibrant.bench.report.sources import named_systems, transcripts
     from calibrant.dsl.episode import TranscriptError, verify_transcript
     from calibrant.dsl.records import pool_digest
 

@@ -155,10 +155,8 @@ def _print_trajectories(
     """Print means by step of the runs on these pools."""
     from calibrant.bench.core.registry import one_benchmark
     from calibrant.bench.pages.aligned import aligned
-    from calibrant.bench.report.answers.transcripts import transcripts
     from calibrant.bench.report.capabilities import TRAJECTORIES
-    from calibrant.bench.report.scored_answers import scored_answers
-    from calibrant.bench.report.sources import items_of_pools
+    from calibrant.bench.report.sources import items_of_pools, scored_answers, transcripts
 
     choices.refuse_foreign({context.benchmark for context, _ in scored_answers(sources)})
     if not pools:
@@ -182,7 +180,7 @@ def _refuse_beside_consistency(choices: GivenOptions, *values: object) -> None:
 
 def _print_consistency(sources: Sequence[Path], variants: Path, *, as_json: bool) -> None:
     """Print the table of answers to copies: rates clustered by original, and which changes flip answers."""
-    from calibrant.bench.report.scored_answers import scored_answers
+    from calibrant.bench.report.sources import scored_answers
     from calibrant.bench.terminal import stated_width
     from calibrant.bench.variants.consistency import consistency_lines, measure_consistency
     from calibrant.bench.variants.pool import read_maps
@@ -244,12 +242,10 @@ def print_table(
     from calibrant.bench.core.names import FIRST
     from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of
     from calibrant.bench.pools.capabilities import STORED_RESULTS
-    from calibrant.bench.report.drawn_ties import DrawnTies
     from calibrant.bench.report.pool_attribution import AttributionCoverage, add_attributions, decided_at
     from calibrant.bench.report.rows import Grouping, with_chosen
-    from calibrant.bench.report.scored_answers import scored_answers
-    from calibrant.bench.report.table import ResultTable
-    from calibrant.bench.report.unanswered import UnansweredCounts
+    from calibrant.bench.report.sources import scored_answers
+    from calibrant.bench.report.table import DrawnTies, ResultTable, UnansweredCounts
 
     tables: dict[str, ResultTable] = {}
     means = InvalidHandling(given.values.get("means", InvalidHandling.PUBLISHED))
@@ -319,8 +315,7 @@ def print_rows(collected: ResultTable, *, columns: str | None = None, err: bool 
     """
     from calibrant.bench.core.metrics import UNDEFINED
     from calibrant.bench.pages.aligned import fit_columns, table_text
-    from calibrant.bench.report.legend import attribution_legend, tie_legend
-    from calibrant.bench.report.samples import sample_headings
+    from calibrant.bench.report.table import attribution_legend, sample_headings, tie_legend
     from calibrant.bench.terminal import stated_width, width_of
 
     _print_incomplete(collected)

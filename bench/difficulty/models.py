@@ -17,8 +17,7 @@ from calibrant.bench.answers.rates import exact_mean
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import FUNCTIONS, TRAINING
 from calibrant.bench.core.registry import one_benchmark
-from calibrant.bench.report.scored_answers import scored_answers
-from calibrant.bench.report.sources import items_of_pools
+from calibrant.bench.report.sources import items_of_pools, scored_answers
 from calibrant.bench.runs.audits import explain_item
 from calibrant.bench.training import LABELS
 from calibrant.dsl.errors import CalibrantError, MissingExtraError

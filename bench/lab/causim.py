@@ -12,9 +12,8 @@ from random import Random
 from calibrant.bench.causim.paper import paper_tables, questions_asked, shown_programs
 from calibrant.bench.lab.renamings import Alike, RenamedItem, permuted_names
 from calibrant.bench.lab.table_text import text_of
-from calibrant.bench.report.answers.named import named_answers
-from calibrant.bench.report.scored_answers import scored_answers
-from calibrant.bench.report.sources import items_of_pools
+from calibrant.bench.report.rows import named_answers
+from calibrant.bench.report.sources import items_of_pools, scored_answers
 from calibrant.dsl.causim.item import CausimItem, Sealed
 from calibrant.dsl.causim.model import Model, value_of
 from calibrant.dsl.errors import CalibrantError

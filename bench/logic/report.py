@@ -10,13 +10,18 @@ from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.logic.benchmark import BENCHMARK
 from calibrant.bench.logic.scoring import METRICS
-from calibrant.bench.report.answers.named import coverage_notes, named_answers
-from calibrant.bench.report.kind_plot import KIND_METRICS, KindPlot, attribution_plot
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Move, Score, Words
 from calibrant.bench.report.overview.sentences import answer_text, class_sentence, fit_text
-from calibrant.bench.report.rows import Answer, Grouping, section_rows
-from calibrant.bench.report.sections import NoAnswersError, ReportContents, Section
-from calibrant.bench.report.views import view_table
+from calibrant.bench.report.rows import Answer, Grouping, coverage_notes, named_answers, section_rows
+from calibrant.bench.report.sections import (
+    KIND_METRICS,
+    KindPlot,
+    NoAnswersError,
+    ReportContents,
+    Section,
+    attribution_plot,
+    view_table,
+)
 from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.json_objects import last_object

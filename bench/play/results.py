@@ -20,8 +20,8 @@ from calibrant.bench.core.scoring import PEOPLE
 from calibrant.bench.play.folder import EVENTS, check_participant, evidence_attribution, protocol_of
 from calibrant.bench.play.game import QUESTIONS, PlayPool
 from calibrant.bench.play.review import ReviewedItem
-from calibrant.bench.report.people.remaining import MAX_EXPORTED, Remaining, RemainingLists
-from calibrant.bench.report.people.timings import seconds_a_move
+from calibrant.bench.report.people import seconds_a_move
+from calibrant.bench.report.remaining import MAX_EXPORTED, Remaining, RemainingLists
 from calibrant.bench.runs.records import Record, folder_records
 from calibrant.bench.runs.workers import exact_episode
 from calibrant.bench.scoring.scorer import steps_of

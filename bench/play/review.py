@@ -18,8 +18,8 @@ from calibrant.bench.pages.filmstrip import timeline_content
 from calibrant.bench.pages.page import design_page
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.report.overview.contract import GUIDE, Explanation, Levels
-from calibrant.bench.report.people.remaining import Remaining, RemainingLists
-from calibrant.bench.report.scored_answers import context_of
+from calibrant.bench.report.remaining import Remaining, RemainingLists
+from calibrant.bench.report.sources import context_of
 from calibrant.bench.runs.records import Record
 from calibrant.bench.runs.workers import ExactEpisode
 from calibrant.bench.scoring.scorer import steps_of

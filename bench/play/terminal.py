@@ -11,7 +11,7 @@ from typing import Any
 from calibrant.bench.core.words import Verb, WordsError
 from calibrant.bench.play.folder import Player
 from calibrant.bench.play.game import AID
-from calibrant.bench.report.people.remaining import MAX_EXPORTED, RemainingLists
+from calibrant.bench.report.remaining import MAX_EXPORTED, RemainingLists
 from calibrant.dsl.episode import ActionError, Step, action_of_text
 
 GENERAL = (

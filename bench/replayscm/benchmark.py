@@ -29,7 +29,7 @@ from calibrant.bench.pools.capabilities import (
 )
 from calibrant.bench.protocols.base import APPLICABLE, PRESENT, PROTOCOLS
 from calibrant.bench.report.capabilities import EXPECTATIONS
-from calibrant.bench.report.people.remaining import REMAINING
+from calibrant.bench.report.remaining import REMAINING
 
 if TYPE_CHECKING:
     from calibrant.dsl.replayscm.item import Problem

@@ -46,14 +46,13 @@ from calibrant.bench.replayscm.paper import (
 )
 from calibrant.bench.replayscm.scoring import ATTRIBUTE, SCORING
 from calibrant.bench.replayscm.verdict import METRICS, has_heldout, is_right
-from calibrant.bench.report.answers.submitted import read_answers
-from calibrant.bench.report.formats import shown_columns
-from calibrant.bench.report.layout import Cell, Heading, Table, TableRow
+from calibrant.bench.report.layout import Cell, Heading, Table, TableRow, shown_columns
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Score, Words
 from calibrant.bench.report.overview.sentences import class_sentence, fit_text
 from calibrant.bench.report.rows import Answer, Row
-from calibrant.bench.report.samples import sample_rows, sample_table
 from calibrant.bench.report.sections import NoAnswersError, ReportContents, Section
+from calibrant.bench.report.sources import read_answers
+from calibrant.bench.report.table import sample_rows, sample_table
 from calibrant.bench.runs.jobs import Progress
 from calibrant.bench.scoring.answers import FieldNames
 from calibrant.dsl.episode import ActionError

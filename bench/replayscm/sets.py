@@ -14,7 +14,7 @@ from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior
 from calibrant.bench.core.sets import Hypotheses, Prior
 from calibrant.bench.replayscm.api import FUNCTIONS
 from calibrant.bench.replayscm.verdict import MEANING
-from calibrant.bench.report.people.remaining import Hypothesis, Remaining, first_entries
+from calibrant.bench.report.remaining import Hypothesis, Remaining, first_entries
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.formulas.formula import Formula

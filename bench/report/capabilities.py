@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from calibrant.bench.core.capabilities import Capability
 
 if TYPE_CHECKING:
-    from calibrant.bench.report.answers.transcripts import Transcript
     from calibrant.bench.report.rows import Answer
     from calibrant.bench.report.sections import ReportContents, Section
+    from calibrant.bench.report.sources import Transcript
     from calibrant.bench.runs.jobs import Progress
 
 

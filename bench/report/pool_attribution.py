@@ -18,7 +18,7 @@ from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.core.verdict import change_score
 from calibrant.bench.report.capabilities import EXPECTATIONS
 from calibrant.bench.report.overview.contract import GUIDE, Levels
-from calibrant.bench.report.scored_answers import STEPS
+from calibrant.bench.report.sources import STEPS
 from calibrant.bench.terminal import HintedError, invocation, pool_beside
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.records import file_digest, items_by_id

@@ -1,18 +1,33 @@
-"""A benchmark's section of a report, and the contents that a report was asked for."""
+"""A benchmark's section of a report: tables of views, the plot of kinds, and episodes that are shown step by step."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from calibrant.bench.core.metrics import InvalidHandling
+from calibrant.audits.attribution import Kind
+from calibrant.bench.answers.names import differing_names, natural, option_suffix
+from calibrant.bench.core.attribution import KEY, KINDS
+from calibrant.bench.core.metrics import InvalidHandling, Metric, View
+from calibrant.bench.core.scoring import AnswerContext
+from calibrant.bench.pages.capabilities import TIMELINES
+from calibrant.bench.pages.charts import Part, stacked_svg
 from calibrant.bench.pages.timeline import Timeline
-from calibrant.bench.report.layout import Table
-from calibrant.bench.report.rows import Answer, Grouping
+from calibrant.bench.report.layout import Cell, Heading, Table, TableRow, cell, shown_columns
+from calibrant.bench.report.rows import Answer, Grouping, Row
+from calibrant.bench.report.sources import Transcript, transcripts
 from calibrant.bench.scoring.answers import FieldNames
-from calibrant.dsl.errors import CalibrantError, in_one_line
+from calibrant.dsl.episode import TranscriptError
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+
+if TYPE_CHECKING:
+    from calibrant.bench.core.benchmark import Benchmark
+
+
+# --- A benchmark's section of a report, and the contents that a report was asked for ----------------------------------
 
 
 class NoAnswersError(CalibrantError):
@@ -94,3 +109,156 @@ class Section:
         systems = frozenset(in_one_line(context.system) for context, _ in answers)
         pools = sorted({(in_one_line(context.pool), context.pool_digest) for context, _ in answers})
         return cls(title, about, systems, tuple(pools), len(answers), tables, plots)
+
+
+# --- A view of a benchmark's measures as a table: a row for each setting, stratum, pool and system, with intervals ----
+ROW_LABELS = (
+    *(Heading("setting", "Setting"), Heading("stratum", "Stratum"), Heading("system", "System")),
+    *(Heading("pool", "Pool"), Heading("n", "n")),
+)
+SHARE_DECIMALS = 3  # what is printed with fewer is a number of something
+
+
+def view_table(view: View, rows: Sequence[Row], notes: tuple[str, ...]) -> Table:
+    """Return the table of a view, without columns that are undefined in every row."""
+    lines = tuple(
+        TableRow(
+            (row.setting, row.stratum, row.system, row.pool, str(row.num_items)),
+            _metric_cells(row, view.metrics),
+        )
+        for row in rows
+    )
+    headings = tuple(Heading(column.key, column.heading) for column in view.metrics)
+    table = shown_columns(Table(view.id, view.title, "", ROW_LABELS, headings, lines, notes))
+    return replace(table, caption=view.caption({heading.key for heading in table.headings}))
+
+
+def view_tables(views: Mapping[str, View], rows: Sequence[Row], notes: Callable[[str], tuple[str, ...]]) -> list[Table]:
+    """Return the tables of views, without those optional ones of which no answer has any figure.
+
+    notes: of a view, by its name
+    """
+    tables = ((view, view_table(view, rows, notes(name))) for name, view in views.items())
+    return [table for view, table in tables if table.headings or not view.optional]
+
+
+def _metric_cells(row: Row, columns: Sequence[Metric]) -> tuple[Cell, ...]:
+    return tuple(rate_cell(row, column) for column in columns)
+
+
+def rate_cell(row: Row, column: Metric) -> Cell:
+    """Return a row's rate with its interval: `*` for a conditional rate over 1 to 5 items, a dash for one over none."""
+    return cell(row.rates[column.key].text, row.interval(column.key), decimals=column.decimals)
+
+
+# --- The plot of kinds: how many answers were earned, by setting and system -------------------------------------------
+# the end of good is the accuracy; undecided answers are in stripes
+PARTS = {
+    Kind.EARNED: Part("good"),
+    Kind.LUCKY: Part("good", is_striped=True),
+    Kind.SHORT: Part("bad", is_striped=True),
+    Kind.MISSED: Part("bad"),
+}
+
+
+class KindPlot(NamedTuple):
+    """Subject of a plot of kinds.
+
+    name, title, caption: as of the plot
+    metrics: keys of the metrics that are 1 for answers of each kind, in the order of `Kind`
+    panel: the title of the panel that has a row
+    """
+
+    name: str
+    title: str
+    caption: str
+    metrics: tuple[str, ...]
+    panel: Callable[[Row], str]
+
+
+KIND_METRICS = tuple(str(kind) for kind in Kind)
+
+
+def kind_shares(rows: Sequence[Row], about: KindPlot) -> dict[str, dict[str, dict[Kind, float]]]:
+    """Return, by panel and system, the share of each kind among the answers whose kind is known, an item as one."""
+    sums: dict[str, dict[str, dict[Kind, Fraction]]] = {}
+    for row in rows:
+        kinds = {kind: row.frame.total(row.places[key]) for kind, key in zip(Kind, about.metrics, strict=True)}
+        if any(kinds.values()):
+            of_system = sums.setdefault(about.panel(row), {}).setdefault(row.system, dict.fromkeys(Kind, Fraction()))
+            of_system |= {kind: of_system[kind] + number for kind, number in kinds.items()}
+    return {
+        panel: {
+            system: {kind: float(number / sum(kinds.values())) for kind, number in kinds.items()}
+            for system, kinds in by_system.items()
+        }
+        for panel, by_system in sums.items()
+    }
+
+
+def attribution_plot(rows: Sequence[Row], about: KindPlot) -> Plot | None:
+    """Stacked shares; None where no answer has an attribution."""
+    shares = kind_shares(rows, about)
+    if not shares:
+        return None
+    panels = {
+        panel: {system: [kinds[kind] for kind in PARTS] for system, kinds in of_systems.items()}
+        for panel, of_systems in shares.items()
+    }
+    svg = stacked_svg(panels, {str(kind): part for kind, part in PARTS.items()}, about.title, "share of answers")
+    return Plot(about.name, about.title, about.caption, svg)
+
+
+# --- Which episodes a report shows step by step: one earned, one missed, one lucky and one short, where there are some
+_Key: TypeAlias = tuple[str, str, str, str, int]
+
+
+def chosen_episodes(
+    of: Benchmark[Any],
+    answers: Sequence[Answer],
+    contents: ReportContents,
+    items: Mapping[tuple[str, str], Any],
+) -> Iterator[Timeline]:
+    """Yield the first of each kind, by system and item, among those whose items and transcripts are at hand.
+
+    items: by digest of the pool, and id
+    """
+    pools = [path for path in contents.pools if _is_of(path, of)]
+    sources = contents.transcripts.get(of.name, ())
+    if not pools or not sources:
+        return
+    first: dict[tuple[str, str], AnswerContext] = {}  # by kind and system
+    for context, score in sorted(answers, key=lambda answer: (natural(answer[0].system), natural(answer[0].instance))):
+        if (context.pool_digest, context.instance) in items and score.get(KEY):
+            first.setdefault((score[KEY]["kind"], context.system), context)
+    keys = {_key(context) for context in first.values()}
+    transcript_by_key = {
+        _key(origin.context): origin
+        for origin in transcripts(sources, pools, contents.fields)
+        if _key(origin.context) in keys
+    }
+    for kind in KINDS:
+        keys_of_kind = [_key(context) for (kind_of_key, _), context in first.items() if kind_of_key == kind]
+        transcript = next((transcript_by_key[key] for key in keys_of_kind if key in transcript_by_key), None)
+        if transcript is not None:
+            context = transcript.context
+            configs = [origin.config for origin, _ in answers if origin.system == context.system]
+            name = in_one_line(context.system + option_suffix(context.config, differing_names(configs)))
+            yield _build_timeline(of, items[context.pool_digest, context.instance], transcript, name)
+
+
+def _is_of(path: Any, of: Benchmark[Any]) -> bool:
+    from calibrant.bench.core.registry import benchmark_of
+
+    return benchmark_of(path).name == of.name
+
+
+def _key(context: AnswerContext) -> _Key:
+    return context.pool_digest, context.instance, context.system, context.options, context.sample
+
+
+def _build_timeline(of: Benchmark[Any], item: Any, transcript: Transcript, name: str) -> Timeline:
+    try:
+        return of.require(TIMELINES)(item, transcript.steps, name)
+    except TranscriptError as error:
+        raise CalibrantError(f"{name} on {short_repr(item.id)} of {transcript.context.pool}: {error}") from None

@@ -1,27 +1,244 @@
-"""Inputs of a report: folders of runs, scored or raw predictions, official files with embedded results."""
+"""Sources of scored answers: folders of runs, verdicts, predictions and pools; and whole episodes out of them."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
+from calibrant.bench.answers.names import differing_names, option_suffix
+from calibrant.bench.core.attribution import KEY, NO_ANSWER, attribution_of_tie
 from calibrant.bench.core.metrics import Item
-from calibrant.bench.core.registry import NAMES, benchmark_of, stated_name
+from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of, stated_name
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.core.verdict import MeanScore
 from calibrant.bench.pools.capabilities import STORED_RESULTS
 from calibrant.bench.report.rows import Answer
-from calibrant.bench.report.scored_answers import scored_answers
-from calibrant.bench.runs.records import stated_benchmarks
+from calibrant.bench.runs.records import Key, Record, Timing, folder_records, stated_benchmarks
+from calibrant.bench.runs.workers import crash_text
 from calibrant.bench.scoring.answers import FieldNames
-from calibrant.bench.scoring.files import STANDARD_INPUT, PredictionFile
-from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.records import file_digest, item_ids, items_by_id
+from calibrant.bench.scoring.files import STANDARD_INPUT, PredictionFile, is_eval_log
+from calibrant.bench.scoring.lines import scored_lines
+from calibrant.bench.scoring.predictions import Predictions
+from calibrant.bench.scoring.scorer import PoolScorer, steps_of
+from calibrant.dsl.episode import Step
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.dsl.records import file_digest, item_ids, items_by_id, pool_digest
+
+# --- Sources of scores for tables: folders of runs, and files that `calibrant score` wrote ----------------------------
+STEPS = "steps taken"  # of an episode's record, for what replays them; no score has a key of that name
+PROVENANCE = "provenance"  # of an episode's record, and of the score that a table reads
+
+_NO_TIME = Timing(0.0, "")
+_Answer = tuple[str, str, str, int]  # pool digest, instance, model, number of the sample
+
+
+def scored_answers(
+    sources: Iterable[Path], *, with_steps: bool = False
+) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
+    """Yield every scored answer of the sources once.
+
+    with_steps: scores of episodes in runs hold their steps under STEPS
+
+    The same record in two folders counts once; two records of the same thing that differ in more than their timing are
+    a contradiction, and so are two verdicts on one prediction.
+    """
+    contents: dict[Key | _Answer, bytes] = {}
+    for source in sources:
+        if source.is_dir():
+            stored: Iterator[tuple[Key | _Answer, bytes, AnswerContext, Mapping[str, Any]]] = _read_run(
+                source, with_steps
+            )
+        else:
+            stored = _read_verdicts(source)
+        for key, content, context, score in stored:
+            if key not in contents:
+                contents[key] = content
+                yield context, score
+            elif contents[key] != content:
+                raise CalibrantError(
+                    f"{source}: {context.system} on {short_repr(context.instance)} is also elsewhere, and differs"
+                )
+
+
+def _read_run(folder: Path, with_steps: bool) -> Iterator[tuple[Key, bytes, AnswerContext, Mapping[str, Any]]]:
+    for record in folder_records(folder):
+        score = record.score if record.outcome == "found" else {**record.score, NO_ANSWER: True}
+        if record.attribution is not msgspec.UNSET:
+            score = {**score, KEY: record.attribution, PROVENANCE: record.provenance}
+        if with_steps and record.steps is not msgspec.UNSET:
+            score = {**score, STEPS: steps_of(record.steps)}
+        if record.ties is not msgspec.UNSET and record.ties.scores:
+            parts, ties = [(part.times, _tied_score(record, part.score)) for part in record.ties.scores], record.ties
+            score = MeanScore(score, parts, is_drawn=ties.count is not None and int(ties.count) > ties.scored)
+        yield record.key, _content(record), context_of(record), score
+
+
+def _tied_score(record: Record, score: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the score of an answer as good as a record's, with its attribution where the record has one."""
+    if record.attribution is msgspec.UNSET:
+        return score
+    success = benchmark(stated_name(record.benchmark)).metrics.success
+    return {**score, KEY: attribution_of_tie(record.attribution, correct=success.is_right(score, record.setting))}
+
+
+def _read_verdicts(file: Path) -> Iterator[tuple[_Answer, bytes, AnswerContext, Mapping[str, Any]]]:
+    if not file.exists():
+        raise CalibrantError(f"{file}: there is no such file or folder")
+    if not file.is_file():
+        raise CalibrantError(f"{file}: neither a folder of a run nor a file that `calibrant score` wrote")
+    if is_eval_log(file):
+        raise CalibrantError(f"{file}: a log of Inspect; `calibrant score` and `report --predictions` read it")
+    _refuse_pool(file)
+    for context, line in scored_lines(file):
+        content = hashlib.sha256(json.dumps(line, sort_keys=True).encode()).digest()
+        yield (context.pool_digest, context.instance, context.system, context.sample), content, context, line
+
+
+def _refuse_pool(file: Path) -> None:
+    """Raise `HintedError`, with the command that solves it, for a pool of items in the place of answers."""
+    from calibrant.bench.terminal import HintedError, is_pool, unused_path
+
+    if is_pool(file):
+        message = f"{file}: a pool of items, without answers; a run or `calibrant score` gives what is read here"
+        raise HintedError(message, command=("run", "exact", file, "--out", unused_path("runs")))
+
+
+def _content(record: Record) -> bytes:
+    untimed = msgspec.structs.replace(record, timing=_NO_TIME)
+    return hashlib.sha256(msgspec.json.encode(untimed, order="sorted")).digest()
+
+
+def context_of(record: Record) -> AnswerContext:
+    """Return where the answer in a record is from."""
+    name = stated_name(record.benchmark)
+    return AnswerContext(
+        record.protocol,
+        record.pool,
+        record.pool_digest,
+        record.pool_size,
+        record.instance,
+        benchmark(name).metrics.row_group(record.setting, record.pool_digest),
+        record.stratum,
+        record.config,
+        record.outcome,
+        None if record.outcome == "crashed" else record.timing.seconds,
+        benchmark=name,
+        reason=_reason(record),
+        is_tied=record.ties is not msgspec.UNSET,
+    )
+
+
+def _reason(record: Record) -> str:
+    """Why a protocol found nothing, as its record has it; empty where it found something or its record has nothing."""
+    if record.outcome == "crashed":
+        return crash_text(record.provenance)
+    keys = {"impossible": ("exhausted", "reason"), "out_of_budget": ("reached", "reason", "stopped_by")}
+    reason = next((record.provenance[key] for key in keys.get(record.outcome, ()) if key in record.provenance), "")
+    return reason if isinstance(reason, str) else ""
+
+
+# --- Whole episodes out of folders of runs and files of predictions, each with whose it is ----------------------------
+
+
+class Transcript(NamedTuple):
+    """The steps of one episode. They are as somebody wrote them: what draws or scores them replays them first."""
+
+    context: AnswerContext
+    steps: Sequence[Step[Any]]
+
+
+def transcripts(
+    sources: Iterable[Path], pools: Sequence[Path], fields: FieldNames | None = None
+) -> Iterator[Transcript]:
+    """Yield every episode of the folders of runs, and of the files of predictions about items of these pools.
+
+    pools: of one interactive benchmark; fields: what the predictions call their fields
+    """
+    scorer = PoolScorer(pools)
+    for source in sources:
+        if source.is_dir():
+            for record in folder_records(source):
+                if record.steps is not msgspec.UNSET:
+                    yield Transcript(context_of(record), steps_of(record.steps))
+        else:
+            for prediction in Predictions(source, scorer, skip_unknown=True, fields=fields):
+                yield Transcript(scorer.context(prediction), prediction.steps)
+
+
+def named_systems(origins: Iterable[AnswerContext]) -> list[str]:
+    """Return each answer's system with its sample and the options in which systems of one name differ."""
+    origins = list(origins)
+    names = []
+    for origin in origins:
+        of_system = [answer for answer in origins if answer.system == origin.system]
+        name = origin.system + option_suffix(origin.config, differing_names([answer.config for answer in of_system]))
+        alike = [answer for answer in of_system if answer.config == origin.config]
+        names.append(in_one_line(name + (f" (sample {origin.sample})" if len(alike) > 1 else "")))
+    return names
+
+
+# --- Answers to one item out of folders of runs and files of predictions, each with what its system is called ---------
+
+
+def submitted_answers(
+    sources: Sequence[Path], pool: Path, instance: str, system: str | None, fields: FieldNames | None = None
+) -> list[tuple[str, str | Mapping[str, Any]]]:
+    """Return the answers to an item with their systems; `CalibrantError` if there are none.
+
+    An answer is an object, or the text of a response that is read when it is scored.
+    """
+    digest = pool_digest(pool)
+    answered = [
+        (context, answer)
+        for context, answer in read_answers(sources, [pool], fields)
+        if (context.pool_digest, context.instance) == (digest, instance) and context.outcome != "crashed"
+    ]
+    matching = [(context, answer) for context, answer in answered if system in (None, context.system)]
+    if not matching:
+        of_system = "" if system is None else f" of {system}"
+        systems = ", ".join(dict.fromkeys(in_one_line(context.system) for context, _ in answered))
+        others = f"; there are answers of {systems}" if systems else ""
+        raise CalibrantError(
+            f"no answer{of_system} to {instance} of this pool in {', '.join(map(str, sources))}{others}"
+        )
+    names = named_systems(context for context, _ in matching)
+    return [(name, answer) for name, (_, answer) in zip(names, matching, strict=True)]
+
+
+def crashes_on(sources: Sequence[Path], pool: Path, instance: str, system: str | None) -> tuple[list[Record], bool]:
+    """Return the crashes of runs on an item, and whether there may be other answers to it."""
+    digest, has_others = pool_digest(pool), any(not source.is_dir() for source in sources)
+    crashes: list[Record] = []
+    for record in (record for source in sources if source.is_dir() for record in folder_records(source)):
+        if (record.pool_digest, record.instance) == (digest, instance) and system in (None, record.protocol):
+            if record.outcome == "crashed":
+                crashes.append(record)
+            else:
+                has_others = True
+    return crashes, has_others
+
+
+def read_answers(
+    sources: Sequence[Path], pools: Sequence[Path], fields: FieldNames | None
+) -> Iterator[tuple[AnswerContext, str | Mapping[str, Any]]]:
+    """Yield the answers of folders of runs, and those of files of predictions to items of these pools."""
+    scorer = PoolScorer(pools)
+    for source in sources:
+        if source.is_dir():
+            yield from ((context_of(record), record.answer or {}) for record in folder_records(source))
+        else:
+            for prediction in Predictions(source, scorer, skip_unknown=True, fields=fields):
+                yield scorer.context(prediction), prediction.answer
+
+
+# --- Inputs of a report: folders of runs, scored or raw predictions, official files with embedded results -------------
 
 
 @dataclass(frozen=True)
@@ -80,8 +297,6 @@ class Sources:
     ) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
         if not self.pools:
             raise CalibrantError(f"{path}: predictions are scored against pools; give them with --pool")
-        from calibrant.bench.scoring.predictions import Predictions
-        from calibrant.bench.scoring.scorer import PoolScorer
 
         pools = self._pools_of(path)
         scorer = PoolScorer(pools, benchmark_of(pools[0]).scoring.report_options)

@@ -1,24 +1,196 @@
-"""The tables that `score` and `table` print: a row for each setting, pool and system, rates of all metrics."""
+"""The tables that `score` and `table` print, that of several samples of an item, and the sentences below them."""
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import fsum, sqrt
 from statistics import median
 from typing import Any
 
 import numpy as np
 
-from calibrant.bench.answers.intervals import Interval
+from calibrant.bench.answers.frame import Estimate
+from calibrant.bench.answers.intervals import INTERVALS, Interval
 from calibrant.bench.answers.names import natural
-from calibrant.bench.core.metrics import OUTCOMES, SUPPRESSED, UNDEFINED, InvalidHandling, MetricSet, Sample
+from calibrant.bench.answers.rates import pass_at
+from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, BASE
+from calibrant.bench.core.metrics import OUTCOMES, SUPPRESSED, UNDEFINED, InvalidHandling, MetricSet, Right, Sample
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.observations import ObservationReader, Values
-from calibrant.bench.core.scoring import AnswerContext
-from calibrant.bench.report.legend import luck_sentence
+from calibrant.bench.core.registry import benchmark
+from calibrant.bench.core.scoring import PEOPLE_SYSTEM, AnswerContext, participant_of
+from calibrant.bench.core.verdict import MeanScore
+from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
 from calibrant.bench.report.rows import Grouping, Row, RowGroups, drop_equal_choices
-from calibrant.bench.report.samples import SampleRow, sample_rows
+from calibrant.bench.statistics import NORMAL_95
+from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.text import plural
 
+# --- The table of systems that answered items several times: mean, pass@k, majority, with intervals over items --------
+Rights = tuple[tuple[str, str, Right], ...]
+
+
+@dataclass(frozen=True)
+class SampleRow:
+    """One way to count a system's samples.
+
+    way: mean | pass@k | majority; k: of pass@k; estimates: by measure, None where it is not known
+    """
+
+    of: Row
+    way: str
+    k: int | None
+    estimates: Mapping[str, Estimate | None]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Numbers as numbers, what is undefined as null."""
+        record: dict[str, Any] = {"setting": self.of.setting, "system": self.of.system, "pool": self.of.pool}
+        record |= {"n": self.of.num_items, "samples": [*self.of.num_samples], "way": self.way, "k": self.k}
+        for key, rate in self.estimates.items():
+            low_end, high_end = (rate and rate.interval) or (None, None)
+            record[key] = {"value": rate and rate.mean, "low": low_end, "high": high_end}
+        return record
+
+    def labels(self) -> tuple[str, ...]:
+        low, high = self.of.num_samples
+        times = str(low) if low == high else f"{low}-{high}"
+        way = self.way if self.k is None else f"pass@{self.k}"
+        return self.of.setting, self.of.system, self.of.pool, f"{self.of.num_items} x {times}", way
+
+    def cells_by_name(self) -> dict[str, str]:
+        """Return the cells of a text table, under the keys of `sample_headings`."""
+        figures = (f"{figure.text} {figure.interval}".strip() for figure in self.cells())
+        return dict(zip(_LABEL_HEADINGS, self.labels(), strict=True)) | dict(zip(self.estimates, figures, strict=True))
+
+    def cells(self) -> tuple[Cell, ...]:
+        return tuple(
+            NOTHING if rate is None else cell(f"{rate.mean:.3f}", rate.interval) for rate in self.estimates.values()
+        )
+
+
+def sample_rows(rows: Iterable[Row], rights: Rights) -> list[SampleRow]:
+    """Return a row for each way to count, of each system that has several samples of an item; none of people.
+
+    rights: key, heading and criterion of what is counted
+    """
+    several = (row for row in rows if not row.is_group and row.num_samples[1] > 1)
+    return [sample_row for row in several for sample_row in _rows(row, rights)]
+
+
+def _rows(row: Row, rights: Rights) -> list[SampleRow]:
+    min_samples = row.num_samples[0]
+    powers = [2**i for i in range(1, min_samples.bit_length()) if 2**i < min_samples]
+    ways: list[tuple[str, int | None]] = [("mean", None), *(("pass", k) for k in (*powers, min_samples) if k > 1)]
+    sizes = row.frame.sizes.tolist()
+    counts = {key: [*zip(sizes, row.frame.num_right(right).tolist(), strict=True)] for key, _, right in rights}
+    rows = [
+        SampleRow(row, way, k, {key: _estimate_passes(row, counts[key], k or 1) for key in counts})  # the mean is of 1
+        for way, k in ways
+    ]
+    votes = {key: row.frame.majorities(right) for key, _, right in rights}
+    estimates = {key: None if shares is None else row.frame.estimate_items(shares) for key, shares in votes.items()}
+    return [*rows, SampleRow(row, "majority", None, estimates)]
+
+
+def _estimate_passes(row: Row, counts: Sequence[tuple[int, int]], k: int) -> Estimate:
+    """Return the mean of pass@k. counts: of each item, its samples and how many are right."""
+    shares = {pair: pass_at(*pair, k) for pair in Counter(counts)}
+    return row.frame.estimate_items([shares[pair] for pair in counts])
+
+
+_LABEL_HEADINGS = {"setting": "Setting", "system": "System", "pool": "Pool", "n": "n", "way": "Samples"}
+
+
+def sample_headings(rights: Rights) -> dict[str, str]:
+    """Key and heading of every column of a text table, labels first."""
+    return _LABEL_HEADINGS | {key: heading for key, heading, _ in reversed(rights)}
+
+
+_LABELS = (
+    Heading("setting", "Setting"),
+    Heading("system", "System"),
+    Heading("pool", "Pool"),
+    Heading("n", "n"),
+    Heading("way", "Samples"),
+)
+CAPTION = (
+    "Systems that answered items several times; n: items x samples of each. mean: of one sample. pass@k: one of k"
+    " samples is right, estimated without bias. majority: of the meaning that most valid samples have. Every item"
+    f" weighs the same. In brackets: {INTERVALS}"
+)
+
+
+def sample_table(rows: Sequence[SampleRow], rights: Rights) -> Table | None:
+    """Return the table of these rows; None if there are none."""
+    if not rows:
+        return None
+    headings = tuple(Heading(key, heading) for key, heading, _ in rights)
+    lines = tuple(TableRow(row.labels(), row.cells()) for row in rows)
+    return Table("samples", "Several samples", CAPTION, _LABELS, headings, lines)
+
+
+# --- Sentences below a printed table: the meanings of its columns, and luck among right answers -----------------------
+# --- Meanings of the columns of a printed table, below it -------------------------------------------------------------
+PRIORS = {
+    ("Chance", "Uniform"): "Chance and Best weigh what fits by the generator's prior where it explains the item, so"
+    " they may be 1.000 where nothing is decided; Uniform weighs all that fit alike.",
+}  # headings that are printed together -> how they differ
+
+
+def legend_lines(headings: Collection[str], meanings: Mapping[str, str], width: int) -> list[str]:
+    """Return a sentence with the meaning of each heading that is printed, wrapped to the width; none for no heading."""
+    stated = [f"{heading}: {meaning}" for heading, meaning in meanings.items() if heading in headings]
+    return textwrap.wrap(f"{'; '.join(stated)}.", width, break_on_hyphens=False) if stated else []
+
+
+def attribution_legend(headings: Collection[str], width: int) -> list[str]:
+    """Return what the columns on attributions and chance levels mean, as far as they are among these headings."""
+    meanings = {metric.heading: metric.meaning for metric in ATTRIBUTION_METRICS}
+    lines = legend_lines(headings, {heading: meanings[heading] for heading in headings if heading in meanings}, width)
+    if "NoAnswer" in headings:
+        lines += textwrap.wrap(BASE, width)
+    for together, sentence in PRIORS.items():
+        if set(together) <= set(headings):
+            lines += textwrap.wrap(sentence, width)
+    return lines
+
+
+def tie_legend(names: tuple[str, str] | None, width: int) -> list[str]:
+    """Return how the row of a mean over equally good answers differs from that of the chosen one; none without rows."""
+    if names is None:
+        return []
+    text = f"{names[0]}: mean over all equally good answers; {names[1]}: the answer that the tie rule takes of them."
+    return textwrap.wrap(text, width, break_on_hyphens=False)
+
+
+# --- Luck among right answers: one sentence about the system with the largest share -----------------------------------
+
+
+def luck_sentence(rows: Iterable[Row]) -> str:
+    """Return how many right answers of a system were not decided; empty where none is known to be right by luck.
+
+    The system is the one with the largest share of them, or the first of those by name.
+    """
+    earned: Counter[str] = Counter()
+    lucky: Counter[str] = Counter()
+    for row in rows:
+        for counts, key in ((earned, "earned"), (lucky, "lucky")):
+            if (place := row.places.get(key)) is not None:
+                counts[row.system] += row.frame.count(place, 1)
+    if not lucky.total():
+        return ""
+    system = min(lucky, key=lambda name: (-lucky[name] / (lucky[name] + earned[name] or 1), name))
+    right, name = lucky[system] + earned[system], in_one_line(system)
+    if right == 1:
+        return f"The only right answer of {name} was not decided by what it had seen."
+    verb = "was" if lucky[system] == 1 else "were"
+    return f"{lucky[system]} of the {right} right answers of {name} {verb} not decided by what it had seen."
+
+
+# --- The tables that `score` and `table` print: a row for each setting, pool and system, rates of all metrics ---------
 NAMELESS_BENCHMARK = next(iter(TITLES))  # its rows are older than the name in JSON
 STRUCTURE_METRIC = "parent_f1"  # defined for answers with structure metrics; they are counted
 
@@ -212,3 +384,82 @@ def _num_samples(row: Row) -> str:
         return UNDEFINED
     low, high = row.num_samples
     return UNDEFINED if high == 1 else str(low) if low == high else f"{low}-{high}"
+
+
+# --- Why protocols found nothing: a line for every system that exhausted its class or ran out of budget ---------------
+MAX_REASON_CHARS = 160
+_OUTCOMES = {
+    "impossible": "nothing of the class fits (exhausted: {})",
+    "out_of_budget": "unanswered within the budget ({})",
+}
+
+
+class UnansweredCounts:
+    """Collects outcomes of answers; what is found, or comes from no protocol, is not counted."""
+
+    def __init__(self) -> None:
+        self._reasons: dict[tuple[str, str], Counter[str]] = {}
+
+    def add(self, context: AnswerContext) -> None:
+        """Count an answer under its system and outcome."""
+        if context.outcome in _OUTCOMES:
+            system = PEOPLE_SYSTEM if participant_of(context.system) else context.system
+            self._reasons.setdefault((system, context.outcome), Counter())[context.reason] += 1
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line for each system and outcome: how many items, and the most frequent reason; people are one."""
+        for (system, outcome), reasons in sorted(self._reasons.items()):
+            number = sum(reasons.values())
+            reason = min(reasons, key=lambda reason_text: (-reasons[reason_text], reason_text))
+            num_others = len(reasons) - 1
+            text = in_one_line(reason)[:MAX_REASON_CHARS] or "no reason recorded"
+            more = f"; {plural(num_others, 'other reasons')}" if num_others else ""
+            if system == PEOPLE_SYSTEM:
+                yield f"{system}: {number} answer{'s are' if number > 1 else ' is'} missing ({text}{more})"
+                continue
+            items = plural(number, "items")
+            yield f"{in_one_line(system)}: {items}: {_OUTCOMES[outcome].format(text + more)}"
+
+
+# --- Sampling error of rates that are means over draws of equally good answers, where there are too many to list ------
+
+
+@dataclass
+class _System:
+    num_items: int = 0
+    num_drawn: int = 0
+    draws: int = 0
+    variances: list[float] = field(default_factory=list)
+
+
+class DrawnTies:
+    """Collects, by system and setting, items whose rate is a mean over draws."""
+
+    def __init__(self) -> None:
+        self._systems: dict[tuple[str, str], _System] = {}
+
+    def add(self, context: AnswerContext, score: Mapping[str, Any]) -> None:
+        """Count an answer that is right or wrong; draws of equally good ones have the variance p (1 - p) / draws."""
+        success = benchmark(context.benchmark).metrics.success
+        if not success.is_defined(score, context.setting):
+            return
+        system = self._systems.setdefault((context.system, context.setting), _System())
+        system.num_items += 1
+        if not isinstance(score, MeanScore) or not score.is_drawn:
+            return
+        draws = sum(times for times, _ in score.parts)
+        right = sum(times for times, part in score.parts if success.is_right(part, context.setting)) / draws
+        system.num_drawn += 1
+        system.draws = draws
+        system.variances.append(right * (1 - right) / draws)
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line for each system and setting with draws: their 95 % interval around the rate of right answers."""
+        for (name, setting), system in sorted(self._systems.items()):
+            if system.num_drawn:
+                half = NORMAL_95 * sqrt(fsum(system.variances)) / system.num_items
+                where = f" on {setting}" if setting else ""
+                yield (
+                    f"{name}{where}: {system.num_drawn} of {system.num_items} items have more than {system.draws:,}"
+                    f" equally good answers; means over as many draws leave the rate of right ones ± {half:.4f} (95 %)."
+                )

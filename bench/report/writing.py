@@ -1,29 +1,92 @@
-"""Making a report's files: its text in one of the formats, and its plots."""
+"""Making a report's files: its text in one of the formats, and its plots; with the table of answers that are sets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
+from calibrant.bench.answers.frame import estimate
+from calibrant.bench.answers.intervals import INTERVALS
+from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.registry import benchmark, benchmarks
 from calibrant.bench.pages.page import standalone_svg
+from calibrant.bench.report import consistency
 from calibrant.bench.report.capabilities import REPORT
-from calibrant.bench.report.consistency import section as consistency
-from calibrant.bench.report.formats import TEXTS, as_terminal
-from calibrant.bench.report.layout import Source, Table, anchor_of
-from calibrant.bench.report.people.section import add_people
-from calibrant.bench.report.people.tables import TABLE_IDS
+from calibrant.bench.report.layout import (
+    NOTHING,
+    TEXTS,
+    Cell,
+    Heading,
+    Source,
+    Table,
+    TableRow,
+    anchor_of,
+    as_terminal,
+    cell,
+)
+from calibrant.bench.report.people import TABLE_IDS, add_people
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import NoAnswersError, ReportContents, Section
-from calibrant.bench.report.sets import SETS_TABLE, set_tables
 from calibrant.bench.runs.jobs import Progress
+from calibrant.bench.scoring.sets import (
+    HEADINGS,
+    LABELS,
+    MARK,
+    MEANINGS,
+    RATES,
+    group_sets,
+    rate_values,
+    read_set_lines,
+    short_rate,
+)
 from calibrant.bench.terminal import printable
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import known_names
 
+# --- Table of a report about answers that are sets, from verdicts of `calibrant score --set-size` ---------------------
+SETS_TABLE = "sets"
+WITH_INTERVAL = ("valid_rate", "distinct_rate", "reach", "prior_mass")
+
+
+def set_tables(paths: Sequence[Path]) -> dict[str, Table]:
+    """Return a table for each benchmark of the verdicts; `CalibrantError` for lines that do not state theirs."""
+    by_benchmark: dict[str, list[Mapping[str, Any]]] = {}
+    for line in read_set_lines(paths):
+        name = line.get("benchmark")
+        if name not in TITLES:
+            raise CalibrantError("verdicts on sets without their benchmark: score the sets again")
+        by_benchmark.setdefault(name, []).append(line)
+    return {name: _table(lines) for name, lines in by_benchmark.items()}
+
+
+def _table(verdicts: Sequence[Mapping[str, Any]]) -> Table:
+    keys = ("pool", "system", "n", MARK)
+    labels = tuple(map(Heading, keys, LABELS))
+    headings = tuple(map(Heading, RATES, HEADINGS[len(LABELS) :]))
+    rows = tuple(
+        TableRow((pool, system, str(len(lines)), str(size)), tuple(_cells(lines)))
+        for (pool, system, size), lines in group_sets(verdicts)
+    )
+    caption = " ".join(MEANINGS) + f" Means over items; {INTERVALS}"
+    return Table(SETS_TABLE, "Answers that are sets", caption, labels, headings, rows)
+
+
+def _cells(lines: Sequence[Mapping[str, Any]]) -> Iterator[Cell]:
+    for name in RATES:
+        values = rate_values(lines, name)
+        if not values:
+            yield NOTHING
+            continue
+        rate = estimate((place, str(place), value) for place, value in enumerate(values))
+        assert rate is not None
+        yield cell(short_rate(rate.mean), rate.interval if name in WITH_INTERVAL else None)
+
+
+# --- Making a report's files: its text in one of the formats, and its plots -------------------------------------------
 HTML, TERMINAL = "html", "terminal"
 
 
@@ -69,7 +132,7 @@ def report_text(
         tables = [table for section in sections.values() for table in section.tables]
         fitting = [_without_other_items(table) for table in tables]
         return printable(as_terminal(fitting, width) if form == TERMINAL else TEXTS[form](fitting))
-    from calibrant.bench.report.html import as_html
+    from calibrant.bench.report.overview.page import as_html
 
     return as_html(items, sections, replace(contents, with_paper=requested.with_paper))
 

@@ -23,9 +23,9 @@ from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.core.scoring import Prediction
 from calibrant.bench.hub.card import record_text
-from calibrant.bench.report.overview.presence import is_answered
+from calibrant.bench.report.overview.contract import is_answered
 from calibrant.bench.report.pool_attribution import expected_rates
-from calibrant.bench.report.scored_answers import STEPS
+from calibrant.bench.report.sources import STEPS
 from calibrant.bench.runs.jobs import Progress
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.scoring.predictions import Predictions

@@ -14,9 +14,9 @@ from calibrant.bench.answers.names import natural
 from calibrant.bench.core.attribution import KEY, POSTERIOR
 from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, panels_svg
 from calibrant.bench.replayscm.episodes import TOP_TRUE, is_episode
-from calibrant.bench.report.answers.transcripts import transcripts
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import Plot, ReportContents
+from calibrant.bench.report.sources import transcripts
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.records import pool_digest

@@ -26,10 +26,9 @@ from calibrant.bench.replayscm.paper import (
     with_printed_rows,
 )
 from calibrant.bench.replayscm.verdict import METRICS
-from calibrant.bench.report.kind_plot import KIND_METRICS, KindPlot, attribution_plot
 from calibrant.bench.report.layout import Source, TableRow
 from calibrant.bench.report.rows import Answer, Grouping, Observation, Row, section_rows
-from calibrant.bench.report.sections import Plot
+from calibrant.bench.report.sections import KIND_METRICS, KindPlot, Plot, attribution_plot
 from calibrant.bench.runs.jobs import Progress
 
 # --- Numbers of the plots: the disclosure ladder, success by ambiguity, time by size ----------------------------------

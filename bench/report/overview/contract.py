@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import Capability
+from calibrant.bench.core.metrics import InvalidHandling
 
 if TYPE_CHECKING:
     from calibrant.bench.core.scoring import AnswerContext
-    from calibrant.bench.report.people.remaining import Remaining
+    from calibrant.bench.report.remaining import Remaining
     from calibrant.dsl.episode import Step
+
 
 Score = Mapping[str, Any]
 
@@ -132,3 +135,14 @@ class AnswerGuide(Protocol):
 
 
 GUIDE: Capability[AnswerGuide] = Capability("`report --format html`", "report:GUIDE")
+
+
+# --- Whether there is an answer at all, as the first column of the benchmark's table counts it ------------------------
+
+
+def is_answered(of: Benchmark[Any], score: Mapping[str, Any], setting: str) -> bool:
+    """Return whether there is an answer at all."""
+    guide = of.capability(GUIDE)
+    if guide is not None:
+        return guide.is_answered(score)
+    return of.metrics.sample(of.metrics.verdict(score, setting, InvalidHandling.PUBLISHED)).valid

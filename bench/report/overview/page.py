@@ -1,28 +1,172 @@
-"""The report as one page: sections with their first screens, tables, and answers packed for its script."""
+"""The report as one HTML file that needs no network and is the same bytes for the same answers."""
 
 from __future__ import annotations
 
 import base64
 import gzip
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from calibrant.bench.core.registry import benchmark
+from calibrant.audits.why import number_text
+from calibrant.bench.core.attribution import KEY
+from calibrant.bench.core.capabilities import PLAY
+from calibrant.bench.core.registry import benchmark, benchmark_of
+from calibrant.bench.core.scoring import participant_of
+from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS
 from calibrant.bench.pages.filmstrip import timeline_content
 from calibrant.bench.pages.page import design_page
-from calibrant.bench.report.formats import heading_of
-from calibrant.bench.report.layout import Source, Table, TableRow
-from calibrant.bench.report.overview.packing import MAX_LISTED, pack_answers, pack_details, script_json
-from calibrant.bench.report.overview.responses import Responses
-from calibrant.bench.report.overview.results import Results
+from calibrant.bench.report.layout import Source, Table, TableRow, heading_of
+from calibrant.bench.report.overview.contract import Explanation
+from calibrant.bench.report.overview.responses import (
+    MAX_TEXT_CHARS,
+    AnswerKey,
+    Responses,
+    ResponseSources,
+    answer_key,
+    guide_of,
+    read_responses,
+)
+from calibrant.bench.report.overview.results import CLASSES, Outcome, Results, read_results
 from calibrant.bench.report.overview.screen import UNIFORM, cell_counts, first_screen, overall_screen
-from calibrant.bench.report.sections import Section
+from calibrant.bench.report.overview.sentences import NO_ANSWER, TITLES
+from calibrant.bench.report.people import group_people, right_interval
+from calibrant.bench.report.rows import Answer, named_answers
+from calibrant.bench.report.sections import ReportContents, Section
+from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.memory import gc_paused
 from calibrant.dsl.text import plural
 
+# --- Answers of a benchmark as packed JSON for the page's script: lists behind cells, and embedded responses ----------
+MAX_LISTED = 400_000  # answers of a report that are listed behind cells; beyond, those that are embedded alone
+LETTERS = {kind: kind[0] for kind in CLASSES}  # capitals: without an answer
+assert len(set(LETTERS.values())) == len(CLASSES)
+
+
+def script_json(value: Any) -> str:
+    """Return JSON that cannot end a script element."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e").replace("\u2028", "\\u2028")
+
+
+def pack_answers(results: Results, responses: Responses, commands: Mapping[str, str], *, is_whole: bool) -> Any:
+    """Return what the script needs to list answers. is_whole: all of them, not those alone that are embedded.
+
+    Per system: item places, a letter for each class, costs, places in `remaining`, samples, lines, places of details;
+    of people their ids.
+    """
+    conditions = {condition: place for place, condition in enumerate(results.conditions)}
+    pools = sorted({item.digest for item in results.items})
+    remaining: dict[str, int] = {}
+    embedded = embedded_keys(results, responses)
+    details: dict[AnswerKey, int] = {key: place for place, key in enumerate(embedded)}
+    files: dict[str, int] = {}
+    return {
+        "name": results.name,
+        "title": results.title,
+        "items": results.guide.words.items,
+        "hypotheses": results.guide.words.hypotheses,
+        "cost": "" if results.guide.words.cost is None else results.guide.words.cost.unit,
+        "letters": {letter: kind for kind, letter in LETTERS.items()},
+        "titles": TITLES | {"none": NO_ANSWER},
+        "conditions": results.conditions,
+        "ids": [in_one_line(item.id) for item in results.items],
+        "of": [conditions[item.condition] for item in results.items],
+        "pool": [pools.index(item.digest) for item in results.items] if len(pools) > 1 else None,
+        "systems": [
+            {"name": system.name}
+            | _pack_outcomes(
+                system.outcomes if is_whole else [o for o in system.outcomes if answer_key(o.context) in details],
+                responses,
+                details,
+                remaining,
+                files,
+            )
+            for system in results.systems
+        ],
+        "left": list(remaining),
+        "files": list(files),
+        "lists": {keep: results.items_without(keep) for keep in ("decided", "right", "all-missed")},
+        "whole": is_whole,
+        "commands": dict(commands),
+    }
+
+
+def _pack_outcomes(
+    outcomes: list[Outcome],
+    responses: Responses,
+    details: Mapping[AnswerKey, int],
+    remaining: dict[str, int],
+    files: dict[str, int],
+) -> dict[str, Any]:
+    """Return lists of equal length. File and line stand where the response is not in the page."""
+    keys = [answer_key(outcome.context) for outcome in outcomes]
+    places = [None if key in details else responses.places.get(key) for key in keys]
+    numbers = [-1 if place is None else files.setdefault(responses.files[place.file], len(files)) for place in places]
+    samples = [outcome.context.sample for outcome in outcomes]
+    people = [participant_of(outcome.context.system) for outcome in outcomes]
+    return ({"p": people} if any(people) else {}) | {
+        "i": [outcome.item for outcome in outcomes],
+        "k": "".join(
+            LETTERS[outcome.kind] if outcome.is_answered else LETTERS[outcome.kind].upper() for outcome in outcomes
+        ),
+        "c": [None if outcome.cost is None else _short(outcome.cost) for outcome in outcomes],
+        "l": [remaining.setdefault(_members(outcome.members), len(remaining)) for outcome in outcomes],
+        "s": samples if any(samples) else None,
+        "f": numbers if any(place is not None for place in places) else None,
+        "n": [0 if place is None else place.line for place in places]
+        if any(place is not None for place in places)
+        else None,
+        "d": [[place, details[key]] for place, key in enumerate(keys) if key in details],
+    }
+
+
+def _short(cost: float) -> int | float:
+    return int(cost) if cost == int(cost) else float(f"{cost:.3g}")
+
+
+def _members(members: str) -> str:
+    return number_text(int(members)) if members else ""
+
+
+def embedded_keys(results: Results, responses: Responses) -> list[AnswerKey]:
+    """Return the answers whose responses are embedded, by system and item, in whatever order they were read."""
+    keys = (answer_key(outcome.context) for system in results.systems for outcome in system.outcomes)
+    return [key for key in keys if key in responses.explanations]
+
+
+def pack_details(results: Results, responses: Responses) -> list[Any]:
+    """Return the embedded responses, in the order of `embedded_keys`."""
+    return [_detail(responses.explanations[key], responses.lines[key]) for key in embedded_keys(results, responses)]
+
+
+def _detail(explanation: Explanation, line: str) -> dict[str, Any]:
+    detail = {
+        key: value for key, value in asdict(explanation).items() if value or (key == "differs" and value is not None)
+    }
+    for key in ("response", "gold"):
+        if key in detail:
+            detail[key] = _cut(detail[key])
+    if "moves" in detail:
+        detail["moves"] = [[list(move.cells), int(move.look)] for move in explanation.moves]
+    if explanation.remaining is not None:
+        remaining = explanation.remaining
+        detail["remaining"] = [remaining.heading, remaining.lines(), remaining.note]
+    detail["sentences"] = [sentence for sentence in explanation.sentences if sentence]
+    return detail | ({"line": line} if line else {})
+
+
+def _cut(text: str) -> str:
+    if len(text) <= MAX_TEXT_CHARS:
+        return text
+    return f"{text[:MAX_TEXT_CHARS]}\N{HORIZONTAL ELLIPSIS} ({len(text):,} characters)"
+
+
+# --- The report as one page: sections with their first screens, tables, and answers packed for its script -------------
 ALL = "all"
 MAX_PLAIN_ROWS = 400  # of a table; of more, ROWS_IN_VIEW are in view at a time, and all of them packed
 ROWS_IN_VIEW = 100
@@ -247,3 +391,49 @@ def _pack(part: PageSection, *, is_whole: bool) -> dict[str, Any]:
         "answers": Markup(script_json(answers)),
         "details": Markup(script_json(pack_details(part.results, part.responses))),
     }
+
+
+# --- The report as one HTML file that needs no network and is the same bytes for the same answers ---------------------
+
+
+def as_html(answers: Mapping[str, Sequence[Answer]], sections: Mapping[str, Section], contents: ReportContents) -> str:
+    """Return the whole file: the sections of the benchmarks by name, with an overview of their answers."""
+    with gc_paused():  # 10^5 answers are as many objects, which all live to the end
+        parts = [_page_section(name, section, answers[name], contents) for name, section in sections.items()]
+        return report_page(parts, paper_on=contents.with_paper)
+
+
+def _page_section(name: str, section: Section, answers: Sequence[Answer], contents: ReportContents) -> PageSection:
+    of, guide = benchmark(name), guide_of(name)
+    if guide is None:
+        return PageSection(name, section, None, Responses(), {})
+    results = read_results(
+        name, section.title, group_people(named_answers(answers)), of.metrics, guide, with_times=contents.with_times
+    )
+    if not results.systems:  # no item has anything held out
+        return PageSection(name, section, None, Responses(), {})
+    sources = ResponseSources(contents.runs, contents.predictions, contents.pools, contents.fields, contents.embed)
+    responses = read_responses(results, sources)
+    results.intervals = {system.name: right_interval(system, of.metrics) for system in results.systems}
+    pools = [path for path in contents.pools if benchmark_of(path).name == name]
+    commands = {}
+    if len(pools) == 1:
+        pool = shlex.quote(str(pools[0]))
+        commands["why"] = f"calibrant show {pool} {{id}} --why --html why.html"
+        folders = [path for path in contents.runs if path.is_dir()]
+        explanations = responses.explanations.values()
+        has_moves = not explanations or any(entry.moves and not entry.moves_title for entry in explanations)
+        if folders:
+            command = f"calibrant show {pool} {{id}} --run {shlex.quote(str(folders[0]))}"
+            if of.has(PLAY) and has_moves:
+                commands["episode"] = f"{command} --html episode.html"
+            elif of.has(ANSWER_EXPLANATIONS):
+                commands["gold"] = f"{command} --gold --html answer.html"
+    is_attributed = any(KEY in score for _, score in answers)  # nothing more to count, if nothing is counted
+    options = "" if is_attributed else _count_options(contents)
+    return PageSection(name, section, results, responses, commands, options)
+
+
+def _count_options(contents: ReportContents) -> str:
+    """Return the options with which the same command counts what the evidence decided."""
+    return "--attribution" if contents.pools else "--pool POOL --attribution"

@@ -20,9 +20,8 @@ from calibrant.bench.core.scoring import AnswerContext, participant_of
 from calibrant.bench.report.overview.contract import GUIDE, Explanation, Levels
 from calibrant.bench.report.overview.results import CLASSES, Outcome, Results
 from calibrant.bench.report.overview.sentences import INVALID, MISFIT
-from calibrant.bench.report.people.remaining import RemainingLists
-from calibrant.bench.report.scored_answers import context_of
-from calibrant.bench.report.sources import folders_of, items_of_pools
+from calibrant.bench.report.remaining import RemainingLists
+from calibrant.bench.report.sources import context_of, folders_of, items_of_pools
 from calibrant.bench.runs.records import FILE_NAME, Record, read_records
 from calibrant.bench.scoring.answers import FieldNames
 from calibrant.bench.scoring.files import STANDARD_INPUT, is_eval_log

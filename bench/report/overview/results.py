@@ -16,8 +16,8 @@ from calibrant.bench.core.attribution import KEY, KINDS, answer_status
 from calibrant.bench.core.metrics import InvalidHandling, MetricSet
 from calibrant.bench.core.scoring import AnswerContext, participant_of
 from calibrant.bench.core.verdict import MeanScore
-from calibrant.bench.report.answers.named import NamedAnswer
 from calibrant.bench.report.overview.contract import AnswerGuide, Levels
+from calibrant.bench.report.rows import NamedAnswer
 from calibrant.dsl.errors import in_one_line
 
 RIGHT, WRONG = "right", "wrong"  # classes of answers that no evidence was counted for

@@ -9,8 +9,8 @@ from calibrant.bench.blickets.report import KINDS
 from calibrant.bench.blickets.scoring import METRICS
 from calibrant.bench.cli import main
 from calibrant.bench.core.scoring import AnswerContext
-from calibrant.bench.report.kind_plot import attribution_plot, kind_shares
 from calibrant.bench.report.rows import Answer, Grouping, Row, section_rows
+from calibrant.bench.report.sections import attribution_plot, kind_shares
 from tests.support.graded_records import blicket_record, graded, write_records
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from calibrant.bench.causalab.paper import NUMBERS, paper, paper_tables, without_printed
 from calibrant.bench.core.scoring import AnswerContext
-from calibrant.bench.report.answers.named import NamedAnswer
 from calibrant.bench.report.layout import NOTHING, Source, Table
+from calibrant.bench.report.rows import NamedAnswer
 from calibrant.dsl.causalab.generation import PLANS
 from tests.support.shared import shared_json
 

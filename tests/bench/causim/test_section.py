@@ -26,9 +26,8 @@ from calibrant.bench.causim.report import (
 from calibrant.bench.cli import main
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.scoring import AnswerContext
-from calibrant.bench.report.answers.named import named_answers
 from calibrant.bench.report.layout import Source, Table
-from calibrant.bench.report.rows import Answer
+from calibrant.bench.report.rows import Answer, named_answers
 from calibrant.bench.report.sections import ReportContents
 from tests.support.commands import jsonl
 

@@ -27,9 +27,9 @@ from calibrant.bench.causim.paper import (
 )
 from calibrant.bench.cli import main
 from calibrant.bench.lab.causim import main as print_tables
-from calibrant.bench.report.answers.named import named_answers
 from calibrant.bench.report.layout import NOTHING, Source, Table
-from calibrant.bench.report.scored_answers import context_of
+from calibrant.bench.report.rows import named_answers
+from calibrant.bench.report.sources import context_of
 from calibrant.bench.runs.records import Record, folder_records
 from calibrant.dsl.causim import networks
 from calibrant.dsl.causim.bundle import module_text

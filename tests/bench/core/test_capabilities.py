@@ -22,9 +22,9 @@ from calibrant.bench.pools import capabilities as pools
 from calibrant.bench.protocols import base
 from calibrant.bench.protocols.base import PROTOCOLS, Protocol
 from calibrant.bench.report import capabilities as report
+from calibrant.bench.report import remaining
 from calibrant.bench.report.capabilities import REPORT
 from calibrant.bench.report.overview import contract
-from calibrant.bench.report.people import remaining
 from calibrant.bench.variants import contract as variants
 from calibrant.bench.variants.contract import VARIANTS
 from calibrant.dsl.errors import CalibrantError

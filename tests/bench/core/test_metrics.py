@@ -22,8 +22,8 @@ from calibrant.bench.core.verdict import MeanScore, change_score, line_struct
 from calibrant.bench.play.folder import Player, PlayFolder
 from calibrant.bench.play.game import PlayPool
 from calibrant.bench.replayscm.rows.exact import Exact
-from calibrant.bench.report.drawn_ties import DrawnTies
-from calibrant.bench.report.scored_answers import scored_answers
+from calibrant.bench.report.sources import scored_answers
+from calibrant.bench.report.table import DrawnTies
 from calibrant.bench.runs.records import folder_records
 from calibrant.bench.runs.runner import Selection, run
 from tests.support.commands import called, jsonl

@@ -22,7 +22,7 @@ from calibrant.bench.core.verdict import MeanScore
 from calibrant.bench.protocols.registry import protocols_of
 from calibrant.bench.replayscm.episodes import ExtendedVerdicts, text_episode
 from calibrant.bench.replayscm.fields import VerdictLine
-from calibrant.bench.report.scored_answers import scored_answers
+from calibrant.bench.report.sources import scored_answers
 from calibrant.bench.runs.records import folder_records
 from calibrant.bench.runs.runner import run
 from calibrant.bench.runs.workers import timed_answer

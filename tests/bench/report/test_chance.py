@@ -18,11 +18,10 @@ from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.replayscm.audit.generator_ceiling import BehaviourReplay
 from calibrant.bench.replayscm.expectations import _canonical, _share, _showing, expect_under_prior
 from calibrant.bench.replayscm.report import GUIDE
-from calibrant.bench.report.answers.named import NamedAnswer
 from calibrant.bench.report.overview.results import read_results
 from calibrant.bench.report.overview.screen import first_screen
 from calibrant.bench.report.pool_attribution import expected_rates
-from calibrant.bench.report.rows import Grouping, group
+from calibrant.bench.report.rows import Grouping, NamedAnswer, group
 from tests.support.commands import called
 
 HIDDEN_ORDER = bundled_pools()[2]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from calibrant.bench.core.registry import benchmark_of, bundled_sample
-from calibrant.bench.report.consistency.section import TABLE_IDS
+from calibrant.bench.report.consistency import TABLE_IDS
 from calibrant.bench.variants.consistency import Consistency, Flips
 from calibrant.bench.variants.pool import read_maps, write_variants
 from tests.support.commands import called

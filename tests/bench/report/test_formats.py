@@ -10,8 +10,20 @@ import pytest
 
 from calibrant.bench.answers.intervals import Interval
 from calibrant.bench.replayscm.report import report_tables
-from calibrant.bench.report.formats import TEXTS, as_csv, as_latex, as_markdown, as_terminal, in_latex
-from calibrant.bench.report.layout import Cell, Heading, Source, Table, TableRow, cell
+from calibrant.bench.report.layout import (
+    TEXTS,
+    Cell,
+    Heading,
+    Source,
+    Table,
+    TableRow,
+    as_csv,
+    as_latex,
+    as_markdown,
+    as_terminal,
+    cell,
+    in_latex,
+)
 from calibrant.bench.report.sections import ReportContents
 from tests.support.report_rows import Answers, answer, rows_of
 

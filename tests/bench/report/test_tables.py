@@ -17,8 +17,7 @@ from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.pages.aligned import aligned, table_text
 from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.rows import Grouping
-from calibrant.bench.report.table import ResultTable
-from calibrant.bench.report.unanswered import UnansweredCounts
+from calibrant.bench.report.table import ResultTable, UnansweredCounts
 from calibrant.bench.runs.records import Record, folder_records
 from calibrant.dsl.replayscm.pools.official import BY_NAME, OFFICIAL_FILES, table_setting
 from tests.support.graded_records import blicket_record, graded, write_records

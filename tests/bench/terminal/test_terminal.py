@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import bundled_pool, bundled_sample
-from calibrant.bench.report.formats import inert
-from calibrant.bench.report.legend import attribution_legend, tie_legend
+from calibrant.bench.report.layout import inert
+from calibrant.bench.report.table import attribution_legend, tie_legend
 from calibrant.bench.terminal import PrintableStream, drawn_on, making_folder, printable
 from calibrant.dsl.errors import in_one_line
 from tests.bench.commands.lines import Files

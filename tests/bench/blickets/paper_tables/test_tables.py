@@ -26,8 +26,7 @@ from calibrant.bench.blickets.rates import (
 )
 from calibrant.bench.blickets.report import class_plot
 from calibrant.bench.lab.blickets import class_sums, paper_findings
-from calibrant.bench.report.formats import as_markdown
-from calibrant.bench.report.layout import NOTHING, Source, Table
+from calibrant.bench.report.layout import NOTHING, Source, Table, as_markdown
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Form, Mechanism, Rule, Sealed, Task
 from calibrant.dsl.blickets.score import Exposed, grade

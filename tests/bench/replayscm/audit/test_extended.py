@@ -35,9 +35,9 @@ from calibrant.bench.replayscm.audit.extended import (
     item_labels,
 )
 from calibrant.bench.replayscm.episodes import submitted_steps, text_episode
-from calibrant.bench.report.drawn_ties import DrawnTies
 from calibrant.bench.report.overview.contract import GUIDE
-from calibrant.bench.report.scored_answers import scored_answers
+from calibrant.bench.report.sources import scored_answers
+from calibrant.bench.report.table import DrawnTies
 from calibrant.datasets import bundled_pool as packaged_pool
 from calibrant.dsl.replayscm.episode import ScmEpisode
 from calibrant.dsl.replayscm.item import Pool, Problem

@@ -23,13 +23,13 @@ from calibrant.bench.cli import main
 from calibrant.bench.core.attribution import KEY, KINDS
 from calibrant.bench.core.registry import bundled_files
 from calibrant.bench.core.scoring import AnswerContext
-from calibrant.bench.report.answers.named import named_answers
 from calibrant.bench.report.overview import page as report_module
-from calibrant.bench.report.overview.charts import class_bar
 from calibrant.bench.report.overview.page import PageSection, report_page
 from calibrant.bench.report.overview.responses import Responses
 from calibrant.bench.report.overview.results import Results, read_results
+from calibrant.bench.report.overview.screen import class_bar
 from calibrant.bench.report.overview.sentences import five_figures, rank_sentence
+from calibrant.bench.report.rows import named_answers
 from calibrant.bench.report.sections import Section
 from calibrant.dsl.memory import gc_paused
 from tests.support.browser import needs_chromium, pressed

@@ -15,8 +15,8 @@ from calibrant.bench.causim.paper import ShownProgram, questions_asked
 from calibrant.bench.causim.paper import paper_tables as question_tables
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.replayscm.report import report_tables
-from calibrant.bench.report.answers.named import named_answers
 from calibrant.bench.report.layout import Source, Table
+from calibrant.bench.report.rows import named_answers
 from calibrant.bench.report.sections import ReportContents
 from tests.support.graded_records import graded
 from tests.support.report_rows import Answers, answer, rows_of

@@ -9,9 +9,8 @@ from pathlib import Path
 from calibrant.bench.answers.intervals import Interval
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.pages.charts import Part, stacked_svg
-from calibrant.bench.report.answers.named import named_answers
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, anchor_of, cell
-from calibrant.bench.report.rows import Answer
+from calibrant.bench.report.rows import Answer, named_answers
 from calibrant.bench.report.sections import Plot, ReportContents, Section
 from calibrant.bench.statistics import wilson
 from calibrant.bench.variants.consistency import Consistency, measure_consistency, rate_of_copies

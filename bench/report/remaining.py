@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
     from calibrant.dsl.episode import Step
 
+
 MAX_SHOWN = 10  # on a page
 MAX_EXPORTED = 1_000  # in a file
 

@@ -1,1 +1,0 @@
-"""Consistency over copies of items, as a section of a report."""

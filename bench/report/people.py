@@ -1,0 +1,362 @@
+"""People as one group of a report: means over participants, learning curves, hypotheses still open at the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from calibrant.bench.answers.frame import Estimate, estimate
+from calibrant.bench.answers.intervals import INTERVALS, ClusteredMean, Interval, clustered_mean
+from calibrant.bench.answers.names import differing_names, option_suffix
+from calibrant.bench.answers.rates import mean_if_known
+from calibrant.bench.core.attribution import KINDS
+from calibrant.bench.core.metrics import MetricSet
+from calibrant.bench.core.registry import benchmark
+from calibrant.bench.core.scoring import PEOPLE, PEOPLE_SYSTEM, options_text, participant_of
+from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, panels_svg
+from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
+from calibrant.bench.report.overview.contract import GUIDE
+from calibrant.bench.report.overview.results import Outcome, Results, SystemResult, read_results
+from calibrant.bench.report.rows import Answer, NamedAnswer, named_answers
+from calibrant.bench.report.sections import Plot, ReportContents, Section
+from calibrant.bench.runs.records import Record, folder_records
+from calibrant.dsl.errors import in_one_line
+
+# --- Times of people's answers, which tables of other systems do not read: when an item was begun, seconds a move -----
+Subject: TypeAlias = tuple[str, str, str, str]  # pool digest, item, system, terms
+
+
+class PersonTiming(NamedTuple):
+    """Times of one answer. started: UTC, ISO 8601; seconds_a_move: mean; None of an answer without any move."""
+
+    started: str
+    seconds_a_move: float | None
+
+
+def seconds_a_move(record: Record) -> float | None:
+    """Return the mean seconds before each move of a record; None where it has none."""
+    moves = record.timing.moves if isinstance(record.timing.moves, list) else []
+    acted = [seconds for seconds in moves if seconds > 0]  # an episode's opening readings take none
+    return mean_if_known(acted)
+
+
+def read_timings(sources: Iterable[Path]) -> dict[Subject, PersonTiming]:
+    """Return the times of all answers of people in folders of runs and of play; other sources have none."""
+    timings = {}
+    for folder in (source for source in sources if source.is_dir()):
+        for record in folder_records(folder):
+            if record.protocol.startswith(PEOPLE):
+                subject = record.pool_digest, record.instance, record.protocol, options_text(record.config)
+                timings[subject] = PersonTiming(record.timing.started, seconds_a_move(record))
+    return timings
+
+
+# --- Participants of one set of terms as one system -------------------------------------------------------------------
+
+
+def group_people(answers: Sequence[NamedAnswer]) -> list[NamedAnswer]:
+    """Return the answers, those of participants under the name of their group, as `people (40)`.
+
+    Participants whose terms differ (feedback, study) are in groups of their own, named after the difference.
+    """
+    keys = [answer.context.options if participant_of(answer.context.system) else "" for answer in answers]
+    configs: dict[str, Mapping[str, Any]] = {}
+    groups: dict[str, set[str]] = {}
+    for answer, key in zip(answers, keys, strict=True):
+        if key:
+            configs[key] = answer.context.config
+            groups.setdefault(key, set()).add(answer.context.system)
+    if not groups:
+        return list(answers)
+    differing = differing_names([*configs.values()])
+    suffixes = {key: option_suffix(config, differing) for key, config in configs.items()}
+    taken = {answer.system for answer in answers}
+    group_names = {
+        key: _free_name(f"{PEOPLE_SYSTEM} ({len(group)}){suffixes[key]}", taken) for key, group in groups.items()
+    }
+    return [
+        answer._replace(system=in_one_line(group_names[key])) if key else answer
+        for answer, key in zip(answers, keys, strict=True)
+    ]
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name = f"{name} of studies"
+    return name
+
+
+# --- Measures of a group of people, and of other systems on the same items --------------------------------------------
+Reading = Callable[[Outcome], float | None]
+
+
+@dataclass(frozen=True)
+class PersonAnswer:
+    """An answer of a participant.
+
+    position: of the item among those that they began, from 1; 0 where it is not known
+    """
+
+    outcome: Outcome
+    participant: str
+    position: int
+    seconds_a_move: float | None
+
+
+def person_answers(system: SystemResult, timings: Mapping[Subject, PersonTiming]) -> list[PersonAnswer]:
+    """Return a group's answers with their times and positions."""
+    by_person: dict[str, list[tuple[str, float | None, Outcome]]] = {}
+    for outcome in system.outcomes:
+        context = outcome.context
+        subject = context.pool_digest, context.instance, context.system, context.options
+        timing = timings.get(subject, PersonTiming("", None))
+        by_person.setdefault(participant_of(context.system), []).append(
+            (timing.started, timing.seconds_a_move, outcome)
+        )
+    answers = []
+    for participant, listed in by_person.items():
+        ordered = sorted(listed, key=lambda entry: entry[0])  # stable: of equal times in the order of items
+        for position, (started, seconds, outcome) in enumerate(ordered, 1):
+            answers.append(PersonAnswer(outcome, participant, position if started else 0, seconds))
+    return answers
+
+
+def group_mean(answers: Iterable[PersonAnswer], read: Callable[[PersonAnswer], float | None]) -> ClusteredMean | None:
+    """Return the mean over participants of what is read off their answers; None where nothing is."""
+    values = [
+        (answer.participant, f"{answer.outcome.context.pool_digest} {answer.outcome.context.instance}", value)
+        for answer in answers
+        if (value := read(answer)) is not None
+    ]
+    return clustered_mean(values) if values else None
+
+
+def read_right(answer: PersonAnswer) -> float:
+    return float(answer.outcome.is_right)
+
+
+def right_interval(system: SystemResult, metrics: MetricSet) -> Interval | None:
+    """Return the 95 % interval of a system's share of right answers."""
+    if system.is_group:
+        mean = group_mean(person_answers(system, {}), read_right)
+        return None if mean is None else mean.interval
+    rate = item_mean(system.outcomes, lambda o: float(o.right), metrics, is_share=True)
+    return None if rate is None else rate.interval
+
+
+def item_mean(outcomes: Sequence[Outcome], read: Reading, metrics: MetricSet, *, is_share: bool) -> Estimate | None:
+    """Return a mean over items of a system that is no group; None without any."""
+    return estimate(((o.item, metrics.unit(o.context.instance), read(o)) for o in outcomes), is_share=is_share)
+
+
+def outcomes_on(system: SystemResult, items: frozenset[int]) -> list[Outcome]:
+    """Return a system's answers to some items."""
+    return [outcome for outcome in system.outcomes if outcome.item in items]
+
+
+def groups_of(results: Results) -> list[SystemResult]:
+    """Return the groups of people among the systems."""
+    return [system for system in results.systems if system.is_group]
+
+
+# --- Tables of people: means beside other systems on the same items, learning curves, hypotheses still open -----------
+PEOPLE_TABLE, LEARNING_TABLE, OPEN_TABLE = "people", "learning", "open"
+TABLE_IDS = (PEOPLE_TABLE, LEARNING_TABLE, OPEN_TABLE)
+OF_PEOPLE = (
+    "Of people: means over participants, each over their items; in brackets 95 % intervals, participants and items"
+    " drawn again (clustered bootstrap), participants alone with fewer than 6 items, none with fewer than 6"
+    " participants."
+)
+OF_SYSTEMS = f" Of systems: means over the same items; {INTERVALS}"
+OPEN_CLASSES = ((1, "1"), (3, "2 to 3"), (9, "4 to 9"), (99, "10 to 99"), (None, "100 or more"))  # ends, included
+
+
+def people_tables(results: Results, timings: Mapping[Subject, PersonTiming]) -> list[Table]:
+    """Return the tables of the groups of people; none without people."""
+    groups = groups_of(results)
+    if not groups:
+        return []
+    answers = {group.name: person_answers(group, timings) for group in groups}
+    items = frozenset(answer.outcome.item for listed in answers.values() for answer in listed)
+    others = [system for system in results.systems if not system.is_group and outcomes_on(system, items)]
+    tables = [
+        _means_table(results, answers, others, items),
+        _learning_table(results, answers),
+        _open_table(results, answers, others, items),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def _means_table(
+    results: Results,
+    answers: Mapping[str, Sequence[PersonAnswer]],
+    others: Sequence[SystemResult],
+    items: frozenset[int],
+) -> Table:
+    unit, rows, metrics = _cost_unit(results), [], benchmark(results.name).metrics
+    for name, listed in answers.items():
+        num_people = len({answer.participant for answer in listed})
+        num_items = len({answer.outcome.item for answer in listed})
+        cells = [
+            _share(group_mean(listed, read_right)),
+            *(_share(group_mean(listed, kind_of_answer(kind))) for kind in KINDS),
+            *([_number(group_mean(listed, lambda a: a.outcome.cost))] if unit else []),
+            _number(group_mean(listed, lambda a: a.seconds_a_move)),
+        ]
+        rows.append(TableRow((name, f"{num_people:,}", f"{num_items:,}"), tuple(cells)))
+    for system in others:
+        outcomes = outcomes_on(system, items)
+        cells = [
+            _share(item_mean(outcomes, lambda o: float(o.right), metrics, is_share=True)),
+            *(_share(item_mean(outcomes, _kind_of(kind), metrics, is_share=True)) for kind in KINDS),
+            *([_number(item_mean(outcomes, lambda o: o.cost, metrics, is_share=False))] if unit else []),
+            NOTHING,
+        ]
+        rows.append(TableRow((system.name, "", f"{len({o.item for o in outcomes}):,}"), tuple(cells)))
+    headings = [Heading("right", "Right"), *(Heading(kind, kind.capitalize()) for kind in KINDS)]
+    headings += [Heading(unit, unit.capitalize())] if unit else []
+    headings.append(Heading("seconds_a_move", "Seconds a move"))
+    labels = (Heading("system", "System"), Heading("people", "People"), Heading("n", "Items"))
+    caption = OF_PEOPLE + OF_SYSTEMS
+    return Table(PEOPLE_TABLE, "People beside other systems", caption, labels, tuple(headings), tuple(rows))
+
+
+def _learning_table(results: Results, answers: Mapping[str, Sequence[PersonAnswer]]) -> Table:
+    unit, rows = _cost_unit(results), []
+    for name, listed in answers.items():
+        for position, at in learning_positions(listed):
+            cells = [
+                _share(group_mean(at, read_right)),
+                _share(group_mean(at, kind_of_answer("earned"))),
+                *([_number(group_mean(at, lambda a: a.outcome.cost))] if unit else []),
+                _number(group_mean(at, lambda a: a.seconds_a_move)),
+            ]
+            rows.append(TableRow((name, str(position), f"{len(at):,}"), tuple(cells)))
+    headings = [Heading("right", "Right"), Heading("earned", "Earned")]
+    headings += [Heading(unit, unit.capitalize())] if unit else []
+    headings.append(Heading("seconds_a_move", "Seconds a move"))
+    labels = (Heading("system", "System"), Heading("position", "Item"), Heading("n", "Answers"))
+    caption = (
+        "By position: the first item that a participant began, the second, and so on; who played fewer items is in"
+        " fewer rows. Intervals as above."
+    )
+    return Table(LEARNING_TABLE, "People: learning over items", caption, labels, tuple(headings), tuple(rows))
+
+
+def learning_positions(answers: Sequence[PersonAnswer]) -> list[tuple[int, list[PersonAnswer]]]:
+    """Return the answers by position; none where positions are not known or there is one alone."""
+    positions = sorted({answer.position for answer in answers if answer.position})
+    if len(positions) < 2:
+        return []
+    return [(position, [answer for answer in answers if answer.position == position]) for position in positions]
+
+
+def _open_table(
+    results: Results,
+    answers: Mapping[str, Sequence[PersonAnswer]],
+    others: Sequence[SystemResult],
+    items: frozenset[int],
+) -> Table:
+    """Count answers by the number of hypotheses that their evidence had left open."""
+    outcomes = {name: [answer.outcome for answer in listed] for name, listed in answers.items()}
+    outcomes |= {system.name: outcomes_on(system, items) for system in others}
+    rows = [row for name, listed in outcomes.items() for row in _open_rows(name, listed)]
+    labels = (Heading("system", "System"), Heading("open", "Still open"), Heading("n", "Answers"))
+    headings = (Heading("share", "Share of answers"), Heading("right", "Right of them"))
+    caption = (
+        f"Answers by the number of {results.guide.words.hypotheses} that fitted the evidence when they were given."
+    )
+    title = "Hypotheses still open at the answer"
+    return Table(OPEN_TABLE, title, caption, labels, headings, tuple(rows))
+
+
+def _open_rows(name: str, outcomes: Sequence[Outcome]) -> Iterator[TableRow]:
+    counted = [outcome for outcome in outcomes if outcome.members and int(outcome.members)]
+    least = 0
+    for most, text in OPEN_CLASSES:
+        chosen = [o for o in counted if int(o.members) > least and (most is None or int(o.members) <= most)]
+        least = most or least
+        if chosen:
+            right = sum(outcome.is_right for outcome in chosen)
+            cells = Cell(f"{len(chosen) / len(counted):.3f}"), Cell(f"{right / len(chosen):.3f}")
+            yield TableRow((name, text, f"{len(chosen):,}"), cells)
+
+
+def _cost_unit(results: Results) -> str:
+    """Return the unit of costs that scores state; empty without any."""
+    cost = results.guide.words.cost
+    return "" if cost is None or not cost.key else cost.unit
+
+
+def _kind_of(kind: str) -> Callable[[Outcome], float | None]:
+    return lambda outcome: None if outcome.is_decided is None else float(outcome.shares.get(kind, 0))
+
+
+def kind_of_answer(kind: str) -> Callable[[PersonAnswer], float | None]:
+    """Return what reads whether an answer is of a kind; None where what the evidence decided is not counted."""
+    read = _kind_of(kind)
+    return lambda answer: read(answer.outcome)
+
+
+def _share(mean: ClusteredMean | Estimate | None) -> Cell:
+    return NOTHING if mean is None else cell(f"{mean.mean:.3f}", mean.interval)
+
+
+def _number(mean: ClusteredMean | Estimate | None) -> Cell:
+    return NOTHING if mean is None else cell(f"{mean.mean:.1f}", mean.interval, decimals=1)
+
+
+# --- Part of a report about people: its tables, and the picture of what they learn over items -------------------------
+CURVE_INTERVALS = " Means over participants with 95 % intervals (clustered bootstrap)."
+LEARNING = "Shares of right and of earned answers by the position of the item." + CURVE_INTERVALS
+SECONDS = "Mean seconds before a move by the position of the item." + CURVE_INTERVALS
+
+
+def add_people(section: Section, name: str, answers: Sequence[Answer], contents: ReportContents) -> Section:
+    """Return the section with tables of people first, if some answers are of people; unchanged without any."""
+    if contents.tables and not contents.tables & {*TABLE_IDS}:
+        return section
+    guide = benchmark(name).capability(GUIDE)
+    if guide is None or not any(participant_of(context.system) for context, _ in answers):
+        return section
+    metrics = benchmark(name).metrics
+    results = read_results(name, section.title, group_people(named_answers(answers)), metrics, guide)
+    timings = read_timings(contents.runs) if contents.with_times else {}
+    tables = [table for table in people_tables(results, timings) if not contents.tables or table.id in contents.tables]
+    plots = _learning_plots(results, timings, name) if contents.with_pictures else ()
+    return replace(section, tables=(*tables, *section.tables), plots=(*plots, *section.plots))
+
+
+def _learning_plots(results: Results, timings: Mapping[Subject, PersonTiming], name: str) -> Iterator[Plot]:
+    """Yield learning curves of the groups, if positions are known and there are several."""
+    shares: list[Line] = []
+    seconds: list[Line] = []
+    for group in groups_of(results):
+        positions = learning_positions(person_answers(group, timings))
+        shares.append(_line(f"{group.name}: right", positions, read_right))
+        shares.append(_line(f"{group.name}: earned", positions, kind_of_answer("earned")))
+        seconds.append(_line(group.name, positions, lambda answer: answer.seconds_a_move))
+    titles = ("People: right answers over items", "People: seconds a move over items")
+    for key, title, caption, lines in (
+        ("learning", titles[0], LEARNING, shares),
+        ("seconds", titles[1], SECONDS, seconds),
+    ):
+        if any(line.marks for line in lines):
+            tops = [mark.y if mark.high is None else mark.high for line in lines for mark in line.marks]
+            axis = Axis("share of answers", 0, 1) if key == "learning" else Axis("seconds", 0, max(tops))
+            svg = panels_svg([Panel("", tuple(lines))], Axis("position of the item"), axis, title)
+            yield Plot(f"people-{key}-{name}", title, caption, svg, in_page=True)
+
+
+def _line(
+    name: str, positions: Sequence[tuple[int, list[PersonAnswer]]], read: Callable[[PersonAnswer], float | None]
+) -> Line:
+    means = [(position, group_mean(at, read)) for position, at in positions]
+    return Line(name, tuple(_mark(position, mean) for position, mean in means if mean is not None))
+
+
+def _mark(position: int, mean: ClusteredMean) -> Mark:
+    low, high = mean.interval or (None, None)
+    return Mark(float(position), mean.mean, low, high)
