@@ -22,13 +22,14 @@ class Solving(TypedDict, total=False):
 
     max_parents: how many variables a mechanism may mention; nested_roots: only root sets with nested columns
     states: a budget, None without a limit
-    engine: what chooses parent sets, `auto` or `integer_program` (extra `large`); seconds: of the clock, for the latter
+    engine: what chooses parent sets: dynamic programming over subsets, MaxSAT, SMT, or an integer program (extra
+        `large`); `auto` takes what is fastest; seconds: of the clock, for the integer program
     """
 
     max_parents: int | None
     nested_roots: bool | None
     states: int | None
-    engine: Literal["auto", "integer_program"]
+    engine: Literal["auto", "subset_dp", "sat", "smt", "integer_program"]
     seconds: float | None
 
 

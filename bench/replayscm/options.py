@@ -131,7 +131,8 @@ class SolveOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         Annotated[int, Meta(ge=0)] | None, Meta(description="Functions that a search may compare; None: all.")
     ] = MAX_STATES
     engine: Annotated[
-        Literal["auto", "integer_program"], Meta(description="What chooses parent sets; the second has a clock.")
+        Literal["auto", "subset_dp", "sat", "smt", "integer_program"],
+        Meta(description="What chooses parent sets (docs/engines.md); the last has a clock."),
     ] = "auto"
     seconds: Annotated[
         Annotated[float, Meta(ge=0)] | None, Meta(description="Wall seconds of the integer program.")

@@ -2,8 +2,7 @@
 
 Parent sets are reduced and variables split into parts first (solvers.acyclic.least). A small part, or a medium one
 with finely graded costs, goes to dynamic programming over subsets; one without sets of two parents to Edmonds'
-branching; any other to MaxSAT with cuts; on request all parts go to an integer program. The tie rule is the same for
-all engines.
+branching; any other to MaxSAT with cuts. On request all parts go to one engine. The tie rule is that of all engines.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from calibrant.solvers.acyclic.least import (
 from calibrant.solvers.acyclic.maxsat import least_by_maxsat
 from calibrant.solvers.outcome import Budget, Undecided
 
-ENGINES = ("auto", "integer_program")
+ENGINES = ("auto", "subset_dp", "sat", "smt", "integer_program")
 MAX_SUBSET_DP = 8  # variables of a part up to which subsets are faster than MaxSAT: 1.0 and 1.6 ms, with 9 2.1 and 1.8
 MAX_SPAN = 10_000  # total range of sizes beyond which parts of up to MAX_FREE_VARIABLES go to subsets too
 STATES_PER_CONFLICT = 20_000  # so that a state takes about as long as one of formula search
@@ -54,13 +53,14 @@ def optimal_choice(
     """Return the acyclic assignment of least total cost; None if there is none.
 
     Of several the one with the smallest parent sets, as numbers, variable 0 first. `Undecided` if the budget, to which
-    only MaxSAT is charged, or the time ran out, or if sizes differ by too much for an integer program.
+    MaxSAT and SMT are charged, or the time ran out, if sizes differ by too much for an integer program, or if a part
+    has too many variables for dynamic programming.
 
     options: per variable the costs of its possible parent sets (`cost_by_size`)
     roots: variables that may be parents of all
     subset_dp: largest number of variables of a part for dynamic programming
-    engine: "auto", or "integer_program" for every part (solvers.acyclic.integer_program, extra `large`; no budget;
-        `ValueError` for more than 63 variables)
+    engine: "auto", or for every part "subset_dp", "sat" (MaxSAT), "smt" (solvers.acyclic.smt), or "integer_program"
+        (solvers.acyclic.integer_program, extra `large`; no budget; `ValueError` for more than 63 variables)
     seconds: on the clock, for all integer programs together; None means no limit
     """
     if engine not in ENGINES:
@@ -74,6 +74,14 @@ def optimal_choice(
         try:
             if engine == "integer_program":
                 assignment = _solve_by_program(part, deadline)
+            elif engine == "smt":
+                from calibrant.solvers.acyclic.smt import least_by_smt
+
+                assignment = least_by_smt(part, budget or Budget())
+            elif engine == "sat":
+                assignment = least_by_maxsat(part, budget or Budget(), states=STATES_PER_CONFLICT)
+            elif engine == "subset_dp":
+                assignment = _solve_by_subsets(part, num_vars)
             else:
                 assignment = _solve_part(part, num_vars, budget or Budget(), subset_dp)
         except Undecided as spent:
@@ -102,14 +110,24 @@ def _solve_part(part: Part, num_vars: int, budget: Budget, subset_dp: int) -> Ma
     by_subsets = len(part) <= subset_dp or (_is_finely_graded(part) and len(part) <= MAX_FREE_VARIABLES)
     if not by_subsets and not has_single_parents:
         return least_by_maxsat(part, budget, states=STATES_PER_CONFLICT)
-    costs = {
+    if not by_subsets:
+        return least_branching(_tie_broken(part, num_vars))
+    return _solve_by_subsets(part, num_vars)
+
+
+def _solve_by_subsets(part: Part, num_vars: int) -> Mapping[int, Mask] | None:
+    if len(part) > MAX_FREE_VARIABLES:
+        at_least = sum(min(parent_set.cost for parent_set in sets.values()) for sets in part.values())
+        raise Undecided(at_least, f"{len(part)} variables may lie on a cycle, subsets of {MAX_FREE_VARIABLES} at most")
+    best = best_structure(_tie_broken(part, num_vars), 0)
+    return None if best is None else best[1]
+
+
+def _tie_broken(part: Part, num_vars: int) -> dict[int, dict[Mask, Cost]]:
+    return {
         v: {parents: break_ties(parent_set.cost, v, parent_set.mask, num_vars) for parents, parent_set in sets.items()}
         for v, sets in part.items()
     }
-    if not by_subsets:
-        return least_branching(costs)
-    best = best_structure(costs, 0)
-    return None if best is None else best[1]
 
 
 def _solve_by_program(part: Part, deadline: float | None) -> Mapping[int, Mask] | None:

@@ -1,4 +1,4 @@
-"""The row that chooses parent sets by an integer program: what `exact` answers, or the gap when time is over."""
+"""Rows that choose parent sets by one engine: what `exact` answers, or the gap when time is over."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from calibrant.bench.core.registry import bundled_pool
 from calibrant.bench.lab.limits import networks
-from calibrant.bench.replayscm.rows.exact import Exact, ExactIntegerProgram
+from calibrant.bench.replayscm.rows.exact import Exact, ExactDp, ExactIntegerProgram, ExactSat, ExactSmt
 from calibrant.dsl.errors import MissingExtraError
 from calibrant.dsl.replayscm.generation.problems import sample_problem
 from calibrant.dsl.replayscm.generation.strata import stratum
@@ -22,6 +22,16 @@ def test_without_the_package_it_does_not_start(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(highs, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"pip install 'calibrant\[large\]'"):
         ExactIntegerProgram().require()
+
+
+@pytest.mark.parametrize("row", [ExactSat, ExactSmt, ExactDp])
+def test_engines_answer_as_exact_does(row: type[Exact]) -> None:
+    for setting in ("block", "hidden-order", "hidden-roots"):
+        for problem in read_pool(bundled_pool(setting)).problems[::8]:
+            found, expected = row().answer(problem.task), Exact().answer(problem.task)
+            assert found.answer == expected.answer
+            assert found.provenance["engine"] == row.engine  # type: ignore[attr-defined]
+            assert found.ties == expected.ties
 
 
 needs("highspy")

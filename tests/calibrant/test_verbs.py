@@ -235,7 +235,7 @@ def test_unknown_options_and_values_out_of_range_are_one_clear_line(item: calibr
         (
             calibrant.solve,
             {"engine": "x"},
-            "solve: Invalid enum value 'x' - at `$.engine`; known: auto, integer_program",
+            "solve: Invalid enum value 'x' - at `$.engine`; known: auto, subset_dp, sat, smt, integer_program",
         ),
         (calibrant.solve, {"seconds": 5}, "solve: seconds are for the engine integer_program; 'auto' has"),
         (calibrant.harden, {"goal": "none"}, "harden: Invalid enum value 'none'"),

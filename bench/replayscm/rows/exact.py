@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypedDict
 
 import msgspec
 from msgspec import Meta
@@ -147,7 +147,41 @@ def least_ties(task: Task, solution: ExactAnswer, max_parents: int) -> Ties:
     return Ties(least.value.count, answers, least.value.unlisted)
 
 
-class ExactIntegerProgram(Exact, frozen=True):
+class _PlainExact(Exact, frozen=True):
+    """`exact` with one engine for the choice of parent sets; noise and hidden variables have engines of their own."""
+
+    engine: ClassVar[str]
+
+    def refusal(self, handout: object) -> str:
+        return f"{self.name} answers plain items alone" if is_extended(handout) else ""
+
+    @property
+    def choosing(self) -> Choosing:
+        return {"engine": self.engine}
+
+
+class ExactSat(_PlainExact, frozen=True):
+    """Answer of `exact`, its parent sets chosen by MaxSAT search."""
+
+    name = "exact-sat"
+    engine = "sat"
+
+
+class ExactSmt(_PlainExact, frozen=True):
+    """Answer of `exact`, its parent sets chosen by optimisation modulo theories (z3)."""
+
+    name = "exact-smt"
+    engine = "smt"
+
+
+class ExactDp(_PlainExact, frozen=True):
+    """Answer of `exact`, its parent sets chosen by dynamic programming over up to 16 variables on a cycle."""
+
+    name = "exact-dp"
+    engine = "subset_dp"
+
+
+class ExactIntegerProgram(_PlainExact, frozen=True):
     """The same answer as `exact`, its parent sets chosen by an integer program.
 
     Out of time its record has the bound and the size of the best model met, which may differ between two runs.
@@ -156,6 +190,7 @@ class ExactIntegerProgram(Exact, frozen=True):
     """
 
     name = "exact-integer-program"
+    engine = "integer_program"
     seconds: Annotated[float, Meta(ge=0)] | None = None
 
     def require(self) -> None:
@@ -163,12 +198,9 @@ class ExactIntegerProgram(Exact, frozen=True):
 
         require_highs()
 
-    def refusal(self, handout: object) -> str:
-        return f"{self.name} answers plain items alone" if is_extended(handout) else ""
-
     @property
     def choosing(self) -> Choosing:
-        return {"engine": "integer_program", "seconds": self.seconds}
+        return {"engine": self.engine, "seconds": self.seconds}
 
 
 def warming_task() -> Task:

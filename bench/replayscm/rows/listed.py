@@ -9,7 +9,10 @@ from calibrant.bench.protocols.base import Protocol, ProtocolResult
 from calibrant.bench.replayscm.rows.episodes import EXTENDED, answer_extended, is_extended
 from calibrant.bench.replayscm.rows.exact import (
     Exact,
+    ExactDp,
     ExactIntegerProgram,
+    ExactSat,
+    ExactSmt,
     PlainRow,
     StagedExactSearch,
     scm_answer,
@@ -199,7 +202,18 @@ SIMPLE = (FirstFound, RandomLegal, CopyParent, Majority)
 
 
 # --- Protocols of ReplaySCM in the order in which `all` runs them -----------------------------------------------------
-PLAIN = (Exact, ExactIntegerProgram, MostPosterior, StagedExactSearch, *SCORE_PROTOCOLS, *DISCOVERY, *SIMPLE)
+PLAIN = (
+    Exact,
+    ExactSat,
+    ExactSmt,
+    ExactDp,
+    ExactIntegerProgram,
+    MostPosterior,
+    StagedExactSearch,
+    *SCORE_PROTOCOLS,
+    *DISCOVERY,
+    *SIMPLE,
+)
 ROWS = (*PLAIN, *EXTENDED)
 
 

@@ -84,6 +84,33 @@ def test_the_same_choice_as_by_subsets(most_parents: int) -> None:
     assert said[False] > 20
 
 
+@pytest.mark.parametrize("engine", ["subset_dp", "sat", "smt"])
+def test_engines_take_the_same_choice(engine: str) -> None:
+    rng, said = Random("engines"), Counter[bool]()
+    for num_endogenous in (*[2, 3, 4, 5, 6, 7] * 8, 9):
+        options, roots = drawn(rng, 2, num_endogenous, 6)
+        expected = by_subsets(options, roots, num_endogenous + 2)
+        assert optimal_choice(options, roots, num_endogenous + 2, engine=engine) == expected
+        said[expected is None] += 1
+    assert min(said.values()) > 5
+
+
+@pytest.mark.parametrize("engine", ["sat", "smt"])
+def test_engines_out_of_budget_state_a_bound(engine: str) -> None:
+    options, roots = drawn(Random("spent"), 2, 9, 12)
+    least = by_subsets(options, roots, 11)
+    with pytest.raises(Undecided) as spent:
+        optimal_choice(options, roots, 11, Budget(1), engine=engine)
+    assert least is not None
+    assert 0 < spent.value.at_least <= least.cost
+
+
+def test_subsets_of_too_many_variables_are_undecided() -> None:
+    options = {v: {1 << (v + 1) % 17: 1, 1 << (v + 2) % 17: 2, 1 << 17: 3} for v in range(17)}
+    with pytest.raises(Undecided, match="17 variables may lie on a cycle, subsets of 16 at most"):
+        optimal_choice(options, 1 << 17, 18, engine="subset_dp")
+
+
 def test_thirty_variables_around_a_circle() -> None:
     """Each is cheap from the one before it, and one of them has to pay for the root: the one that pays least."""
     options = {v: {1 << (v % 30 + 1): cost_by_size(1, 1), 1: cost_by_size(9 - (v == 17), 1)} for v in range(1, 31)}
