@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Any, Protocol, TypeAlias, runtime_checkable
+from typing import Annotated, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 from msgspec import Meta
@@ -31,6 +31,13 @@ Listener: TypeAlias = Callable[[str, int, int], None]  # part, how much of it is
 
 class RecountLimitError(CalibrantError):
     """The limit of time was reached; the message names what had been recounted of what."""
+
+
+EngineName: TypeAlias = Literal["sat", "smt"]  # by which a claim is examined again
+
+
+class NotExaminedError(CalibrantError):
+    """The engine has no encoding of the claim; the message says which part it lacks."""
 
 
 @dataclass

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -37,11 +37,19 @@ def verify(
             rich_help_panel=EXECUTION,
         ),
     ] = VERIFY_SECONDS,
+    engine: Annotated[
+        Literal["sat", "smt"] | None,
+        typer.Option(
+            help="Prove counts by search from the evidence alone, up to 20 members one by one. [default: recount]"
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Check certificates against a pool by plain counting, sharing no code with the engines; 1 unless all hold.
 
     A certificate that takes longer than the budget is reported as open, with what was recounted of it until then.
+    With --engine SAT or SMT search examines the count in an encoding of its own. Where it is false, an SCM is printed
+    that it leaves out, or the number that there is.
     """
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pools.capabilities import VERIFY
@@ -51,7 +59,7 @@ def verify(
         raise typer.BadParameter("give at least one certificate, and the pool as the last argument")
     *places, pool = paths
     certificates = [certificate for path in places for certificate in _list_certificates(path)]
-    check = benchmark_of(pool).require(VERIFY).check_against(pool)
+    check = benchmark_of(pool).require(VERIFY).check_against(pool, engine)
     with progress_bar("verifying ") as progress:
         checks = []
         for number, path in enumerate(certificates):

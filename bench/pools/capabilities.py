@@ -15,7 +15,7 @@ from calibrant.dsl.item import Item, Pool
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from calibrant.audits.claims import Certificate, Finding
+    from calibrant.audits.claims import Certificate, EngineName, Finding
     from calibrant.audits.soundness import ItemIdentity
     from calibrant.bench.core.scoring import AnswerContext
     from calibrant.bench.pools.item_options import ItemOptions
@@ -89,8 +89,11 @@ class Auditable(Protocol):
 class CertificateCheckable(Protocol):
     """A benchmark whose certificates `calibrant verify` checks."""
 
-    def check_against(self, pool: Path) -> CertificateCheck:
-        """Return the check of one certificate against the items of a pool."""
+    def check_against(self, pool: Path, engine: EngineName | None = None) -> CertificateCheck:
+        """Return the check of one certificate against the items of a pool.
+
+        engine: by which counts are examined again instead of being recounted; `OptionError` where there is none
+        """
         ...
 
 

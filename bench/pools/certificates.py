@@ -17,6 +17,7 @@ from calibrant.audits.claims import (
     Certificate,
     ClaimStatus,
     Listener,
+    NotExaminedError,
     RecountLimitError,
     Refused,
     limited_recount,
@@ -52,7 +53,7 @@ class FindingRecord(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Verdict(StrEnum):
-    """Result of a check. OPEN: the limit of time was reached, nothing is shown."""
+    """Result of a check. OPEN: the limit of time was reached, or the engine lacks an encoding: nothing is shown."""
 
     VERIFIED = "verified"
     REFUSED = "refused"
@@ -87,6 +88,8 @@ def check_file(
         verdict = Verdict.VERIFIED if holds else Verdict.REFUSED
     except RecountLimitError as limit:
         verdict, reason = Verdict.OPEN, f"neither verified nor refuted {limit}"
+    except NotExaminedError as lack:
+        verdict, reason = Verdict.OPEN, f"neither verified nor refuted: {lack}"
     except Refused as refusal:
         verdict, reason = Verdict.REFUSED, str(refusal)
     except Exception as error:  # a certificate is hostile input: one that breaks its checker does not hold

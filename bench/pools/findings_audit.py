@@ -15,9 +15,10 @@ import msgspec
 from markupsafe import Markup
 from msgspec import Meta
 
-from calibrant.audits.claims import Certificate, ClaimStatus, Finding, verify
+from calibrant.audits.claims import Certificate, ClaimStatus, EngineName, Finding, verify
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import FINDINGS
+from calibrant.bench.core.options import OptionError
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pages.aligned import wrapped_lines
 from calibrant.bench.pages.page import html_page
@@ -121,8 +122,10 @@ class FindingsAudit:
     ) -> FindingsReport:
         return FindingsReport(audited, benchmark(self.name).title, fail_on)
 
-    def check_against(self, pool: Path) -> CertificateCheck:
+    def check_against(self, pool: Path, engine: EngineName | None = None) -> CertificateCheck:
         of = benchmark(self.name)
+        if engine is not None:
+            raise OptionError(f"certificates of {of.title} have no encoding for it; verify without it", "--engine")
         items = items_by_id(of.items.read_pool(pool).items)
         return lambda certificate: check_certificate(of, certificate, items)
 

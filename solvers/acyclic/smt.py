@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from calibrant.solvers.acyclic.least import Cost, Mask, ParentSet, Part, members_of, total_mentions, total_size
-from calibrant.solvers.budget import Budget, BudgetSpent, Undecided
+from calibrant.solvers.outcome import Budget, BudgetSpent, Undecided
 
 STEPS_PER_STATE = 10  # units of z3's resource limit: 4 to 9 million a second
 MAX_STEPS = 2_000_000_000  # z3 reads a limit of 32 bits

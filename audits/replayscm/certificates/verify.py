@@ -108,8 +108,8 @@ def verify(document: Mapping[str, Any], problem: Problem) -> str:
     `RecountLimitError` where a limit of time was set and is reached: then nothing is shown.
     """
     try:
-        _check_shape(document)
-        return in_one_line(_Verification(document, problem).run())
+        check_shape(document)
+        return in_one_line(Verification(document, problem).run())
     except RecountLimitError:
         raise
     except Refused as refusal:
@@ -119,7 +119,7 @@ def verify(document: Mapping[str, Any], problem: Problem) -> str:
         raise Refused(in_one_line(reason)[:MAX_REASON_CHARS]) from None
 
 
-def _check_shape(document: Mapping[str, Any]) -> None:
+def check_shape(document: Mapping[str, Any]) -> None:
     """Return the fields that a certificate has, no others, and the types of those that say what is claimed."""
     for part, keys in ((document, KEYS), (document["class"], CLASS_KEYS), (document.get("unique", {}), UNIQUE_KEYS)):
         strange = set(part) - keys
@@ -132,7 +132,9 @@ def _check_shape(document: Mapping[str, Any]) -> None:
         raise Refused("its class has a number of parents or a rule for roots that is none")
 
 
-class _Verification:
+class Verification:
+    """One certificate against one problem; `Refused` where they differ."""
+
     def __init__(self, document: Mapping[str, Any], problem: Problem) -> None:
         self.document = document
         self.problem = problem
@@ -143,7 +145,8 @@ class _Verification:
         self.stage = ""  # what a stopped check had recounted
         self.rows = [(row, w.intervention.targets) for w in self.task.training.worlds for row in w.rows()]
 
-    def run(self) -> str:
+    def check_subject(self) -> None:
+        """Check what the certificate is about: instance, evidence, class."""
         if (self.document["format"], self.document["version"]) != ("calibrant-certificate", 2):
             raise Refused("not a certificate of a version that this program checks")
         if self.document["instance"] != self.problem.id:
@@ -159,6 +162,9 @@ class _Verification:
             limit_note = f"with {self.max_parents} parents sizes up to {max_recounted} can be recounted"
             raise Refused(f"its class has formula sizes up to {self.max_size!r}; {limit_note}")
         msgspec.convert(self.document, CertificateFile, strict=True)  # the rest is compared, as texts and numbers
+
+    def run(self) -> str:
+        self.check_subject()
         functions = self._recount_functions()
         by_roots = self._recount_dags(functions)
         count = sum(by_roots.values())
@@ -234,8 +240,12 @@ class _Verification:
         disclosure = self.task.disclosure
         if disclosure.roots is not None:
             return [disclosure.roots]
-        able = [v for v in self.task.variables if not self.nested or self._has_nested_columns(v)]
-        return list(combinations(able, disclosure.num_roots))
+        return list(combinations(self.able_roots, disclosure.num_roots))
+
+    @property
+    def able_roots(self) -> tuple[str, ...]:
+        """Return the variables among which the class looks for roots that are not told."""
+        return tuple(v for v in self.task.variables if not self.nested or self._has_nested_columns(v))
 
     def _has_nested_columns(self, variable: str) -> bool:
         """Return whether the units with value 1 form a chain over the worlds that leave the variable alone."""

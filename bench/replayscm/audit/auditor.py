@@ -58,6 +58,7 @@ from calibrant.solvers.replayscm.space import ModelClass
 if TYPE_CHECKING:
     from markupsafe import Markup
 
+    from calibrant.audits.claims import EngineName
     from calibrant.bench.runs.audits import AuditWork
 
 
@@ -136,8 +137,9 @@ class ScmAuditor:
         assert isinstance(work, ScmAudit)
         return ScmAuditReport(audited, work.options, options, fail_on)
 
-    def check_against(self, pool: Path) -> CertificateCheck:
-        from calibrant.audits.claims import Refused
+    def check_against(self, pool: Path, engine: EngineName | None = None) -> CertificateCheck:
+        from calibrant.audits.claims import NotExaminedError, Refused
+        from calibrant.audits.replayscm.certificates.cross_examination import examine_certificate
         from calibrant.audits.replayscm.certificates.verify import verify
         from calibrant.dsl.records import items_by_id
         from calibrant.dsl.replayscm.pools.files import read_pool
@@ -149,7 +151,11 @@ class ScmAuditor:
             if not isinstance(instance, str) or instance not in problems:
                 raise Refused("it is about no instance of this pool")
             if is_extended_certificate(certificate):
+                if engine is not None:
+                    raise NotExaminedError(f"{engine} search has no encoding of noise, hidden variables or episodes")
                 return True, f"{instance}: {check_certificate(certificate, problems[instance])}"
+            if engine is not None:
+                return True, examine_certificate(certificate, problems[instance], engine)
             return True, verify(certificate, problems[instance])
 
         return check

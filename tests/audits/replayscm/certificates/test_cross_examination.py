@@ -1,0 +1,96 @@
+"""SAT and SMT search examine counts again: brute force agrees, and false counts are refuted by what they leave out."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+
+import pytest
+
+from calibrant.audits.claims import EngineName, NotExaminedError, RecountLimitError, Refused
+from calibrant.audits.replayscm.certificates.cross_examination import (
+    ENGINES,
+    MAX_LISTED,
+    Claim,
+    SatSearch,
+    examine,
+)
+from calibrant.dsl.formulas.text import ALL_OPERATORS, parse
+from calibrant.dsl.replayscm.item import Task
+from calibrant.dsl.replayscm.reference import replays_exactly
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
+from tests.support.effort import cases
+from tests.support.replayscm.dev_pools import dev_problems
+from tests.support.replayscm.enumerated_members import all_members
+from tests.support.replayscm.small_problems import small_problems
+
+SMALL = [problem.task for problem in small_problems(29, cases(40))]
+
+
+def claim(task: Task, max_parents: int, count: int) -> Claim:
+    return Claim(task, max_parents, task.variables, count)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("index", range(len(SMALL)))
+def test_true_counts_are_proved_and_false_ones_refuted(engine: EngineName, index: int) -> None:
+    """Of four disclosures with at most one, two and three parents, by brute force."""
+    task, max_parents = SMALL[index], 1 + index % 3
+    count = len(all_members(task, max_parents))
+    if count > MAX_LISTED and (engine == "smt" or find_spec("pyganak") is None):
+        with pytest.raises(NotExaminedError, match=f"shows more than {MAX_LISTED} members"):
+            examine(claim(task, max_parents, count), engine)
+    else:
+        assert examine(claim(task, max_parents, count), engine).startswith(f"{count:,} member")
+    if 0 < count <= MAX_LISTED:
+        with pytest.raises(Refused, match="finds another one: ") as refused:
+            examine(claim(task, max_parents, count - 1), engine)
+        assert replays_exactly(read_map(str(refused.value), task), task.training.worlds)
+    if count < MAX_LISTED:
+        with pytest.raises(Refused, match=re.escape(f"claims {count + 1:,} member")):
+            examine(claim(task, max_parents, count + 1), engine)
+
+
+def read_map(refusal: str, task: Task) -> Scm:
+    """Return the counterexample that a refusal prints."""
+    parts = refusal.partition("finds another one: ")[2].split("; ")
+    roots = task.disclosure.roots
+    if roots is None:
+        roots = tuple(parts.pop(0).removeprefix("roots ").split())
+    mechanisms = dict(part.split(" = ") for part in parts)
+    return Scm(roots, {v: parse(text, ALL_OPERATORS) for v, text in mechanisms.items()})
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("setting", ["ordered", "block", "hidden_order", "hidden_roots"])
+def test_counts_of_shared_pools_hold(engine: EngineName, setting: str) -> None:
+    """Of 6 to 10 variables; the counts are the dynamic programme's."""
+    listed = 0
+    for problem in dev_problems(setting)[::20]:
+        for max_parents in (2, 3):
+            count = VersionSpace(problem.task, ModelClass(max_parents)).count
+            if count <= MAX_LISTED:
+                examine(claim(problem.task, max_parents, count), engine)
+                listed += count > 0
+    assert listed
+
+
+def test_ganak_counts_what_is_not_listed() -> None:
+    pytest.importorskip("pyganak")
+    compared = 0
+    for problem in dev_problems("hidden_roots")[:40:7]:
+        count = VersionSpace(problem.task, ModelClass(4)).count
+        assert SatSearch(claim(problem.task, 4, count), 10**6).count() == count
+        if count > MAX_LISTED:
+            compared += 1
+            with pytest.raises(Refused, match=f"Ganak counts {count:,} models"):
+                examine(claim(problem.task, 4, count + 1), "sat")
+    assert compared
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_searches_stop_after_their_steps(engine: EngineName) -> None:
+    task = dev_problems("hidden_roots")[70].task
+    with pytest.raises(RecountLimitError, match="steps are over"):
+        examine(claim(task, 4, 10**9), engine, max_steps=2)
