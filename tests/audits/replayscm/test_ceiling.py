@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
 from random import Random
 
 import pytest
@@ -25,20 +24,25 @@ SHAPES = (Shape(), Shape(roots=1, endogenous=3, units=5, training=4), Shape(held
 CAPPED = ModelClass(3, 11)  # every function of three variables
 
 
+@cache
+def small() -> tuple[Problem, ...]:
+    return tuple(gold_problem(seed, SETTINGS[seed % 4], shape) for shape in SHAPES for seed in range(8))
+
+
+@cache
+def sizes_of_classes(index: int) -> list[tuple[object, int]]:
+    """Return the (root set, held-out table) and the size of each member of a small problem, by enumeration."""
+    task, heldout = small()[index].task, small()[index].sealed.heldout.worlds
+    return [((member[0], does(member, heldout)), member_size(member, task.grammar)) for member in all_members(task, 3)]
+
+
 def class_weights(problem: Problem, penalty: int | None) -> dict[object, Fraction]:
-    """Return the weight of each (root set, held-out table), by enumeration."""
-    weights: Counter[object] = Counter()
-    for member in all_members(problem.task, 3):
-        size = member_size(member, problem.task.grammar)
+    """Return the weight of each (root set, held-out table) of a small problem."""
+    weights: dict[object, Fraction] = {}
+    for key, size in sizes_of_classes(small().index(problem)):
         weight = Fraction(1) if penalty is None else Fraction(1, 2 ** (penalty * size))
-        weights[member[0], does(member, problem.sealed.heldout.worlds)] += weight  # type: ignore[assignment]
-    return dict(weights)  # type: ignore[arg-type]
-
-
-def small() -> Iterator[Problem]:
-    for shape in SHAPES:
-        for seed in range(8):
-            yield gold_problem(seed, SETTINGS[seed % 4], shape)
+        weights[key] = weights.get(key, Fraction(0)) + weight
+    return weights
 
 
 def found(problem: Problem, penalty: int | None, max_counts: int | None) -> BestAnswer:

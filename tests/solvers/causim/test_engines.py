@@ -17,6 +17,7 @@ from calibrant.solvers.causim.experiments import SatQuestion
 from calibrant.solvers.outcome import Budget, Found, Impossible, OutOfBudget
 from tests.support.causim.table_models import random_graph, random_model, random_question
 from tests.support.causim.vectors import answer_texts, printed, questions, vectors
+from tests.support.effort import effort
 
 
 def asked(seed: int, number: int, n: int, topology: str) -> Iterator[tuple[np.random.Generator, Model, Question]]:
@@ -44,9 +45,11 @@ def other_answers(rng: np.random.Generator, model: Model, question: Question) ->
         yield {**answer, next(iter(answer)): symbol("nowhere")}
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("topology", TOPOLOGIES)
 def test_local_elimination_and_twin_agree_with_running_every_world(topology: str) -> None:
-    for rng, model, question in asked(20, 130, 6, topology):
+    """Ten questions about each of five models; about each of thirteen in a soak."""
+    for rng, model, question in asked(20, effort(50, 130), 6, topology):
         worked = work_out(model, question)
         for members in (AnswerSet(model, question), TwinAnswerSet(model, question)):
             assert (members.worlds, members.fitting) == (worked.worlds, worked.fitting)

@@ -16,7 +16,7 @@ from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.replayscm.conformance import Breach, Solver, check
 from calibrant.solvers.replayscm.exact import ExactAnswer, solve
 from calibrant.solvers.replayscm.exhaustion import least_size
-from tests.support.effort import cases
+from tests.support.effort import cases, effort
 from tests.support.replayscm.brute_force import can_be_root, optimum, root_hypotheses
 from tests.support.replayscm.small_problems import Limits, small_problems
 
@@ -41,7 +41,7 @@ exact = partial(solve, nested_roots=False)
 )
 def test_exhaustion_agrees_with_brute_force(limits: Limits) -> None:
     sizes = []
-    for problem in small_problems(21, 120, limits):
+    for problem in small_problems(21, effort(60, 120), limits):
         best = optimum(problem.task, 3, root_hypotheses(problem.task))
         sizes.append(least_size(problem.task, 3, root_hypotheses(problem.task)))
         assert sizes[-1] == (best and best.size)

@@ -74,12 +74,14 @@ def test_small_problems_against_brute_force(name: str, index: int) -> None:
     check_first_and_second(name, task, model_class, expected)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("name", ENGINES)
 @pytest.mark.parametrize("operators", GRAMMARS)
 @pytest.mark.parametrize("constants", [False, True])
 def test_models_are_written_in_the_grammar_of_the_task(name: str, operators: tuple[str, ...], constants: bool) -> None:
+    """Of sixteen problems, four of each setting; of 24 in a soak."""
     written = 0
-    for problem in small_problems(31, 24, Limits(operators=operators, allow_constants=constants)):
+    for problem in small_problems(31, effort(16, 24), Limits(operators=operators, allow_constants=constants)):
         task, model_class = problem.task, ModelClass(3)
         first = create_engine(name).first(task, model_class)
         if isinstance(first, Found):
@@ -145,18 +147,19 @@ def test_exported_clauses_say_the_same_to_another_solver(number_of_breaks: int) 
 # --- pools ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("pool", POOLS[:3])
 def test_sat_enumerates_as_many_members_as_there_are(pool: str) -> None:
-    """Wherever there are at most 500; all up to 10,000 were compared by hand."""
+    """Every third problem, all in a soak, wherever there are at most 500; all up to 10,000 were compared by hand."""
     compared = 0
-    for problem in dev_problems(pool):
+    for problem in dev_problems(pool)[:: effort(3, 1)]:
         count = VersionSpace(problem.task, ModelClass(4)).count
         limit = 500 if count <= 500 else 10
         expected = Counted(min(count, limit), more=count > limit)
         assert create_engine("sat").count_up_to(problem.task, ModelClass(4), limit) == expected
         assert create_engine("subset_dp").count_up_to(problem.task, ModelClass(4), limit) == expected
         compared += count <= 500
-    assert compared > 20
+    assert compared > effort(7, 20)
 
 
 @pytest.mark.parametrize("pool", ["t1_ordered", "t1_block", "t1_hidden_order"])

@@ -16,7 +16,7 @@ from calibrant.solvers.outcome import Found, Impossible, Outcome
 from calibrant.solvers.replayscm import exact
 from calibrant.solvers.replayscm.exact import ExactAnswer, solve
 from calibrant.solvers.replayscm.parents import ParentSearch, ParentSet
-from tests.support.effort import cases
+from tests.support.effort import cases, effort
 from tests.support.replayscm.brute_force import Parents, can_be_root, function_size, optimum, root_hypotheses, seen
 from tests.support.replayscm.oracles import table_bits, tree_of
 from tests.support.replayscm.small_problems import SETTINGS, Limits, small_problems
@@ -56,7 +56,7 @@ def test_answers_are_least_and_ties_go_by_the_rule(seed: int, number: int, limit
 
 def test_the_small_problems_have_every_kind_of_case() -> None:
     kinds: Counter[Hashable] = Counter()
-    for problem in small_problems(2, 1200):
+    for problem in small_problems(2, effort(400, 1200)):
         task, outcome = problem.task, solve(problem.task, max_parents=2, nested_roots=False)
         kinds[problem.setting, type(outcome).__name__] += 1
         columns = [task.training.columns[v] & ~task.training.clamped[v] for v in task.variables]
@@ -106,7 +106,7 @@ def test_literals_that_would_matter_inside_formulas_are_refused() -> None:
 
 def test_between_formulas_over_one_parent_set_the_smallest_table_wins() -> None:
     compared = 0
-    for problem in small_problems(8, 1200, Limits(variables=5, rows=12)):
+    for problem in small_problems(8, effort(720, 1200), Limits(variables=5, rows=12)):
         outcome = solve(problem.task, max_parents=3, nested_roots=False)
         for variable, mechanism in outcome.value.model.mechanisms.items() if isinstance(outcome, Found) else ():
             parents = mechanism.variables
@@ -138,7 +138,7 @@ def hidden_roots_problems(seed: int, number: int) -> Iterator[Problem]:
 def test_nested_evidence_limits_the_root_sets_unless_none_of_them_fits() -> None:
     notes: Counter[tuple[str, bool]] = Counter()
     smaller_with_other_roots = 0
-    for problem in hidden_roots_problems(9, 500):
+    for problem in hidden_roots_problems(9, effort(200, 500)):
         task = problem.task
         every = root_hypotheses(task)
         able = [roots for roots in every if all(can_be_root(task, root) for root in roots)]
@@ -162,7 +162,7 @@ def test_nested_evidence_limits_the_root_sets_unless_none_of_them_fits() -> None
 
 def test_nested_evidence_is_not_used_where_units_are_not_shared() -> None:
     differing = 0
-    for problem in hidden_roots_problems(9, 500):
+    for problem in hidden_roots_problems(9, effort(200, 500)):
         strangers = replace(problem.task, shares_units=False)
         outcome = solve(strangers, max_parents=2)
         assert outcome == solve(problem.task, max_parents=2, nested_roots=False)

@@ -58,7 +58,7 @@ def number(found: Sequence[Family]) -> int:
 @pytest.mark.parametrize("limits", [Limits(), Limits(rows=8), Limits(thresholds=False)])
 def test_counts_equal_enumeration(limits: Limits, most: int) -> None:
     seen: Counter[tuple[str, int]] = Counter()
-    for problem in small_problems(41, effort(60, 120), limits):
+    for problem in small_problems(41, effort(48, 120), limits):
         for cap in CAPS:
             model_class = ModelClass(most, cap)
             expected = number(enumerated(problem.task, model_class))
@@ -84,7 +84,7 @@ def test_capped_counts_follow_the_grammar(operators: tuple[str, ...], allow_cons
 
 def test_nested_root_sets_are_a_class_of_their_own() -> None:
     fewer = 0
-    for problem in small_problems(43, 200, Limits(thresholds=False)):
+    for problem in small_problems(43, effort(120, 200), Limits(thresholds=False)):
         nested, every = ModelClass(2, nested_roots=True), ModelClass(2)
         counts = [VersionSpace(problem.task, chosen).count for chosen in (nested, every)]
         assert counts == [number(enumerated(problem.task, chosen)) for chosen in (nested, every)]
@@ -177,7 +177,7 @@ def replays(member: Sequence[tuple[str, Parents, int]], worlds: Sequence[World])
 def test_agreement_is_the_share_of_members_that_replay(model_class: ModelClass) -> None:
     """The last world of each problem is the query. Nested columns there do not change who is a member."""
     shares = set()
-    for problem in small_problems(48, 300, Limits(thresholds=False)):
+    for problem in small_problems(48, effort(100, 300), Limits(thresholds=False)):
         *worlds, query = problem.task.training.worlds
         task = replace(problem.task, training=Panel(problem.task.variables, tuple(worlds)))
         found = enumerated(task, model_class) if worlds else []
@@ -195,7 +195,7 @@ def test_agreement_is_the_share_of_members_that_replay(model_class: ModelClass) 
 def test_masses_and_agreement_under_weights_by_size(penalty: int) -> None:
     """A member weighs 2**(-penalty * its total size), up to one factor for all members of a class."""
     shares = set()
-    for problem in small_problems(48, 200, Limits(thresholds=False)):
+    for problem in small_problems(48, effort(80, 200), Limits(thresholds=False)):
         *worlds, query = problem.task.training.worlds
         if not worlds:
             continue
