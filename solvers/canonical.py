@@ -25,6 +25,8 @@ Permutation: TypeAlias = tuple[int, ...]
 
 MAX_LEAVES = 500  # of one search; structures with a graph automorphism problem behind them are not what tasks are
 _INDIVIDUAL = np.uint64(0x9E3779B97F4A7C15)
+_SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
+_MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 def word(*content: object) -> int:
@@ -207,14 +209,11 @@ class _Search:
 
     def _cell(self, colours: Words) -> list[int] | None:
         """Return the smallest class of several base vertices, of these the least colour; None without one."""
-        base = colours[: self.structure.base]
-        values, counts = np.unique(base, return_counts=True)
-        several = counts > 1
-        if not several.any():
-            return None
-        smallest = counts[several].min()
-        value = values[several & (counts == smallest)][0]
-        return [int(vertex) for vertex in np.flatnonzero(base == value)]
+        classes: dict[int, list[int]] = {}
+        for vertex, colour in enumerate(colours[: self.structure.base].tolist()):
+            classes.setdefault(colour, []).append(vertex)
+        several = [(len(vertices), colour) for colour, vertices in classes.items() if len(vertices) > 1]
+        return classes[min(several)[1]] if several else None
 
     def _leaf(self, order: tuple[int, ...], path: tuple[int, ...]) -> None:
         self.num_leaves += 1
@@ -256,7 +255,10 @@ def _num_different(words: Words) -> int:
 
 def _mix(words: Words) -> Words:
     """Return words mixed so that their sums separate multisets (the finaliser of SplitMix64, Steele et al. 2014)."""
-    with np.errstate(over="ignore"):
-        words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return words ^ (words >> np.uint64(31))
+    mixed = words >> _SHIFTS[0]
+    mixed ^= words
+    mixed *= _MULTIPLIERS[0]
+    mixed ^= mixed >> _SHIFTS[1]
+    mixed *= _MULTIPLIERS[1]
+    mixed ^= mixed >> _SHIFTS[2]
+    return mixed

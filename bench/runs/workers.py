@@ -96,7 +96,7 @@ def crash_lines(record: Record, num_others: int = 0) -> Iterator[str]:
     yield from (f"    {in_one_line(str(frame))}" for frame in (frames if isinstance(frames, list) else ())[:MAX_FRAMES])
     steps = 0 if record.steps is msgspec.UNSET else len(record.steps)
     if steps and not num_others:
-        yield f"    after {steps} recorded step{'' if steps == 1 else 's'}"
+        yield f"    after {plural(steps, 'recorded steps')}"
 
 
 def crash_summary(records: Iterable[Record], keys: Iterable[Key]) -> Iterator[str]:

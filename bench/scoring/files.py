@@ -236,7 +236,7 @@ def json_object(raw: bytes) -> dict[str, Any] | None:
 
     `TooLargeError` for one of too many values, `PoolError` for a key that occurs twice in one object.
     """
-    return _object(raw, check_json_text, _scan_unique_keys)
+    return _object(raw, _scan_unique_keys)
 
 
 def prediction_object(raw: bytes) -> dict[str, Any] | None:
@@ -256,17 +256,15 @@ def answer_object(raw: bytes) -> dict[str, Any] | None:
     Of equal keys the last counts, as in all replies.
     """
     try:
-        return _object(raw, check_json_text, _scan)
+        return _object(raw, _scan)
     except TooDeepError:
         return None
 
 
-def _object(
-    raw: bytes, check: Callable[[str], None], scan: Callable[[str, int], tuple[Any, int]]
-) -> dict[str, Any] | None:
+def _object(raw: bytes, scan: Callable[[str, int], tuple[Any, int]]) -> dict[str, Any] | None:
     try:
         text = raw.decode("utf-8").strip(_SPACE)
-        check(text)
+        check_json_text(text)
         value, end = scan(text, 0)
     except (ValueError, RecursionError, StopIteration):  # bad JSON or UTF-8, endless integer; endless nesting; nothing
         return None

@@ -114,7 +114,7 @@ def test_drifting_interventions_are_those_of_bnlearn() -> None:
 @pytest.mark.parametrize("method", [HillClimbing(), HillClimbing(2), Tabu(), Tabu(3, 4)])
 def test_each_replicate_is_a_search_on_the_rows_drawn(method: Method) -> None:
     """One compiled loop for all replicates, or a frame of its own for each: the same networks."""
-    frame = bnlearn.frame_of("replay01")
+    frame = bnlearn.frame_of(bnlearn.dataset_with(6))
     constraints = arc_constraints(
         frame.variables, blacklist=[("X1", "X2")], whitelist=[("X3", "X5"), ("X5", "X6")], max_parents=2
     )

@@ -24,19 +24,18 @@ from calibrant.baselines.structure_learning.score_optimum import ScoreOptimum
 from calibrant.baselines.structure_learning.scores import LocalScores, NetworkScore, bde, bds, bic, k2, mbde
 from tests.support.bnlearn import vectors as bnlearn
 from tests.support.effort import examples
+from tests.support.shared import shared_file
 from tests.support.structure_learning.dags import all_dags, num_orders
 from tests.support.structure_learning.frames import constraint_sets, frames
 
 EXACT = 1e-9
 SCORES: tuple[NetworkScore, ...] = (mbde(), mbde(10.0), bde(), bic(), k2(), bds())
-SIX = "replay01"  # a data set of 6 variables: 3.8 million DAGs
-TEN = "replay05"  # and one of 10
 
 # --- bnlearn's records ------------------------------------------------------------------------------------------
 
 
 def test_the_optimum_of_every_record_and_never_below_bnlearn() -> None:
-    """1,584 problems of 5 to 10 variables under six kinds of constraints; 4,752 searches did not do better."""
+    """Every search of the file that states an optimum, of each data set under each kind of constraints."""
     found: dict[tuple[object, ...], float] = {}
     seen = 0
     for record in (r for r in bnlearn.records("search") if "global_optimum" in r):
@@ -51,7 +50,8 @@ def test_the_optimum_of_every_record_and_never_below_bnlearn() -> None:
         assert abs(found[key] - record["global_optimum"]) <= EXACT, key
         assert found[key] >= record["score_total"] - EXACT, key
         seen += 1
-    assert (len(found), seen) == (1584, 4752)
+    text = shared_file("bnlearn_vectors.jsonl", part="bnlearn").read_text(encoding="utf-8")
+    assert seen == text.count('"global_optimum"') >= 3 * len(found) > 0
 
 
 # --- all DAGs -----------------------------------------------------------------------------------------------------
@@ -164,9 +164,9 @@ def _members(mask: int) -> list[int]:
 # --- larger problems, one answer against another --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dataset", [SIX, TEN])
-def test_the_k_best_are_what_lies_within_the_gap_of_the_last(dataset: str) -> None:
-    scores = bnlearn.scores_of(dataset, "mbde", 1)
+@pytest.mark.parametrize("num_vars", [6, 10])
+def test_the_k_best_are_what_lies_within_the_gap_of_the_last(num_vars: int) -> None:
+    scores = bnlearn.scores_of(bnlearn.dataset_with(num_vars), "mbde", 1)
     optimum = ScoreOptimum(scores, free_constraints(scores.frame.num_vars, max_parents=5))
     listed = optimum.k_best(100)
     within = optimum.within(listed[0].score - listed[-1].score + EXACT)
@@ -180,7 +180,7 @@ def test_the_k_best_are_what_lies_within_the_gap_of_the_last(dataset: str) -> No
 
 def test_posteriors_under_a_full_order_are_products() -> None:
     """With one order left, every variable's parent set has the probability that its own score gives it."""
-    scores = bnlearn.scores_of(TEN, "mbde", 1)
+    scores = bnlearn.scores_of(bnlearn.dataset_with(10), "mbde", 1)
     names = scores.frame.variables
     optimum = ScoreOptimum(scores, order_constraints(names, names, max_parents=3))
     posteriors = optimum.posteriors()

@@ -101,7 +101,7 @@ class Answered:
         return benchmark(self.name).metrics.columns
 
 
-def _predictions(name: str, ids: Sequence[str], gold: Mapping[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def listed_predictions(name: str, ids: Sequence[str], gold: Mapping[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield answers: right, wrong and refused ones, two of most, one of some, none of a few."""
     for (place, instance), (number, system) in product(enumerate(ids), enumerate((*SYSTEMS, *PEOPLE))):
         if system in PEOPLE and (place + number) % 3 == 0:
@@ -132,7 +132,7 @@ def answered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     records = [json.loads(line) for line in (folder / "runs" / "records.jsonl").read_text().splitlines()]
     answers = {record["instance"]: record["answer"] for record in records}
     predictions = folder / "predictions.jsonl"
-    listed = [json.dumps(line) for line in _predictions(name, [*answers], answers)]
+    listed = [json.dumps(line) for line in listed_predictions(name, [*answers], answers)]
     predictions.write_text("\n".join(listed) + "\n", encoding="utf-8")
     scores = folder / "scores.jsonl"
     done = called("score", pool, predictions, "--out", scores, "--workers", "1")
@@ -210,22 +210,29 @@ def expected(answered: Answered, lines: Sequence[Mapping[str, Any]], metric: Met
     total, number = (sum((pair[k] for pair in sums.values()), Fraction()) for k in range(2))
     if not number:
         return None
+    mean = total / number
+    interval = expected_interval(sums, is_share=metric.is_share, is_clustered=max(per_unit.values()) > 1)
+    return Expected(mean, interval, num_items)
+
+
+def expected_interval(
+    sums: Mapping[str, tuple[Fraction, Fraction]], *, is_share: bool, is_clustered: bool
+) -> tuple[float, float] | None:
+    """Return the ends of the interval of a rate whose sums over values and numbers are given by unit."""
+    total, number = (sum((pair[k] for pair in sums.values()), Fraction()) for k in range(2))
     mean, units = total / number, len(sums)
     spread = float(sum((pair[0] - mean * pair[1]) ** 2 for pair in sums.values()))
     if units < 2:
-        interval = None
-    elif metric.is_share and max(per_unit.values()) == 1:
-        interval = score_interval(float(mean), float(number))
-    elif metric.is_share and (spread == 0 or min(mean, 1 - mean) <= 0.1):
-        interval = score_interval(float(mean), units)
-    elif spread == 0:
-        interval = None
-    else:
-        half = student(units - 1) * sqrt(units / (units - 1) * spread) / float(number)
-        interval = float(mean) - half, float(mean) + half
-        if metric.is_share:
-            interval = max(0.0, interval[0]), min(1.0, interval[1])
-    return Expected(mean, interval, num_items)
+        return None
+    if is_share and not is_clustered:
+        return score_interval(float(mean), float(number))
+    if is_share and (spread == 0 or min(mean, 1 - mean) <= 0.1):
+        return score_interval(float(mean), units)
+    if spread == 0:
+        return None
+    half = student(units - 1) * sqrt(units / (units - 1) * spread) / float(number)
+    low, high = float(mean) - half, float(mean) + half
+    return (max(0.0, low), min(1.0, high)) if is_share else (low, high)
 
 
 def row_groups(answered: Answered, *, by_stratum: bool) -> dict[tuple[str, str, str], list[Mapping[str, Any]]]:
@@ -478,6 +485,55 @@ def test_samples_state_the_expected_rates(answered: Answered) -> None:
         shown = None if row[key]["low"] is None else (row[key]["low"], row[key]["high"])
         compare("samples, intervals", shown, ends)
     assert COMPARED["samples"]
+
+
+@pytest.mark.usefixtures("counted")
+def test_consistency_states_the_expected_rates(answered: Answered) -> None:
+    """Copies with one or several answers, or none, which is wrong; originals as units."""
+    folder = answered.pool.parent
+    copies, runs, scores = folder / "copies.jsonl", folder / "copies", folder / "copies.scores.jsonl"
+    printed("variants", answered.pool, "--kinds", "rename", "--copies", "2", "--out", copies)
+    printed("run", "exact", copies, "--out", runs, "--workers", "1")
+    records = [json.loads(line) for line in (runs / "records.jsonl").read_text().splitlines()]
+    gold = {record["instance"]: record["answer"] for record in records}
+    listed = [json.dumps(line) for line in listed_predictions(answered.name, [*gold], gold) if line["model"] in SYSTEMS]
+    (folder / "copies.predictions.jsonl").write_text("\n".join(listed) + "\n", encoding="utf-8")
+    printed("score", copies, folder / "copies.predictions.jsonl", "--out", scores, "--workers", "1")
+    files = (scores, answered.scores, "--consistency", copies)
+    stated = {row["system"]: row for row in json.loads(printed("table", *files, "--json"))}
+    text = {cells[0]: cells for cells in (re.split("  +", line) for line in printed("table", *files).splitlines())}
+    originals = {
+        name: copy["of"]
+        for name, copy in json.loads(copies.read_text("utf-8").partition("\n")[0])["metadata"]["variants"][
+            "copies"
+        ].items()
+    }
+    assert len(originals) == len(gold) == 2 * len(set(originals.values()))
+    verdicts = [json.loads(line) for line in scores.read_text(encoding="utf-8").splitlines()]
+    for system in SYSTEMS:
+        values: dict[str, list[Fraction]] = {name: [] for name in originals}
+        for line in verdicts:
+            if line["model"] == system:
+                values[line["instanceId"]].append(
+                    Fraction(bool(line["heldoutExact" if "heldoutExact" in line else "correct"]))
+                )
+        means = {name: sum(answers, Fraction()) / max(1, len(answers)) for name, answers in values.items()}
+        sums = {
+            original: (sum((means[name] for name in means if originals[name] == original), Fraction()), Fraction(2))
+            for original in set(originals.values())
+        }
+        mean = sum(means.values()) / len(means)
+        row, name = stated[SHOWN.get(system, system)], SHOWN.get(system, system)
+        compare("consistency", row["mean"], pytest.approx(float(mean), abs=1e-12))
+        interval = expected_interval(sums, is_share=True, is_clustered=True)
+        assert interval is not None
+        compare("consistency, intervals", row["interval"], pytest.approx(interval, abs=1e-6))
+        digits = [f"{float(mean):.3f}", f"{interval[0]:.3f}-{interval[1]:.3f}"]
+        compare("consistency, text", text[name][3:5], digits)
+        rate = expected(answered, [line for line in answered.lines if line["model"] == system], answered.right)
+        assert rate is not None
+        if system != "m":  # who left originals out
+            compare("consistency, originals", row["originals_mean"], pytest.approx(float(rate.mean), abs=1e-12))
 
 
 def _tied(folder: Path) -> tuple[list[dict[str, Any]], Path, list[dict[str, Any]]]:

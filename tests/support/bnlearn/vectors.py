@@ -46,6 +46,11 @@ def _datasets() -> Mapping[str, Record]:
     return {record["id"]: record for record in records("dataset")}
 
 
+def dataset_with(num_vars: int) -> str:
+    """Return the id of the first data set of so many variables."""
+    return next(name for name, record in _datasets().items() if len(record["nodes"]) == num_vars)
+
+
 @cache
 def frame_of(dataset: str) -> Frame:
     """Return the rows of a data set; the records count intervened rows from 1."""
