@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from inspect_ai.model import ModelOutput
 import calibrant
 from calibrant import inspect as adapter
 from calibrant.bench.core.capabilities import Solution
+from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.core.registry import benchmark
 from calibrant.dsl.replayscm.generation.problems import sample_pool
 from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA
@@ -30,8 +32,10 @@ from calibrant.dsl.replayscm.pools.official import PAIR_SUFFIXES
 from calibrant.inspect import verdict
 from calibrant.inspect.samples import item_of
 from calibrant.solvers.outcome import Found
+from tests.bench.answers.test_agreement import POOLS, Answered, expected, listed_predictions, printed
 from tests.integrations.inspect.conftest import pool_of
 from tests.integrations.inspect.logs import all_figures, evaluated, figures, metrics, said, samples
+from tests.support.commands import CHECKOUT
 
 
 def _solved(item: Any) -> dict[str, Any]:
@@ -148,3 +152,50 @@ def test_samples_of_another_task_are_refused() -> None:
     for metadata in ({}, {"benchmark": "replayscm"}, {"benchmark": 3, "record": {}}, {"benchmark": "no", "record": {}}):
         with pytest.raises(calibrant.CalibrantError):
             item_of(metadata)
+
+
+@pytest.mark.parametrize("name", ["replayscm", "causim", "logic"])
+def test_metrics_state_the_rates_and_standard_errors_of_the_same_answers(name: str, tmp_path: Path) -> None:
+    """Two replies an item, as `calibrant score` reads them; what tables should state is worked out in fractions."""
+    pool = tmp_path / "pool.jsonl"
+    lines = (CHECKOUT / "bench" / POOLS[name]).read_text(encoding="utf-8").splitlines()
+    pool.write_text("\n".join(lines[:13]) + "\n", encoding="utf-8")
+    of, items = benchmark(name), calibrant.load_pool(pool)
+    gold = {item.id: _solved(item) for item in items}
+    written = [line for line in listed_predictions(name, [*gold], gold) if line["model"] == "a "]
+    assert len(written) == 24
+    predictions, scores = tmp_path / "predictions.jsonl", tmp_path / "scores.jsonl"
+    predictions.write_text("".join(json.dumps(line) + "\n" for line in written), encoding="utf-8")
+    printed("score", pool, predictions, "--out", scores, "--workers", "1")
+    verdicts = [json.loads(line) for line in scores.read_text(encoding="utf-8").splitlines()]
+    answered = Answered(name, pool, predictions, scores, verdicts)
+    responses = {item.id: [line["response"] for line in written if line["id"] == item.id] for item in items}
+    replies = {of.items.messages(item)[-1]["content"]: iter(responses[item.id]) for item in items}
+    assert len(replies) == 12
+    log = evaluated(
+        getattr(adapter, name)(str(pool)),
+        tmp_path,
+        reply=lambda messages: said(next(replies[messages[-1].text])),
+        epochs=2,
+    )
+    shown, num_compared = metrics(log), 0
+    assert answered.right.key in shown
+    for metric in answered.metrics:
+        rate, key = expected(answered, verdicts, metric), metric.key
+        fields = [of.metrics.verdict(line, line["setting"], InvalidHandling.PUBLISHED) for line in verdicts]
+        if key not in shown or rate is None or metric.skill_of or None in map(metric.value, fields):
+            continue  # undefined for some answers: Inspect's mean over items, ours is a ratio of sums (docs/inspect.md)
+        assert f"{shown[key]['mean']:.{metric.decimals}f}" == rate.text(metric), key
+        num_compared += 1
+    assert num_compared > 1
+    unit, means = of.metrics.unit, defaultdict[str, list[float]](list)
+    for item in items:
+        values = [float(line["correct"]) for line in verdicts if line["instanceId"] == item.id]
+        means[unit(item.id)].append(sum(values) / len(values))
+    mean = sum(map(sum, means.values())) / 12
+    assert shown["correct"]["mean"] == pytest.approx(mean)
+    squares = sum((sum(values) - mean * len(values)) ** 2 for values in means.values())
+    if len(means) > 1:
+        assert shown["correct"]["stderr"] == pytest.approx(math.sqrt(squares * len(means) / (len(means) - 1)) / 12)
+    else:
+        assert math.isnan(shown["correct"]["stderr"])
