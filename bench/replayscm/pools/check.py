@@ -230,7 +230,7 @@ def _note_header(problem: Problem, metadata: Mapping[str, Any]) -> Note | None:
 def _note_ambiguous(problem: Problem) -> Note | None:
     """Return the note that several SCMs of the headline class of `audit` fit, counted as `list --why` does.
 
-    None for extended items, whose audits take minutes.
+    None for extended items, whose audits take seconds each (3 s for one of the bundled episodes).
     """
     if problem.task.extension is not None:
         return None
