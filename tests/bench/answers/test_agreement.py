@@ -487,55 +487,6 @@ def test_samples_state_the_expected_rates(answered: Answered) -> None:
     assert COMPARED["samples"]
 
 
-@pytest.mark.usefixtures("counted")
-def test_consistency_states_the_expected_rates(answered: Answered) -> None:
-    """Copies with one or several answers, or none, which is wrong; originals as units."""
-    folder = answered.pool.parent
-    copies, runs, scores = folder / "copies.jsonl", folder / "copies", folder / "copies.scores.jsonl"
-    printed("variants", answered.pool, "--kinds", "rename", "--copies", "2", "--out", copies)
-    printed("run", "exact", copies, "--out", runs, "--workers", "1")
-    records = [json.loads(line) for line in (runs / "records.jsonl").read_text().splitlines()]
-    gold = {record["instance"]: record["answer"] for record in records}
-    listed = [json.dumps(line) for line in listed_predictions(answered.name, [*gold], gold) if line["model"] in SYSTEMS]
-    (folder / "copies.predictions.jsonl").write_text("\n".join(listed) + "\n", encoding="utf-8")
-    printed("score", copies, folder / "copies.predictions.jsonl", "--out", scores, "--workers", "1")
-    files = (scores, answered.scores, "--consistency", copies)
-    stated = {row["system"]: row for row in json.loads(printed("table", *files, "--json"))}
-    text = {cells[0]: cells for cells in (re.split("  +", line) for line in printed("table", *files).splitlines())}
-    originals = {
-        name: copy["of"]
-        for name, copy in json.loads(copies.read_text("utf-8").partition("\n")[0])["metadata"]["variants"][
-            "copies"
-        ].items()
-    }
-    assert len(originals) == len(gold) == 2 * len(set(originals.values()))
-    verdicts = [json.loads(line) for line in scores.read_text(encoding="utf-8").splitlines()]
-    for system in SYSTEMS:
-        values: dict[str, list[Fraction]] = {name: [] for name in originals}
-        for line in verdicts:
-            if line["model"] == system:
-                values[line["instanceId"]].append(
-                    Fraction(bool(line["heldoutExact" if "heldoutExact" in line else "correct"]))
-                )
-        means = {name: sum(answers, Fraction()) / max(1, len(answers)) for name, answers in values.items()}
-        sums = {
-            original: (sum((means[name] for name in means if originals[name] == original), Fraction()), Fraction(2))
-            for original in set(originals.values())
-        }
-        mean = sum(means.values()) / len(means)
-        row, name = stated[SHOWN.get(system, system)], SHOWN.get(system, system)
-        compare("consistency", row["mean"], pytest.approx(float(mean), abs=1e-12))
-        interval = expected_interval(sums, is_share=True, is_clustered=True)
-        assert interval is not None
-        compare("consistency, intervals", row["interval"], pytest.approx(interval, abs=1e-6))
-        digits = [f"{float(mean):.3f}", f"{interval[0]:.3f}-{interval[1]:.3f}"]
-        compare("consistency, text", text[name][3:5], digits)
-        rate = expected(answered, [line for line in answered.lines if line["model"] == system], answered.right)
-        assert rate is not None
-        if system != "m":  # who left originals out
-            compare("consistency, originals", row["originals_mean"], pytest.approx(float(rate.mean), abs=1e-12))
-
-
 def _tied(folder: Path) -> tuple[list[dict[str, Any]], Path, list[dict[str, Any]]]:
     """Return the rows of `table`, and a run whose method has equally good answers, with its records."""
     pool = folder / "block.jsonl"
