@@ -282,7 +282,7 @@ def replay_tables(
         used |= words[r] | targets[r]
     for d in range(order.shape[0]):
         for i in range(order.shape[1]):
-            used |= U1 << np.uint64(order[d, i])
+            used |= U1 << np.uint64(order[d, i]) | np.uint64(masks[d, i])  # a parent may be 0 in all rows
     inputs, clamped, flipped = np.empty(64, np.uint64), np.empty(64, np.uint64), np.zeros(64, np.uint64)
     columns, leaves = np.empty(64, np.uint64), np.empty(32, np.uint64)
     for begin in range(0, num_rows, 64):

@@ -17,7 +17,7 @@ from calibrant.dsl.replayscm.evaluator import Candidate, compile_formulas, compi
 from calibrant.dsl.replayscm.reference import first_mismatch, replay_row, replay_world
 from calibrant.dsl.replayscm.replay import SplitReplay, replay, replay_splits
 from calibrant.dsl.replayscm.scm import Scm, scm
-from calibrant.dsl.replayscm.world import Intervention, Panel, World, pack_panels, pack_rows
+from calibrant.dsl.replayscm.world import Intervention, Panel, Rows, World, pack_panels, pack_rows
 from tests.support.effort import examples
 from tests.support.replayscm.oracles import (
     FEWEST_ARGUMENTS,
@@ -324,3 +324,13 @@ def test_evaluate_refuses_what_are_no_worlds() -> None:
         evaluate([], [])
     with pytest.raises(CalibrantError, match="the same variables"):
         evaluate([], [WORLD, replace(WORLD, variables=("X1", "X2", "X4"))])
+
+
+def test_a_parent_that_is_0_in_all_rows_is_read_as_0() -> None:
+    """Its column lies behind those of all other variables, where memory holds what the call before left there."""
+    copies = compile_tables([[(0, 1 << parent, 0b10)] for parent in range(1, 63)], 1)  # masks are signed words
+    ones = Rows(np.full(64, 2**64 - 1, np.uint64), np.zeros(64, np.uint64))
+    zero = Rows(np.zeros(1, np.uint64), np.zeros(1, np.uint64))
+    for _ in range(20):
+        assert (copies.replay(ones) == 2**64 - 1).all()
+        assert not copies.replay(zero).any()
