@@ -76,6 +76,7 @@ def test_commands_that_try_candidates_call_the_evaluator(command: str, entries: 
 # files that replay by the reference, one SCM at a time, or one row
 BY_REFERENCE = {
     "audits/replayscm/hardening/harden.py": "gold of the written item",
+    "audits/replayscm/certificates/cross_examination.py": "each member that an engine lists, one at a time",
     "audits/replayscm/certificates/verify.py": "a verifier, which imports no solver and no fast path",
     "audits/replayscm/why/failure.py": "the first wrong row of an answer that is shown",
     "audits/replayscm/why/table_rows.py": "the row that is shown of a pair",

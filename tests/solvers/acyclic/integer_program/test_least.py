@@ -30,7 +30,7 @@ def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPat
 
 
 def test_only_known_engines_are_asked() -> None:
-    with pytest.raises(ValueError, match="no engine 'simplex'; there are auto, integer_program"):
+    with pytest.raises(ValueError, match="no engine 'simplex'; there are auto, subset_dp, sat, smt, integer_program"):
         optimal_choice(TWO, 0, 2, engine="simplex")
 
 
