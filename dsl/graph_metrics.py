@@ -43,11 +43,21 @@ def f1(precision: float, recall: float) -> float:
     return 2 * precision * recall / total if total else 0.0
 
 
-def hamming_distance(true: Set[tuple[N, N]], predicted: Set[tuple[N, N]]) -> int:
-    """Missing + extra edges; a missing edge whose reverse was predicted instead counts once, not twice."""
-    extra, missing = predicted - true, true - predicted
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """Structural Hamming distance and its parts: missing, extra, and missing ones whose reverse was predicted."""
+
+    shd: int
+    missing: int
+    extra: int
+    reversed: int
+
+
+def distance(true: Set[tuple[N, N]], predicted: Set[tuple[N, N]]) -> Distance:
+    """Return the distance; a missing edge whose reverse was predicted instead costs 1 in all, not 2."""
+    missing, extra = true - predicted, predicted - true
     turned = sum((v, u) in missing for u, v in extra)
-    return len(extra) + len(missing) - turned
+    return Distance(len(missing) + len(extra) - turned, len(missing) - turned, len(extra) - turned, turned)
 
 
 def skeleton(edges: Set[tuple[N, N]]) -> frozenset[frozenset[N]]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from calibrant.dsl.causalab.hypothesis import Hypothesis, WeightKey, number
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
-from calibrant.dsl.graph_metrics import EdgeScores, edge_scores, f1, v_structures
+from calibrant.dsl.graph_metrics import Distance, EdgeScores, distance, edge_scores, f1, v_structures
 
 # --- Score of a hypothesis: every published metric as the released code computes it, and ours beside them -------------
 PUBLISHED_TOLERANCE = 1e-6
@@ -26,16 +26,6 @@ _VISUALISED_FREQUENCY = frozenset(
     {"freq", "frequency", "resonancefreq", "resonance_freq", "resonancefrequency", "resonance_frequency"}
 )
 _NAMING = re.compile(r"^(?:c|coeff)[12]?_|_(?:[12]|freq|frequency)$", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Distance:
-    """Structural Hamming distance and its parts: missing, extra, and missing ones whose reverse was predicted."""
-
-    shd: int
-    missing: int
-    extra: int
-    reversed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +125,6 @@ def roots(edges: frozenset[Edge]) -> frozenset[str]:
                 unseen.append(parent)
     ancestors.discard(FREQUENCY)
     return frozenset(node for node in ancestors if node not in parents)
-
-
-def distance(true: Set[Edge], predicted: Set[Edge]) -> Distance:
-    missing, extra = true - predicted, predicted - true
-    turned = sum((child, parent) in extra for parent, child in missing)
-    return Distance(len(missing) + len(extra) - turned, len(missing) - turned, len(extra) - turned, turned)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 from calibrant.dsl.errors import CycleError
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.table import TruthTable, from_formula, shrink
+from calibrant.dsl.graph_metrics import distance
 from calibrant.dsl.text import natural_key
 
 # --- Structural causal models: roots, and one Boolean mechanism for every other variable ------------------------------
@@ -196,17 +197,11 @@ def structure_metrics(gold: Scm, model: Scm) -> StructureMetrics:
         precision,
         recall,
         2 * common / (len(gold_edges) + len(model_edges)) if gold_edges or model_edges else 1.0,
-        _shd(gold_edges, model_edges),
+        distance(gold_edges, model_edges).shd,
         same_parents / len(endogenous) if endogenous else 1.0,
         same_parents == len(endogenous),
         same_function / len(endogenous) if endogenous else 1.0,
     )
-
-
-def _shd(gold_edges: frozenset[tuple[str, str]], model_edges: frozenset[tuple[str, str]]) -> int:
-    extra, missing = model_edges - gold_edges, gold_edges - model_edges
-    reversed_edges = sum((v, u) in missing for u, v in extra)
-    return len(extra) + len(missing) - reversed_edges
 
 
 @dataclass(frozen=True)

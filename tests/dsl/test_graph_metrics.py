@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import pytest
 
-from calibrant.dsl.graph_metrics import EdgeScores, edge_scores, hamming_distance, skeleton, v_structures
+from calibrant.dsl.graph_metrics import EdgeScores, distance, edge_scores, skeleton, v_structures
 
 AB, BA, BC, AC, CB = ("A", "B"), ("B", "A"), ("B", "C"), ("A", "C"), ("C", "B")
 Edges = frozenset[tuple[str, str]]
@@ -29,7 +29,7 @@ def test_precision_recall_and_f1(true: Edges, predicted: Edges, scores: EdgeScor
 
 
 @pytest.mark.parametrize(
-    ("true", "predicted", "distance"),
+    ("true", "predicted", "shd"),
     [
         (NONE, NONE, 0),
         ({AB}, NONE, 1),
@@ -41,8 +41,8 @@ def test_precision_recall_and_f1(true: Edges, predicted: Edges, scores: EdgeScor
         ({AB}, {("A", "A")}, 2),
     ],
 )
-def test_a_reversed_edge_counts_once(true: Edges, predicted: Edges, distance: int) -> None:
-    assert hamming_distance(true, predicted) == distance
+def test_a_reversed_edge_counts_once(true: Edges, predicted: Edges, shd: int) -> None:
+    assert distance(true, predicted).shd == shd
 
 
 def test_over_all_pairs_of_graphs_the_distance_adds_up_pair_by_pair() -> None:
@@ -56,7 +56,7 @@ def test_over_all_pairs_of_graphs_the_distance_adds_up_pair_by_pair() -> None:
         )
 
     for one, other in product(graphs, repeat=2):
-        assert hamming_distance(edges(one), edges(other)) == sum(a != b for a, b in zip(one, other, strict=True))
+        assert distance(edges(one), edges(other)).shd == sum(a != b for a, b in zip(one, other, strict=True))
 
 
 def test_skeleton_and_v_structures() -> None:

@@ -14,8 +14,8 @@ from calibrant.dsl.causalab.episode import LabEpisode, final_imec, run_score
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, winnable
-from calibrant.dsl.causalab.score import distance, imec_by_definition
-from calibrant.dsl.graph_metrics import edge_scores
+from calibrant.dsl.causalab.score import imec_by_definition
+from calibrant.dsl.graph_metrics import distance, edge_scores
 from calibrant.solvers.outcome import Found, OutOfBudget
 from tests.support.causalab.laboratories import LINEAR, item_with_base, items, made_item, released_suite
 from tests.support.causalab.twin import TwinEpisode

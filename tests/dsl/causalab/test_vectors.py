@@ -26,14 +26,13 @@ from calibrant.dsl.causalab.replies import controller_json, parse_object
 from calibrant.dsl.causalab.score import (
     Scorer,
     VisualiserScore,
-    distance,
     formula_score,
     imec_size,
     roots,
     visualiser_score,
 )
 from calibrant.dsl.episode import ActionError
-from calibrant.dsl.graph_metrics import EdgeScores, edge_scores
+from calibrant.dsl.graph_metrics import EdgeScores, distance, edge_scores
 from tests.support.causalab.laboratories import released_suite, vectors
 
 Vector = dict[str, Any]
