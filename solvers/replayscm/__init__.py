@@ -9,7 +9,7 @@ costs at least its bound.
 
 `space` counts instead: the functions over each parent set that agree with the rows (Moebius inversion over
 subsets), then the weighted sum over acyclic assignments. `engines` do the same by dynamic programming,
-SAT and SMT; `exhaustion` is the plain oracle that tests compare with.
+SAT and SMT; tests.oracles.conformance has the plain oracle that tests compare with.
 
 Invariants: every model that is returned has been replayed by dsl.replayscm.reference (`certified`). A claim names its
 class: at most `max_parents` parents, the grammar's operators, the disclosure. Step (1) inspects O(m**(k+1)) sets for

@@ -85,7 +85,6 @@ BY_REFERENCE = {
     "bench/replayscm/hardening.py": "alternatives that are supplied, to name the cell",
     "dsl/replayscm/extensions/scores.py": "maps of extended items, in one row",
     "solvers/replayscm/certified.py": "SCMs that solvers return",
-    "solvers/replayscm/conformance.py": "the contract of solvers",
 }
 REFERENCES = {"calibrant.dsl.replayscm.reference", "calibrant.dsl.formulas.reference"}
 KERNELS = {

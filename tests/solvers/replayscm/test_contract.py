@@ -13,9 +13,8 @@ from calibrant.dsl.replayscm.disclosure import HiddenRoots
 from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
-from calibrant.solvers.replayscm.conformance import Breach, Solver, check
 from calibrant.solvers.replayscm.exact import ExactAnswer, solve
-from calibrant.solvers.replayscm.exhaustion import least_size
+from tests.oracles.conformance import Breach, Solver, check, least_size
 from tests.support.effort import cases, effort
 from tests.support.replayscm.brute_force import can_be_root, optimum, root_hypotheses
 from tests.support.replayscm.small_problems import Limits, small_problems
