@@ -116,7 +116,7 @@ def no_notices_of_first_use() -> Iterator[None]:
     """Silence what is printed by whichever test is the first to compile a kernel or to look for fonts.
 
     Commands in this process and its workers; those in processes of their own: `tests.support.commands`. What is
-    printed while kernels are compiled has its tests, in such processes, in tests/dsl/test_compiling.py.
+    printed while kernels are compiled has its tests, in such processes, in tests/dsl/test_kernel_cache.py.
     """
     fonts = logging.getLogger("matplotlib.font_manager")
 

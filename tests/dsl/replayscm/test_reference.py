@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
+from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
@@ -12,8 +14,11 @@ from hypothesis import strategies as st
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.formulas.text import STANDARD, parse
+from calibrant.dsl.replayscm.item import ModelResult, Problem
+from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.reference import Cell, first_mismatch, replay_row, replay_world, replays_exactly
 from calibrant.dsl.replayscm.scm import Scm, scm
+from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import Intervention, World
 from tests.support.effort import examples
 from tests.support.replayscm.oracles import Tree, assignments, observed_bit, replay_world_row, tree_of, tree_value
@@ -26,6 +31,7 @@ from tests.support.replayscm.strategies import (
     simulated_worlds,
     trees,
 )
+from tests.support.shared import shared_file, shared_records
 
 Worlds = tuple[World, ...]
 
@@ -227,3 +233,105 @@ def test_nothing_scored_is_nothing_wrong() -> None:
     assert list(replay_world(model, all_clamped)) == []
     assert replays_exactly(model, [all_clamped])
     assert replays_exactly(model, [])
+
+
+# --- The published scorer's verdicts: every shared conformance vector, and the model outputs of the official sample
+SAMPLE = "official_sample.runtime.yaml"
+VARIANTS = {"ordered": 345, "block": 345, "hidden_order": 345, "hidden_roots": 345, "alt_exp": 154}
+WORDING = {"failureExplanation", "parseError"}  # whose English is each program's own
+ABSENT: Any = "(absent)"
+
+
+@cache
+def _problems(file: str) -> Mapping[str, Problem]:
+    return {problem.id: problem for problem in read_pool(shared_file(file)).problems}
+
+
+@cache
+def _evaluator(file: str, instance: str, extractor: str) -> Evaluator:
+    return Evaluator(_problems(file)[instance], extractor=extractor)
+
+
+def _verdict(vector: Mapping[str, Any]) -> Mapping[str, Any]:
+    file = SAMPLE if vector["poolFile"].startswith("OFFICIAL:") else vector["poolFile"]
+    evaluator = _evaluator(file, vector["instanceId"], "published")
+    if "rawResponse" in vector:
+        return evaluator.score_text(vector["rawResponse"]).to_dict()
+    return evaluator.score_answer(vector["submission"]).to_dict()
+
+
+def _differences(expected: Mapping[str, Any], found: Mapping[str, Any], known: set[str]) -> dict[str, tuple[Any, Any]]:
+    """Keys on which a verdict differs: another value, missing here, or here although the published one lacks it."""
+    differences = {}
+    for key in known:
+        wanted, given = expected.get(key, ABSENT), found.get(key, ABSENT)
+        if key == "candidateStats" and wanted is not ABSENT and given is not ABSENT:
+            given = {name: given[name] for name in wanted}
+        if type(wanted) is not type(given) or wanted != given:
+            differences[key] = wanted, given
+    if (expected["failureExplanation"] is None) != (found["failureExplanation"] is None):
+        differences["failureExplanation"] = expected["failureExplanation"], found["failureExplanation"]
+    return differences
+
+
+@pytest.mark.parametrize(("variant", "number"), VARIANTS.items())
+def test_every_vector_gets_the_published_verdict(variant: str, number: int) -> None:
+    vectors = list(shared_records("conformance_dev.jsonl", variant=variant))
+    assert len(vectors) == number
+    known = {key for vector in vectors for key in vector["expect"]} - WORDING
+    differing = {
+        f"{vector['id']} {vector['kind']}": differences
+        for vector in vectors
+        if (differences := _differences(vector["expect"], _verdict(vector), known))
+    }
+    assert differing == {}
+
+
+def test_there_is_no_vector_of_another_variant() -> None:
+    assert {vector["variant"] for vector in shared_records("conformance_dev.jsonl")} == VARIANTS.keys()
+
+
+# --- what real models answered -----------------------------------------------------------------------------------
+
+
+def _stored() -> Iterator[tuple[Problem, ModelResult]]:
+    for problem in _problems(SAMPLE).values():
+        yield from ((problem, result) for result in problem.results())
+
+
+def _agrees(result: ModelResult, found: Mapping[str, Any]) -> bool:
+    """Whether a verdict has every key of the stored evaluation that is a verdict, with its value."""
+    told = {
+        "referenceRole",
+        "candidateStats",
+        *WORDING,
+    }  # the first tells of the item; the second has a test of its own
+    return all(found.get(key, ABSENT) == value for key, value in result.evaluation.items() if key not in told)
+
+
+def test_the_sample_holds_eighteen_outputs_with_verdicts() -> None:
+    stored = list(_stored())
+    assert len(stored) == 18
+    assert all(isinstance(result.extracted_answer, dict) and result.raw_response for _, result in stored)
+    assert all(result.evaluation["valid"] for _, result in stored)
+    assert sum(result.evaluation["correct"] for _, result in stored) == 12
+    assert all(len(result.evaluation) >= 28 for _, result in stored)
+
+
+def test_extracted_answers_get_the_stored_verdicts() -> None:
+    for problem, result in _stored():
+        prediction = {"extractedAnswer": result.extracted_answer, "rawResponse": "not looked at"}
+        score = Evaluator(problem).score_prediction(prediction)
+        assert _agrees(result, score.to_dict()), result.model
+        assert score.to_dict()["candidateStats"] == result.evaluation["candidateStats"]
+
+
+@pytest.mark.parametrize(("extractor", "number"), [("paper", 18), ("published", 14)])
+def test_raw_responses_get_the_stored_verdicts(extractor: str, number: int) -> None:
+    """The released extractor calls four counted answers invalid; the protocol's rule does not."""
+    scored = [
+        (result, _evaluator(SAMPLE, problem.id, extractor).score_prediction({"rawResponse": result.raw_response}))
+        for problem, result in _stored()
+    ]
+    assert sum(_agrees(result, score.to_dict()) for result, score in scored) == number
+    assert sum(score.valid for _, score in scored) == number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from itertools import permutations
 from typing import Any
 
@@ -9,14 +10,32 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.dsl.formulas.formula import Formula
-from calibrant.dsl.formulas.text import Grammar
+from calibrant.dsl.errors import ParseError
+from calibrant.dsl.formulas.formula import OPERATORS, Formula
+from calibrant.dsl.formulas.table import full_mask, projection
+from calibrant.dsl.formulas.text import Grammar, parse, render
+from calibrant.dsl.replayscm import _kernels_evaluator, evaluator
 from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
+from calibrant.dsl.replayscm.evaluator import MAX_CANDIDATE_CHARS, MAX_WORD_VARS, Judge, Programs, compile_texts
 from calibrant.dsl.replayscm.item import Problem, TaskKind
-from calibrant.dsl.replayscm.submission import Rejection, Submission, SubmissionChecker
-from tests.support.effort import examples
+from calibrant.dsl.replayscm.reference import replay_world
+from calibrant.dsl.replayscm.scm import Scm, scm
+from calibrant.dsl.replayscm.score import Evaluator
+from calibrant.dsl.replayscm.submission import (
+    MANY,
+    NOVELTY,
+    JudgedMechanism,
+    Rejection,
+    Submission,
+    SubmissionChecker,
+    mechanism_stats,
+)
+from calibrant.dsl.replayscm.world import Panel, World
+from calibrant.dsl.text import natural_key
+from tests.fuzz.texts import case
+from tests.support.effort import effort, examples
 from tests.support.replayscm.problems import answer_of, legal_maps, problems
-from tests.support.replayscm.strategies import formulas
+from tests.support.replayscm.strategies import arbitrary_worlds, formulas, scms
 from tests.support.replayscm.written import written_problem, written_scm, written_world
 
 GOLD = written_scm("X3 X6", X1="(not X3)", X4="(xor X1 X6)")
@@ -310,3 +329,187 @@ def test_a_map_is_valid_iff_it_is_legal(problem: Problem, data: st.DataObject) -
     assert gold is not None
     mechanisms = {v: data.draw(formulas(gold.variables, max_size=4)) for v in gold.endogenous}
     assert isinstance(_check(problem, mechanisms), Submission) == _is_legal(problem.task.disclosure, mechanisms)
+
+
+# --- Programs from mechanism texts in compiled code: those that the parser's formulas come to, and the parser's errors
+LOAD, STORE = 6, 8
+
+
+def program(text: str, names: tuple[str, ...] = ("X1", "X2", "X10"), grammar: Grammar | None = None) -> list[int]:
+    found = compile_texts([text], names, names[-1:], grammar or Grammar())
+    *code, stored = found.code.tolist()
+    assert stored == (len(names) - 1) << 4 | STORE
+    return list(code)
+
+
+def test_operations_follow_their_arguments() -> None:
+    """Written down from the grammar: X2 is variable 1, an n-ary `xor` is one instruction of arity n."""
+    load = [0 << 4 | LOAD, 1 << 4 | LOAD, 2 << 4 | LOAD]
+    assert program("X2") == [load[1]]
+    assert program("  (xor X1 X10   X2)") == [load[0], load[2], load[1], 3 << 4 | OPERATORS["xor"].code]
+    inner = [load[0], 1 << 4 | OPERATORS["not"].code, load[1]]
+    assert program("(and(not X1)X2)") == [*inner, 2 << 4 | OPERATORS["and"].code]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("", "empty"),
+        ("X1)", "trailing"),
+        ("X1 X2", "trailing"),
+        ("(not X1", "missing_close"),
+        ("(nand X1 X2)", "unknown_operator"),
+        ("(if X1 X2 X10)", "operator_not_allowed"),
+        ("(not X1 X2)", "arity_high"),
+        ("(and X1)", "arity_low"),
+        ("X1!", "invalid_symbol"),
+        ("X100", "variable_not_allowed"),
+        ("(and X1 0)", "constants_forbidden"),
+        (f"{'(not ' * 497}X1{')' * 497}", "too_deep"),
+    ],
+)
+def test_what_is_no_mechanism_is_refused_as_the_parser_does(text: str, kind: str) -> None:
+    with pytest.raises(ParseError) as refused:
+        program(text)
+    assert refused.value.kind == kind
+
+
+def test_unusual_spellings_mean_the_same() -> None:
+    """White space of every kind, parentheses around atoms, more nesting than the kernel has room for, long names."""
+    plain = program("(or X1 X2)")
+    assert program("( or\u2003(X1) \tX2\n)") == plain
+    assert program(f"{'(not ' * 100}X1{')' * 100}").count(1 << 4 | OPERATORS["not"].code) == 100
+    assert program("(or X12345678 X1234567)", ("X1234567", "X12345678", "Y")) == [
+        1 << 4 | LOAD,
+        0 << 4 | LOAD,
+        2 << 4 | OPERATORS["or"].code,
+    ]
+    assert program("(and and or)", ("and", "or", "Y"))[:2] == [LOAD, 1 << 4 | LOAD]
+
+
+def test_numbers_are_those_of_the_kernels() -> None:
+    """The evaluator imports its kernels on use, and has some of their numbers itself."""
+    for name in ("LOAD", "CONSTANT", "STORE", "OPERATOR", "MAX_HEIGHT", "RIGHT", "OTHER"):
+        assert getattr(_kernels_evaluator, name) == getattr(evaluator, name)
+    assert (_kernels_evaluator.FACTS, int(_kernels_evaluator.SPREAD)) == (evaluator.NUM_FACTS, evaluator.HASH_FACTOR)
+    assert [OPERATORS[name].code for name in ("not", "and", "or", "xor", "iff", "if")] == [*range(6)]
+
+
+def test_parents_are_those_of_each_mechanism() -> None:
+    parents = {"X2": frozenset({"X1"}), "X10": frozenset({"X2"})}
+
+    def compiled(texts: list[str]) -> Programs:
+        return compile_texts(texts, ("X1", "X2", "X10"), ("X2", "X10"), parents=parents)
+
+    assert len(compiled(["X1", "X2"] * 3)) == 3
+    with pytest.raises(ParseError, match="'X1' is not allowed here"):
+        compiled(["X1", "X2", "X1", "X1"])
+    with pytest.raises(ValueError, match="3 texts; each candidate has 2"):
+        compiled(["X1", "X2", "X1"])
+    assert len(compiled([])) == 0
+
+
+@pytest.mark.soak
+def test_texts_and_formulas_come_to_the_same_programs_and_errors() -> None:
+    """The fuzzer's cases: names that begin with each other, operators that are not allowed, damaged texts."""
+    outcomes = {case(random.Random(f"texts {number}")) for number in range(effort(400, 20_000))}
+    assert {"programs", "refused, missing_close", "refused, variable_not_allowed"} <= outcomes
+
+
+# --- Candidates judged from their texts in compiled code: the same as the parser, the statistics and replay say -------
+GRAMMAR = Grammar(tuple(OPERATORS))
+
+
+def _judge(model: Scm, panel: Panel) -> tuple[Judge, tuple[str, ...], tuple[str, ...]]:
+    """For its own endogenous variables, in any order that is not told; variables as bits, and the order of places."""
+    variables = tuple(sorted(model.variables, key=natural_key))
+    order = tuple(sorted(model.mechanisms, key=natural_key, reverse=True))
+    parents = {variable: frozenset(variables) - {variable} for variable in order}
+    return Judge(variables, order, GRAMMAR, parents, panel), variables, order
+
+
+def _checked(model: Scm, worlds: tuple[World, ...]) -> None:
+    panel = Panel(model.variables, worlds)
+    judge, variables, order = _judge(model, panel)
+    verdict = judge.judge([f" {render(model.mechanisms[variable])}" for variable in order])
+    assert verdict is not None
+    wrong = verdict.wrong or [0] * len(order)
+    evaluated = [order[place] for place in verdict.order or range(len(order))]
+    assert [v for v in evaluated if model.mechanisms[v].mentioned & set(evaluated[evaluated.index(v) :])] == []
+    found = dict.fromkeys(order, 0)
+    for world, start in zip(worlds, panel.starts, strict=False):
+        for cell in replay_world(model, world, evaluated):
+            found[cell.variable] |= (cell.predicted != cell.expected) << start + cell.row
+    assert dict(zip(order, wrong, strict=True)) == found
+    for place, variable in enumerate(order):
+        formula, own = model.mechanisms[variable], judge.facts()[place]
+        names = tuple(name for number, name in enumerate(variables) if own[2] >> number & 1)
+        made = JudgedMechanism(render(formula), GRAMMAR, 0, names, own, found[variable])
+        plain = mechanism_stats(formula)
+        assert (made.stats.size, made.stats.depth, made.variables) == (plain.size, plain.depth, plain.variables)
+        assert list(made.stats.operators.by_name.items()) == list(plain.operators.by_name.items())
+        assert made.formula == formula
+        _same_table(made, formula)
+
+
+def _same_table(made: JudgedMechanism, formula: Formula) -> None:
+    number = len(made.variables)
+    if number > MAX_WORD_VARS:
+        assert made.table is None
+        return
+    assert made.table is not None
+    bits = {name: projection(place, number).bits for place, name in enumerate(made.variables)}
+    assert made.table & full_mask(number) == formula.evaluate(bits.__getitem__, full_mask(number))
+
+
+@given(st.data())
+def test_all_of_a_verdict_is_what_the_reference_says(data: st.DataObject) -> None:
+    model = data.draw(scms(operators=tuple(OPERATORS), max_roots=5, max_endogenous=4))
+    _checked(model, data.draw(arbitrary_worlds(model)))
+
+
+def test_mechanisms_of_many_variables_and_arguments_have_no_table_but_all_the_rest() -> None:
+    names = [f"X{number}" for number in range(1, 9)]
+    texts = {"Y": f"(iff {' '.join(names * 3)})", "Z": "(if Y (xor X1 X2 X8) (not X3))"}
+    model = scm(names, {variable: parse(text, GRAMMAR) for variable, text in texts.items()})
+    rows = " ".join(f"{number * 37 % 1024:010b}" for number in range(70))
+    _checked(model, (written_world("w", " ".join([*names, "Y", "Z"]), rows),))
+
+
+def test_without_rows_nothing_is_wrong() -> None:
+    model = written_scm("A B", C="(or A B)")
+    assert _judge(model, Panel(("A", "B", "C"), ()))[0].judge(["(or A B)"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        *(["C", "D"], ["(and A B", "A"], ["A\nB", "A"], ["A", "0"], ["D", "C"], ["(A)", "A"], ["", "A"], ["A"], []),
+        *(["\u00a0A", "A"], ["(nand A B)", "A"], ["E", "A"], [f"(and {' '.join('A' * MAX_CANDIDATE_CHARS)})", "A"]),
+        *(["(or " * 65 + "A" + " B)" * 65, "A"], [f"(and {' '.join('A' * 129)})", "A"], ["A\n", "A"], ["A", "A", "A"]),
+    ],
+)
+def test_what_is_not_plain_is_left_to_the_parser(texts: list[str]) -> None:
+    model = written_scm("A B", C="A", D="B")
+    judge, _, order = _judge(model, Panel(("A", "B", "C", "D"), ()))
+    assert order == ("D", "C")
+    assert judge.judge(texts) is None
+
+
+def test_too_many_variables_are_left_to_the_parser() -> None:
+    names = [f"X{number}" for number in range(70)]
+    model = written_scm(" ".join(names), Y="X1")
+    assert _judge(model, Panel((*names, "Y"), ()))[0].judge(["X1"]) is None
+
+
+def test_compiled_code_reads_once_a_share_of_many_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = written_scm("A B", C="(or A B)")
+    problem = written_problem(HiddenOrder(("A", "B", "C"), ("A", "B")), model, [written_world("w", "A B C", "000 011")])
+    few = MANY - 3
+    for new, asked, is_judged in ((0, 0, False), (MANY, MANY, True), (few, few, False), (MANY, 5 * MANY, False)):
+        monkeypatch.setattr(NOVELTY, "new", new)
+        monkeypatch.setattr(NOVELTY, "asked", asked)
+        score = Evaluator(problem).score_answer({"mechanisms": {"C": "(or B (and A B))"}})
+        assert score.submission is not None
+        assert isinstance(score.submission.mechanisms["C"], JudgedMechanism) == is_judged
+        assert score.submission.candidate.mechanisms["C"] == parse("(or B (and A B))")

@@ -1,0 +1,268 @@
+"""Grown programs: legal, verified, the same bytes for a seed, and children that keep their tables."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import pairwise, product
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from calibrant.dsl.causim.bundle import load_bundle, module_text
+from calibrant.dsl.causim.generated_functions import Draws
+from calibrant.dsl.causim.generation import Diversity, QuestionOptions, Tally, draw_question, draw_world, grow
+from calibrant.dsl.causim.model import Model, Node, run, symbol, table_node
+from calibrant.dsl.causim.prompt import prose, read_prose, same_model
+from calibrant.dsl.causim.question import TYPES, check_question
+from calibrant.dsl.causim.topology import (
+    TOPOLOGIES,
+    Insertion,
+    bundle_objections,
+    graph_of,
+    insert_node,
+    insertions,
+    is_acyclic,
+    satisfies,
+    topologies,
+)
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_every_version_passes_the_verifier_and_loads_to_its_model(topology: str) -> None:
+    for number in range(2):
+        versions = grow(5, str(number), topology, 8)
+        assert [version.bundle.v for version in versions] == list(range(1, 9))
+        for version in versions:
+            model = load_bundle(version.bundle)
+            assert same_model(model, version.model)
+            assert satisfies(graph_of(model), topology)
+            assert bundle_objections(version.bundle, model, module_text(version.bundle)) == []
+            assert all(2 <= len(node.support) <= 6 for node in model.nodes)
+            assert all(2 <= len(local.domain) <= 4 for local in model.system)
+            assert same_model(read_prose(prose(model)), model)
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_a_version_is_the_one_before_and_one_node(topology: str) -> None:
+    versions = grow(6, "x", topology, 7, vocabulary="medical")
+    for before, after in pairwise(versions):
+        new = set(after.model.names) - set(before.model.names)
+        assert new == {after.bundle.plan.new_function[2:]} if after.bundle.plan else False
+        assert set(before.model.names) < set(after.model.names)
+
+
+def _keeps_its_table(before: Model, after: Model, child: str, new: str) -> bool:
+    """Whether, at some value of the new parent, the child's table over its other parents is what it was."""
+    i, j = before.position[child], after.position[child]
+    parents = after.nodes[j].parents
+    if set(before.nodes[i].parents) != set(parents) - {new}:
+        return True  # it lost a parent, whose values follow from the new node now
+    for value in after.system[after.position[new]].domain:
+        if all(
+            before.nodes[i].value(tuple(row[parent] for parent in before.nodes[i].parents), noise)
+            == after.nodes[j].value(tuple({**row, new: value}[parent] for parent in parents), noise)
+            for row in _rows(before, before.nodes[i].parents)
+            for noise in before.nodes[i].support
+        ):
+            return True
+    return False
+
+
+def _rows(model: Model, names: tuple[str, ...]) -> list[dict[str, str]]:
+    rows: list[dict[str, str]] = [{}]
+    for name in names:
+        rows = [{**row, name: value} for row in rows for value in model.system[model.position[name]].domain]
+    return rows
+
+
+@pytest.mark.parametrize("topology", ["inverted_star", "chain", "poly_tree", "layered"])
+def test_a_child_keeps_its_old_table_at_some_value_of_its_new_parent(topology: str) -> None:
+    versions = grow(7, "y", topology, 7)
+    compared = 0
+    for before, after in pairwise(versions):
+        assert after.bundle.plan is not None
+        new = after.bundle.plan.new_function[2:]
+        for child in after.bundle.plan.direct_children:
+            assert _keeps_its_table(before.model, after.model, child, new)
+            compared += 1
+    assert compared > 0
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_one_others() -> None:
+    one, same, other = (grow(seed, "z", "tree", 5)[-1].bundle for seed in (1, 1, 2))
+    assert msgspec.json.encode(one) == msgspec.json.encode(same)
+    assert module_text(one) != module_text(other)
+
+
+def test_draws_are_the_words_of_sha_256_under_their_key() -> None:
+    block = hashlib.sha256(b"a\x1f1\x1e0").digest()
+    draws = Draws("a", 1)
+    assert [draws.below(1000) for _ in range(4)] == [
+        int.from_bytes(block[start : start + 8], "big") % 1000 for start in (0, 8, 16, 24)
+    ]
+
+
+def test_the_tally_counts_drafts() -> None:
+    tally = Tally()
+    grow(1, "t", "star", 6, tally=tally)
+    assert tally.accepted == 6
+    assert [outcomes["accepted"] for _, outcomes in sorted(tally.versions.items())] == [1] * 6
+    assert sum(sum(outcomes.values()) for outcomes in tally.versions.values()) == 6 + sum(tally.refused.values())
+    assert 0 < tally.rate <= 1
+
+
+def test_drawn_questions_fit_their_worlds() -> None:
+    model = grow(3, "q", "layered", 6)[-1].model
+    for options in (QuestionOptions(), QuestionOptions(evidence="minimal", with_noise=True)):
+        for seed in range(30):
+            for kind in TYPES:
+                drawn = draw_question(Draws(seed), model, kind, options)
+                question = check_question(drawn.question, model)
+                factual = run(model, drawn.world, {})
+                assert all(factual[name] == value for name, value in question.observed.items())
+                assert all(drawn.world[noise] == value for noise, value in question.fixed.items())
+                assert all(factual[name] != value for name, value in question.do.items())
+                assert bool(question.do) is (kind in ("intervention", "counterfactual"))
+                if kind == "counterfactual" and options.evidence == "minimal":
+                    (noise,) = question.unknown
+                    i = model.of_noise[noise]
+                    assert set(question.observed) == {model.names[k] for k in (i, *model.children[i])}
+
+
+def test_worlds_are_drawn_with_their_probabilities() -> None:
+    model = grow(3, "q", "chain", 1)[-1].model
+    node = model.nodes[0]
+    drawn = [draw_world(Draws("w", k), model)[node.noise] for k in range(4000)]
+    for value, weight in zip(node.support, node.weights, strict=True):
+        assert abs(drawn.count(value) / 4000 - float(weight)) < 0.05
+
+
+# --- How different generated programs are: motifs and supports by hand, bounds on different tables by renaming --------
+
+
+def node(name: str, parents: tuple[str, ...], rows: Mapping[tuple[tuple[Any, ...], Any], object]) -> Node:
+    """Return a node whose noise values are as probable as each other."""
+    noises = sorted({noise for _, noise in rows}, key=repr)
+    table = {(tuple(map(symbol, row)), symbol(noise)): symbol(value) for (row, noise), value in rows.items()}
+    return table_node(name, f"U_{name}", parents, {symbol(noise): Fraction(1, len(noises)) for noise in noises}, table)
+
+
+def coin(name: str, values: tuple[object, ...] = (0, 1)) -> Node:
+    return node(name, (), {((), k): value for k, value in enumerate(values)})
+
+
+def either(name: str, first: str, second: str, values: tuple[object, ...] = (0, 1)) -> Node:
+    rows: dict[Any, object] = {((a, b), 0): values[a or b] for a in (0, 1) for b in (0, 1)}
+    return node(name, (first, second), rows)
+
+
+def counted(*models: Model) -> Diversity:
+    diversity = Diversity()
+    for model in models:
+        part = Diversity()
+        part.add_graph(model)
+        part.add_tables(model)
+        diversity.add(part)
+    return diversity
+
+
+def test_motifs_and_supports_are_counted() -> None:
+    model = Model([coin("A"), coin("B"), either("C", "A", "B")])
+    report = counted(model, Model([coin("A"), coin("B", (0, 1, 2))])).to_dict()
+    assert report["motifs"] == {
+        "2": {"models": 1, "forks": 0.0, "colliders": 0.0},
+        "3": {"models": 1, "forks": 0.0, "colliders": 1.0},
+    }
+    assert report["support_sizes"] == {"1": 1, "2": 3, "3": 1}
+    assert report["mechanisms"] == 5
+
+
+def test_tables_that_differ_in_the_names_of_values_are_one() -> None:
+    models = [
+        Model([coin("A"), coin("B"), either("C", "A", "B", values)])
+        for values in ((0, 1), ("no", "yes"), ("yes", "no"))
+    ]
+    assert counted(*models).to_dict()["distinct_tables"] == {"at_least": 2, "at_most": 2}  # a coin, and either
+    both: dict[Any, object] = {((a, b), 0): a and b for a in (0, 1) for b in (0, 1)}
+    models.append(Model([coin("A"), coin("B"), node("C", ("A", "B"), both)]))
+    # either and both are one up to renaming of the parents' values too, which the upper bound does not try
+    assert counted(*models).to_dict()["distinct_tables"] == {"at_least": 2, "at_most": 3}
+
+
+def test_the_lower_bound_does_not_depend_on_names_of_values_or_the_order_of_parents() -> None:
+    rng = random.Random(4)
+    for version in grow(5, "x", "layered", 5):
+        names = {
+            (n.name, value): symbol(f"{n.name} {k}")
+            for n, local in zip(version.model.nodes, version.model.system, strict=True)
+            for k, value in enumerate(rng.sample(local.domain, len(local.domain)))
+        }
+        nodes = []
+        for n in version.model.nodes:
+            order = rng.sample(range(len(n.parents)), len(n.parents))
+            table: dict[tuple[tuple[str, ...], str], str] = {}
+            domains = [version.model.system[version.model.position[parent]].domain for parent in n.parents]
+            for row in product(*domains):
+                renamed = tuple(names[parent, value] for parent, value in zip(n.parents, row, strict=True))
+                for noise in n.support:
+                    table[tuple(renamed[k] for k in order), noise] = names[n.name, n.value(row, noise)]
+            support = dict(zip(n.support, n.weights, strict=True))
+            nodes.append(table_node(n.name, n.noise, tuple(n.parents[k] for k in order), support, table))
+        assert counted(Model(nodes)).profiles == counted(version.model).profiles
+
+
+# --- Predicates on known graphs, and insertions that keep them --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("graph", "expected"),
+    [
+        ({"a": []}, {*TOPOLOGIES, "poly_tree_strict"}),
+        ({"a": [], "b": ["a"]}, {*TOPOLOGIES, "poly_tree_strict"}),
+        ({"a": [], "b": ["a"], "c": ["b"]}, {"chain", "tree", "layered", "poly_tree", "poly_tree_strict"}),
+        ({"a": [], "b": ["a"], "c": ["a"]}, {"star", "tree", "layered", "poly_tree", "poly_tree_strict"}),
+        ({"a": [], "b": [], "c": ["a", "b"]}, {"inverted_star", "layered", "poly_tree", "poly_tree_strict"}),
+        ({"a": [], "b": ["a"], "c": ["a", "b"]}, {"poly_tree"}),
+        ({"a": [], "b": ["a"], "c": [], "d": ["b", "c"]}, {"poly_tree", "poly_tree_strict"}),
+        ({"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]}, {"layered", "poly_tree"}),
+        ({"a": [], "b": []}, set()),
+        ({"a": ["b"], "b": ["a"]}, set()),
+    ],
+)
+def test_predicates_of_known_graphs(graph: dict[str, list[str]], expected: set[str]) -> None:
+    assert {name for name, holds in topologies(graph).items() if holds} == expected
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_every_insertion_keeps_the_topology(topology: str) -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(4):
+        graph: dict[str, tuple[str, ...]] = {}
+        for k in range(8):
+            grown = [insert_node(graph, place, f"N{k}") for place in insertions(graph, topology)]
+            assert all(satisfies(one, topology) and len(one) == k + 1 for one in grown)
+            graph = grown[int(rng.integers(len(grown)))]
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_parents_come_before_their_children_in_a_grown_graph(topology: str) -> None:
+    graph: dict[str, tuple[str, ...]] = {}
+    for k in range(7):
+        graph = insert_node(graph, insertions(graph, topology)[-1], f"N{k}")
+        seen: set[str] = set()
+        for node, parents in graph.items():
+            assert set(parents) <= seen
+            seen.add(node)
+
+
+def test_a_node_between_others_takes_the_childs_place_under_its_parent() -> None:
+    graph = {"a": (), "b": ("a",)}
+    between = Insertion(("a",), (("b", ("",)),))
+    assert between in insertions(graph, "chain")
+    assert insert_node(graph, between, "c") == {"a": (), "c": ("a",), "b": ("c",)}
+    assert is_acyclic(graph)
