@@ -16,10 +16,9 @@ from calibrant.solvers.acyclic import count, draws
 from calibrant.solvers.acyclic.count import Layers, Weights, total
 from calibrant.solvers.acyclic.draws import Draws, Marginals, draw_by_layers
 from calibrant.solvers.outcome import BudgetSpent
-from tests.solvers.acyclic.test_counting import Options, path, random_weights
-from tests.solvers.acyclic.test_elimination import near
+from tests.solvers.acyclic.test_count import Options, near, path, random_weights
 from tests.solvers.acyclic.test_estimate import dense
-from tests.solvers.acyclic.test_structure import is_acyclic
+from tests.solvers.acyclic.test_least import is_acyclic
 
 Draw: TypeAlias = Callable[[], dict[int, int]]
 

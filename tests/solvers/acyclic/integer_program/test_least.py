@@ -16,8 +16,7 @@ from calibrant.solvers.acyclic.least import cost_by_size
 from calibrant.solvers.acyclic.optimum import optimal_choice
 from calibrant.solvers.highs import empty_program, run
 from calibrant.solvers.outcome import Undecided
-from tests.solvers.acyclic.test_optimum import by_enumeration, by_subsets, drawn
-from tests.solvers.acyclic.test_structure import is_acyclic
+from tests.solvers.acyclic.test_least import by_enumeration, by_subsets, drawn, is_acyclic
 from tests.support.packages import needs
 
 TWO = {0: {0: cost_by_size(9, 0), 2: cost_by_size(1, 2)}, 1: {0: cost_by_size(9, 0), 1: cost_by_size(1, 1)}}

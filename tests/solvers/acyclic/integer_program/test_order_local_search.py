@@ -10,8 +10,7 @@ import pytest
 from calibrant.solvers.acyclic.integer_program._kernels_orders import IMPOSSIBLE, improve_order
 from calibrant.solvers.acyclic.integer_program.order_local_search import OrderLocalSearch
 from calibrant.solvers.acyclic.least import Orders, best_structure
-from tests.solvers.acyclic.test_ordering_search import random_options
-from tests.solvers.acyclic.test_structure import is_acyclic
+from tests.solvers.acyclic.test_least import is_acyclic, random_options
 
 Options = dict[int, dict[int, int]]
 

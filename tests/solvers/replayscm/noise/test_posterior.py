@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
+from itertools import product
+from math import log, prod, sqrt
+from random import Random
 from typing import Any
 
 import pytest
@@ -21,6 +26,9 @@ from calibrant.dsl.replayscm.extensions.extension import (
 )
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, enumerate_scms, posterior_weights
 from calibrant.dsl.replayscm.pools.files import read_pool
+from calibrant.solvers.acyclic.count import total
+from calibrant.solvers.replayscm.hidden.members import posterior_sampler
+from calibrant.solvers.replayscm.noise import subset_tables
 from calibrant.solvers.replayscm.noise.local_weights import (
     EvidenceRow,
     VariableRows,
@@ -33,8 +41,13 @@ from calibrant.solvers.replayscm.noise.local_weights import (
     target_mask,
 )
 from calibrant.solvers.replayscm.noise.most_probable import fewest_mismatches, most_probable
-from calibrant.solvers.replayscm.noise.posterior import Posterior
+from calibrant.solvers.replayscm.noise.posterior import ApproximateMasses, Posterior
+from calibrant.solvers.replayscm.noise.subset_tables import exact_mass_by_tables, sum_by_sinks
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
+from tests.support.effort import examples
+from tests.support.replayscm.extensions.posteriors import check_members, check_query
+from tests.support.replayscm.extensions.random_items import random_class, random_member, random_worlds
+from tests.support.replayscm.extensions.vectors import frontier_vectors
 
 OBSERVED = ("A", "B", "C")
 RATES = (Fraction(0), Fraction(1, 7), Fraction(2, 5))
@@ -158,3 +171,157 @@ def test_weights_by_arrays_are_those_of_single_sets(noisy: dict[int, int]) -> No
     single = invert({mask: table_sum(rows, 7, mask, rate) for mask in masks})
     assert invert(dict(zip(masks, table_sums(rows, 7, masks, rate), strict=True))) == single
     assert set_weights(rows, 7, masks, rate) == single
+
+
+# --- Exact masses by tables of placed variables against the sum over Moebius weights, and against every SCM -----------
+GRIDS = [
+    NoiseModel(NoiseKind.RATE, ((Fraction(1, 20), Fraction(1)),)),
+    NoiseModel(NoiseKind.SHARED, ((Fraction(0), Fraction(1, 3)), (Fraction(2, 7), Fraction(2, 3)))),
+    NoiseModel(NoiseKind.EACH, ((Fraction(1, 6), Fraction(1, 4)), (Fraction(1, 10), Fraction(3, 4)))),
+]
+
+
+@settings(deadline=None, max_examples=examples(40))
+@given(
+    seed=st.integers(0, 10**6),
+    shape=st.sampled_from([(3, 1), (4, 2), (5, 3), (6, 2), (7, 4)]),
+    noise=st.sampled_from(GRIDS),
+    num_worlds=st.integers(0, 5),
+    num_clean=st.integers(0, 2),
+)
+def test_masses_are_those_of_moebius_weights(
+    seed: int, shape: tuple[int, int], noise: NoiseModel, num_worlds: int, num_clean: int
+) -> None:
+    rng = Random(seed)
+    scm_class = replace(random_class(rng, shape[0], max_parents=shape[1]), noise=noise)
+    member = random_member(rng, scm_class)
+    worlds = random_worlds(rng, scm_class, member, num_worlds + num_clean, 4)
+    clean = {id(world) for world in worlds[:num_clean]}
+    posterior = Posterior(scm_class).condition(*(replace(w, is_clean=id(w) in clean) for w in worlds))
+    expected = sum((term.factor * total(term.weights) for term in posterior.terms()), start=Fraction(0))
+    assert exact_mass_by_tables(scm_class, posterior.rows) == expected == posterior.mass
+
+
+def test_sums_by_sinks_are_those_of_all_acyclic_choices() -> None:
+    """Every choice of a parent set for each of three variables, those with a cycle left out."""
+    rng = Random(4)
+    for _ in range(20):
+        chosen = [{parents: rng.randint(0, 9) for parents in range(8) if not parents >> i & 1} for i in range(3)]
+        expected = sum(
+            prod(chosen[i][parents] for i, parents in enumerate(choice))
+            for choice in product(*chosen)
+            if _has_order(choice)
+        )
+        # weight within a set of the other two variables, whose bits close up
+        weights = [
+            [sum(weight for parents, weight in options.items() if parents & ~placed == 0) for placed in _others(i)]
+            for i, options in enumerate(chosen)
+        ]
+        assert sum_by_sinks(weights) == expected
+
+
+def _others(i: int) -> list[int]:
+    """Return the sets of the other two of three variables, ascending."""
+    return [placed for placed in range(8) if not placed >> i & 1]
+
+
+def _has_order(parents: tuple[int, ...]) -> bool:
+    placed = 0
+    for _ in parents:
+        placed |= sum(1 << i for i, mask in enumerate(parents) if mask & ~placed == 0)
+    return placed == (1 << len(parents)) - 1
+
+
+def test_classes_beyond_the_tables_are_left_to_the_general_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = Random(8)
+    scm_class = random_class(rng, 5, max_parents=2, rate=Fraction(1, 8))
+    scm_class = replace(scm_class, disclosure=HiddenOrder(scm_class.observed, scm_class.roots))
+    posterior = Posterior(scm_class).condition(*random_worlds(rng, scm_class, random_member(rng, scm_class), 3, 4))
+    mass = posterior.mass
+    assert exact_mass_by_tables(replace(scm_class, noise=NOISE_FREE), posterior.rows) is None
+    with_hidden = random_class(rng, 5, num_hidden=1, rate=Fraction(1, 8))
+    assert exact_mass_by_tables(with_hidden, ()) is None
+    monkeypatch.setattr(subset_tables, "MAX_LOOKUP", 1)  # codes are sorted instead
+    assert exact_mass_by_tables(scm_class, posterior.rows) == mass
+    for limit in ("MAX_COMPONENT", "MAX_BINS"):
+        subset_tables.class_layout.cache_clear()
+        monkeypatch.setattr(subset_tables, limit, 1)
+        assert exact_mass_by_tables(scm_class, posterior.rows) is None
+        assert replace(posterior).mass == mass
+        monkeypatch.undo()
+    subset_tables.class_layout.cache_clear()
+
+
+# --- Draws and masses in doubles against exact weights ----------------------------------------------------------------
+GRID = ((Fraction(0), Fraction(1, 4)), (Fraction(1, 10), Fraction(1, 2)), (Fraction(1, 3), Fraction(1, 4)))
+
+
+@pytest.mark.parametrize("kind", ["rate", "shared", "each", "hidden", "null", "silent", "silent null"])
+def test_members_come_by_their_posterior(kind: str) -> None:
+    rng = Random(kind)
+    stated = None if "null" in kind else 2
+    hidden = int(kind not in ("rate", "shared", "each"))
+    scm_class = random_class(
+        rng,
+        3 + hidden,
+        num_roots=1 + hidden,
+        num_hidden=hidden,
+        max_parents=1,
+        stated=stated,
+        rate=None if "silent" in kind else Fraction(1, 5),
+    )
+    if kind in ("shared", "each"):
+        scm_class = replace(scm_class, noise=NoiseModel(NoiseKind(kind), GRID))
+    worlds = random_worlds(rng, scm_class, random_member(rng, scm_class), 2, 2)
+    posterior = Posterior(scm_class).condition(*worlds)
+    shares = {
+        tuple(sorted(member.items())): posterior.likelihood(member) / posterior.mass
+        for member, _ in enumerate_scms(scm_class)
+    }
+    assert sum(shares.values()) == 1
+    sampler, number = posterior_sampler(posterior), 4_000
+    counts = Counter(tuple(sorted(sampler.draw(rng).items())) for _ in range(number))
+    assert counts.keys() <= {key for key, share in shares.items() if share}
+    for key, share in shares.items():
+        deviation = sqrt(number * float(share) * (1 - float(share)))
+        assert abs(counts[key] - number * float(share)) <= 5 * deviation + 3
+
+
+@pytest.mark.parametrize(("observed", "max_parents", "num_worlds"), [(6, 3, 10), (7, 4, 12), (9, 4, 24)])
+def test_masses_in_doubles(observed: int, max_parents: int, num_worlds: int) -> None:
+    rng = Random(observed)
+    scm_class = random_class(rng, observed, num_roots=3, max_parents=max_parents, rate=Fraction(1, 20))
+    worlds = random_worlds(rng, scm_class, random_member(rng, scm_class), num_worlds, 8)
+    posterior = Posterior(scm_class).condition(*worlds[:-1])
+    masses = ApproximateMasses(posterior)
+    exact = posterior.mass
+    assert masses.log_mass == pytest.approx(log(exact.numerator) - log(exact.denominator), abs=1e-9)
+    after = posterior.condition(worlds[-1])
+    reading = [(row.word, row.clamped) for row in after.rows[-8:]]
+    probability = after.mass / exact
+    expected = log(probability.numerator) - log(probability.denominator)
+    assert masses.log_probabilities([reading, reading[:0], reading]) == pytest.approx([expected, 0, expected], abs=1e-9)
+
+
+def test_masses_in_doubles_on_a_grid() -> None:
+    rng = Random(5)
+    scm_class = replace(random_class(rng, 4, num_roots=1), noise=NoiseModel(NoiseKind.SHARED, GRID))
+    posterior = Posterior(scm_class).condition(EvidenceWorld({}, ("0110", "1011")))
+    mass = posterior.mass
+    assert ApproximateMasses(posterior).log_mass == pytest.approx(
+        log(mass.numerator) - log(mass.denominator), abs=1e-12
+    )
+
+
+# --- Exact posteriors under noise against the shared vectors, which were made by enumeration --------------------------
+
+
+def test_every_noise_vector() -> None:
+    """All lines, two seconds: grids, priors and orders are spread over them."""
+    number = 0
+    for line in frontier_vectors("noise"):
+        check_members(line)
+        if "query" in line and "query" in line["expect"]:
+            check_query(line)
+        number += 1
+    assert number == 162

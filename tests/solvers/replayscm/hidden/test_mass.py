@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from random import Random
+from time import process_time
 
 import numpy as np
 import pytest
 
+from calibrant.dsl.formulas.text import STANDARD
+from calibrant.dsl.replayscm.disclosure import HiddenOrder
+from calibrant.dsl.replayscm.extensions.extension import MechanismClass, Prior
+from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.hidden import columns as signatures
 from calibrant.solvers.replayscm.hidden import mass
+from calibrant.solvers.replayscm.hidden import members as meanings
 from calibrant.solvers.replayscm.hidden.columns import joint_columns, num_agreeing, signature_weights, unique_rows
-from calibrant.solvers.replayscm.hidden.mass import column_groups, count_members, grouped_mass
+from calibrant.solvers.replayscm.hidden.mass import (
+    best_fitting_columns,
+    column_groups,
+    columns_by_fit,
+    count_members,
+    feasible_columns,
+    grouped_mass,
+)
+from calibrant.solvers.replayscm.hidden.members import count_meanings, list_members
+from calibrant.solvers.replayscm.noise.best_map import _best_value
 from calibrant.solvers.replayscm.noise.posterior import Posterior
-from tests.support.replayscm.extensions.posteriors import vector_posterior
+from tests.support.effort import effort
+from tests.support.replayscm.extensions.posteriors import check_members, check_query, vector_posterior
 from tests.support.replayscm.extensions.random_items import random_class, random_member, random_worlds
 from tests.support.replayscm.extensions.vectors import frontier_vectors
 
@@ -116,3 +134,105 @@ def test_members_are_counted_whatever_the_prior() -> None:
         worlds = random_worlds(rng, scm_class, random_member(rng, scm_class), 2, 2)
         posterior = Posterior(scm_class).condition(*worlds)
         assert count_members(posterior) == posterior.num_members > 0
+
+
+# --- Columns of the most probable SCM against weighting every column that fits ----------------------------------------
+
+
+@pytest.mark.parametrize(("observed", "hidden", "stated"), [(5, 1, None), (5, 1, 3), (5, 2, 2)])
+def test_columns_of_the_maximum(observed: int, hidden: int, stated: int | None) -> None:
+    rng = Random(f"{observed} {hidden} {stated}")
+    num_left_out = 0
+    for _ in range(4):
+        scm_class = random_class(rng, observed, num_hidden=hidden, stated=stated, rate=Fraction(0))
+        scm_class = replace(scm_class, prior=Prior.BY_PARENTS)
+        worlds = random_worlds(rng, scm_class, random_member(rng, scm_class), 7, 4)
+        posterior = Posterior(scm_class).condition(*worlds)
+        values = {repr(c): _best_value(posterior, STANDARD, c) for c in feasible_columns(posterior)}
+        top = max(values.values())
+        chosen = best_fitting_columns(posterior, partial(_best_value, posterior, STANDARD), 1_000)
+        assert sorted(map(repr, chosen)) == sorted(c for c, value in values.items() if value == top > 0)
+        num_left_out += sum(value < top for value in values.values())
+    assert num_left_out
+
+
+def test_kinds_are_fewer_than_columns_and_bounded() -> None:
+    rng = Random(5)
+    scm_class = replace(random_class(rng, 5, num_hidden=2, stated=2, rate=Fraction(0)), prior=Prior.BY_PARENTS)
+    posterior = Posterior(scm_class).condition(*random_worlds(rng, scm_class, random_member(rng, scm_class), 3, 3))
+    listed = list(columns_by_fit(posterior))
+    assert len({fit for fit, _, _ in listed}) < len(listed)
+    with pytest.raises(BudgetSpent, match="more than 0 kinds"):
+        list(best_fitting_columns(posterior, partial(_best_value, posterior, STANDARD), 0))
+
+
+# --- Listed members: all of them, without time for choices that have no acyclic completion, within a budget of rows
+
+
+@pytest.mark.parametrize(("observed", "hidden", "stated"), [(4, 1, 2), (5, 0, 2), (4, 1, None), (4, 2, 1)])
+def test_members_are_as_many_as_are_counted_and_each_agrees(observed: int, hidden: int, stated: int | None) -> None:
+    rng = Random(f"{observed} {hidden} {stated}")
+    num_listed = 0
+    for _ in range(5):
+        scm_class = random_class(rng, observed, num_hidden=hidden, stated=stated)
+        worlds = random_worlds(rng, scm_class, random_member(rng, scm_class), 6, 4)
+        posterior = Posterior(scm_class).condition(*worlds)
+        if count_members(posterior) > 3_000:
+            continue
+        members = list_members(posterior)
+        assert len({tuple(sorted(member.items())) for member in members}) == len(members) == count_members(posterior)
+        assert all(posterior.likelihood(member) > 0 for member in members[:50])
+        num_listed += len(members)
+    assert num_listed > 20
+
+
+def copies(num_copies: int) -> Posterior:
+    """Variables that read like a root, and two that read like each other alone; one functional parent each."""
+    names = tuple(f"X{i}" for i in range(num_copies))
+    observed = ("R", "S", *names, "A", "B")
+    scm_class = MechanismClass(observed, ("R", "S"), HiddenOrder(observed, ("R", "S")), 1)
+    rows = tuple(f"{c & 1}{c >> 1}" + f"{c & 1}" * num_copies + f"{(c ^ c >> 1) & 1}" * 2 for c in range(4))
+    return Posterior(scm_class).condition(EvidenceWorld({}, rows))
+
+
+def test_choices_that_end_in_a_cycle_cost_no_time() -> None:
+    """A copies B and B copies A, whatever the ten others copy: 10**10 choices, each of them cyclic."""
+    posterior = copies(10)
+    start = process_time()
+    assert list_members(posterior) == []
+    assert process_time() - start < 20
+
+
+def test_rows_that_are_compared_have_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = Random(2)
+    scm_class = random_class(rng, 4, num_hidden=1)
+    posterior = Posterior(scm_class).condition(*random_worlds(rng, scm_class, random_member(rng, scm_class), 6, 4))
+    assert count_members(posterior) <= 3_000
+    monkeypatch.setattr(meanings, "MAX_COMPARED_ROWS", 5)
+    with pytest.raises(BudgetSpent, match="more than 5 rows"):
+        list_members(posterior)
+
+
+# --- Exact posteriors with hidden variables against the shared vectors, which were made by enumeration ----------------
+STRIDE = effort(5, 1)  # predictions and meanings take a tenth of a second a line
+
+
+def test_every_hidden_vector() -> None:
+    number = 0
+    for line in frontier_vectors("hidden"):
+        check_members(line)
+        number += 1
+    assert number
+
+
+@pytest.mark.soak
+def test_predictions_and_meanings_of_hidden_vectors() -> None:
+    """A fifth of the lines, in which sizes and noise take turns; all of them in a soak."""
+    lines, num_meanings = list(frontier_vectors("hidden"))[::STRIDE], 0
+    for line in lines:
+        check_query(line)
+        if "meanings" in line["expect"]:
+            assert count_meanings(vector_posterior(line)) == line["expect"]["meanings"]
+            num_meanings += 1
+    assert lines
+    assert num_meanings

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from fractions import Fraction
+from itertools import islice
 
 import numpy as np
 import pytest
 
-from calibrant.dsl.causim.model import Model, assignment_text, symbol
-from calibrant.dsl.causim.question import Question
+from calibrant.dsl.causim.bundle import load_source
+from calibrant.dsl.causim.model import Model, ModelError, assignment_text, rows, symbol, value_of
+from calibrant.dsl.causim.networks import TOTAL, items, network, nihss, program, running_sums, source_of_tables
+from calibrant.dsl.causim.question import Question, record_of, scenario_of
 from calibrant.dsl.causim.reference import work_out
-from calibrant.dsl.causim.topology import TOPOLOGIES, satisfies
+from calibrant.dsl.causim.topology import TOPOLOGIES, satisfies, vacuity
+from calibrant.solvers.causim.elimination import conditional, count_worlds, marginal
 from calibrant.solvers.causim.exact import AnswerSet, TwinAnswerSet, enumerate_worlds, first_answers
 from calibrant.solvers.causim.experiments import SatQuestion
+from calibrant.solvers.causim.generation import BUILT_IN, built_in_items
 from calibrant.solvers.outcome import Budget, Found, Impossible, OutOfBudget
 from tests.support.causim.table_models import random_graph, random_model, random_question
-from tests.support.causim.vectors import answer_texts, printed, questions, vectors
+from tests.support.causim.vectors import answer_texts, models, printed, questions, vectors
 from tests.support.effort import effort
 
 
@@ -149,3 +155,128 @@ def test_the_first_worlds_give_some_answers_and_all_worlds_give_all() -> None:
         assert set(some) <= set(texts)
         if worlds <= 500:
             assert sorted(first_answers(model, question, worlds)) == texts
+
+
+# --- Built-in networks and the stroke scale against the shared vectors and the figures of the specification -----------
+
+
+def test_networks_have_the_expected_noise_worlds_tables_and_marginals() -> None:
+    records = vectors("network")
+    assert len(records) == 6
+    for record in records:
+        model, expected = network(record["network"], record["mode"]), record["expect"]
+        assert {node.name: len(node.support) for node in model.nodes} == expected["noise_values"]
+        assert model.worlds == expected["worlds"]
+        assert sorted(map(list, vacuity(model).edges)) == sorted(expected["vacuous_edges"])
+        for name, known in expected["conditional"].items():
+            states = list(expected["marginals"][name])
+            parents = model.nodes[model.position[name]].parents
+            orders = [list(expected["marginals"][parent]) for parent in parents]
+            table = conditional(model, name)
+            assert len(table) == len(known)
+            for number, row in enumerate(known):
+                given, rest = [], number
+                for order in reversed(orders):
+                    rest, k = divmod(rest, len(order))
+                    given.append(symbol(order[k]))
+                found = table[tuple(reversed(given))]
+                assert [found.get(symbol(state), 0) for state in states] == [Fraction(text) for text in row]
+        for do, marginals in [({}, expected["marginals"]), *((x["do"], x["marginals"]) for x in expected["under_do"])]:
+            for name, shares in marginals.items():
+                found = marginal(model, name, {key: symbol(value) for key, value in do.items()})
+                assert {state: found.get(symbol(state), 0) for state in shares} == {
+                    state: Fraction(text) for state, text in shares.items()
+                }
+
+
+def test_the_grid_is_that_of_the_printed_program() -> None:
+    printed, ours = models()["paper-cancer"], network("cancer", "grid")
+    for node in ours.nodes:
+        other = printed.nodes[printed.position[node.name]]
+        assert (node.support, node.weights) == (other.support, other.weights)
+        assert conditional(ours, node.name) == {
+            tuple(given[other.parents.index(parent)] for parent in node.parents): own
+            for given, own in conditional(printed, node.name).items()
+        }
+
+
+def test_tables_say_where_they_come_from_and_other_names_are_refused() -> None:
+    assert "bnlearn" in source_of_tables()
+    with pytest.raises(ModelError, match="asia, cancer, survey"):
+        network("alarm")
+
+
+def test_the_stroke_scale_has_the_expected_items_totals_and_ways() -> None:
+    for record in vectors("nihss"):
+        expected = record["expect"]
+        for example in expected.get("examples", []):
+            total = nihss(example["n"]).nodes[-1]
+            parents = tuple(symbol(example["items"][name]) for name in total.parents)
+            assert value_of(total.value(parents, total.support[0])) == example["total"]
+        if "items" not in expected:
+            continue
+        n = record["n"]
+        assert [{"name": name, "domain": list(values)} for name, values in items(n).items()] == expected["items"]
+        model = running_sums(n)
+        assert model.worlds == expected["combinations"]
+        found = {value_of(value): number for value, number in count_worlds(model, TOTAL).items()}
+        assert [found[total] for total in range(len(found))] == expected["ways"]
+        assert [min(found), max(found)] == expected["total_domain"]
+        if n <= 7:
+            assert {value_of(value): number for value, number in count_worlds(nihss(n), TOTAL).items()} == found
+
+
+def test_the_prose_immunity_model_has_the_printed_probabilities() -> None:
+    found = marginal(models()["paper-c"], "infection_outcome", {})
+    assert {value_of(value): share for value, share in found.items()} == {
+        "no_infection": Fraction(497, 8000),
+        "mild": Fraction(6661, 16000),
+        "moderate": Fraction(6923, 16000),
+        "severe": Fraction(711, 8000),
+    }
+
+
+def test_the_printed_sampler_has_ten_values_and_eight_worlds_that_explain_true() -> None:
+    model = models()["paper-a"]
+    node = model.nodes[0]
+    shares = {value_of(value): weight for value, weight in zip(node.support, node.weights, strict=True)}
+    plain = {name: Fraction(3, 20) for name in ("xo", "mi", "za", "qe", "tu")}
+    assert shares == plain | {f"{name}x": Fraction(1, 20) for name in plain}
+    assert marginal(model, "ZY", {}) == {"false": Fraction(3, 10), "true": Fraction(7, 10)}
+    seen = Question("abduction", {}, ("U_ZY",), {}, {"ZY": "true"})
+    assert AnswerSet(model, seen).size() == Found(8)
+
+
+def test_the_printed_intervention_changes_nothing_else() -> None:
+    model = models()["paper-b"]
+    noise = {"U_QE": "qe", "U_TU": "so", "U_VI": "ga", "U_XQ": "cc", "U_ZY": "by"}
+    question = Question("intervention", {name: symbol(value) for name, value in noise.items()}, (), {"TU": '"TU0"'})
+    members = AnswerSet(model, question)
+    assert members.pick() == Found({"XQ": '"xq"', "VI": '"VI"', "TU": '"TU0"', "QE": '"QE"', "ZY": '"nul"'})
+    assert members.size() == Found(1)
+    assert members.effect == (False, False)
+
+
+@pytest.mark.parametrize("n", [2, 5, 7])
+def test_the_program_of_the_scale_is_its_model(n: int) -> None:
+    read, model = load_source(program(n)), nihss(n)
+    assert [(node.name, node.parents, node.support, node.weights) for node in read.nodes] == [
+        (node.name, node.parents, node.support, node.weights) for node in model.nodes
+    ]
+    assert all(list(rows(read, name)) == list(rows(model, name)) for name in model.names)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_items_about_built_in_models_are_different_questions_with_their_labels(name: str) -> None:
+    items = list(islice(built_in_items(7, name), 18))
+    different = {(item.task.source, item.task.question.type, repr(record_of(item.task.question))) for item in items}
+    assert len({item.id for item in items}) == len(different) == 18
+    assert {item.topology for item in items} == {name}
+    for item in items[:6]:
+        worked = work_out(item.task.model, item.task.question)
+        assert (len(worked.answers), scenario_of(len(worked.answers))) == (item.labels.size, item.task.scenario)
+
+
+def test_a_table_of_more_than_twenty_million_entries_is_refused_in_one_line_before_it_is_made() -> None:
+    with pytest.raises(ModelError, match=r"^f_total has more than 20000000 combinations of arguments$"):
+        load_source(program(16))
