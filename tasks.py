@@ -52,7 +52,7 @@ TYPED = ("calibrant", "calibrant_tasks", "tests.integrations")
 INTEGRATION_TYPES = ("mypy", *(part for package in TYPED for part in ("-p", package)))
 INTEGRATION_TESTS = (*FEWER_TESTS, "tests/integrations")
 LIBRARY_TESTS = (  # of libraries that so few of the files do not import
-    "tests/audits/blickets/test_statistics.py",
+    "tests/audits/blickets/test_printed.py",
     "tests/bench/runs/test_cluster.py",
     "tests/bench/test_structure_rivals.py",
     "tests/solvers/acyclic/integer_program/test_relaxation.py",

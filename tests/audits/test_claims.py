@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from calibrant.audits.attribution import FourCounts, Kind, attribute_answer, four_counts
 from calibrant.audits.claims import Certificate, ClaimCheck, certify, evidence_digest, verify
+from tests.support.counter_game import Numbers
 
 EVIDENCE = {"readings": [1, 2], "task": "sum"}
 
@@ -57,3 +59,31 @@ def test_format_and_version_are_required(name: str) -> None:
 def test_a_certificate_is_about_its_own_evidence_only() -> None:
     assert verify(TRUE, {"readings": [2, 1], "task": "sum"}, VERIFIERS).reason == "made for other evidence"
     assert evidence_digest({"b": 1, "a": 2}) == evidence_digest({"a": 2, "b": 1})
+
+
+# --- The four kinds of an answer --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("space", "answer", "correct", "kind", "fits"),
+    [
+        (Numbers(3, 3), 3, True, Kind.EARNED, True),
+        (Numbers(3, 3), 4, False, Kind.MISSED, False),
+        (Numbers(3, 5), 4, True, Kind.LUCKY, True),
+        (Numbers(3, 5), 5, False, Kind.SHORT, True),
+        (Numbers(3, 5), None, False, Kind.SHORT, None),
+        (Numbers(3, 2), 5, False, Kind.SHORT, False),  # nothing of the class fits: nothing is decided
+    ],
+)
+def test_an_answer_is_of_one_of_four_kinds(
+    space: Numbers, answer: int | None, correct: bool, kind: Kind, fits: bool | None
+) -> None:
+    found = attribute_answer(space, answer, correct=correct)
+    assert (found.kind, found.fits, found.members, found.in_words) == (kind, fits, space.count, "the numbers")
+
+
+def test_counts_and_the_ceiling_that_evidence_gives() -> None:
+    counts = four_counts([Kind.EARNED, Kind.EARNED, Kind.MISSED, Kind.LUCKY])
+    assert counts == FourCounts(2, 1, 1, 0)
+    assert (counts.total, counts.ceiling) == (4, 0.75)
+    assert four_counts([]).ceiling == 0
