@@ -13,4 +13,4 @@ def test_tests_that_are_named_exist() -> None:
     for path in re.findall(r"pytest (tests/[\w/.]+)", PAGE):
         assert (CHECKOUT / path).exists()
     (name,) = re.findall(r"`(test_\w+)`", PAGE)
-    assert f"def {name}(" in (CHECKOUT / "tests/baselines/structure_learning/test_averaging.py").read_text("utf-8")
+    assert f"def {name}(" in (CHECKOUT / "tests/baselines/structure_learning/test_search.py").read_text("utf-8")

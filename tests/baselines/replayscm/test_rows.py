@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from fractions import Fraction
+from itertools import islice
+from random import Random
 
 import pytest
 
-from calibrant.baselines.replayscm.rows import copy_parent, first_found, majority, random_legal
+from calibrant.baselines.replayscm.fit import all_root_sets, root_hypotheses
+from calibrant.baselines.replayscm.rows import _consistent_rows, copy_parent, first_found, majority, random_legal
+from calibrant.baselines.replayscm.staged import STAGES, NotFound, staged_search
 from calibrant.bench.core.benchmark import TaskHandout
 from calibrant.bench.protocols.base import Protocol
-from calibrant.bench.replayscm.rows.listed import SIMPLE, CopyParent, FirstFound, Majority, RandomLegal
+from calibrant.bench.replayscm.rows.exact import Exact
+from calibrant.bench.replayscm.rows.listed import SIMPLE, CopyParent, FirstFound, Majority, MostPosterior, RandomLegal
+from calibrant.bench.replayscm.rows.structures import BnlearnThenFit
 from calibrant.bench.runs.workers import timed_answer
 from calibrant.dsl.formulas.text import STANDARD, Grammar
-from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered
+from calibrant.dsl.replayscm.disclosure import HiddenOrder, HiddenRoots, Ordered
+from calibrant.dsl.replayscm.extensions.extension import NOISE_FREE
+from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.generation.problems import sample_problem
 from calibrant.dsl.replayscm.generation.strata import stratum
 from calibrant.dsl.replayscm.item import Task, TaskKind
@@ -21,11 +30,17 @@ from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
-from calibrant.solvers.outcome import Impossible
+from calibrant.solvers.outcome import BudgetSpent, Found, Impossible
+from calibrant.solvers.replayscm.engines.registry import create_engine
 from calibrant.solvers.replayscm.exact import solve
+from calibrant.solvers.replayscm.hidden.mass import exact_mass
+from calibrant.solvers.replayscm.noise.posterior import Posterior
+from calibrant.solvers.replayscm.roots import MAX_ROOT_SETS, iterate_likely_first, list_root_sets
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.replayscm.answered import answered
 from tests.support.replayscm.brute_force import is_acyclic, parent_sets, seen, structures
 from tests.support.replayscm.dev_pools import POOLS, T1_POOLS, dev_problems
+from tests.support.replayscm.extensions.random_items import random_class, random_member, random_worlds
 from tests.support.replayscm.small_problems import Limits, small_problems
 
 # rows, last one first:  X1 = 0101, X2 = 0011, X3 = X1 and X2, X4 = not X3 but in the third row
@@ -180,3 +195,87 @@ def test_first_found_is_train_exact_wherever_the_operators_can_say_a_fit(operato
             found += 1
             assert replays_exactly(model, problem.task.training.worlds)
     assert found >= 10
+
+
+# --- Rows that noise-blind keeps: by halves as one after the other ----------------------------------------------------
+
+
+@pytest.mark.parametrize("num_hidden", [0, 1])
+def test_rows_are_kept_as_one_after_the_other(num_hidden: int) -> None:
+    num_rejected = 0
+    for seed in range(5):
+        rng = Random(f"blind {num_hidden} {seed}")
+        scm_class = random_class(rng, 4, num_hidden=num_hidden, stated=2, rate=Fraction(1, 5))
+        worlds = random_worlds(rng, scm_class, random_member(rng, scm_class), 4, 4)
+        rows = [EvidenceWorld(world.constants, (row,)) for world in worlds for row in world.rows]
+        # rows of two SCMs contradict each other, whatever flips were drawn
+        rows += [replace(row, rows=(row.rows[0][::-1],)) for row in rows if not row.constants]
+        start = posterior = Posterior(replace(scm_class, noise=NOISE_FREE))
+        expected = []
+        for row in rows:
+            if exact_mass(posterior.condition(row)):
+                posterior = posterior.condition(row)
+                expected.append(row)
+        assert _consistent_rows(start, rows) == expected
+        num_rejected += len(rows) - len(expected)
+    assert num_rejected
+
+
+# --- Hidden roots of which there are more sets than anybody goes through: a spent budget in words, within seconds -----
+NUM_VARIABLES, NUM_ROOTS, NUM_ROWS = 26, 13, 48
+
+
+def many_roots_task(columns: dict[str, int], num_roots: int = NUM_ROOTS) -> Task:
+    variables = tuple(columns)
+    world = World("w", Intervention(), variables, tuple(f"u{i}" for i in range(NUM_ROWS)), tuple(columns.values()))
+    return Task(TaskKind.ROOTS, HiddenRoots(variables, num_roots), STANDARD, Panel(variables, (world,)), False, 0)
+
+
+@pytest.fixture(scope="module")
+def task() -> Task:
+    """Units are not shared, so every set may be the true one; all columns are drawn, none follows from others."""
+    rng = Random(1)
+    return many_roots_task({f"X{i}": rng.getrandbits(NUM_ROWS) for i in range(1, NUM_VARIABLES + 1)})
+
+
+def test_they_are_counted_before_they_are_listed(task: Task) -> None:
+    assert task.disclosure.num_root_sets() == 10_400_600
+    for asked in (list_root_sets, root_hypotheses, all_root_sets):
+        with pytest.raises(BudgetSpent, match="10400600 root sets"):
+            asked(task)
+    with pytest.raises(BudgetSpent, match="root sets"):
+        _ = VersionSpace(task, ModelClass(2)).root_sets
+
+
+def test_whoever_takes_one_after_another_ends_too(task: Task) -> None:
+    listed = iterate_likely_first(task)
+    assert len(set(islice(listed, MAX_ROOT_SETS))) == MAX_ROOT_SETS
+    with pytest.raises(BudgetSpent, match=f"{MAX_ROOT_SETS} root sets"):
+        next(listed)
+
+
+def test_searches_end_with_a_spent_budget(task: Task) -> None:
+    with pytest.raises(BudgetSpent):
+        first_found(task)
+    found = staged_search(task, [STAGES[0]])
+    assert isinstance(found, NotFound)
+    assert found.out_of_nodes
+
+
+@pytest.mark.parametrize("protocol", [Exact(), MostPosterior(), BnlearnThenFit()], ids=lambda p: p.name)
+def test_protocols_say_what_ran_out(task: Task, protocol: Protocol) -> None:
+    result = timed_answer(protocol, TaskHandout(task)).result
+    assert result.outcome == "out_of_budget"
+    assert "root sets" in str(result.provenance["reached"])
+
+
+def test_what_lists_no_root_sets_or_finds_the_first_still_answers(task: Task) -> None:
+    """X14 to X26 copy X1 to X13."""
+    names, rng = task.variables, Random(2)
+    drawn = [rng.getrandbits(NUM_ROWS) for _ in range(NUM_ROOTS)]
+    copies = many_roots_task(dict(zip(names, [*drawn, *drawn], strict=True)))
+    model = first_found(copies)
+    assert model is not None
+    assert model.roots == names[:NUM_ROOTS]
+    assert isinstance(create_engine("auto").first(copies, ModelClass(1)), Found)
+    assert isinstance(create_engine("auto").first(task, ModelClass(1)), Impossible)
