@@ -146,6 +146,7 @@ COLUMNS = {"A": [0, 0, 1, 1], "B": [0, 1, 0, 1], "Y": [0, 0, 0, 1]}
             ),
             "<Evaluation: 0 of 0 SCMs exact>",
         ),
+        (lambda: calibrant.read_network(CHECKOUT / "docs/examples/feedback.bnet"), "<Network: "),
         (lambda: calibrant.fit(COLUMNS, target="Y"), "<Fit of Y: size 3, proven least, 1 fit>"),
         (lambda: calibrant.fit(COLUMNS, target="Y", max_parents=1), "<Fit of Y: Impossible>"),
     ],
@@ -179,6 +180,7 @@ def test_a_generated_item_and_a_record_fit_a_line(tmp_path: Path) -> None:
 
 ELSEWHERE = {  # classes of which tests above have a value
     *(
+        "BooleanNetwork",
         "Evaluation",
         "Findings",
         "Fit",
