@@ -12,7 +12,7 @@ import typer
 
 from calibrant.bench.commands.guard import READS
 from calibrant.bench.commands.options import AsJson, progress_bar
-from calibrant.bench.help import EXECUTION
+from calibrant.bench.help import EXECUTION, METHOD
 from calibrant.bench.pools.verification_limit import VERIFY_SECONDS
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def verify(
     engine: Annotated[
         Literal["sat", "smt"] | None,
         typer.Option(
-            help="Prove counts by search from the evidence alone, up to 20 members one by one. [default: recount]"
+            help="Prove counts by search from the evidence alone, up to 20 members one by one. [default: recount]",
+            rich_help_panel=METHOD,
         ),
     ] = None,
     as_json: AsJson = False,

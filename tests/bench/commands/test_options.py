@@ -130,6 +130,8 @@ BESIDE = {
 """What an option is given beside."""
 CHOSEN = {
     "pool convert:--time": ["30"],
+    "pool convert:--cell-line": ["A549"],
+    "verify:--engine": ["sat"],
     "pool convert:--fit": ["0.5"],
     "pool convert:--normalise": ["max"],
     "pool split:--shares": [".1,.1,.8"],

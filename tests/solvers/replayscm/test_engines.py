@@ -74,14 +74,13 @@ def test_small_problems_against_brute_force(name: str, index: int) -> None:
     check_first_and_second(name, task, model_class, expected)
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("name", ENGINES)
 @pytest.mark.parametrize("operators", GRAMMARS)
 @pytest.mark.parametrize("constants", [False, True])
 def test_models_are_written_in_the_grammar_of_the_task(name: str, operators: tuple[str, ...], constants: bool) -> None:
-    """Of sixteen problems, four of each setting; of 24 in a soak."""
+    """Of 24 problems, six of each setting: of fewer, SMT may write too few constants."""
     written = 0
-    for problem in small_problems(31, effort(16, 24), Limits(operators=operators, allow_constants=constants)):
+    for problem in small_problems(31, 24, Limits(operators=operators, allow_constants=constants)):
         task, model_class = problem.task, ModelClass(3)
         first = create_engine(name).first(task, model_class)
         if isinstance(first, Found):

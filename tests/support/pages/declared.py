@@ -207,6 +207,7 @@ SETUPS: dict[str, PageSetup] = {
             "families.csv": text("system,family", "m,f"),
         },
     ),
+    "docs/engines.md": PageSetup(files={"pool.jsonl": first_items("sample_hidden_order.jsonl", 2)}),
     "docs/sets.md": PageSetup(
         files={"pool.jsonl": first_items("sample_ordered.jsonl", 2), "sets.jsonl": right_sets("pool.jsonl")},
     ),
