@@ -31,7 +31,7 @@ from calibrant.dsl.errors import short_repr
 from calibrant.dsl.formulas.text import ALL_OPERATORS, parse
 from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.reference import first_mismatch
-from calibrant.dsl.replayscm.scm import Scm, local_function
+from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.text import plural
 
 ENGINES: tuple[EngineName, ...] = ("sat", "smt")
@@ -90,6 +90,10 @@ class Member(NamedTuple):
             if v in self.mechanisms
         }
 
+    def scm(self, task: Task) -> Scm:
+        """Return the SCM that the mechanism map spells."""
+        return Scm(self.roots, {v: parse(text, ALL_OPERATORS) for v, text in self.texts(task).items()})
+
 
 class Claim(NamedTuple):
     """Claim that is examined: number of SCMs with at most `max_parents` functional parents and these possible roots."""
@@ -98,6 +102,7 @@ class Claim(NamedTuple):
     max_parents: int
     able: tuple[str, ...]  # where the roots are not told, the variables among which they are
     num_members: int
+    stated: Scm | None = None  # the only member, where one is claimed
 
 
 class Search(Protocol):
@@ -123,30 +128,20 @@ def examine_certificate(document: Mapping[str, Any], problem: Problem, engine: E
     number = document["count"]
     if not number.isdecimal() or len(number) > MAX_DIGITS:
         raise Refused(f"its count {short_repr(number)} is no number")
-    claim = Claim(problem.task, verification.max_parents, verification.able_roots, int(number))
-    line = examine(claim, engine)
-    if claim.num_members == 1:
-        _check_unique(document.get("unique"), claim, engine)
-    return f"{problem.id}: {line}"
+    stated = _stated_member(document, int(number))
+    claim = Claim(problem.task, verification.max_parents, verification.able_roots, int(number), stated)
+    return f"{problem.id}: {examine(claim, engine)}"
 
 
-def _check_unique(stated: Mapping[str, Any] | None, claim: Claim, engine: EngineName) -> None:
-    """Check that the one member is the one that the certificate states."""
-    if stated is None:
+def _stated_member(document: Mapping[str, Any], num_members: int) -> Scm | None:
+    """Return the member that a claim of uniqueness states; None where more or none are claimed."""
+    if num_members != 1:
+        return None
+    if "unique" not in document:
         raise Refused("a count of 1 is claimed without the member")
-    only = _search(claim, engine, MAX_STEPS[engine]).find()
-    assert only is not None
-    texts = only.texts(claim.task)
-    if set(stated["mechanisms"]) != set(texts) or tuple(stated["roots"]) != only.roots:
-        raise Refused(f"the only member has other roots than it states: {_map(only, claim.task)}")
-    for v, mechanism in only.mechanisms.items():
-        local = local_function(parse(stated["mechanisms"][v], ALL_OPERATORS))
-        places = [local.parents.index(u) for u in mechanism.parents if u in local.parents]
-        if {*local.parents} != {*mechanism.parents} or mechanism.table != tuple(
-            local.table[sum((row >> i & 1) << place for i, place in enumerate(places))]
-            for row in range(len(mechanism.table))
-        ):
-            raise Refused(f"the only member is another one than it states, {v} = {texts[v]}: {_map(only, claim.task)}")
+    unique = document["unique"]
+    mechanisms = {v: parse(text, ALL_OPERATORS) for v, text in unique["mechanisms"].items()}
+    return Scm(tuple(unique["roots"]), mechanisms)
 
 
 def examine(claim: Claim, engine: EngineName, max_steps: int | None = None) -> str:
@@ -163,7 +158,7 @@ def examine(claim: Claim, engine: EngineName, max_steps: int | None = None) -> s
     if claim.task.extension is not None:
         raise NotExaminedError(f"{engine} search has no encoding of noise or hidden variables")
     limit = MAX_STEPS[engine] if max_steps is None else max_steps
-    search = _search(claim, engine, limit)
+    search: Search = SatSearch(claim, limit) if engine == "sat" else SmtSearch(claim, limit)
     members: list[Member] = []
     while len(members) <= min(claim.num_members, MAX_LISTED):
         checkpoint(f"{search.engine}: members found", len(members), min(claim.num_members, MAX_LISTED) + 1)
@@ -174,6 +169,8 @@ def examine(claim: Claim, engine: EngineName, max_steps: int | None = None) -> s
                     f"it claims {plural(claim.num_members, 'members')}; {search.engine} finds "
                     f"{plural(len(members), 'members')} and proves that there is no other{_last(members, claim.task)}"
                 )
+            if claim.stated is not None and not claim.stated.equivalent(members[0].scm(claim.task)):
+                raise Refused(f"the only member is another one than it states: {_map(members[0], claim.task)}")
             return f"{plural(claim.num_members, 'members')}, proved again by {search.engine} in {search.steps:,} steps"
         _certify(member, claim)
         members.append(member)
@@ -184,10 +181,6 @@ def examine(claim: Claim, engine: EngineName, max_steps: int | None = None) -> s
             f"{_map(members[-1], claim.task)}"
         )
     return _examine_large(claim, search)
-
-
-def _search(claim: Claim, engine: EngineName, max_steps: int) -> Search:
-    return SatSearch(claim, max_steps) if engine == "sat" else SmtSearch(claim, max_steps)
 
 
 def _examine_large(claim: Claim, search: Search) -> str:
@@ -215,9 +208,7 @@ def _last(members: Sequence[Member], task: Task) -> str:
 
 def _certify(member: Member, claim: Claim) -> None:
     """Replay a member by the reference; a wrong one is a fault of the encoding, not of the claim."""
-    texts = member.texts(claim.task)
-    scm = Scm(member.roots, {v: parse(text, ALL_OPERATORS) for v, text in texts.items()})
-    wrong = first_mismatch(scm, claim.task.training.worlds)
+    wrong = first_mismatch(member.scm(claim.task), claim.task.training.worlds)
     if wrong is not None or any(len(part.parents) > claim.max_parents for part in member.mechanisms.values()):
         raise AssertionError(f"the encoding gives a model that is no member: {_map(member, claim.task)}")
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 from importlib.util import find_spec
 
 import pytest
 
 from calibrant.audits.claims import EngineName, NotExaminedError, RecountLimitError, Refused
+from calibrant.audits.replayscm.certificates import cross_examination
+from calibrant.audits.replayscm.certificates.certificate import build_certificate, to_json
 from calibrant.audits.replayscm.certificates.cross_examination import (
     ENGINES,
     MAX_LISTED,
     Claim,
     SatSearch,
     examine,
+    examine_certificate,
 )
 from calibrant.dsl.formulas.text import ALL_OPERATORS, parse
 from calibrant.dsl.replayscm.item import Task
@@ -94,3 +98,47 @@ def test_searches_stop_after_their_steps(engine: EngineName) -> None:
     task = dev_problems("hidden_roots")[70].task
     with pytest.raises(RecountLimitError, match="steps are over"):
         examine(claim(task, 4, 10**9), engine, max_steps=2)
+
+
+# counts by excluding one assignment of the projection after another, where Ganak is not installed
+PLAIN_COUNTER = """
+import json, sys
+from pysat.solvers import Cadical153
+task = json.load(sys.stdin)
+solver, count = Cadical153(bootstrap_with=task["clauses"]), 0
+while solver.solve():
+    count += 1
+    values = solver.get_model()
+    solver.add_clause([-values[number - 1] for number in task["projection"]])
+print(count)
+"""
+
+
+def test_models_of_the_encoding_are_counted_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cross_examination, "find_spec", lambda name: name == "pyganak")
+    monkeypatch.setattr(cross_examination, "GANAK", PLAIN_COUNTER)
+    compared = 0
+    for index, task in enumerate(SMALL):
+        max_parents = 1 + index % 3
+        count = len(all_members(task, max_parents))
+        if MAX_LISTED < count <= 300 and compared < 3:
+            compared += 1
+            assert examine(claim(task, max_parents, count), "sat").startswith(f"{count:,} members, counted again")
+            with pytest.raises(Refused, match=f"Ganak counts {count:,} models"):
+                examine(claim(task, max_parents, count + 1), "sat")
+    assert compared
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_one_member_is_the_one_that_a_certificate_states(engine: EngineName) -> None:
+    problem = next(p for p in small_problems(29, cases(40)) if VersionSpace(p.task, ModelClass(2)).count == 1)
+    document = json.loads(to_json(build_certificate(problem, ModelClass(2))))
+    assert examine_certificate(document, problem, engine).startswith(f"{problem.id}: 1 member, proved again")
+    mechanisms = document["unique"]["mechanisms"]
+    changed = next(iter(mechanisms))
+    mechanisms[changed] = f"(not {mechanisms[changed]})"
+    with pytest.raises(Refused, match="the only member is another one than it states"):
+        examine_certificate(document, problem, engine)
+    del document["unique"]
+    with pytest.raises(Refused, match="without the member"):
+        examine_certificate(document, problem, engine)
