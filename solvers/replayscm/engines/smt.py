@@ -23,11 +23,20 @@ from calibrant.solvers.replayscm.space import ModelClass
 
 
 def _z3(environment: Any) -> Any:
-    """Create the solver directly: pysmt's factory first tries to import every other one that it knows."""
-    from pysmt.logics import QF_UFLIRA
-    from pysmt.solvers.z3 import Z3Solver
+    """Create the solver directly, in a context of its own.
 
-    return Z3Solver(environment, QF_UFLIRA)  # the factory's choice too; z3 itself gets no logic
+    pysmt's factory first tries to import every other solver, and all of its z3 solvers share one context: there models
+    and counted steps depend on what was asked before in the process.
+    """
+    import z3
+    from pysmt.logics import QF_UFLIRA
+    from pysmt.solvers.z3 import Z3Converter, Z3Solver
+
+    solver = Z3Solver(environment, QF_UFLIRA)  # the factory's choice too; z3 itself gets no logic
+    solver.z3 = z3.Solver(ctx=z3.Context())
+    solver.options(solver)
+    solver.converter = Z3Converter(environment, z3_ctx=solver.z3.ctx)
+    return solver
 
 
 class Slots(NamedTuple):
@@ -56,8 +65,7 @@ class SmtMembers:
         self.solver = _z3(environment)
         self.slots: dict[str, Slots] = {}
         self.roots: dict[str, Any] = {}
-        self.solver.z3.check()  # z3 counts over all solvers of a process: what earlier ones used is not charged
-        self._charged = self._count()
+        self._charged = 0
         self._constrain(model_class)
 
     # --- constraints ------------------------------------------------------------------------------------------------

@@ -253,3 +253,20 @@ def test_acyclicity_admits_the_dags_and_nothing_else(acyclicity: Acyclicity) -> 
             str(v): tuple(str(u) for (u, w), on in zip(pairs, held, strict=True) if on and w == v) for v in range(4)
         }
         assert is_acyclic(parents)
+
+
+def test_members_by_smt_do_not_depend_on_what_was_asked_before() -> None:
+    tasks = SMALL[:16]
+
+    def members(order: Sequence[int]) -> list[dict[str, str]]:
+        outcomes = {i: create_engine("smt").first(tasks[i], ModelClass(3)) for i in order}
+        found = [outcomes[i] for i in range(len(tasks))]
+        return [
+            {v: render(formula) for v, formula in outcome.value.mechanisms.items()}
+            for outcome in found
+            if isinstance(outcome, Found)
+        ]
+
+    first = members(range(len(tasks)))
+    assert len(first) > 3
+    assert members(range(len(tasks) - 1, -1, -1)) == first
