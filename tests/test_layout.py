@@ -63,7 +63,7 @@ SIZES = {
     "solvers": Size(117, 26102, 16, 1496),
     "audits": Size(68, 16612, 12, 1164),
     "baselines": Size(34, 7510, 8, 455),
-    "bench": Size(329, 66203, 53, 5800),
+    "bench": Size(328, 66123, 52, 5792),
     "calibrant": Size(17, 1718, 6, 282),
     "calibrant_tasks": Size(3, 198, 2, 32),
     "tests": Size(588, 85611, 164, 8321),

@@ -29,7 +29,7 @@ from calibrant.dsl.text import plural
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
-    from calibrant.bench.pools.capabilities import AuditReport
+    from calibrant.bench.pools.findings_audit import FindingsReport
     from calibrant.bench.runs.audits import AuditedPool, AuditWork
     from calibrant.bench.runs.jobs import Execution
     from calibrant.bench.runs.runner import Selection
@@ -90,7 +90,7 @@ def audit(
     benchmarks: what can be proved about each item.
     """
     from calibrant.bench.core.registry import benchmark_of
-    from calibrant.bench.pools.capabilities import AUDIT
+    from calibrant.bench.pools.findings_audit import AUDIT
     from calibrant.bench.runs.runner import Selection
     from calibrant.bench.terminal import print_next
 
@@ -120,7 +120,7 @@ def _next_commands(
 ) -> Iterator[NextCommand]:
     """Yield what can be done after an audit of these instances."""
     from calibrant.bench.pages.capabilities import EXPLANATIONS
-    from calibrant.bench.pools.capabilities import VERIFY
+    from calibrant.bench.pools.findings_audit import VERIFY
     from calibrant.bench.terminal import NextCommand, unused_path
 
     if instances and of.has(EXPLANATIONS):
@@ -148,7 +148,7 @@ def _audit_pool(
 
 
 def _write_page(
-    of: Benchmark[Any], audited: AuditedPool[Any], report: AuditReport, pool: Path, file: Path, by: Execution
+    of: Benchmark[Any], audited: AuditedPool[Any], report: FindingsReport[Any], pool: Path, file: Path, by: Execution
 ) -> None:
     from calibrant.bench.pages.why import page_bodies, with_pool
     from calibrant.bench.terminal import print_written
@@ -159,7 +159,7 @@ def _write_page(
     print_written(file)
 
 
-def _print(report: AuditReport, pool: Path, *, as_json: bool) -> None:
+def _print(report: FindingsReport[Any], pool: Path, *, as_json: bool) -> None:
     from calibrant.bench.terminal import width_of
 
     if as_json:

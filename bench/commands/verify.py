@@ -53,8 +53,8 @@ def verify(
     that it leaves out, or the number that there is.
     """
     from calibrant.bench.core.registry import benchmark_of
-    from calibrant.bench.pools.capabilities import VERIFY
     from calibrant.bench.pools.certificates import check_file
+    from calibrant.bench.pools.findings_audit import VERIFY
 
     if len(paths) < 2:
         raise typer.BadParameter("give at least one certificate, and the pool as the last argument")

@@ -13,15 +13,12 @@ from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item, Pool
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
-
-    from calibrant.audits.claims import Certificate, EngineName, Finding
+    from calibrant.audits.claims import Certificate, Finding
     from calibrant.audits.soundness import ItemIdentity
     from calibrant.bench.core.scoring import AnswerContext
     from calibrant.bench.pools.item_options import ItemOptions
     from calibrant.bench.pools.soundness import CheckReport
     from calibrant.bench.protocols.base import Protocol as RunProtocol
-    from calibrant.bench.runs.audits import AuditedPool, AuditWork
     from calibrant.bench.runs.jobs import Execution, Progress
     from calibrant.bench.runs.runner import Selection
 
@@ -36,65 +33,6 @@ class Printed(NamedTuple):
 
     lines: Iterable[str]
     notes: Sequence[str] = ()
-
-
-class AuditReport(Protocol):
-    """An audited pool as `calibrant audit` shows it."""
-
-    def failures(self) -> tuple[bool, Sequence[str]]:
-        """Return whether the command fails, and lines that say why; `CalibrantError` for an unknown --fail-on."""
-        ...
-
-    def page(self, pool: Path, bodies: Mapping[int, Markup]) -> str:
-        """Return the page of --html; bodies: pages of reasons of the first items, by their place in the pool."""
-        ...
-
-    def write_certificates(self, folder: Path) -> Iterator[str]:
-        """Write the files of --certificates; yield a line for each item without one that should have one, and a sum."""
-        ...
-
-    def text(self, pool: Path, width: int | None) -> Printed:
-        """Return what is printed.
-
-        width: columns of the terminal; None for as many as needed
-        """
-        ...
-
-    def json_pieces(self) -> Iterator[str]:
-        """Yield the JSON of --json."""
-        ...
-
-
-class Auditable(Protocol):
-    """A benchmark whose pools `calibrant audit` judges.
-
-    workers: processes where --workers is not given; None for one per core
-    """
-
-    @property
-    def workers(self) -> int | None: ...
-
-    def work(self, options: Any, fail_on: str | None, *, certify: bool) -> AuditWork[Any]:
-        """Return what to do with each item; refuse options that do not go together.
-
-        options: of `audit`
-        """
-        ...
-
-    def report(self, audited: AuditedPool[Any], work: AuditWork[Any], options: Any, fail_on: str | None) -> AuditReport:
-        """Return the report on an audited pool."""
-        ...
-
-
-class CertificateCheckable(Protocol):
-    """A benchmark whose certificates `calibrant verify` checks."""
-
-    def check_against(self, pool: Path, engine: EngineName | None = None) -> CertificateCheck:
-        """Return the check of one certificate against the items of a pool.
-
-        engine: by which counts are examined again instead of being recounted; `OptionError` where there is none
-        """
-        ...
 
 
 @dataclass(frozen=True)
@@ -140,7 +78,7 @@ class Hardened(NamedTuple):
 class Hardenable(Protocol):
     """A benchmark whose pools `calibrant harden` gives more evidence.
 
-    workers: as of Auditable
+    workers: processes where --workers is not given; None for one per core
     """
 
     @property
@@ -181,7 +119,7 @@ class GenerateRequest:
 class Generatable(Protocol):
     """A benchmark of which `calibrant generate` makes pools.
 
-    workers: as of Auditable
+    workers: processes where --workers is not given; None for one per core
     """
 
     @property
@@ -344,8 +282,6 @@ class AlternativesCollectable(Protocol):
         ...
 
 
-AUDIT: Capability[Auditable] = Capability("`audit`", "audit:AUDIT")
-VERIFY: Capability[CertificateCheckable] = Capability("`verify`", "audit:AUDIT")
 HARDEN: Capability[Hardenable] = Capability("`harden`")
 GENERATE: Capability[Generatable] = Capability("`generate`", "generation:GENERATE")
 ITEM_CONVERSION: Capability[ItemConvertible] = Capability("`pool convert -o`")

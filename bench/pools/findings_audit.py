@@ -1,4 +1,7 @@
-"""Audits whose findings are claims with certificates (audits.claims): recorded, shown, written, checked."""
+"""Audits of a pool: findings with certificates (audits.claims), recorded, shown, written, checked.
+
+A benchmark whose records or reports hold more than findings derives `FindingsAudit` and `FindingsReport`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic
 
 import msgspec
 from markupsafe import Markup
@@ -17,7 +20,7 @@ from msgspec import Meta
 
 from calibrant.audits.claims import Certificate, ClaimStatus, EngineName, Finding, verify
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.capabilities import FINDINGS
+from calibrant.bench.core.capabilities import FINDINGS, Capability
 from calibrant.bench.core.options import OptionError
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pages.aligned import wrapped_lines
@@ -30,6 +33,7 @@ from calibrant.bench.runs.audits import (
     AuditedPool,
     AuditHead,
     AuditWork,
+    R,
     ReasonRecord,
     list_pieces,
     reason_lines,
@@ -109,48 +113,79 @@ def _finding_record(finding: Finding) -> FindingRecord:
 
 @dataclass(frozen=True)
 class FindingsAudit:
-    """Implements Auditable and CertificateCheckable for the benchmark of that name, from its FINDINGS."""
+    """The audit and verification of a benchmark's pools, from its FINDINGS.
+
+    workers: processes where --workers is not given; None for one per core
+    engines: whether counts can be examined by another engine in place of being recounted
+    """
 
     name: str
     workers: int | None = 1  # an item takes milliseconds, a process a second to start
+    engines: bool = False
 
-    def work(self, options: Any, fail_on: str | None, *, certify: bool) -> FindingsWork:
+    def work(self, options: Any, fail_on: str | None, *, certify: bool) -> AuditWork[Any]:
+        """Return what to do with each item; refuse options of `audit` that do not go together."""
         return FindingsWork(self.name)
 
     def report(
-        self, audited: AuditedPool[FindingsRecord], work: AuditWork[Any], options: Any, fail_on: str | None
-    ) -> FindingsReport:
-        return FindingsReport(audited, benchmark(self.name).title, fail_on)
+        self, audited: AuditedPool[Any], work: AuditWork[Any], options: Any, fail_on: str | None
+    ) -> FindingsReport[Any]:
+        """Return the report on an audited pool."""
+        return FindingsReport[FindingsRecord](audited, benchmark(self.name).title, fail_on)
 
     def check_against(self, pool: Path, engine: EngineName | None = None) -> CertificateCheck:
+        """Return the check of one certificate against the items of a pool; `OptionError` without such an engine."""
         of = benchmark(self.name)
-        if engine is not None:
+        if engine is not None and not self.engines:
             raise OptionError(f"certificates of {of.title} have no encoding for it; verify without it", "--engine")
         items = items_by_id(of.items.read_pool(pool).items)
-        return lambda certificate: check_certificate(of, certificate, items)
+        return lambda certificate: self.check(certificate, items, engine)
+
+    def check(
+        self, content: Mapping[str, Any], items: Mapping[str, Item[Any, Any]], engine: EngineName | None
+    ) -> tuple[bool, str]:
+        """Return whether a certificate holds about the item that it names, and one line."""
+        return check_certificate(benchmark(self.name), content, items)
+
+
+AUDIT: Capability[FindingsAudit] = Capability("`audit`", "audit:AUDIT")
+VERIFY: Capability[FindingsAudit] = Capability("`verify`", "audit:AUDIT")
 
 
 @dataclass(frozen=True)
-class FindingsReport:
-    """Implements AuditReport.
+class FindingsReport(Generic[R]):
+    """An audited pool as `calibrant audit` shows it.
 
     kind: of the findings that fail the command; None if none does
     """
 
-    audited: AuditedPool[FindingsRecord]
+    audited: AuditedPool[R]
     title: str
     kind: str | None
 
+    @property
+    def records(self) -> Sequence[R]:
+        """The records that hold findings."""
+        return self.audited.records
+
+    def findings_of(self, record: R) -> tuple[FindingRecord, ...] | None:
+        """Return the findings in a record; None of an item without results."""
+        assert isinstance(record, FindingsRecord)
+        return record.findings
+
     def findings(self) -> Iterator[FindingRecord]:
         """Yield all findings, item by item; the records may be in a file."""
-        return chain.from_iterable(record.findings or () for record in self.audited.records)
+        return chain.from_iterable(self.findings_of(record) or () for record in self.records)
 
     @cached_property
     def _counts(self) -> Counter[tuple[str, ClaimStatus]]:
         return Counter((finding.kind, finding.verdict) for finding in self.findings())
 
     def failures(self) -> tuple[bool, Sequence[str]]:
-        """Fail if an item could not be audited, or if a finding of the kind is proved."""
+        """Return whether the command fails, and lines that say why; `CalibrantError` for an unknown --fail-on.
+
+        It fails if an item could not be audited, or if a finding of the kind is proved.
+        """
         kinds = {*KINDS, *(kind for kind, _ in self._counts)}
         if self.kind is not None and self.kind not in kinds:
             raise CalibrantError(f"unknown kind {short_repr(self.kind)}; {known_names(self.kind, sorted(kinds))}")
@@ -159,10 +194,14 @@ class FindingsReport:
         return bool(errors) or self._counts[self.kind or "", ClaimStatus.PROVED] > 0, errors
 
     def page(self, pool: Path, bodies: Mapping[int, Markup]) -> str:
-        """Return the items and why each is open, and of the first ones what is proved; findings by kind."""
-        records = self.audited.records
-        without = sum(record.findings == () for record in records)
-        unfinished = Counter(record.outcome.replace("_", " ") for record in records if record.findings is None)
+        """Return the page of --html: why each item is open, what is proved of the first ones, findings by kind.
+
+        bodies: pages of reasons of the first items, by their place in the pool
+        """
+        records = self.records
+        without = sum(self.findings_of(record) == () for record in records)
+        outcomes = (record.outcome for record in records if self.findings_of(record) is None)
+        unfinished = Counter(outcome.replace("_", " ") for outcome in outcomes)
         chips = [
             (len(records), "items"),
             (without, "without a finding"),
@@ -177,7 +216,7 @@ class FindingsReport:
             sections=self.section(),
             footer=f" \u00b7 pool sha256 {self.audited.digest}",
         )
-        items = (findings_item(record, bodies, k < MAX_EMBEDDED) for k, record in enumerate(records))
+        items = (self.item(record, bodies, k < MAX_EMBEDDED) for k, record in enumerate(records))
         return index_page(self.audited.name, items, text)
 
     def section(self) -> Markup:
@@ -186,7 +225,7 @@ class FindingsReport:
         return Markup(html_page("audit/findings_pool.html", {"benchmark": self.title, "kinds": kinds}))
 
     def write_certificates(self, folder: Path) -> Iterator[str]:
-        """Write a file for each finding that has a certificate, numbered."""
+        """Write a file for each finding that has a certificate, numbered; yield lines on what was written."""
         number = 0
         for finding in self.findings():
             if finding.certificate is not None:
@@ -196,47 +235,48 @@ class FindingsReport:
         yield f"{plural(number, 'certificates')} written to {folder}"
 
     def text(self, pool: Path, width: int | None) -> Printed:
-        reasons = reason_lines(self.audited.records, width)
+        """Return what is printed.
+
+        width: columns of the terminal; None for as many as needed
+        """
+        reasons = reason_lines(self.records, width)
         return Printed(chain(reasons, [""], findings_lines(self.findings(), width)))
 
     def json_pieces(self) -> Iterator[str]:
-        return list_pieces(chain.from_iterable(map(_json_rows, self.audited.records)))
+        """Yield the JSON of --json."""
+        return list_pieces(chain.from_iterable(map(self._json_rows, self.records)))
 
+    def _json_rows(self, record: R) -> Iterator[dict[str, Any]]:
+        """Yield the findings of an item, each with the item's reason; a row without a finding where there is none."""
+        why, findings = reason_of(record), self.findings_of(record)
+        reason = {"state": why.state, "fit": why.fit, "reason": why.reason}
+        for finding in findings or ():
+            yield msgspec.to_builtins(finding) | reason
+        if not findings:
+            yield {"instance": record.instance, "kind": None, "verdict": None, "claim": record.error or None} | reason
 
-def _json_rows(record: FindingsRecord) -> Iterator[dict[str, Any]]:
-    """Yield the findings of an item, each with the item's reason; a row without a finding where there is none."""
-    why = reason_of(record)
-    reason = {"state": why.state, "fit": why.fit, "reason": why.reason}
-    for finding in record.findings or ():
-        yield msgspec.to_builtins(finding) | reason
-    if not record.findings:
-        yield {"instance": record.instance, "kind": None, "verdict": None, "claim": record.error or None} | reason
-
-
-def findings_item(record: FindingsRecord, bodies: Mapping[int, Markup], has_page: bool) -> IndexItem:
-    """Return the line of an item with findings, and its page where it has one; the further cell counts findings."""
-    findings = record.findings or ()
-    numbers = Counter(str(finding.verdict) for finding in findings)
-    words = (
-        ", ".join(f"{numbers[verdict]} {verdict}" for verdict in map(str, ClaimStatus) if numbers[verdict]) or "none"
-    )
-    cell = words if record.findings is not None else record.outcome.replace("_", " ")
-    body = Markup("")
-    if has_page:
-        listed = [
-            {
-                "kind": one.kind,
-                "verdict": str(one.verdict),
-                "claim": one.claim,
-                "data": json.dumps(one.data) if one.data else "",
-                "certified": "yes" if one.certificate is not None else "no",
-            }
-            for one in findings
-        ]
-        body = bodies.get(record.index, body) + Markup(
-            html_page("audit/findings_item.html", {"record": record, "findings": listed})
-        )
-    return IndexItem(record.instance, reason_of(record), body, cells=(cell,))
+    def item(self, record: R, bodies: Mapping[int, Markup], has_page: bool) -> IndexItem:
+        """Return the line of an item, and its page where it has one; the further cell counts findings."""
+        findings = self.findings_of(record)
+        numbers = Counter(str(finding.verdict) for finding in findings or ())
+        words = ", ".join(f"{numbers[verdict]} {verdict}" for verdict in map(str, ClaimStatus) if numbers[verdict])
+        cell = record.outcome.replace("_", " ") if findings is None else words or "none"
+        body = Markup("")
+        if has_page:
+            listed = findings and [
+                {
+                    "kind": one.kind,
+                    "verdict": str(one.verdict),
+                    "claim": one.claim,
+                    "data": json.dumps(one.data) if one.data else "",
+                    "certified": "yes" if one.certificate is not None else "no",
+                }
+                for one in findings
+            ]
+            body = bodies.get(record.index, body) + Markup(
+                html_page("audit/findings_item.html", {"record": record, "findings": listed})
+            )
+        return IndexItem(record.instance, reason_of(record), body, cells=(cell,))
 
 
 def findings_lines(findings: Iterable[FindingRecord], width: int | None = None) -> Iterator[str]:

@@ -19,13 +19,11 @@ from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS, EPISODE_VIEW
 from calibrant.bench.pools.capabilities import (
     ALTERNATIVE_ITEMS,
     ALTERNATIVES,
-    AUDIT,
     CHECK,
     HARDEN,
     SAMPLE,
     SEPARATE,
     STORED_RESULTS,
-    VERIFY,
 )
 from calibrant.bench.protocols.base import APPLICABLE, PRESENT, PROTOCOLS
 from calibrant.bench.report.capabilities import EXPECTATIONS
@@ -43,7 +41,6 @@ BENCHMARK: Benchmark[Problem] = Benchmark(
         ALTERNATIVES: "alternatives:ALTERNATIVES",
         ALTERNATIVE_ITEMS: "generation:ALTERNATIVE_ITEMS",
         ATTRIBUTION: "scoring:ATTRIBUTE",
-        AUDIT: "audit.auditor:AUDIT",
         CHECK: "pools.check:CHECK",
         ANSWER_EXPLANATIONS: "why.failure:ANSWERS",
         APPLICABLE: "rows.listed:applicable_rows",
@@ -65,6 +62,5 @@ BENCHMARK: Benchmark[Problem] = Benchmark(
         STORED_RESULTS: "pools.stored_results:StoredResults",
         SUITES: "items:SUITES",
         TIMELINES: "episodes:scm_timeline",
-        VERIFY: "audit.auditor:AUDIT",
     },
 )

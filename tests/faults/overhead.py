@@ -24,7 +24,7 @@ from typing import NamedTuple
 from calibrant.audits.replayscm.generation.generate import generate
 from calibrant.audits.replayscm.items import AuditOptions
 from calibrant.bench.core.registry import bundled_pools
-from calibrant.bench.replayscm.audit.auditor import ScmAudit
+from calibrant.bench.replayscm.audit import ScmAudit
 from calibrant.bench.runs.audits import Audited, timed_audit
 from calibrant.bench.runs.executors.opening import open_executor
 from calibrant.bench.runs.jobs import Execution, Executor, Failure

@@ -1,1 +1,272 @@
-"""The audit of a pool, what `calibrant audit` does: findings of one instance, records, text, HTML."""
+"""ReplaySCM as `calibrant audit` and `calibrant verify` see it: exact counts of SCMs, and their certificates."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET
+
+from calibrant.audits.claims import NotExaminedError
+from calibrant.audits.replayscm.ambiguity import MIN_PARENTS, PARENTS, restrict_to_grammar
+from calibrant.audits.replayscm.certificates.counting import MAX_CAP
+from calibrant.audits.replayscm.findings import Findings
+from calibrant.audits.replayscm.items import AuditOptions, audit_instance
+from calibrant.bench.answers.names import SHORT_DIGEST
+from calibrant.bench.core.options import OptionError
+from calibrant.bench.core.registry import benchmark
+from calibrant.bench.pools.capabilities import Printed
+from calibrant.bench.pools.certificates import FindingRecord
+from calibrant.bench.pools.findings_audit import FindingsAudit, FindingsReport
+from calibrant.bench.replayscm.audit.calibration import Calibration, calibration
+from calibrant.bench.replayscm.audit.extended import (
+    OPEN,
+    check_certificate,
+    finding_records,
+    is_extended_certificate,
+    write_item_certificates,
+)
+from calibrant.bench.replayscm.audit.generator_ceiling import GeneratorCeiling, generator_ceiling
+from calibrant.bench.replayscm.audit.records import AUDIT_RECORDS, AuditRecord, certificate_name, write_certificates
+from calibrant.bench.replayscm.audit.text import (
+    audits_table,
+    calibration_text,
+    details_text,
+    gate_class,
+    summary,
+    summary_lines,
+    table_legend,
+    verdict,
+)
+from calibrant.bench.replayscm.options import AuditOptions as AuditArguments
+from calibrant.bench.runs.audits import Audited, AuditedPool, audit_items, object_pieces, reason_lines
+from calibrant.bench.runs.jobs import HERE, Execution, Progress
+from calibrant.bench.runs.jsonl_file import RecordKind
+from calibrant.bench.runs.records import folder_records
+from calibrant.bench.runs.runner import EVERYTHING, Selection
+from calibrant.bench.terminal import DEFAULT_WIDTH
+from calibrant.bench.version import program_version
+from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.item import Item
+from calibrant.dsl.replayscm.item import Problem
+from calibrant.dsl.text import plural
+from calibrant.solvers.replayscm.space import ModelClass
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from calibrant.audits.claims import EngineName
+    from calibrant.bench.runs.audits import AuditWork
+
+
+# --- Audits of a pool of ReplaySCM: exact counts of what each problem leaves open, recorded by bench.runs.audits ------
+
+
+@dataclass(frozen=True)
+class ScmAudit:
+    """Implements AuditWork (bench.runs.audits)."""
+
+    options: AuditOptions
+
+    @property
+    def kind(self) -> RecordKind[AuditRecord]:
+        return AUDIT_RECORDS
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        return self.options.to_dict()
+
+    def audit(self, item: Problem) -> tuple[Findings, GeneratorCeiling] | tuple[FindingRecord, ...]:
+        if item.task.extension is not None:
+            return tuple(finding_records(item))
+        return audit_instance(item, self.options), generator_ceiling(item)
+
+    def record(self, head: Mapping[str, Any], audited: Audited) -> AuditRecord:
+        result = audited.result
+        is_plain = isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], Findings)
+        findings, generator = result if is_plain else (None, None)
+        return AuditRecord(
+            **head,
+            findings=findings,
+            generator=generator,
+            extended=UNSET if is_plain or result is None else result,
+            error=audited.error,
+            program=program_version(),
+            timing=audited.timing,
+            why=audited.why,
+        )
+
+
+def audit_pool(
+    path: Path,
+    folder: Path,
+    options: AuditOptions,
+    selection: Selection = EVERYTHING,
+    *,
+    execution: Execution = HERE,
+    progress: Progress = lambda name, done, total: None,
+) -> AuditedPool[AuditRecord]:
+    """Audit every selected problem that has no record in the folder yet, and append its record."""
+    work, replayscm = ScmAudit(options), benchmark("replayscm")
+    return audit_items(replayscm, path, folder, work, selection, execution=execution, progress=progress)
+
+
+@dataclass(frozen=True)
+class ScmAuditor(FindingsAudit):
+    """Audits of problems: counts of SCMs with certificates of their own; findings about extended problems."""
+
+    name: str = "replayscm"
+    workers: int | None = None  # an audit takes seconds
+    engines: bool = True
+
+    def work(self, options: AuditArguments, fail_on: str | None, *, certify: bool) -> ScmAudit:
+        for folder in options.runs:
+            folder_records(folder)  # a folder without records is refused before the work, not after it
+        _check_cap(options.max_parents, options.max_size, certify=certify)
+        gate = None if fail_on is None else gate_class(fail_on)
+        classes = tuple(sorted({*PARENTS, *([gate] if gate else [])}))
+        return ScmAudit(AuditOptions(options.max_parents, classes, nested_roots=options.nested_roots))
+
+    def report(
+        self,
+        audited: AuditedPool[AuditRecord],
+        work: AuditWork[AuditRecord],
+        options: AuditArguments,
+        fail_on: str | None,
+    ) -> ScmAuditReport:
+        assert isinstance(work, ScmAudit)
+        return ScmAuditReport(audited, benchmark(self.name).title, fail_on, work.options, options)
+
+    def check(
+        self, content: Mapping[str, Any], items: Mapping[str, Item[Any, Any]], engine: EngineName | None
+    ) -> tuple[bool, str]:
+        from calibrant.audits.replayscm.certificates.cross_examination import examine_certificate
+        from calibrant.audits.replayscm.certificates.verify import verify
+
+        instance = content.get("instance")
+        problem = items.get(instance) if isinstance(instance, str) else None
+        if not isinstance(problem, Problem):
+            return False, "it is about no instance of this pool"
+        if is_extended_certificate(content):
+            if engine is not None:
+                raise NotExaminedError(f"{engine} search has no encoding of noise, hidden variables or episodes")
+            return True, f"{instance}: {check_certificate(content, problem)}"
+        return True, verify(content, problem) if engine is None else examine_certificate(content, problem, engine)
+
+
+def _check_cap(max_parents: int | None, max_size: int | None, *, certify: bool) -> None:
+    if max_size is None:
+        return
+    if not certify:
+        raise OptionError("it is the cap of the certificates' class: give --certificates too", "--max-size")
+    parents = max_parents or MIN_PARENTS
+    limit = MAX_CAP.get(parents, 0)
+    if max_size > limit:
+        reason = f"with {parents} parents, `calibrant verify` recounts sizes up to {limit}"
+        raise OptionError(reason if limit else f"{reason}: none", "--max-size")
+
+
+@dataclass(frozen=True)
+class ScmAuditReport(FindingsReport[AuditRecord]):
+    """An audited pool: counts of plain problems, and findings of extended ones.
+
+    kind: the class of --fail-on, as given
+    """
+
+    options: AuditOptions
+    arguments: AuditArguments
+
+    @cached_property
+    def records(self) -> Sequence[AuditRecord]:
+        """The records of extended problems."""
+        return [record for record in self.audited.records if record.extended is not UNSET]
+
+    def findings_of(self, record: AuditRecord) -> tuple[FindingRecord, ...] | None:
+        return None if record.extended is UNSET else record.extended
+
+    @cached_property
+    def _calibration(self) -> Calibration:
+        return calibration(self._plain, self.arguments.runs)
+
+    def failures(self) -> tuple[bool, Sequence[str]]:
+        """Fail if an instance has no findings or, with --fail-on, not exactly one member of the class."""
+        records = (record for record in self.audited.records if record.extended is UNSET)
+        errors = [in_one_line(f"{record.instance}: {record.error}") for record in records if record.findings is None]
+        if self.kind is None:
+            return bool(errors), errors
+        gate = gate_class(self.kind)
+        reasons = [f"--fail-on: {line}" for line in summary(self._plain, gate).splitlines()] if self._plain else []
+        open_items = list(dict.fromkeys(finding.instance for finding in self.findings() if finding.kind in OPEN))
+        reasons += [in_one_line(f"--fail-on: {instance} is ambiguous") for instance in open_items]
+        is_unique = all(verdict(record, gate) == "unique" for record in self._plain)
+        return not is_unique or bool(open_items), errors + reasons
+
+    @cached_property
+    def _plain(self) -> Sequence[AuditRecord]:
+        """The records about plain items; of a pool without others all, which may be in a file."""
+        records = self.audited.records
+        return [record for record in records if record.extended is UNSET] if self.records else records
+
+    def page(self, pool: Path, bodies: Mapping[int, Markup]) -> str:
+        from calibrant.bench.replayscm.audit.page import report
+
+        if self.records and not self._plain:
+            return super().page(pool, bodies)
+        return report(self, self._plain, self._calibration, pool, bodies)
+
+    def write_certificates(self, folder: Path) -> Iterator[str]:
+        extended = [item for item in self.audited.items if item.task.extension is not None] if self.records else []
+        if extended:
+            folder.mkdir(parents=True, exist_ok=True)
+            for problem in extended:
+                stem = certificate_name(problem.id).removesuffix(".json")
+                yield from map(in_one_line, write_item_certificates(problem, folder, stem))
+            number = sum(1 for _ in folder.glob("*.json"))
+            yield f"{plural(number, 'certificates')} written to {folder}"
+        items = [item for item in self.audited.items if item.task.extension is None] if extended else self.audited.items
+        if items or not extended:
+            yield from map(in_one_line, write_certificates(items, folder, self._certified_class))
+
+    def _certified_class(self, problem: Problem) -> ModelClass:
+        parents = self.options.headline(problem)
+        requested = ModelClass(parents, self.arguments.max_size, self.options.nested_roots)
+        restricted = restrict_to_grammar(requested, problem.task.grammar)
+        return restricted if (restricted.max_size or 0) <= MAX_CAP.get(parents, 0) else requested
+
+    def text(self, pool: Path, width: int | None) -> Printed:
+        audited, records = self.audited, self._plain
+        details = (details_text(record) + "\n" for record in records if self.arguments.details)
+        where = in_one_line(f"{audited.name} ({pool.name}, sha256 {audited.digest[:SHORT_DIGEST]})")
+        if self.records:
+            lines = chain([where], super().text(pool, width).lines, self._count_lines())
+            if not records:
+                return Printed(lines, [])
+            where = "\n".join([*lines, ""])
+        table = audits_table(records, width)
+        below = calibration_text(self._calibration, width or DEFAULT_WIDTH)
+        legend = table_legend(table.included, width or DEFAULT_WIDTH)
+        reasons = chain([""], reason_lines(records, width))
+        tables = chain([where, table.text, ""], legend, reasons)
+        lines = chain(details, tables, summary_lines(records), [below] if below else [])
+        left_out = f"left out to fit the width: {', '.join(table.left_out)}; --json has all"
+        return Printed(lines, [left_out] if table.left_out else [])
+
+    def _count_lines(self) -> Iterator[str]:
+        """Yield how many extended problems have which finding."""
+        counts = Counter(finding.kind for finding in self.findings())
+        without = sum(not self.findings_of(record) for record in self.records)
+        listed = [*(f"{number} {kind}" for kind, number in sorted(counts.items())), f"{without} without a finding"]
+        yield ""
+        yield f"{', '.join(listed)}, of {len(self.records)} instances with a stated class"
+
+    def json_pieces(self) -> Iterator[str]:
+        instances = (record.to_dict() for record in self.audited.records)
+        return object_pieces({"instances": instances}, {"calibration": self._calibration.to_dict()})
+
+
+AUDIT = ScmAuditor()

@@ -18,7 +18,7 @@ from calibrant.audits.why import number_text
 from calibrant.bench.pages.charts import Axis, Line, Look, Mark, Panel, bar_chart, panels_svg
 from calibrant.bench.pages.page import html_page
 from calibrant.bench.pages.why import MAX_EMBEDDED, IndexItem, IndexText, index_page
-from calibrant.bench.pools.findings_audit import FindingsRecord, FindingsReport, findings_item
+from calibrant.bench.pools.findings_audit import FindingsReport
 from calibrant.bench.replayscm.audit.calibration import PRIORS, WEIGHTS, AnswerRow, Bounds, Calibration
 from calibrant.bench.replayscm.audit.records import AuditRecord
 from calibrant.bench.replayscm.audit.text import (
@@ -32,7 +32,7 @@ from calibrant.bench.replayscm.audit.text import (
     share_text,
     verdict,
 )
-from calibrant.bench.runs.audits import AuditedPool, reason_of
+from calibrant.bench.runs.audits import reason_of
 from calibrant.bench.statistics import Reliability
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.alternatives import Experiment, PairwiseExperiments
@@ -178,22 +178,21 @@ def spectrum_bars(by_size: Mapping[int, str]) -> Markup:
 
 
 def report(
-    audited: AuditedPool[AuditRecord],
+    findings: FindingsReport[AuditRecord],
     records: Sequence[AuditRecord],
     calibrated: Calibration,
     pool: Path,
     bodies: Mapping[int, Markup],
-    findings: FindingsReport | None = None,
 ) -> str:
     """Return the whole file. Everything that comes from the pool is escaped.
 
-    records: of plain items; bodies: pages of reasons by place; findings: of extended items, where the pool has some
+    findings: of extended items, if the pool has some; records: of plain items; bodies: pages of reasons by place
     """
-    bounds = counted_bounds(records)
-    extended = {} if findings is None else {record.index: record for record in findings.audited.records}
+    audited, bounds = findings.audited, counted_bounds(records)
+    extended = {record.index for record in findings.records}
     sections = Markup(html_page("audit/scm_pool.html", _pool_sections(records, calibrated)))
     chips = [(value, name) for name, value in _tiles(records)]
-    if findings is not None:
+    if extended:
         sections += findings.section()
         chips[0] = chips[0][0], "instances without a stated class"
         chips.append((str(len(extended)), "instances with one"))
@@ -218,17 +217,14 @@ def report(
     items = (
         _index_item(record, problem, bounds, bodies, number < MAX_EMBEDDED)
         if record.index not in extended
-        else _extended_item(extended[record.index], problem, bounds, bodies, number < MAX_EMBEDDED)
+        else _extended_item(findings.item(record, bodies, number < MAX_EMBEDDED), record, problem, bounds)
         for number, (record, problem) in enumerate(zip(audited.records, audited.items, strict=True))
     )
     return index_page(audited.name, items, text)
 
 
-def _extended_item(
-    record: FindingsRecord, problem: Problem, bounds: Sequence[int], bodies: Mapping[int, Markup], has_page: bool
-) -> IndexItem:
+def _extended_item(item: IndexItem, record: AuditRecord, problem: Problem, bounds: Sequence[int]) -> IndexItem:
     """Return the line of an extended item: what was found in place of a verdict, and no counts by class."""
-    item = findings_item(record, bodies, has_page)
     sizes = (str(len(problem.task.variables)), str(len(problem.task.training.worlds)))
     cells = (record.stratum, record.setting, *sizes, *[NOTHING] * (1 + len(bounds) + len(MEASURES)))
     return replace(item, verdict=f"{item.reason.state}; findings: {item.cells[0]}", cells=cells)

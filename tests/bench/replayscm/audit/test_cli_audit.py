@@ -15,7 +15,7 @@ import pytest
 
 from calibrant.audits.replayscm.items import audit_instance
 from calibrant.bench.cli import main
-from calibrant.bench.replayscm.audit import auditor as audit_run
+from calibrant.bench.replayscm import audit as audit_run
 from calibrant.bench.replayscm.audit.records import certificate_name
 from calibrant.bench.replayscm.audit.text import short_count
 from calibrant.dsl.replayscm.disclosure import HiddenOrder

@@ -24,7 +24,7 @@ from calibrant.baselines.replayscm.posterior.choice import certified_member
 from calibrant.baselines.replayscm.posterior.posterior import Posterior
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import bundled_pool
-from calibrant.bench.replayscm.audit.auditor import ScmAudit, audit_pool
+from calibrant.bench.replayscm.audit import ScmAudit, audit_pool
 from calibrant.bench.replayscm.audit.calibration import calibration
 from calibrant.bench.replayscm.audit.generator_ceiling import DRAWS, BehaviourReplay, generator_ceiling
 from calibrant.bench.replayscm.audit.page import reliability_diagram

@@ -13,7 +13,7 @@ import pytest
 
 from calibrant.audits.replayscm.items import AuditOptions
 from calibrant.bench.cli import main
-from calibrant.bench.replayscm.audit.auditor import audit_pool
+from calibrant.bench.replayscm.audit import audit_pool
 from calibrant.bench.replayscm.audit.page import agreement_plot, profile_plot
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.formulas.text import parse
