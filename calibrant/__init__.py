@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from calibrant.audits.replayscm.findings import Findings
     from calibrant.audits.replayscm.generation.generate import Generated
     from calibrant.audits.replayscm.hardening.harden import Hardening
+    from calibrant.baselines.structure_learning.classes import NetworkClass, network_class
     from calibrant.bench.core.capabilities import Solution
     from calibrant.bench.episodes import TextEpisode
     from calibrant.bench.protocols.base import Protocol, ProtocolResult
@@ -85,6 +86,7 @@ __all__ = [
     "LogicFamily",
     "LogicItem",
     "LogicScore",
+    "NetworkClass",
     "NetworkFit",
     "OutOfBudget",
     "Pool",
@@ -111,6 +113,7 @@ __all__ = [
     "learn_networks",
     "load_pool",
     "logic_family",
+    "network_class",
     "open_episode",
     "protocols",
     "read_network",
@@ -145,6 +148,7 @@ _HOME = {
     "LogicFamily": "calibrant.families",
     "LogicItem": "calibrant.item_types",
     "LogicScore": "calibrant.item_types",
+    "NetworkClass": "calibrant.baselines.structure_learning.classes",
     "NetworkFit": "calibrant.bench.replayscm.fitting.networks",
     "OutOfBudget": "calibrant.solvers.outcome",
     "Pool": "calibrant.dsl.item",
@@ -171,6 +175,7 @@ _HOME = {
     "learn_networks": "calibrant.bench.replayscm.fitting.networks",
     "load_pool": "calibrant.verbs",
     "logic_family": "calibrant.families",
+    "network_class": "calibrant.baselines.structure_learning.classes",
     "open_episode": "calibrant.verbs",
     "protocols": "calibrant.running",
     "read_network": "calibrant.solvers.networks.network",

@@ -59,14 +59,14 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(118, 28780, 16, 1464),
+    "dsl": Size(119, 29113, 16, 1470),
     "solvers": Size(117, 26102, 16, 1496),
     "audits": Size(68, 16612, 12, 1164),
-    "baselines": Size(34, 7510, 8, 455),
+    "baselines": Size(35, 8061, 8, 468),
     "bench": Size(328, 66123, 52, 5792),
     "calibrant": Size(17, 1718, 6, 282),
     "calibrant_tasks": Size(3, 198, 2, 32),
-    "tests": Size(588, 85611, 164, 8321),
+    "tests": Size(590, 85954, 164, 8346),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -149,6 +149,10 @@ COLUMNS = {"A": [0, 0, 1, 1], "B": [0, 1, 0, 1], "Y": [0, 0, 0, 1]}
         (lambda: calibrant.read_network(CHECKOUT / "docs/examples/feedback.bnet"), "<Network: "),
         (lambda: calibrant.fit(COLUMNS, target="Y"), "<Fit of Y: size 3, proven least, 1 fit>"),
         (lambda: calibrant.fit(COLUMNS, target="Y", max_parents=1), "<Fit of Y: Impossible>"),
+        (
+            lambda: calibrant.network_class(("A", "B"), [("A", "B")]),
+            "<NetworkClass: 2 columns, 0 directed and 1 undirected edges, 2 members>",
+        ),
     ],
 )
 def test_results_fit_a_line_and_their_text_is_whole(value: Callable[[], Any], start: str) -> None:
@@ -188,6 +192,7 @@ ELSEWHERE = {  # classes of which tests above have a value
         "Generated",
         "Hardening",
         "Impossible",
+        "NetworkClass",
         "NetworkFit",
         "OutOfBudget",
         "Problem",

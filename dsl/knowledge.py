@@ -1,0 +1,337 @@
+"""Knowledge of a network in words: required and forbidden arcs, tiers, order, roots, numbers of parents.
+
+One line is one statement; the same words are options of the command line and lines of a file:
+
+    require A -> B            forbid A -> B, C -> D
+    tiers A, B < C < D        no arc from a later to an earlier tier; every column in one
+    order A, B, C             no arc from a later to an earlier column of the list; others are free
+    roots A                   no arc into A
+    max-parents 2             of every column
+    max-parents-of B=1        of one
+
+`#` begins a comment line. A name with a comma, an arrow or `<` where they separate is quoted like a CSV cell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+from calibrant.dsl.errors import CalibrantError, short_repr
+
+Arc: TypeAlias = tuple[str, str]
+WORDS = ("require", "forbid", "tiers", "order", "roots", "max-parents", "max-parents-of")
+_SEPARATORS = {"require": ("->", ","), "forbid": ("->", ","), "tiers": ("<", ",")}  # of other words a comma alone
+
+
+class Statement(NamedTuple):
+    """One statement. word: of WORDS; source: how a message names it, such as "line 3" or "--require 'A -> B'"."""
+
+    word: str
+    source: str
+    arcs: tuple[Arc, ...] = ()
+    tiers: tuple[tuple[str, ...], ...] = ()
+    names: tuple[str, ...] = ()
+    limits: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """Statements about a network, which `check` compares with each other and with the columns."""
+
+    statements: tuple[Statement, ...] = ()
+
+    def __add__(self, other: Knowledge) -> Knowledge:
+        return Knowledge(self.statements + other.statements)
+
+    def __bool__(self) -> bool:
+        return bool(self.statements)
+
+    def check(self, columns: Sequence[str]) -> CheckedKnowledge:
+        """Return the statements as masks over the columns; `CalibrantError` names the two lines that clash."""
+        return _Checker(columns, self.statements).checked()
+
+
+@dataclass(frozen=True)
+class CheckedKnowledge:
+    """Knowledge that is consistent.
+
+    allowed, required: per column masks of the parents it may and must have; limits: largest number of parents
+    earlier: per column mask of the columns that a list or tiers put before it
+    sources: (parent, child) -> why this arc is not allowed
+    """
+
+    columns: tuple[str, ...]
+    allowed: tuple[int, ...]
+    required: tuple[int, ...]
+    limits: tuple[int, ...]
+    earlier: tuple[int, ...]
+    sources: Mapping[tuple[int, int], str] = field(default_factory=dict)
+
+    def admits(self, child: int, parents: int) -> bool:
+        """Return whether a column may have exactly these parents."""
+        return (
+            not parents & ~self.allowed[child]
+            and not self.required[child] & ~parents
+            and parents.bit_count() <= self.limits[child]
+        )
+
+    def violations(self, dag: Sequence[int]) -> list[str]:
+        """Return, in words, what a network violates."""
+        lines = []
+        for child, parents in enumerate(dag):
+            name = self.columns[child]
+            for u, parent in enumerate(self.columns):
+                if parents >> u & 1 and not self.allowed[child] >> u & 1:
+                    lines.append(f"{parent} -> {name} is not allowed ({self.sources.get((u, child), 'knowledge')})")
+                if self.required[child] >> u & 1 and not parents >> u & 1:
+                    lines.append(f"{parent} -> {name} is required")
+            if parents.bit_count() > self.limits[child]:
+                lines.append(f"{name} has {parents.bit_count()} parents, at most {self.limits[child]} are allowed")
+        return lines
+
+
+def parse_statement(word: str, text: str, source: str) -> Statement:
+    """Parse what follows one of WORDS."""
+    if word not in WORDS:
+        raise CalibrantError(f"{source}: unknown word {short_repr(word)}; known: {', '.join(WORDS)}")
+    tokens = _tokens(text, _SEPARATORS.get(word, (",",)))
+    if word in ("require", "forbid"):
+        arcs = tuple(_arc(group, source) for group in _split(tokens, ",", source))
+        return Statement(word, source, arcs=arcs)
+    if word == "tiers":
+        tiers = tuple(
+            tuple(_name(item, source) for item in _split(group, ",", source)) for group in _split(tokens, "<", source)
+        )
+        return Statement(word, source, tiers=tiers)
+    if word in ("order", "roots"):
+        return Statement(word, source, names=tuple(_name(group, source) for group in _split(tokens, ",", source)))
+    if word == "max-parents":
+        return Statement(word, source, limits=(("", _limit(tokens, source)),))
+    limits = []
+    for group in _split(tokens, ",", source):
+        name, equals, limit = "".join(group).rpartition("=")
+        if not equals or not name:
+            raise CalibrantError(f"{source}: {short_repr(' '.join(group))} is not of the form B=1")
+        limits.append((_name([name.strip()], source), _limit([limit.strip()], source)))
+    return Statement(word, source, limits=tuple(limits))
+
+
+def _tokens(text: str, separators: Sequence[str]) -> list[str]:
+    """Return names and separators; a quoted name stays quoted."""
+    either = "|".join(separators)
+    pattern = rf'"(?:[^"]|"")*"(?:=[^,]*)?|{either}|(?:(?!{either}|")[^\n])+'
+    return [token for token in (part.strip() for part in re.findall(pattern, text)) if token]
+
+
+def parse_knowledge(text: str, source: str) -> Knowledge:
+    """Parse a file of statements, a line each. source: its name, for messages."""
+    statements = []
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.strip()
+        if stripped and not stripped.startswith("#"):
+            word, _, rest = stripped.partition(" ")
+            statements.append(parse_statement(word, rest, f"{source}, line {number}"))
+    return Knowledge(tuple(statements))
+
+
+def state_knowledge(
+    *,
+    require: str | Iterable[str | Arc] = (),
+    forbid: str | Iterable[str | Arc] = (),
+    tiers: str | Iterable[Iterable[str]] = (),
+    order: str | Sequence[str] = (),
+    roots: Sequence[str] = (),
+    max_parents: int | None = None,
+    max_parents_of: Mapping[str, int] | None = None,
+) -> Knowledge:
+    """Return knowledge stated in Python: texts as in a file, or pairs, lists of names and numbers."""
+    statements: list[Statement] = []
+    for word, arcs in (("require", require), ("forbid", forbid)):
+        for arc in [arcs] if isinstance(arcs, str) else arcs:
+            if isinstance(arc, str):
+                statements.append(parse_statement(word, arc, f"{word} {arc}"))
+            else:
+                parent, child = _pair(arc, word)
+                statements.append(Statement(word, f"{word} {parent} -> {child}", arcs=((parent, child),)))
+    if isinstance(tiers, str):
+        statements.append(parse_statement("tiers", tiers, "tiers"))
+    elif tiers := [tuple(tier) for tier in tiers]:
+        statements.append(Statement("tiers", "tiers", tiers=tuple(tiers)))
+    if isinstance(order, str):
+        statements.append(parse_statement("order", order, "order"))
+    elif order:
+        statements.append(Statement("order", "order", names=tuple(order)))
+    if roots:
+        statements.append(Statement("roots", "roots", names=tuple(roots)))
+    if max_parents is not None:
+        statements.append(Statement("max-parents", "max_parents", limits=(("", _whole(max_parents, "max_parents")),)))
+    for name, limit in (max_parents_of or {}).items():
+        source = f"max_parents_of {name}"
+        statements.append(Statement("max-parents-of", source, limits=((name, _whole(limit, source)),)))
+    return Knowledge(tuple(statements))
+
+
+def _pair(arc: object, word: str) -> Arc:
+    if not isinstance(arc, tuple | list) or len(arc) != 2 or not all(isinstance(name, str) for name in arc):
+        raise CalibrantError(f"{word} has {short_repr(arc)}; an arc is a text 'A -> B' or a pair of names")
+    return arc[0], arc[1]
+
+
+def _whole(number: object, source: str) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+        raise CalibrantError(f"{source} is {short_repr(number)}; a whole number from 0 is allowed")
+    return number
+
+
+def _split(tokens: Sequence[str], separator: str, source: str) -> list[list[str]]:
+    groups: list[list[str]] = [[]]
+    for token in tokens:
+        if token == separator:
+            groups.append([])
+        else:
+            groups[-1].append(token)
+    if not all(groups):
+        raise CalibrantError(f"{source}: a name is missing beside {short_repr(separator)}")
+    return groups
+
+
+def _arc(tokens: Sequence[str], source: str) -> Arc:
+    if len(tokens) != 3 or tokens[1] != "->":
+        raise CalibrantError(f"{source}: {short_repr(' '.join(tokens))} is not of the form A -> B")
+    return _name(tokens[:1], source), _name(tokens[2:], source)
+
+
+def _name(tokens: Sequence[str], source: str) -> str:
+    if len(tokens) != 1 or tokens[0] in ("->", "<", ","):
+        raise CalibrantError(f"{source}: {short_repr(' '.join(tokens))} is no name; quote names with , < or -> in them")
+    name = tokens[0]
+    return name[1:-1].replace('""', '"') if name.startswith('"') and name.endswith('"') and len(name) > 1 else name
+
+
+def _limit(tokens: Sequence[str], source: str) -> int:
+    if len(tokens) != 1 or not tokens[0].isascii() or not tokens[0].isdigit():
+        raise CalibrantError(f"{source}: {short_repr(' '.join(tokens))} is no number of parents; a whole number from 0")
+    return int(tokens[0])
+
+
+class _Checker:
+    """Comparison of statements with each other."""
+
+    def __init__(self, columns: Sequence[str], statements: Sequence[Statement]) -> None:
+        self.columns = tuple(columns)
+        self.statements = statements
+        self.index = {name: i for i, name in enumerate(columns)}
+        num_columns = len(self.columns)
+        self.banned: dict[tuple[int, int], str] = {}
+        self.required: dict[tuple[int, int], str] = {}
+        self.limits: list[tuple[int, str]] = [(num_columns - 1, "")] * num_columns
+        self.earlier = [0] * num_columns
+
+    def checked(self) -> CheckedKnowledge:
+        for statement in self.statements:
+            self._read(statement)
+        clash = next((arc for arc in self.required if arc in self.banned), None)
+        if clash is not None:
+            arc = " -> ".join(self.columns[v] for v in clash)
+            raise CalibrantError(
+                f"{self.required[clash]} requires {arc}, which {self.banned[clash]} forbids; take one of them away"
+            )
+        self._refuse_cycle()
+        num_columns = len(self.columns)
+        required = [0] * num_columns
+        allowed = [((1 << num_columns) - 1) & ~(1 << v) for v in range(num_columns)]
+        for (u, v), source in self.required.items():
+            required[v] |= 1 << u
+            self.banned.setdefault((v, u), f"its reverse is required by {source}")
+        for u, v in self.banned:
+            allowed[v] &= ~(1 << u)
+        for v, (limit, source) in enumerate(self.limits):
+            if required[v].bit_count() > limit:
+                last = [text for (_, child), text in self.required.items() if child == v][-1]
+                raise CalibrantError(
+                    f"{self.columns[v]} has {required[v].bit_count()} required parents ({last}), but {source} allows"
+                    f" {limit}; raise it or take a required arc away"
+                )
+        limits = tuple(limit for limit, _ in self.limits)
+        return CheckedKnowledge(
+            self.columns, tuple(allowed), tuple(required), limits, tuple(self.earlier), dict(self.banned)
+        )
+
+    def _read(self, statement: Statement) -> None:
+        source = statement.source
+        for parent, child in statement.arcs:
+            arc = self._position(parent, source), self._position(child, source)
+            if arc[0] == arc[1]:
+                raise CalibrantError(f"{source}: {parent} -> {child} is an arc from a column to itself")
+            (self.required if statement.word == "require" else self.banned).setdefault(arc, source)
+        if statement.word == "tiers":
+            self._read_tiers(statement)
+        elif statement.word == "order":
+            self._put_in_order([[self._position(name, source)] for name in statement.names], source)
+        elif statement.word == "roots":
+            for name in statement.names:
+                root = self._position(name, source)
+                for u in range(len(self.columns)):
+                    if u != root:
+                        self.banned.setdefault((u, root), source)
+        for name, limit in statement.limits:
+            for v in range(len(self.columns)) if statement.word == "max-parents" else [self._position(name, source)]:
+                if limit < self.limits[v][0]:
+                    self.limits[v] = limit, source
+
+    def _read_tiers(self, statement: Statement) -> None:
+        tiers = [[self._position(name, statement.source) for name in tier] for tier in statement.tiers]
+        members = [v for tier in tiers for v in tier]
+        missing = [name for v, name in enumerate(self.columns) if v not in members]
+        if missing:
+            raise CalibrantError(f"{statement.source}: no tier has {', '.join(missing)}; every column is in one tier")
+        twice = [self.columns[v] for v in members if members.count(v) > 1]
+        if twice:
+            raise CalibrantError(f"{statement.source}: {twice[0]} is in two tiers; every column is in one")
+        self._put_in_order(tiers, statement.source)
+
+    def _put_in_order(self, groups: Sequence[Sequence[int]], source: str) -> None:
+        if len({v for group in groups for v in group}) < sum(map(len, groups)):
+            raise CalibrantError(f"{source}: a column is named twice")
+        before: list[int] = []
+        for group in groups:
+            for v in group:
+                self.earlier[v] |= sum(1 << u for u in before)
+                for u in before:
+                    self.banned.setdefault((v, u), source)
+            before += group
+
+    def _position(self, name: str, source: str) -> int:
+        if name not in self.index:
+            raise CalibrantError(f"{source}: {short_repr(name)} is no column; columns: {', '.join(self.columns)}")
+        return self.index[name]
+
+    def _refuse_cycle(self) -> None:
+        """Refuse required arcs that close a cycle, by the first and the last statement of it."""
+        children: dict[int, list[int]] = {}
+        for parent, child in self.required:
+            if (path := _find_path(children, child, parent)) is not None:
+                closing = " -> ".join(self.columns[v] for v in (*path, child))
+                first = self.required[path[0], path[1]]
+                raise CalibrantError(
+                    f"{self.required[parent, child]} and {first} require the cycle {closing}; take one of them away"
+                )
+            children.setdefault(parent, []).append(child)
+
+
+def _find_path(children: Mapping[int, Sequence[int]], start: int, end: int) -> list[int] | None:
+    """Return the nodes of a directed path; None if there is none."""
+    stack = [[start]]
+    seen = {start}
+    while stack:
+        path = stack.pop()
+        if path[-1] == end:
+            return path
+        for v in children.get(path[-1], ()):
+            if v not in seen:
+                seen.add(v)
+                stack.append([*path, v])
+    return None
