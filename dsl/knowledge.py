@@ -43,8 +43,8 @@ class Knowledge:
 
     statements: tuple[Statement, ...] = ()
 
-    def __add__(self, other: Knowledge) -> Knowledge:
-        return Knowledge(self.statements + other.statements)
+    def __add__(self, addition: Knowledge) -> Knowledge:
+        return Knowledge(self.statements + addition.statements)
 
     def __bool__(self) -> bool:
         return bool(self.statements)
@@ -325,13 +325,13 @@ class _Checker:
 def _find_path(children: Mapping[int, Sequence[int]], start: int, end: int) -> list[int] | None:
     """Return the nodes of a directed path; None if there is none."""
     stack = [[start]]
-    seen = {start}
+    visited = {start}
     while stack:
         path = stack.pop()
         if path[-1] == end:
             return path
         for v in children.get(path[-1], ()):
-            if v not in seen:
-                seen.add(v)
+            if v not in visited:
+                visited.add(v)
                 stack.append([*path, v])
     return None

@@ -63,13 +63,14 @@ class NetworkClass:
             "directed": [*map(list, self.directed)],
             "undirected": [*map(list, self.undirected)],
             "modelstring": self.modelstring,
-            "left_after": {v: None if left is None else str(left) for v, left in self.left_after.items()},
+            "left_after": {v: None if size is None else str(size) for v, size in self.left_after.items()},
         }
 
     def next_experiment(self) -> str | None:
         """Return the column whose setting leaves the fewest members expected; None if none leaves fewer than now."""
-        known = [(left, v) for v, left in self.left_after.items() if left is not None and left < self.members]
-        return min(known, key=lambda pair: pair[0])[1] if known else None
+        sizes = self.left_after.items()
+        candidates = [(size, v) for v, size in sizes if size is not None and size < self.members]
+        return min(candidates, key=lambda pair: pair[0])[1] if candidates else None
 
 
 def network_class(
