@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Self
 
 
 class CalibrantError(Exception):
@@ -105,6 +106,40 @@ class PoolError(CalibrantError):
     def with_location(self, *, file: str = "", instance: str = "") -> PoolError:
         """Return the error with file and instance filled in where they were unknown."""
         return PoolError(self.problem, file=self.file or file, instance=self.instance or instance, field=self.field)
+
+
+class RefusedError(PoolError):
+    """A file of another tool says what is not read, in words that programs can tell apart.
+
+    reason: a word of docs/networks.md or docs/logic.md; line: None of a whole file; name: of the culprit: a node, or a
+    column as the header writes it
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        reason: str,
+        line: int | None = None,
+        name: str | None = None,
+        file: str = "",
+        field: str = "",
+    ) -> None:
+        super().__init__(problem, file=file, instance="" if line is None else f"line {line}", field=field)
+        self.reason = reason
+        self.line = line
+        self.name = name
+
+    def with_location(self, *, file: str = "", instance: str = "") -> Self:
+        """Return the error with the file filled in where it was unknown; lines are known where it is raised."""
+        return type(self)(
+            self.problem,
+            reason=self.reason,
+            line=self.line,
+            name=self.name,
+            file=self.file or file,
+            field=self.field,
+        )
 
 
 MAX_MESSAGE_CHARS = 1_000

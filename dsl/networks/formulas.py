@@ -13,30 +13,15 @@ from itertools import chain, pairwise
 from operator import eq, gt, lt
 from typing import Final, NamedTuple, TypeAlias
 
-from calibrant.dsl.errors import PoolError, short_repr
+from calibrant.dsl.errors import RefusedError, short_repr
 from calibrant.dsl.formulas.formula import OPERATORS, Apply
 from calibrant.dsl.formulas.table import full_mask, projection
 
 # --- Refusals: one line, and the fields that programs compare ---------------------------------------------------------
 
 
-class NetworkError(PoolError):
-    """A file is no Boolean network that can be read.
-
-    reason: a word of docs/networks.md; line: None for XML and of a whole file; name: of the culprit, if it has one
-    """
-
-    def __init__(
-        self, problem: str, *, reason: str, line: int | None = None, name: str | None = None, file: str = ""
-    ) -> None:
-        super().__init__(problem, file=file, instance="" if line is None else f"line {line}")
-        self.reason = reason
-        self.line = line
-        self.name = name
-
-    def with_location(self, *, file: str = "", instance: str = "") -> NetworkError:
-        """Return the error with the file filled in where it was unknown."""
-        return NetworkError(self.problem, reason=self.reason, line=self.line, name=self.name, file=self.file or file)
+class NetworkError(RefusedError):
+    """A file is no Boolean network that can be read."""
 
 
 # --- Nodes, and what they give on bit vectors -------------------------------------------------------------------------

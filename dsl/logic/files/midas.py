@@ -13,9 +13,9 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from calibrant.dsl.bounded_files import read_text
-from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
-from calibrant.dsl.logic.files.networks import check_name, find_repeated, table_rows
-from calibrant.dsl.logic.item import Edge, Experiment, Setup, check_setup, node_names
+from calibrant.dsl.errors import CalibrantError, PoolError, RefusedError, short_repr
+from calibrant.dsl.logic.files.networks import check_name, find_repeated, name_problem, table_rows
+from calibrant.dsl.logic.item import Edge, Experiment, Setup, check_setup, is_node_name, node_names
 from calibrant.dsl.records import decode_line
 
 _MISSING = {"", "na", "nan"}
@@ -93,9 +93,10 @@ class _Row(NamedTuple):
 class _Header:
     """Columns by role, in header order.
 
-    counts: columns that were read otherwise than they stand
+    line: of the header; counts: columns that were read otherwise than they stand
     """
 
+    line: int
     stimuli: list[_Column] = field(default_factory=list)
     inhibitors: list[_Column] = field(default_factory=list)
     times: list[_Column] = field(default_factory=list)
@@ -137,10 +138,11 @@ def parse_midas(
     """Return the experiments of a MIDAS text, see `read_midas`."""
     lines = list(table_rows(text, file))
     if not lines:
-        raise PoolError("empty; a MIDAS file begins with a header line", file=file)
+        raise RefusedError("empty; a MIDAS file begins with a header line", reason="empty", file=file)
     if normalise not in (None, *NORMALISATIONS):
         raise PoolError(f"normalise {short_repr(normalise)}; one of {', '.join(NORMALISATIONS)}", file=file)
-    header = _read_header(lines[0][1], file, node_names(tuple(prior)))
+    header = _sort_columns(lines[0], file, node_names(tuple(prior)))
+    _check_header(header, file)
     rows = _read_rows(_of_cell_line(lines, header, cell_line, file), header, file)
     chosen = _choose_times(rows, time, file)
     counts = Counter(
@@ -192,17 +194,17 @@ def _of_cell_line(
     if cell_line is None:
         if len(header.cell_lines) > 1:
             problem = f"several cell lines: {', '.join(names)}; name one (--cell-line)"
-            raise PoolError(problem, file=file, instance="line 1")
+            raise RefusedError(problem, reason="cell-lines", line=header.line, file=file)
         return lines
     if cell_line not in names:
         problem = f"no cell line {short_repr(cell_line)}; there are: {', '.join(names) or 'none'}"
-        raise PoolError(problem, file=file, instance="line 1")
+        raise RefusedError(problem, reason="no-cell-line", line=header.line, file=file)
     column = names[cell_line]
     width = len(lines[0][1])
     remaining = [
         (number, fields)
         for number, fields in lines[1:]
-        if len(fields) != width or _clamp(fields, column, file, f"line {number}")
+        if len(fields) != width or _clamp(fields, column, file, number)
     ]
     header.counts["other-cell-line"] = len(lines) - 1 - len(remaining)
     return [lines[0], *remaining]
@@ -217,7 +219,7 @@ def _at_times(row: _Row, chosen: frozenset[float]) -> _Row:
 def _require_value(rows: Sequence[_Row], chosen: Iterable[float], file: str, reason: str = "") -> None:
     if all(value is None for row in rows for value in row.values):
         times = " or ".join(f"{time:g}" for time in sorted(chosen))
-        raise PoolError(f"no value at time {times}{reason}", file=file)
+        raise RefusedError(f"no value at time {times}{reason}", reason="no-value", file=file)
 
 
 def parse_clamps(text: str, file: str = "") -> list[Experiment]:
@@ -225,34 +227,39 @@ def parse_clamps(text: str, file: str = "") -> list[Experiment]:
     lines = list(table_rows(text, file))
     if not lines:
         raise PoolError("empty; a table of experiments begins with a header line of TR columns", file=file)
-    header = _sort_columns(lines[0][1], file, set())
-    clash = sorted({c.name for c in header.stimuli} & {c.name for c in header.inhibitors})
-    if clash:
-        raise PoolError(f"{short_repr(clash[0])} is a stimulus and an inhibitor", file=file, field="header")
+    header = _sort_columns(lines[0], file, set())
+    _refuse_clash(header, file)
     if not header.stimuli and not header.inhibitors:
         raise PoolError("no TR column; TR:X is a stimulus, TR:Xi the inhibitor of X", file=file, field="header")
-    bare = _Header(header.stimuli, header.inhibitors)
+    bare = _Header(header.line, header.stimuli, header.inhibitors)
     return [row.experiment for row in _read_rows(lines, bare, file)]
 
 
-def _read_header(fields: Sequence[str], file: str, nodes: set[str]) -> _Header:
-    header = _sort_columns(fields, file, nodes)
-    _check_header(header, file)
-    return header
-
-
-def _sort_columns(fields: Sequence[str], file: str, nodes: set[str]) -> _Header:
-    repeated = find_repeated(list(fields))
+def _sort_columns(line: tuple[int, list[str]], file: str, nodes: set[str]) -> _Header:
+    number, fields = line
+    repeated = find_repeated(fields)
     if repeated is not None:
-        raise PoolError("occurs twice", file=file, field=f"column {short_repr(repeated)}")
-    header = _Header()
+        raise _of_column("occurs twice", "column-twice", repeated, file, number)
+    header = _Header(number)
     for position, text in enumerate(fields):
         _sort_column(_Column(position, text, text[3:].strip()), header, file, nodes)
     return header
 
 
+def _of_column(problem: str, reason: str, header: str, file: str, line: int) -> RefusedError:
+    """Return the refusal of a cell, or of a column by the line of its header."""
+    field_name = f"column {short_repr(header)}"
+    return RefusedError(problem, reason=reason, line=line, name=header, file=file, field=field_name)
+
+
+def _checked_name(column: _Column, name: str, file: str, line: int) -> str:
+    if not is_node_name(name):
+        raise _of_column(name_problem(name), "name", column.header, file, line)
+    return name
+
+
 def _sort_column(column: _Column, header: _Header, file: str, nodes: set[str]) -> None:
-    kind, where = column.header[:3].upper(), f"column {short_repr(column.header)}"
+    kind = column.header[:3].upper()
     if kind == "ID:":
         return
     if kind == "TR:":
@@ -262,25 +269,22 @@ def _sort_column(column: _Column, header: _Header, file: str, nodes: set[str]) -
         if bare != column.name and bare in nodes and column.name not in nodes:
             header.counts["p-prefix"] += 1
             column = column._replace(name=bare)
-        name = (
-            column.name
-            if column.name == ALL_READOUTS and kind == "DA:"
-            else check_name(column.name, file=file, where=where)
-        )
-        (header.times if kind == "DA:" else header.values).append(column._replace(name=name))
+        if column.name != ALL_READOUTS or kind == "DV:":
+            _checked_name(column, column.name, file, header.line)
+        (header.times if kind == "DA:" else header.values).append(column)
     else:
-        raise PoolError("columns begin with TR:, DA:, DV: or ID:", file=file, field=where)
+        problem = "columns begin with TR:, DA:, DV: or ID:"
+        raise _of_column(problem, "column-kind", column.header, file, header.line)
 
 
 def _sort_treatment(column: _Column, header: _Header, file: str, nodes: set[str]) -> None:
-    where = f"column {short_repr(column.header)}"
     name, colon, role = (part.strip() for part in column.name.partition(":"))
     if role.lower() in _CELL_LINE_WORDS:
         header.cell_lines.append(column)
         return
     if colon and role.lower() not in _ROLES:
         allowed = "allowed after the name: Stimuli, Inhibitors, CellLine, CellType"
-        raise PoolError(allowed, file=file, instance="line 1", field=where)
+        raise _of_column(allowed, "treatment-role", column.header, file, header.line)
     if name.upper() in _NO_TREATMENT:
         header.counts["no-treatment-column"] += 1
         return
@@ -290,10 +294,17 @@ def _sort_treatment(column: _Column, header: _Header, file: str, nodes: set[str]
     if inhibits and not colon:
         if name in nodes and name[:-1] not in nodes:
             problem = f"the prior has {short_repr(name)} and no {short_repr(name[:-1])}; write TR:{name}:Stimuli"
-            raise PoolError(problem, file=file, field=where)
+            raise _of_column(problem, "suffix", column.header, file, header.line)
         name = name[:-1]
-    check_name(name, file=file, where=where)
+    _checked_name(column, name, file, header.line)
     (header.inhibitors if inhibits else header.stimuli).append(column._replace(name=name))
+
+
+def _refuse_clash(header: _Header, file: str) -> None:
+    clash = sorted({c.name for c in header.stimuli} & {c.name for c in header.inhibitors})
+    if clash:
+        problem = f"{short_repr(clash[0])} is a stimulus and an inhibitor"
+        raise RefusedError(problem, reason="stimulus-and-inhibitor", line=header.line, name=clash[0], file=file)
 
 
 def _check_header(header: _Header, file: str) -> None:
@@ -305,17 +316,18 @@ def _check_header(header: _Header, file: str) -> None:
     ):
         repeated = find_repeated([column.name for column in columns])
         if repeated is not None:
-            raise PoolError(f"{role} {short_repr(repeated)} has two columns", file=file, field="header")
-    clash = sorted({c.name for c in header.stimuli} & {c.name for c in header.inhibitors})
-    if clash:
-        raise PoolError(f"{short_repr(clash[0])} is a stimulus and an inhibitor", file=file, field="header")
+            second = [column.header for column in columns if column.name == repeated][1]
+            problem = f"{role} {short_repr(repeated)} has two columns"
+            raise _of_column(problem, "column-twice", second, file, header.line)
+    _refuse_clash(header, file)
     if not header.values:
-        raise PoolError("no DV column; DV:R has the values of readout R", file=file, field="header")
+        problem = "no DV column; DV:R has the values of readout R"
+        raise RefusedError(problem, reason="no-value-column", line=header.line, file=file)
     timed = {column.name for column in header.times}
     for column in header.values:
         if ALL_READOUTS not in timed and column.name not in timed:
             problem = f"no time; add a column DA:{column.name} or DA:{ALL_READOUTS}"
-            raise PoolError(problem, file=file, field=f"column {short_repr(column.header)}")
+            raise _of_column(problem, "no-time-column", column.header, file, header.line)
 
 
 def _read_rows(lines: Sequence[tuple[int, list[str]]], header: _Header, file: str) -> list[_Row]:
@@ -324,56 +336,56 @@ def _read_rows(lines: Sequence[tuple[int, list[str]]], header: _Header, file: st
     clocks = {column.name: column for column in header.times}
     times = [clocks[column.name if column.name in clocks else ALL_READOUTS] for column in header.values]
     for number, fields in lines[1:]:
-        where = f"line {number}"
         if len(fields) != width:
-            raise PoolError(f"{len(fields)} fields; the header has {width}", file=file, instance=where)
+            problem = f"{len(fields)} fields; the header has {width}"
+            raise RefusedError(problem, reason="fields", line=number, file=file)
         treatments = [fields[column.position] for column in (*header.stimuli, *header.inhibitors)]
         header.counts["blank-treatments"] += sum(cell.lower() in _MISSING for cell in treatments)
         on, off = (
-            frozenset(column.name for column in columns if _clamp(fields, column, file, where))
+            frozenset(column.name for column in columns if _clamp(fields, column, file, number))
             for columns in (header.stimuli, header.inhibitors)
         )
-        values = tuple(_value(fields[column.position], column, file, where) for column in header.values)
+        values = tuple(_value(fields[column.position], column, file, number) for column in header.values)
         row_times = tuple(
-            _time(fields[column.position], column, value, file=file, where=where)
+            _time(fields[column.position], column, value, file=file, line=number)
             for column, value in zip(times, values, strict=True)
         )
         rows.append(_Row(number, Experiment(on, off), row_times, values))
     if not rows:
-        raise PoolError("no row below the header", file=file)
+        raise RefusedError("no row below the header", reason="no-row", file=file)
     return rows
 
 
-def _clamp(fields: Sequence[str], column: _Column, file: str, where: str) -> bool:
+def _clamp(fields: Sequence[str], column: _Column, file: str, line: int) -> bool:
     text = fields[column.position]
     number = 0 if text.lower() in _MISSING else _number(text)
     if number not in (0, 1):
         problem = f"{short_repr(text)}; a TR cell is 0 or 1, doses are not read"
-        raise PoolError(problem, file=file, instance=where, field=f"column {short_repr(column.header)}")
+        raise _of_column(problem, "treatment", column.header, file, line)
     return number == 1
 
 
-def _time(text: str, column: _Column, value: float | None, *, file: str, where: str) -> float | None:
+def _time(text: str, column: _Column, value: float | None, *, file: str, line: int) -> float | None:
     """Return the time of a value; None for a blank cell of a readout that was not measured."""
-    field_name = f"column {short_repr(column.header)}"
     if text.lower() in _MISSING:
         if value is None:
             return None
-        raise PoolError("empty beside a value; give the time of the value", file=file, instance=where, field=field_name)
+        problem = "empty beside a value; give the time of the value"
+        raise _of_column(problem, "time-missing", column.header, file, line)
     number = _number(text)
     if number is None or not math.isfinite(number):
         problem = f"{short_repr(text)}; a DA cell is a finite number"
-        raise PoolError(problem, file=file, instance=where, field=field_name)
+        raise _of_column(problem, "time", column.header, file, line)
     return number
 
 
-def _value(text: str, column: _Column, file: str, where: str) -> float | None:
+def _value(text: str, column: _Column, file: str, line: int) -> float | None:
     if text.lower() in _MISSING:
         return None
     number = _number(text)
     if number is None or not math.isfinite(number) or abs(number) > 1e100:
         problem = f"{short_repr(text)}; a value is a finite number, or empty, NA or NaN where nothing was measured"
-        raise PoolError(problem, file=file, instance=where, field=f"column {short_repr(column.header)}")
+        raise _of_column(problem, "value", column.header, file, line)
     return number
 
 
@@ -389,17 +401,19 @@ def _number(text: str) -> float | None:
 def _choose_times(rows: Sequence[_Row], time: float | str | None, file: str) -> frozenset[float]:
     present = sorted({entry for row in rows for entry in row.times if entry is not None})
     if not present:
-        raise PoolError("no DA cell has a time", file=file)
+        raise RefusedError("no DA cell has a time", reason="no-time", file=file)
     listed = ", ".join(f"{entry:g}" for entry in present[:10]) + (", ..." if len(present) > 10 else "")
     if time is None:
         if len(present) > 1:
-            raise PoolError(f"several times: {listed}; name one or several of them (--time 10,30)", file=file)
+            problem = f"several times: {listed}; name one or several of them (--time 10,30)"
+            raise RefusedError(problem, reason="several-times", file=file)
         return frozenset(present)
     texts = [time] if isinstance(time, int | float) else time.split(",")
     chosen = [entry if isinstance(entry, int | float) else _number(entry.strip()) for entry in texts]
     for text, number in zip(texts, chosen, strict=True):
         if number is None or number not in present:
-            raise PoolError(f"no time {short_repr(text)}; there are: {listed}", file=file)
+            problem = f"no time {short_repr(text)}; there are: {listed}"
+            raise RefusedError(problem, reason="no-time", file=file)
     return frozenset(float(number) for number in chosen if number is not None)
 
 
@@ -442,7 +456,7 @@ def _check_scale(
     if normalise == "max":
         allowed, options = "--normalise max divides by the greatest value and takes none below 0; give", "minmax"
     problem = f"{strange[1]:g}; {allowed} {options}"
-    raise PoolError(problem, file=file, instance=f"line {strange[0]}", field=f"column {short_repr(column.header)}")
+    raise _of_column(problem, "scale" if normalise is None else "negative", column.header, file, strange[0])
 
 
 def _scale(value: float, bounds: tuple[float, float], normalise: Normalisation | None) -> float | None:

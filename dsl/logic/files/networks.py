@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from calibrant.dsl.bounded_files import read_text, split_lines
-from calibrant.dsl.errors import PoolError, short_repr
+from calibrant.dsl.errors import PoolError, RefusedError, short_repr
 from calibrant.dsl.logic.item import (
     Clause,
     ClauseError,
@@ -48,9 +48,8 @@ def table_rows(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
         try:
             fields = next(csv.reader([line], strict=True))
         except (csv.Error, StopIteration) as error:
-            raise PoolError(
-                f"not a line of comma-separated fields: {error}", file=file, instance=f"line {number}"
-            ) from None
+            problem = f"not a line of comma-separated fields: {error}"
+            raise RefusedError(problem, reason="fields", line=number, file=file) from None
         fields = [field.strip() for field in fields]
         if not any(fields):
             continue
@@ -61,19 +60,24 @@ def table_rows(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
             if width == 1 and (";" in fields[0] or "\t" in fields[0]):
                 separator = "semicolons" if ";" in fields[0] else "tabs"
                 problem = f"fields are separated by {separator}; save the file with commas, and with decimal points"
-                raise PoolError(problem, file=file, instance=f"line {number}")
+                raise RefusedError(problem, reason="header", line=number, file=file)
         yield number, fields[:width] if not any(fields[width:]) else fields
 
 
 def check_name(name: str, *, file: str, where: str) -> str:
     """Return the name of a node; `PoolError` if some format could not write it."""
     if not is_node_name(name):
-        allowed = (
-            f"1 to {MAX_NAME_CHARS} printable characters without blanks and without , : ; ! + & | ( ) < > = and quotes,"
-            " the first not #"
-        )
-        raise PoolError(f"{short_repr(name)} is no name of a node; allowed: {allowed}", file=file, instance=where)
+        raise PoolError(name_problem(name), file=file, instance=where)
     return name
+
+
+def name_problem(name: str) -> str:
+    """Return why a text is no name of a node, and what is."""
+    allowed = (
+        f"1 to {MAX_NAME_CHARS} printable characters without blanks and without , : ; ! + & | ( ) < > = and quotes,"
+        " the first not #"
+    )
+    return f"{short_repr(name)} is no name of a node; allowed: {allowed}"
 
 
 def find_repeated(names: list[str]) -> str | None:

@@ -8,15 +8,20 @@ from typing import Any
 
 import pytest
 
+from calibrant.dsl.bounded_files import decode_text
+from calibrant.dsl.errors import RefusedError
+from calibrant.dsl.logic.files.midas import parse_midas
+from calibrant.dsl.logic.files.networks import parse_sif
+from calibrant.dsl.logic.item import Edge
 from calibrant.dsl.networks.edge_tables import parse_edges
-from calibrant.dsl.networks.formulas import NetworkError
 from calibrant.dsl.networks.functions import Function
 from calibrant.dsl.networks.network import recognize
 from calibrant.solvers.networks.network import parse_network
 from calibrant.solvers.outcome import Found
 from tests.support.networks.vectors import Vector, content_of, network_of, vectors_of
+from tests.support.shared import shared_file
 
-FIELDS = {"read": 10, "same": 4, "edges": 2, "dynamics": 3, "cut": 5}
+FIELDS = {"read": 10, "same": 4, "edges": 2, "dynamics": 3, "cut": 5, "midas": 9}
 """Kind -> fields of an answer that is no refusal."""
 
 
@@ -78,19 +83,47 @@ def _cut(vector: Vector) -> dict[str, Any]:
     }
 
 
+def _midas(vector: Vector) -> dict[str, Any]:
+    prior, options = vector.get("prior"), vector["options"]
+    edges = [Edge(*edge) for edge in prior] if prior is not None else parse_sif(_shared_text(vector["prior_file"]))
+    data = parse_midas(
+        vector.get("text") or _shared_text(vector["file"]),
+        options.get("time"),
+        edges,
+        normalise=options.get("normalise"),
+        cell_line=options.get("cell_line"),
+    )
+    return {
+        "stimuli": [*data.setup.stimuli],
+        "inhibitors": [*data.setup.inhibitors],
+        "readouts": [*data.setup.readouts],
+        "experiments": [{"stimuli": sorted(e.on), "inhibited": sorted(e.inhibited)} for e in data.experiments],
+        "values": [[*row] for row in data.values],
+        "rows": [len(data.experiments), data.use.num_rows],
+        "times": [*data.use.times],
+        "other_times": {f"{time:g}": number for time, number in data.use.other_times},
+        "notes": {**data.counts},
+    }
+
+
+def _shared_text(name: str) -> str:
+    return decode_text(shared_file(name, part="frontier").read_bytes(), name)
+
+
 ANSWERS: dict[str, Callable[[Vector], dict[str, Any]]] = {
     "read": _read,
     "same": _same,
     "edges": _edges,
     "dynamics": _dynamics,
     "cut": _cut,
+    "midas": _midas,
 }
 
 
 def _answer(vector: Vector) -> dict[str, Any]:
     try:
         return ANSWERS[vector["kind"]](vector)
-    except NetworkError as error:
+    except RefusedError as error:
         name = vector["expected"].get("name") and error.name  # some lines leave it open
         return {"refused": error.reason, "line": error.line, "name": name}
 
