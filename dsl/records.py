@@ -61,15 +61,50 @@ class Line(NamedTuple):
 def pool_head(path: Path) -> str:
     """Return the first line of a file that has one of reasonable length, whatever it says; empty otherwise."""
     with _open_text(path) as file:
-        return file.readline(_MAX_HEADER_BYTES).decode("utf-8-sig", errors="replace")
+        head = file.readline(_MAX_HEADER_BYTES)
+        if _may_be_spread(head):
+            head = _in_one_line(head + file.read(MAX_JSON_BYTES)) or head
+        return head.decode("utf-8-sig", errors="replace")
+
+
+def _may_be_spread(head: bytes) -> bool:
+    """Return whether a first line opens a JSON object that it does not close."""
+    text = head.removeprefix(_MARK).strip()
+    return text.startswith(b"{") and not text.endswith(b"}")
+
+
+def _in_one_line(content: bytes) -> bytes | None:
+    """Return one JSON object of several lines in one; None for anything else."""
+    joined = content.removeprefix(_MARK).replace(b"\r", b" ").replace(b"\n", b" ")  # no string has a line end in it
+    try:
+        return joined if isinstance(load_json(joined), dict) else None
+    except (ValueError, TooLargeError):
+        return None
 
 
 @contextmanager
 def plain_pool(path: Path) -> Iterator[IO[bytes]]:
     """Open a file to read from any place again.
 
-    It is that file, or an unnamed copy of what a compressed one (or a pipe) holds.
+    It is that file, or an unnamed copy of what a compressed one (or a pipe) holds. A file of one JSON object that is
+    spread over several lines is read as one line.
     """
+    with _plain_file(path) as file:
+        is_spread = _may_be_spread(file.readline(_MAX_HEADER_BYTES))
+        file.seek(0)
+        joined = _in_one_line(file.read(MAX_JSON_BYTES + 1)) if is_spread else None
+        file.seek(0)
+        if joined is None:
+            yield file
+            return
+        with TemporaryFile() as copy:
+            copy.write(joined)
+            copy.seek(0)
+            yield copy
+
+
+@contextmanager
+def _plain_file(path: Path) -> Iterator[IO[bytes]]:
     with _open_text(path) as file:
         if isinstance(file, BufferedReader) and S_ISREG(os.fstat(file.fileno()).st_mode):
             if os.fstat(file.fileno()).st_size > MAX_BYTES:

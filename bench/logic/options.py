@@ -101,6 +101,18 @@ class FamilyOptions(DataOptions, frozen=True, forbid_unknown_fields=True, kw_onl
         Annotated[int, Meta(ge=1, le=6)] | None,
         Meta(description="Of series: count functions of so many parents, whatever the prior."),
     ] = None
+    updates: Annotated[
+        Literal["synchronous", "asynchronous"] | None,
+        Meta(description="Of series: whether a step updates all genes or one. [default: synchronous]"),
+    ] = None
+    fixed: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Of series: count the members under which a state stays, 0110 in the order of genes; may be"
+            " repeated.",
+            extra={"metavar": "STATE"},
+        ),
+    ] = ()
 
 
 class GenerateKeywords(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

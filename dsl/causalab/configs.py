@@ -76,7 +76,7 @@ def visible_properties(view: View, mechanism: Mechanism, rng: random.Random) -> 
 RELEASED_SEED = 42  # of the records of every released episode
 LOWEST_BASE, HIGHEST_BASE = 0, 100
 MAX_NODES = 64
-CONFIG_KEYS = frozenset({"graph_id", "nodes", "edges", "params", "budget"})
+CONFIG_KEYS = frozenset({"graph_id", "nodes"})  # what else it needs is said of a config that lacks it
 
 
 class _Edge(msgspec.Struct):

@@ -1,21 +1,29 @@
-"""Fully observed synchronous series: every state is seen, and x(t + 1) = f(x(t)); the meaning, slow and plain.
+"""Series, x(t + 1) = f(x(t)), with unknown cells and held genes; the meaning, slow and plain.
 
-A series may clamp genes to a value throughout; it gives no reading of those. A gene's formula is over prior edges into
-it, self-edges allowed; nothing else restricts a model.
+A series may hold genes at a value throughout; it gives no reading of those. A gene's formula is over prior edges into
+it, self-edges allowed; nothing else restricts a model. An unknown cell before a step may have either value: a reading
+is wrong only if the formula is wrong whatever the unknown cells were.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
+from typing import Final, Literal, TypeAlias
 
 from calibrant.dsl.bounded_files import read_text
-from calibrant.dsl.errors import PoolError, short_repr
-from calibrant.dsl.logic.files.networks import check_name, find_repeated, table_rows
-from calibrant.dsl.logic.item import Edge, LogicError, Model
+from calibrant.dsl.errors import RefusedError, short_repr
+from calibrant.dsl.logic.files.networks import find_repeated, name_problem, table_rows
+from calibrant.dsl.logic.item import Edge, LogicError, Model, is_node_name
 
-SERIES_COLUMN = "series"
+SERIES_COLUMN, HELD_COLUMN = "series", "set"
+Updates: TypeAlias = Literal["synchronous", "asynchronous"]
+UPDATES: Final = ("synchronous", "asynchronous")
+State: TypeAlias = tuple[int | None, ...]
+"""A value a gene; None where it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +33,13 @@ class Series:
     clamped: genes held at a value in every state
     """
 
-    states: tuple[tuple[int, ...], ...]
+    states: tuple[State, ...]
     clamped: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def steps(self) -> Iterator[tuple[State, State]]:
+        """The pairs of states that follow one another."""
+        return zip(self.states, self.states[1:], strict=False)
 
 
 @dataclass(frozen=True)
@@ -34,6 +47,7 @@ class SeriesTask:
     """Observed series over genes, with the prior edges of their formulas.
 
     max_clause: most literals of a clause, 0 for no limit; extra_errors: wrong readings beyond the least
+    updates: of all genes in a step, or of one that is not held
     """
 
     genes: tuple[str, ...]
@@ -41,6 +55,7 @@ class SeriesTask:
     series: tuple[Series, ...]
     max_clause: int = 0
     extra_errors: int = 0
+    updates: Updates = "synchronous"
 
     def __post_init__(self) -> None:
         genes = set(self.genes)
@@ -51,14 +66,23 @@ class SeriesTask:
             raise LogicError(f"edge {strange} has a name that is no gene of the series")
         if self.max_clause < 0 or self.extra_errors < 0:
             raise LogicError("max_clause and extra_errors are 0 or more")
+        if self.updates not in UPDATES:
+            raise LogicError(f"updates {short_repr(self.updates)}; one of {', '.join(UPDATES)}")
         for number, series in enumerate(self.series, 1):
             _check_series(series, self.genes, f"series {number}")
+            if self.updates == "asynchronous":
+                _check_single_updates(series, f"series {number}")
+
+    @property
+    def num_unknown_cells(self) -> int:
+        """Cells that are not known."""
+        return sum(value is None for series in self.series for state in series.states for value in state)
 
 
 def _check_series(series: Series, genes: Sequence[str], where: str) -> None:
     for state in series.states:
-        if len(state) != len(genes) or any(value not in (0, 1) for value in state):
-            raise LogicError(f"{where}: a state has a 0 or 1 for each of {len(genes)} genes")
+        if len(state) != len(genes) or any(value not in (0, 1, None) for value in state):
+            raise LogicError(f"{where}: a state has a 0 or 1, or None, for each of {len(genes)} genes")
     for gene, value in series.clamped.items():
         if gene not in genes or value not in (0, 1):
             raise LogicError(f"{where}: clamp {short_repr(gene)} is no gene with 0 or 1")
@@ -67,57 +91,194 @@ def _check_series(series: Series, genes: Sequence[str], where: str) -> None:
             raise LogicError(f"{where}: {short_repr(gene)} is clamped to {value} and has another value in a state")
 
 
-def readings(task: SeriesTask, gene: str) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Yield the state before and the value after of each step of each series that does not clamp the gene."""
+def _check_single_updates(series: Series, where: str) -> None:
+    if any(None in state for state in series.states):
+        raise LogicError(f"{where}: an unknown cell; asynchronous series have none")
+    for time, (before, after) in enumerate(series.steps, 1):
+        if len(changed_genes(before, after)) > 1:
+            raise LogicError(f"{where}: step {time} changes several genes; an asynchronous step updates one")
+
+
+def changed_genes(before: State, after: State) -> list[int]:
+    """Return the positions of the genes that a step changes."""
+    return [position for position, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]
+
+
+def readings(task: SeriesTask, gene: str) -> Iterator[tuple[State, int]]:
+    """Yield the state before and the value after of each reading of a gene.
+
+    Synchronous: each step of a series that does not hold the gene and in which its value after is known; asynchronous:
+    each step that changes it.
+    """
     position = task.genes.index(gene)
     for series in task.series:
         if gene not in series.clamped:
-            for before, after in zip(series.states, series.states[1:], strict=False):
-                yield before, after[position]
+            for before, after in series.steps:
+                value = after[position]
+                if value is not None and (task.updates == "synchronous" or before[position] != value):
+                    yield before, value
 
 
 def count_errors(model: Model, task: SeriesTask, gene: str) -> int:
-    """Return the number of readings of a gene that its formula gets wrong; an empty formula is 0."""
+    """Return the number of readings of a gene that its formula gets wrong; an empty formula is 0.
+
+    Wrong is a reading if the formula is, whatever the values of the unknown cells before.
+    """
     formula = [clause for clause in model if clause.target == gene]
+    sources = sorted({source for clause in formula for source in clause.sources})
     wrong = 0
     for before, after in readings(task, gene):
-        values = dict(zip(task.genes, before, strict=True))
-        value = any(all(values[source] == (sign == 1) for source, sign in clause.literals) for clause in formula)
-        wrong += value != bool(after)
+        state = dict(zip(task.genes, before, strict=True))
+        options = [(0, 1) if state[source] is None else (state[source],) for source in sources]
+        completions = (dict(zip(sources, values, strict=True)) for values in product(*options))
+        wrong += all(
+            any(all(values[source] == (sign == 1) for source, sign in clause.literals) for clause in formula)
+            != bool(after)
+            for values in completions
+        )
     return wrong
 
 
-def read_series(path: Path) -> tuple[tuple[str, ...], tuple[Series, ...]]:
+# --- Files ------------------------------------------------------------------------------------------------------------
+_UNKNOWN = {"", "na", "nan"}
+_NOTHING_HELD = {"", "na", "n/a", "nan", "null", "<na>", "?", "none", "-", "obs", "observed", "observational", "0"}
+_SETTING = re.compile(r"(?P<do>do\()?(?P<name>[^()=]+)(=(?P<value>[^()=]*))?(?(do)\))", re.IGNORECASE)
+
+
+def read_series(path: Path, updates: Updates = "synchronous") -> tuple[tuple[str, ...], tuple[Series, ...]]:
     """Return genes and series of a CSV file, see `parse_series`."""
-    return parse_series(read_text(path), path.name)
+    return parse_series(read_text(path), path.name, updates)
 
 
-def parse_series(text: str, file: str = "") -> tuple[tuple[str, ...], tuple[Series, ...]]:
-    """Return genes and series of a CSV text: a column `series`, one a gene with 0 or 1, rows in the order of time."""
-    rows = list(table_rows(text, file))
+def parse_series(
+    text: str, file: str = "", updates: Updates = "synchronous"
+) -> tuple[tuple[str, ...], tuple[Series, ...]]:
+    """Return genes and series of a CSV text: a column `series`, one a gene, rows in the order of time.
+
+    A value is 0 or 1; blank, NA and NaN are unknown. A column `set` names, in the first row of a series, the genes that
+    are held in it: `X`, `do(X)`, `X=1`, several between blanks or one of , ; + |, or positions of the genes from 1.
+    `RefusedError` names the line, and the gene or column, of what is refused.
+    """
+    lines = list(table_rows(text, file))
+    if not lines:
+        raise RefusedError("empty; a file of series begins with a header line", reason="header", file=file)
+    genes, kinds = _read_header(lines[0], file)
+    rows: dict[str, list[_Row]] = {}
+    for number, fields in lines[1:]:
+        if len(fields) != len(kinds):
+            problem = f"{len(fields)} fields; the header has {len(kinds)}"
+            raise RefusedError(problem, reason="fields", line=number, file=file)
+        cells = {kind: cell for kind, cell in zip(kinds, fields, strict=True) if kind is not None}
+        state = [cell for kind, cell in zip(kinds, fields, strict=True) if kind is None]
+        values = tuple(_value(cell, gene, number, file) for gene, cell in zip(genes, state, strict=True))
+        rows.setdefault(cells[SERIES_COLUMN], []).append(_Row(number, cells.get(HELD_COLUMN, ""), values))
     if not rows:
-        raise PoolError("empty; a file of series begins with a header line", file=file)
-    header = rows[0][1]
+        raise RefusedError("no row below the header", reason="header", file=file)
+    settings = [row.held for entries in rows.values() for row in entries if row.held.lower() not in _NOTHING_HELD]
+    by_position = bool(settings) and all(part.isdecimal() for text in settings for part in _parts(text, ()))
+    named = {str(i): gene for i, gene in enumerate(genes, 1)} if by_position else {gene: gene for gene in genes}
+    return genes, tuple(_series(entries, genes, named, updates, file) for entries in rows.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    line: int
+    held: str
+    values: State
+
+
+def _read_header(line: tuple[int, list[str]], file: str) -> tuple[tuple[str, ...], list[str | None]]:
+    """Return the genes, and of each column `series`, `set` or None for a gene."""
+    number, header = line
     repeated = find_repeated(header)
     if repeated is not None:
-        raise PoolError("occurs twice", file=file, field=f"column {short_repr(repeated)}")
+        raise _of_column("occurs twice", "header", repeated, number, file)
     if SERIES_COLUMN not in header:
-        raise PoolError(f"no column '{SERIES_COLUMN}', which names the series of a row", file=file, field="header")
-    position = header.index(SERIES_COLUMN)
-    genes = tuple(check_name(name, file=file, where="header") for i, name in enumerate(header) if i != position)
+        problem = f"no column '{SERIES_COLUMN}', which names the series of a row"
+        raise RefusedError(problem, reason="header", line=number, file=file)
+    kinds = [name if name in (SERIES_COLUMN, HELD_COLUMN) else None for name in header]
+    genes = tuple(name for name, kind in zip(header, kinds, strict=True) if kind is None)
+    for gene in genes:
+        if not is_node_name(gene):
+            raise _of_column(name_problem(gene), "header", gene, number, file)
     if not genes:
-        raise PoolError("no column of a gene", file=file, field="header")
-    states: dict[str, list[tuple[int, ...]]] = {}
-    for number, fields in rows[1:]:
-        where = f"line {number}"
-        if len(fields) != len(header):
-            raise PoolError(f"{len(fields)} fields; the header has {len(header)}", file=file, instance=where)
-        values = [value for i, value in enumerate(fields) if i != position]
-        for gene, value in zip(genes, values, strict=True):
-            if value not in ("0", "1"):
-                problem = f"{short_repr(value)}; a value is 0 or 1, series are not binarised here"
-                raise PoolError(problem, file=file, instance=where, field=f"column {short_repr(gene)}")
-        states.setdefault(fields[position], []).append(tuple(map(int, values)))
-    if not states:
-        raise PoolError("no row below the header", file=file)
-    return genes, tuple(Series(tuple(rows_of)) for rows_of in states.values())
+        raise RefusedError("no column of a gene", reason="header", line=number, file=file)
+    return genes, kinds
+
+
+def _of_column(problem: str, reason: str, gene: str, line: int, file: str) -> RefusedError:
+    field_name = f"column {short_repr(gene)}"
+    return RefusedError(problem, reason=reason, line=line, name=gene, file=file, field=field_name)
+
+
+def _value(cell: str, gene: str, line: int, file: str) -> int | None:
+    if cell.lower() in _UNKNOWN:
+        return None
+    if cell not in ("0", "1"):
+        problem = (
+            f"{short_repr(cell)}; a value is 0 or 1, or blank where it is not known; series are not binarised here"
+        )
+        raise _of_column(problem, "value", gene, line, file)
+    return int(cell)
+
+
+def _parts(text: str, names: Iterable[str]) -> list[str]:
+    return [text] if text in names else [part for part in re.split(r"[,;+|\s]+", text) if part]
+
+
+def _series(
+    rows: Sequence[_Row], genes: Sequence[str], named: Mapping[str, str], updates: Updates, file: str
+) -> Series:
+    """Return a series with the cells of held genes filled in.
+
+    named: word of the column `set` -> gene
+    """
+    first = rows[0]
+    stated = _held_genes(first, named, file)
+    for row in rows[1:]:
+        if row.held.lower() not in _UNKNOWN and _held_genes(row, named, file) != stated:
+            problem = f"{short_repr(row.held)}; the first row of the series has {short_repr(first.held)}"
+            raise _of_column(f"{problem}: genes are held throughout", "set-changes", HELD_COLUMN, row.line, file)
+    held: dict[str, int] = {}
+    for gene, value in stated.items():
+        position = genes.index(gene)
+        values = {row.values[position] for row in rows} - {None} | ({value} - {None})
+        if len(values) != 1:
+            problem = "held, and has both values" if values else "held, and no row has its value"
+            raise _of_column(problem, "clamp-value", gene, first.line, file)
+        held[gene] = int(values.pop() or 0)
+    states: list[State] = []
+    for row in rows:
+        states.append(tuple(held.get(gene, value) for gene, value in zip(genes, row.values, strict=True)))
+        if updates == "asynchronous":
+            _require_one_update(states, row.line, genes, file)
+    return Series(tuple(states), held)
+
+
+def _held_genes(row: _Row, named: Mapping[str, str], file: str) -> dict[str, int | None]:
+    """Return the genes that a cell of the column `set` names, with the values that it states."""
+    if row.held.lower() in _NOTHING_HELD:
+        return {}
+    held: dict[str, int | None] = {}
+    for part in _parts(row.held, named):
+        match = _SETTING.fullmatch(part)
+        name, value = (part, None) if match is None else (match["name"].strip(), match["value"])
+        if name not in named:
+            problem = f"{short_repr(name)} is no gene; write genes as X, do(X), X=1, or nothing for none"
+            raise RefusedError(problem, reason="unknown-name", line=row.line, name=name, file=file)
+        if value not in (None, "0", "1"):
+            problem = f"{short_repr(part)}; a gene is held at 0 or 1"
+            raise RefusedError(problem, reason="clamp-value", line=row.line, name=named[name], file=file)
+        held[named[name]] = None if value is None else int(value)
+    return held
+
+
+def _require_one_update(states: Sequence[State], line: int, genes: Sequence[str], file: str) -> None:
+    if None in states[-1]:
+        gene = genes[states[-1].index(None)]
+        raise _of_column("unknown; asynchronous series have no gaps", "gaps", gene, line, file)
+    changed = changed_genes(states[-2], states[-1]) if len(states) > 1 else []
+    if len(changed) > 1:
+        names = ", ".join(genes[position] for position in changed)
+        problem = f"the step to this row changes {names}; an asynchronous step updates one gene"
+        raise RefusedError(problem, reason="two-changes", line=line, file=file)

@@ -41,6 +41,18 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
         assert [(line.number, record) for line, record in file.records] == [(2, Thing("x")), (3, Thing("y", 3))]
 
 
+@pytest.mark.parametrize("compressed", [False, True])
+def test_an_object_over_several_lines_is_one_line(tmp_path: Path, compressed: bool) -> None:
+    path = tmp_path / "pool.jsonl"
+    content = HEADER.replace("{", "\ufeff{\r\n ").replace(",", ",\n ").replace("}", "\n}").encode()
+    path.write_bytes(gzip.compress(content) if compressed else content)
+    with read_records(path, "things", Thing) as file:
+        assert [*file.records] == []
+    path.write_bytes(content + b"{}")  # no single object: what is wrong is that of the first line
+    with pytest.raises(PoolError, match="line 1"):
+        read_all(path)
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [

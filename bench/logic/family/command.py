@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -46,13 +47,21 @@ from calibrant.dsl.logic.item import (
 from calibrant.dsl.logic.prompt import task_notes
 from calibrant.dsl.logic.records import write_pool
 from calibrant.dsl.logic.series import SERIES_COLUMN, SeriesTask, read_series, readings
+from calibrant.dsl.text import plural
 from calibrant.solvers.logic.data import read_data, read_prior
 from calibrant.solvers.logic.family import LogicFamily, solve_class, solve_family
 from calibrant.solvers.logic.series import GeneFunctions, SeriesFamily, count_functions, solve_series
+from calibrant.solvers.networks.network import parse_network
 from calibrant.solvers.outcome import Found
 
 # --- Fully observed synchronous series: formulas over the prior, or functions of few parents, counted gene by gene ----
-OPTIONS = ("max_clause", "extra_errors", "max_parents")  # that series have; all others are about MIDAS data
+OPTIONS = (
+    "max_clause",
+    "extra_errors",
+    "max_parents",
+    "updates",
+    "fixed",
+)  # that series have; all others are about MIDAS data
 MAX_PRINTED = 8  # parent sets of a gene
 
 
@@ -74,22 +83,26 @@ def count_series(prior: Path, data: Path, stated: FamilyOptions, option_names: C
     """
     for name in option_names:
         if name not in OPTIONS:
-            raise OptionError(f"it is about MIDAS data; {data.name} has fully observed series", flag_of(name))
-    genes, series = read_series(data)
-    edges, _ = read_prior(prior)
+            raise OptionError(f"it is about MIDAS data; {data.name} has series", flag_of(name))
+    updates = stated.updates or "synchronous"
+    genes, series = read_series(data, updates)
+    edges, notes = read_prior(prior)
+    for state in stated.fixed:
+        if len(state) != len(genes) or not {*state} <= {*"01"}:
+            raise OptionError(f"{short_repr(state)}; a 0 or 1 for each of {len(genes)} genes", flag_of("fixed"))
     try:
-        task = SeriesTask(genes, edges, series, stated.max_clause or 0, stated.extra_errors or 0)
+        task = SeriesTask(genes, edges, series, stated.max_clause or 0, stated.extra_errors or 0, updates)
     except CalibrantError as error:
         raise PoolError(str(error), file=data.name) from None
     outcome = solve_series(task)
     if not isinstance(outcome, Found):
         return Uncounted(outcome.reached)
     if not stated.max_parents:
-        return CountedSeries(data, stated, outcome.value, ())
+        return CountedSeries(data, stated, outcome.value, (), notes)
     functions = count_functions(task, stated.max_parents)
     if not isinstance(functions, Found):
         return Uncounted(functions.reached)
-    return CountedSeries(data, stated, outcome.value, tuple(functions.value))
+    return CountedSeries(data, stated, outcome.value, tuple(functions.value), notes)
 
 
 @dataclass(frozen=True)
@@ -97,12 +110,14 @@ class CountedSeries:
     """Implements CountedFamily (bench.core.families).
 
     functions: of each gene over parent sets of bounded size, whatever the prior; empty if not asked for
+    notes: of the prior
     """
 
     data: Path
     options: FamilyOptions
     family: SeriesFamily
     functions: tuple[GeneFunctions, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def is_counted(self) -> bool:
@@ -113,12 +128,16 @@ class CountedSeries:
         use = self._use
         yield f"rows      {use['rows']} of {use['rows_in_file']} used; a series of one row has no step"
         yield f"readings  {use['readings']} used: {use['steps']} steps of {len(task.genes)} genes"
+        for note in (*self.notes, *self._gap_notes):
+            yield f"note      {note}"
         yield f"series    {len(task.series)} of {len(task.genes)} genes, {use['steps']} steps"
         yield f"class     formulas over {len(set(task.prior))} edges of the prior, gene by gene"
         yield f"optimum   {family.least_errors} wrong readings, proven least"
-        yield f"members   {number_text(family.count)} models with at most {family.limit} wrong readings"
+        yield f"members   {_models(family.count)} with at most {family.limit} wrong readings"
         always = [edge for edge, number in family.edges.items() if number == family.count]
         yield f"edges     {len(always)} always, {len(family.edges) - len(always)} open, of {len(set(task.prior))}"
+        yield from self._joint_lines
+        yield from self._dynamics_lines
         yield ""
         rows = [
             [gene.gene, str(gene.optimum[0]), str(gene.optimum[1]), number_text(gene.optimum[2])]
@@ -133,6 +152,53 @@ class CountedSeries:
             yield ""
             yield f"Functions that depend on each of at most {self.options.max_parents} parents, of least errors"
             yield aligned(["gene", "errors", "parents: functions"], [_function_row(entry) for entry in self.functions])
+
+    @property
+    def _gap_notes(self) -> Iterator[str]:
+        """Lines on held genes, unknown cells and steps without change."""
+        task = self.family.task
+        held = sorted({gene for series in task.series for gene in series.clamped})
+        if held:
+            yield f"held in some series, which give no reading of them: {', '.join(held)}"
+        if task.updates == "asynchronous":
+            still = sum(before == after for series in task.series for before, after in series.steps)
+            yield f"asynchronous: a step is a reading of the gene that it changes; steps without change: {still}"
+        if task.num_unknown_cells:
+            yield (
+                f"{plural(task.num_unknown_cells, 'unknown cells')}: a reading is wrong only if no completion of the"
+                " cells before makes it right; genes may complete a cell differently"
+            )
+
+    @property
+    def _joint_lines(self) -> Iterator[str]:
+        if not self.family.task.num_unknown_cells:
+            return
+        joint = self.joint
+        if joint is None:
+            yield "joint     not counted: models without a wrong reading under one completion of all unknown cells"
+        else:
+            yield f"joint     {number_text(joint)} without a wrong reading under one completion of all unknown cells"
+        if joint == 0 and self.family.least_errors == 0:
+            yield "          no model fits all genes at once"
+
+    @cached_property
+    def joint(self) -> int | None:
+        """The models that are right under one completion of all unknown cells; None where that is not counted."""
+        return self.family.joint()
+
+    @property
+    def _dynamics_lines(self) -> Iterator[str]:
+        family = self.family
+        network = parse_network(bnet_text(family.witness, family.task.genes, ()).encode(), chosen="bnet")
+        attractors = network.attractors()
+        if isinstance(attractors, Found):
+            states = [f"{a.state} (period {a.period}, basin {a.basin:,})" for a in attractors.value[:MAX_PRINTED]]
+            more = f" and {len(attractors.value) - MAX_PRINTED} more" if len(attractors.value) > MAX_PRINTED else ""
+            order = "" if network.nodes == family.task.genes else f" over {', '.join(network.nodes)}"
+            yield f"witness   attractors{order}: {', '.join(states)}{more}"
+        for state in self.options.fixed:
+            number = family.fixed([*map(int, state)])
+            yield f"fixed     {state} in {number_text(number)} of {number_text(family.count)} members"
 
     @property
     def _use(self) -> dict[str, int]:
@@ -155,6 +221,9 @@ class CountedSeries:
             "members": str(family.count),
             "edges": {str(edge): str(number) for edge, number in family.edges.items()},
             "witness": model_texts(family.witness),
+            "unknown_cells": family.task.num_unknown_cells,
+            "joint": None if self.joint is None else str(self.joint),
+            "fixed": {state: str(family.fixed([*map(int, state)])) for state in self.options.fixed},
             "genes": [
                 {
                     "gene": gene.gene,
@@ -179,11 +248,15 @@ class CountedSeries:
     def write(self, *, out: Path | None, html: Path | None, certificates: Path | None) -> Iterator[str]:
         if html is not None or certificates is not None:
             option = "--html" if html is not None else "--certificates"
-            raise CalibrantError(f"{option} is about MIDAS data; {self.data.name} has fully observed series")
+            raise CalibrantError(f"{option} is about MIDAS data; {self.data.name} has series")
         if out is not None:
             write_atomically(out / "family.json", json.dumps(self.to_dict(), indent=1) + "\n")
             write_atomically(out / "optimum.bnet", bnet_text(self.family.witness, self.family.task.genes, ()))
             yield f"family.json and optimum.bnet written to {out}"
+
+
+def _models(number: int) -> str:
+    return "1 model" if number == 1 else f"{number_text(number)} models"
 
 
 def _function_row(entry: GeneFunctions) -> list[str]:
@@ -205,9 +278,9 @@ class LogicFamilies:
         _check_fit(stated.fit)
         if is_series(data):
             return count_series(prior, data, stated, options.values.keys())
-        for name in ("extra_errors", "max_parents"):
+        for name in ("extra_errors", "max_parents", "updates", "fixed"):
             if name in options.values:
-                raise OptionError(f"it is about fully observed series; {data.name} has none", flag_of(name))
+                raise OptionError(f"it is about series; {data.name} has none", flag_of(name))
         if stated.draw and stated.first:
             raise OptionError("give one of --draw and --list", "--draw")
         if stated.seed is not None and not stated.draw:

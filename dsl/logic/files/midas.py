@@ -202,9 +202,7 @@ def _of_cell_line(
     column = names[cell_line]
     width = len(lines[0][1])
     remaining = [
-        (number, fields)
-        for number, fields in lines[1:]
-        if len(fields) != width or _clamp(fields, column, file, number)
+        (number, fields) for number, fields in lines[1:] if len(fields) != width or _clamp(fields, column, file, number)
     ]
     header.counts["other-cell-line"] = len(lines) - 1 - len(remaining)
     return [lines[0], *remaining]

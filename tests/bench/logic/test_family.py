@@ -232,7 +232,8 @@ def test_measurements_become_an_item_without_a_sealed_part(files: tuple[Path, Pa
         (("--seed", "1"), "give --draw"),
         (("--draw", "1", "--list", "1"), "give one of --draw and --list"),
         (("--fail-on", "missing"), "give --of"),
-        (("--max-parents", "2"), "fully observed series"),
+        (("--max-parents", "2"), "about series"),
+        (("--updates", "asynchronous"), "about series"),
         (("--certificates", "certificates", "--given", "d<-a"), "about the whole family"),
     ],
 )
@@ -276,6 +277,32 @@ def test_series_are_counted_gene_by_gene(tmp_path: Path) -> None:
     assert "it is about MIDAS data" in refused.stderr
 
 
+def test_series_with_gaps_and_held_genes(tmp_path: Path) -> None:
+    prior, series = tmp_path / "prior.sif", tmp_path / "series.csv"
+    prior.write_text("a 1 a\na 1 b\n", encoding="utf-8")
+    series.write_text("series,a,b\n1,1,0\n1,1,NA\n1,1,1\n", encoding="utf-8")
+    record = json.loads(called("family", prior, series, "--fixed", "11", "--fixed", "10", "--json").stdout)
+    assert (record["members"], record["least_errors"], record["unknown_cells"], record["joint"]) == ("1", 0, 1, "1")
+    assert record["witness"] == ["a<-a", "b<-a"]
+    assert record["fixed"] == {"11": "1", "10": "0"}
+    # each gene completes the unknown cell as it likes: b = 0 before c = 0, b = 1 after a = 1
+    prior.write_text("a 1 a\na 1 b\nb 1 c\n", encoding="utf-8")
+    series.write_text(
+        "series,set,a,b,c\n1,a,1,0,0\n1,,,NA,0\n1,,,1,0\n2,,1,1,1\n2,,1,1,1\n3,a=0,,0,1\n3,,,0,0\n", encoding="utf-8"
+    )
+    printed = called("family", prior, series).stdout
+    assert "held in some series, which give no reading of them: a" in printed
+    assert "optimum   0 wrong readings" in printed
+    assert "joint     0 without a wrong reading" in printed
+    assert "no model fits all genes at once" in printed
+    refused = called("family", prior, series, "--updates", "asynchronous")
+    assert refused.returncode == 2
+    assert "line 3: column 'b': unknown; asynchronous series have no gaps" in refused.stderr
+    refused = called("family", prior, series, "--fixed", "01")
+    assert refused.returncode == 2
+    assert "'01'; a 0 or 1 for each of 3 genes" in refused.stderr
+
+
 INHIBITED = (
     "TR:a,TR:b,TR:ci,DA:ALL,DV:d\n1,0,0,30,0.6\n0,1,0,30,0.5\n0,0,0,30,0\n1,1,0,30,1\n1,1,1,30,0.1\n"  # c is inhibited
 )
@@ -300,6 +327,8 @@ CHANGES: dict[str, list[str]] = {
     "--without": ["d<-a"],
     "--extra-errors": ["1"],
     "--max-parents": ["2"],
+    "--updates": ["asynchronous"],
+    "--fixed": ["01"],
     "--next": [],
     "--fail-on": ["missing"],
     "--out": ["OUT/tables"],

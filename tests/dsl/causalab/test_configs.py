@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrant.dsl.records
-from calibrant.dsl.causalab.configs import config, explains, item_of_config, read_configs, suite_pool, transitions_of
+from calibrant.dsl.causalab.configs import (
+    config,
+    explains,
+    is_suite,
+    item_of_config,
+    read_configs,
+    suite_pool,
+    transitions_of,
+)
 from calibrant.dsl.causalab.hypothesis import WrittenTerm, written_equation
 from calibrant.dsl.causalab.item import Family
 from calibrant.dsl.causalab.mechanism import FREQUENCY
@@ -159,6 +167,18 @@ def test_items_of_a_large_suite_stay_in_a_file(suite: str, monkeypatch: pytest.M
     stored = suite_pool(path, 3)
     assert isinstance(stored.items, StoredItems)
     assert stored == kept
+
+
+def test_a_config_over_several_lines_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text(json.dumps(sample()))
+    in_one_line = suite_pool(path, 0)
+    path.write_text(json.dumps(sample(), indent=2))
+    assert suite_pool(path, 0).items == in_one_line.items
+    path.write_text('{\n  "graph_id": "c",\n  "nodes": {}\n}')
+    assert is_suite(path)
+    with pytest.raises(PoolError, match="missing required field"):
+        suite_pool(path, 0)
 
 
 def test_what_is_wrong_with_a_suite_is_told_in_this_order(tmp_path: Path) -> None:

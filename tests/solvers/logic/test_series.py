@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import random
 import shutil
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations, product
 
 import pytest
 
 from calibrant.bench.lab.logic import compare_series
-from calibrant.dsl.errors import PoolError
-from calibrant.dsl.logic.item import Edge, LogicError
+from calibrant.dsl.errors import PoolError, RefusedError
+from calibrant.dsl.logic.item import Edge, LogicError, Model, edges_by_target
+from calibrant.dsl.logic.reference import clauses_into, formulas_over
 from calibrant.dsl.logic.series import Series, SeriesTask, count_errors, parse_series, readings
 from calibrant.solvers.logic.series import count_functions, solve_series
 from calibrant.solvers.outcome import Found, OutOfBudget
+from tests.support.effort import effort
 from tests.support.logic.problems import series_text
 from tests.support.logic.vectors import Vector, vectors_of
 
@@ -106,6 +114,157 @@ def test_a_file_of_series() -> None:
 def test_a_file_that_is_refused(text: str, problem: str) -> None:
     with pytest.raises(PoolError, match=problem):
         parse_series(text, "s.csv")
+
+
+def _random_task(generator: random.Random) -> SeriesTask:
+    """Return a small task with unknown cells, some held genes and edges of either sign."""
+    genes = ("a", "b", "c")[: generator.randint(2, 3)]
+    edges = {Edge(generator.choice(genes), generator.choice((1, -1)), gene) for gene in genes for _ in range(2)}
+    series = []
+    for _ in range(generator.randint(1, 2)):
+        held = {gene: generator.randint(0, 1) for gene in genes if generator.random() < 0.15}
+        states = tuple(
+            tuple(held.get(gene, generator.choice((0, 1, 0, 1, None))) for gene in genes)
+            for _ in range(generator.randint(2, 4))
+        )
+        series.append(Series(states, held))
+    return SeriesTask(genes, tuple(sorted(edges)), tuple(series), generator.choice((0, 1)), generator.randint(0, 1))
+
+
+def _value(formula: Model, state: dict[str, int]) -> int:
+    return any(all(state[name] == (sign == 1) for name, sign in clause.literals) for clause in formula)
+
+
+def _completed(task: SeriesTask) -> Iterator[SeriesTask]:
+    """Yield the task with every completion of its unknown cells."""
+    flat = [value for series in task.series for state in series.states for value in state]
+    for values in product(*((0, 1) if value is None else (value,) for value in flat)):
+        cells = iter(values)
+        yield replace(
+            task,
+            series=tuple(
+                replace(series, states=tuple(tuple(next(cells) for _ in state) for state in series.states))
+                for series in task.series
+            ),
+        )
+
+
+def test_gaps_against_listing_of_formulas_and_completions() -> None:
+    generator = random.Random(49)
+    compared = joined = 0
+    for _ in range(effort(60, 300)):
+        task = _random_task(generator)
+        by_target = edges_by_target(task.prior)
+        listed: dict[str, list[Model]] = {
+            gene: [*formulas_over(clauses_into(by_target[gene], task.max_clause))]
+            if gene in by_target
+            else [frozenset()]
+            for gene in task.genes
+        }
+        outcome = solve_series(task)
+        assert isinstance(outcome, Found)
+        family = outcome.value
+        for gene in family.genes:
+            errors = Counter(count_errors(formula, task, gene.gene) for formula in listed[gene.gene])
+            assert gene.errors == dict(errors)
+        models = [frozenset().union(*formulas) for formulas in product(*listed.values())]
+        wrong = [sum(count_errors(model, task, gene) for gene in task.genes) for model in models]
+        members = [
+            model for model, number in zip(models, wrong, strict=True) if number <= min(wrong) + task.extra_errors
+        ]
+        assert (family.count, family.least_errors) == (len(members), min(wrong))
+        fixed = Counter[tuple[int, ...]]()
+        for model in members:
+            for state in product((0, 1), repeat=len(task.genes)):
+                values = dict(zip(task.genes, state, strict=True))
+                formulas = {gene: frozenset(c for c in model if c.target == gene) for gene in task.genes}
+                fixed[state] += all(_value(formula, values) == values[gene] for gene, formula in formulas.items())
+        for state, number in fixed.items():
+            assert family.fixed(state) == number
+        assert family.mean_fixed_points() == Fraction(fixed.total(), len(members))
+        compared += len(members)
+        if 0 < task.num_unknown_cells <= 6:
+            completed = [*_completed(task)]
+            fits = sum(
+                any(not any(count_errors(model, whole, gene) for gene in task.genes) for whole in completed)
+                for model in models
+            )
+            assert family.joint() == fits
+            joined += fits > 0
+    assert compared > 300
+    assert joined > 10
+
+
+def test_functions_with_gaps_against_listing() -> None:
+    generator = random.Random(7)
+    compared = 0
+    for _ in range(effort(40, 300)):
+        task = _random_task(generator)
+        outcome = count_functions(task, 2)
+        assert isinstance(outcome, Found)
+        for entry in outcome.value:
+            numbers: dict[tuple[str, ...], Counter[int]] = {}
+            for size in range(3):
+                for parents in combinations(task.genes, size):
+                    for table in product((0, 1), repeat=1 << size):
+                        if _depends_on_all(table, size):
+                            wrong = _wrong_readings(task, entry.gene, parents, table)
+                            numbers.setdefault(parents, Counter())[wrong] += 1
+            least = min(min(counts) for counts in numbers.values())
+            assert entry.errors == least
+            assert entry.functions == {p: counts[least] for p, counts in sorted(numbers.items()) if counts[least]}
+            compared += len(entry.functions)
+    assert compared > 150
+
+
+def _depends_on_all(table: Sequence[int], size: int) -> bool:
+    return all(any(table[row] != table[row ^ 1 << i] for row in range(len(table))) for i in range(size))
+
+
+def _wrong_readings(task: SeriesTask, gene: str, parents: Sequence[str], table: Sequence[int]) -> int:
+    wrong = 0
+    for before, after in readings(task, gene):
+        options = [(0, 1) if (value := before[task.genes.index(name)]) is None else (value,) for name in parents]
+        rows = [sum(bit << i for i, bit in enumerate(bits)) for bits in product(*options)]
+        wrong += all(table[row] != after for row in rows)
+    return wrong
+
+
+def test_what_unknown_cells_may_be_is_bounded() -> None:
+    genes = tuple(f"g{i:02}" for i in range(18))
+    states = ((None,) * 18, (1,) * 18)
+    prior = tuple(Edge(gene, 1, "g00") for gene in genes)
+    outcome = solve_series(SeriesTask(genes, prior, (Series(states),), max_clause=1))
+    assert isinstance(outcome, OutOfBudget)
+    assert outcome.reached == "over 16 unknown cells in a reading of gene g00"
+    functions = count_functions(SeriesTask(genes, (), (Series(states),)), 5)
+    assert isinstance(functions, OutOfBudget)
+    assert functions.reached == "unknown cells: functions are listed, to 4 parents"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "line"),
+    [
+        ("series,set,a,b\n1,a,1,0\n1,b,1,0\n", "set-changes", 3),
+        ("series,set,a,b\n1,a=0,1,0\n", "clamp-value", 2),
+        ("series,set,a,b\n1,a=2,1,0\n", "clamp-value", 2),
+        ("series,set,a,b\n1,a,,0\n", "clamp-value", 2),
+        ("series,set,a,b\n1,,1,0\n1,do(z),1,0\n", "unknown-name", 3),
+        ("series,set,a,b\n1,3,1,0\n", "unknown-name", 2),
+    ],
+)
+def test_held_genes_that_are_refused(text: str, reason: str, line: int) -> None:
+    with pytest.raises(RefusedError) as caught:
+        parse_series(text)
+    assert (caught.value.reason, caught.value.line) == (reason, line)
+
+
+@pytest.mark.parametrize("cell", ["b", "do(b)", "b=1", "do(b=1)", "2", "DO(b=1)"])
+def test_forms_of_held_genes(cell: str) -> None:
+    text = f"series,set,a,b\n1,{cell},1,1\n1,,0,\n2,none,0,NA\n"
+    _, series = parse_series(text)
+    assert [entry.clamped for entry in series] == [{"b": 1}, {}]
+    assert series[0].states == ((1, 1), (0, 1))
 
 
 @pytest.mark.skipif(shutil.which("Rscript") is None, reason="no R on this machine; Debian has r-cran-boolnet")

@@ -13,15 +13,17 @@ from calibrant.dsl.errors import RefusedError
 from calibrant.dsl.logic.files.midas import parse_midas
 from calibrant.dsl.logic.files.networks import parse_sif
 from calibrant.dsl.logic.item import Edge
+from calibrant.dsl.logic.series import SeriesTask, parse_series, readings
 from calibrant.dsl.networks.edge_tables import parse_edges
 from calibrant.dsl.networks.functions import Function
 from calibrant.dsl.networks.network import recognize
+from calibrant.solvers.logic.series import count_functions, solve_series
 from calibrant.solvers.networks.network import parse_network
 from calibrant.solvers.outcome import Found
 from tests.support.networks.vectors import Vector, content_of, network_of, vectors_of
 from tests.support.shared import shared_file
 
-FIELDS = {"read": 10, "same": 4, "edges": 2, "dynamics": 3, "cut": 5, "midas": 9}
+FIELDS = {"read": 10, "same": 4, "edges": 2, "dynamics": 3, "cut": 5, "midas": 9, "series": 9}
 """Kind -> fields of an answer that is no refusal."""
 
 
@@ -106,6 +108,40 @@ def _midas(vector: Vector) -> dict[str, Any]:
     }
 
 
+def _series(vector: Vector) -> dict[str, Any]:
+    genes, series = parse_series(vector["text"], updates=vector["updates"])
+    prior = tuple(Edge(*edge) for edge in vector["pkn"])
+    task = SeriesTask(genes, prior, series, vector["max_clause"], vector["extra_errors"], vector["updates"])
+    outcome, functions = solve_series(task), count_functions(task, vector["max_parents"])
+    assert isinstance(outcome, Found)
+    assert isinstance(functions, Found)
+    family = outcome.value
+    return {
+        "genes": {
+            gene.gene: {
+                "readings": len(list(readings(task, gene.gene))),
+                "optimum": [*gene.optimum],
+                "errors": [[errors, str(number)] for errors, number in gene.errors.items()],
+            }
+            for gene in family.genes
+        },
+        "least_errors": family.least_errors,
+        "limit": family.limit,
+        "count": str(family.count),
+        "edges": {str(edge): str(number) for edge, number in family.edges.items()},
+        "functions": {
+            entry.gene: {
+                "errors": entry.errors,
+                "parents": {"+".join(parents): str(number) for parents, number in entry.functions.items()},
+            }
+            for entry in functions.value
+        },
+        "fixed": [[state, str(family.fixed([*map(int, state)]))] for state in vector["ask"]],
+        "joint": None if family.joint() is None else str(family.joint()),
+        "unknown_cells": task.num_unknown_cells,
+    }
+
+
 def _shared_text(name: str) -> str:
     return decode_text(shared_file(name, part="frontier").read_bytes(), name)
 
@@ -117,6 +153,7 @@ ANSWERS: dict[str, Callable[[Vector], dict[str, Any]]] = {
     "dynamics": _dynamics,
     "cut": _cut,
     "midas": _midas,
+    "series": _series,
 }
 
 
