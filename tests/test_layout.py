@@ -66,7 +66,7 @@ SIZES = {
     "bench": Size(328, 66123, 52, 5792),
     "calibrant": Size(17, 1718, 6, 282),
     "calibrant_tasks": Size(3, 198, 2, 32),
-    "tests": Size(590, 85954, 164, 8346),
+    "tests": Size(590, 86304, 164, 8370),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -23,6 +23,7 @@ from calibrant.bench.causalab.paper import paper as causalab_paper
 from calibrant.bench.causim.paper import paper as causim_paper
 from calibrant.bench.lab.blickets import main as blickets_main
 from calibrant.bench.replayscm.paper import printed_numbers
+from calibrant.bench.report.layout import anchor_of
 from calibrant.datasets import printed_table
 from tests.support.commands import CHECKOUT, called
 from tests.support.shared import shared_json
@@ -41,6 +42,9 @@ FILES = {
     "CauSim": ["causim_paper_rows.json", "causim_paper_rows_rest.json"],
     "Extended blickets": ["blickets_paper_rows.json", "blickets_paper_rows_rest.json"],
 }
+NUM_PRINTED = {"ReplaySCM": 39, "CausaLab": 10, "CauSim": 16, "Extended blickets": 9}  # tables with printed rows
+
+ROWS_OF_ONE = {("CauSim", "25"): 2, ("Extended blickets", "7"): 3}  # rows that a stored row fills
 
 
 @dataclass(frozen=True)
@@ -119,12 +123,46 @@ def test_every_table_of_the_files_of_printed_figures_has_a_line(title: str) -> N
         assert set(tables) <= PAPERS[title].keys, name
 
 
+def csv_rows(figures: list[dict[str, str]], number: str) -> set[tuple[str, ...]]:
+    """Return the labels of the printed rows of a table; figures of one row share all of them."""
+    of_figure = {"table", "source", "column", "value", "low", "high"}
+    rows = (row for row in figures if row["table"] == number and row["source"] == "paper")
+    return {tuple(text for key, text in row.items() if key not in of_figure) for row in rows}
+
+
+def markdown_rows(text: str) -> list[int]:
+    """Return the number of printed rows of each table: those with a label in italics."""
+    return [len(re.findall(r"^\|.* \*[^|]+\* \|", part, flags=re.MULTILINE)) for part in text.split("\n## ")]
+
+
+def terminal_rows(text: str, rows: list[set[tuple[str, ...]]]) -> list[int]:
+    """Return how many of the rows of each table have a line with all of their labels."""
+    parts = text.split("\n\n")
+    lines = [[set(re.split(r" {2,}", line.strip())) for line in part.splitlines()] for part in parts]
+    return [
+        sum(any(set(labels) - {""} <= line for line in part) for labels in of_table)
+        for part, of_table in zip(lines, rows, strict=True)
+    ]
+
+
+def html_rows(page: str, numbers: list[str]) -> dict[str, int]:
+    """Return the number of rows in the part "In the paper" of each table."""
+    counts = dict.fromkeys(numbers, 0)
+    for number in numbers:
+        name = anchor_of(f"table {number}")
+        for part in re.findall(rf'id="{name}(?:-paper)?">(.*?)</table>', page, flags=re.DOTALL):
+            body = re.search(r'<tbody class="paper">(.*?)</tbody>', part, flags=re.DOTALL)
+            counts[number] += body[1].count("<tr>") if body else 0
+    return counts
+
+
 @pytest.mark.parametrize("title", STORED)
 def test_every_command_runs_and_names_its_table(
     title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     paper = PAPERS[title]
+    counted: set[str] = set()
     for line in paper.preparation:
         assert called(*shlex.split(line)[1:]).returncode in (0, 1), line  # 1: a pool is not hardened to the end
     for words, tables in grouped(paper.commands).items():
@@ -136,8 +174,25 @@ def test_every_command_runs_and_names_its_table(
         form = ["--format", "csv"] if tables else []
         done = called(*words[1:], *chosen, *form)
         assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}"
-        made = {row["table"] for row in csv.DictReader(io.StringIO(done.stdout))} if tables else set()
-        assert set(tables) == made, f"{' '.join(words)}: tables {sorted(set(tables) - made)} are not made"
+        figures = [*csv.DictReader(io.StringIO(done.stdout))] if tables else []
+        made = list(dict.fromkeys(figure["table"] for figure in figures))
+        assert set(tables) == set(made), f"{' '.join(words)}: tables {sorted(set(tables) - set(made))} are not made"
+        if not tables or "--paper" not in words or "--against" in words:  # with differences as rows of their own
+            continue
+        stored = {n: len(printed_texts(title, n)) * ROWS_OF_ONE.get((title, n), 1) for n in made}
+        printed = {number: csv_rows(figures, number) for number in made}
+        assert {number: len(rows) for number, rows in printed.items()} == stored, " ".join(words)
+        counted.update(made)
+        texts = {form: called(*words[1:], *chosen, "--format", form).stdout for form in ("markdown", "terminal")}
+        assert called(*words[1:], *chosen, "--out", "page.html").returncode == 0
+        counts = {
+            "markdown": dict(zip(made, markdown_rows(texts["markdown"]), strict=True)),
+            "terminal": dict(zip(made, terminal_rows(texts["terminal"], [*printed.values()]), strict=True)),
+            "html": html_rows(Path("page.html").read_text("utf-8"), made),
+        }
+        for kind, count in counts.items():
+            assert count == stored, f"{' '.join(words)} --format {kind}"
+    assert len(counted) == NUM_PRINTED[title]
 
 
 def test_groups_keep_every_table_with_its_own_line() -> None:

@@ -24,7 +24,7 @@ from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.metrics import Item
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, Part, panels_svg, stacked_svg
-from calibrant.bench.report.layout import Cell, Heading, Source, Table
+from calibrant.bench.report.layout import Cell, Heading, Source, Table, own_rows
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Score, Words
 from calibrant.bench.report.overview.sentences import answer_text, class_sentence
 from calibrant.bench.report.rows import Answer, Grouping, NamedAnswer, Row, coverage_notes, named_answers, section_rows
@@ -206,11 +206,6 @@ def causim_figures(tables: Sequence[Table]) -> Iterator[Plot]:
         if panels:
             name = f"causim-nodes-{'-'.join(numbers)}"
             yield Plot(name, title, CAPTION, panels_svg(panels, Axis("nodes"), Axis("pass@1", 0, 1), title))
-
-
-def own_rows(table: Table) -> Table:
-    """Return a table without printed rows."""
-    return replace(table, rows=tuple(row for row in table.rows if row.source is Source.OURS))
 
 
 def _pass_rate_panel(table: Table) -> Panel:

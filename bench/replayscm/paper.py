@@ -100,7 +100,7 @@ WORDS = (
 _STRATA = frozenset(stratum.name for stratum in STRATA)
 _WITH_INTERVAL = re.compile(r"(\S+) \[(\S+), (\S+)\]")
 
-# ours -> theirs, by preference: their matched pools where a table has them, else the full ones
+# ours -> theirs: the full pools before the matched ones
 _SETTINGS = {
     "Ordered": ("Ord-Full", "Ord-Match"),
     "Hidden-order": ("Hid-Full", "Hid-Match"),
@@ -128,10 +128,10 @@ def printed_numbers() -> tuple[str, ...]:
     return tuple(paper().tables)
 
 
-def printed_setting(number: str, setting: str) -> str | None:
-    """Return what a table of the paper calls a setting; None if it has no such rows."""
+def printed_settings(number: str, setting: str) -> tuple[str, ...]:
+    """Return what a table of the paper calls a setting; nothing if it has no such rows."""
     table = printed_table(number)
-    return next((name for name in _paper_names(setting) if table and name in table.settings), None)
+    return tuple(name for name in _paper_names(setting) if table and name in table.settings)
 
 
 def _paper_names(setting: str) -> tuple[str, ...]:
@@ -147,7 +147,8 @@ def fits_printed(row: Row) -> bool:
     official = [digest in BY_DIGEST for digest in row.pools]
     if official and all(official):
         return True
-    return row.setting in (*_SETTINGS, "Block") and bool(row.strata) and row.strata <= _STRATA
+    is_printed = row.setting in RUNGS or is_alternative(row.setting)
+    return is_printed and bool(row.strata) and row.strata <= _STRATA
 
 
 def with_printed(table: Table, others: Iterable[str], *, with_paper: bool) -> Table:
@@ -183,8 +184,8 @@ def with_printed_rows(
         setting = line.labels[0]
         is_last = place + 1 == len(rows) or rows[place + 1].labels[0] != setting
         if is_last and setting in fitting:
-            printed_name = printed_setting(number, setting)
-            lines += [line for line in printed_rows(number, columns, labels) if line.labels[0] == printed_name]
+            names = printed_settings(number, setting)
+            lines += [line for line in printed_rows(number, columns, labels) if line.labels[0] in names]
     return tuple(lines)
 
 

@@ -364,7 +364,7 @@ def _is_attributed(row: Row) -> bool:
 
 
 def _declare_items(table: Table, rows: Sequence[Row]) -> Table:
-    """Return a table of the appendices with what it is about; it fits where all rows of the report do."""
+    """Return a table with the items that the paper's is about; it fits where all rows of the report do."""
     if printed_table(table.id) is None:
         return table
     fits = all(map(fits_printed, rows))
@@ -406,7 +406,7 @@ def report_tables(
     for done, name in enumerate(names):
         progress("tables", done, len(names))
         table = makers[name]()
-        tables.append(_declare_items(table, rows) if table is not None and name in APPENDIX_IDS else table)
+        tables.append(table if table is None or table.printed else _declare_items(table, rows))
     progress("tables", len(names), len(names))
     selection = [shown_columns(table) for table in tables if table is not None]
     if not selection:

@@ -229,7 +229,8 @@ def as_markdown(tables: Iterable[Table]) -> str:
 def _markdown_row(row: TableRow, line: Sequence[str]) -> list[str]:
     cells = [_in_markdown(text) for text in line]
     if row.source is Source.PAPER:
-        cells[1] = f"*{cells[1]}*"
+        place = 1 if cells[1] else 0  # a row over all groups may have its first label alone
+        cells[place] = f"*{cells[place]}*"
     return cells
 
 
@@ -345,10 +346,14 @@ def _grid(table: Table) -> tuple[list[str], list[list[str]]]:
     return headings, lines
 
 
+def own_rows(table: Table) -> Table:
+    """Return a table without printed rows, and without columns that only they define."""
+    return shown_columns(replace(table, rows=tuple(row for row in table.rows if row.source is Source.OURS)))
+
+
 def shown_columns(table: Table) -> Table:
-    """Return the table without columns that are undefined in every one of our rows."""
-    our_rows = [row for row in table.rows if row.source is Source.OURS]
-    columns = [k for k in range(len(table.headings)) if any(row.cells[k].text != UNDEFINED for row in our_rows)]
+    """Return the table without columns that are undefined in every row, printed ones included."""
+    columns = [k for k in range(len(table.headings)) if any(row.cells[k].text != UNDEFINED for row in table.rows)]
     rows = tuple(replace(row, cells=tuple(row.cells[k] for k in columns)) for row in table.rows)
     headings = tuple(table.headings[k] for k in columns)
     return replace(table, headings=headings, rows=rows)

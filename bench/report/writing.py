@@ -20,12 +20,12 @@ from calibrant.bench.report.layout import (
     TEXTS,
     Cell,
     Heading,
-    Source,
     Table,
     TableRow,
     anchor_of,
     as_terminal,
     cell,
+    own_rows,
 )
 from calibrant.bench.report.people import TABLE_IDS, add_people
 from calibrant.bench.report.rows import Answer
@@ -172,7 +172,7 @@ def _without_other_items(table: Table) -> Table:
     """Return a table of results without printed rows that are not about such items."""
     if table.fits or not table.is_result:
         return table
-    return replace(table, rows=tuple(row for row in table.rows if row.source is Source.OURS))
+    return own_rows(table)
 
 
 def _rename_duplicates(sections: Sequence[Section]) -> list[Section]:

@@ -522,7 +522,7 @@ BY_SOURCE = Contrast(
             ("witness", "Witness", "experiment_witness", ""),
         ),
     ),
-    (*ROW_LABELS[:2], Heading("source", "Source"), *ROW_LABELS[2:]),
+    (*ROW_LABELS[:2], Heading("origin", "Source"), *ROW_LABELS[2:]),
 )
 
 

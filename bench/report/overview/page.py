@@ -20,7 +20,7 @@ from calibrant.bench.core.scoring import participant_of
 from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS
 from calibrant.bench.pages.filmstrip import timeline_content
 from calibrant.bench.pages.page import design_page
-from calibrant.bench.report.layout import Source, Table, TableRow, heading_of
+from calibrant.bench.report.layout import Source, Table, TableRow, heading_of, own_rows
 from calibrant.bench.report.overview.contract import Explanation
 from calibrant.bench.report.overview.responses import (
     MAX_TEXT_CHARS,
@@ -259,7 +259,7 @@ def _all_contents(sections: Sequence[PageSection]) -> dict[str, Any]:
 def _section(part: PageSection, number: int) -> dict[str, Any]:
     section = part.section
     result_tables = [
-        _grid(table, [("", "", _rows(table, Source.OURS))])
+        _grid(results := own_rows(table), [("", "", results.rows)])
         for table in section.tables
         if not table.printed or table.is_result
     ]

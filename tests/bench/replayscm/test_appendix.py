@@ -221,7 +221,7 @@ def alternatives() -> tuple[list[Row], dict[tuple[str, str], frozenset[str]]]:
 def test_joint_success_by_where_the_alternative_is_from_and_without_the_models_own() -> None:
     rows, sources = alternatives()
     facts = PoolFacts(sources=sources)
-    figures = {line["source"]: line for line in ours(appendix.BY_SOURCE.make(rows, facts, with_paper=False))}
+    figures = {line["origin"]: line for line in ours(appendix.BY_SOURCE.make(rows, facts, with_paper=False))}
     assert {name: line["n"] for name, line in figures.items()} == {
         "KP-all": "8",
         "OM-src": "6",
