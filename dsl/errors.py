@@ -81,14 +81,6 @@ class TableError(CalibrantError):
     """A truth table was asked for something it cannot mean (too many variables, sizes that differ)."""
 
 
-class ContradictionError(CalibrantError):
-    """Evidence asks one row of a partial table for both values."""
-
-    def __init__(self, row: int) -> None:
-        self.row = row
-        super().__init__(f"row {row} of the table is observed both as 0 and as 1")
-
-
 class PoolError(CalibrantError):
     """A pool file says something that cannot be meant; names file, instance and field.
 

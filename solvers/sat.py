@@ -13,13 +13,13 @@ RC2 raises a lower bound core by core (A. Ignatiev, A. Morgado and J. Marques-Si
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, pairwise
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 from typing import Any, TypeAlias
 
 from calibrant.solvers.outcome import Budget
 
-# --- Conjunctive normal form with named variables: cardinality and acyclicity constraints, and DIMACS export ----------
+# --- Conjunctive normal form with named variables: cardinality and acyclicity constraints ----------------------------
 Literal: TypeAlias = int
 Clause: TypeAlias = list[Literal]
 Arc: TypeAlias = tuple[int, int]
@@ -48,14 +48,6 @@ class Cnf:
     @property
     def num_variables(self) -> int:
         return len(self.labels)
-
-    def dimacs(self) -> Iterator[str]:
-        """Yield the lines of a DIMACS file; a comment `c NUMBER LABEL` for every variable comes first."""
-        for index, label in enumerate(self.labels, start=1):
-            yield f"c {index} {label}"
-        yield f"p cnf {self.num_variables} {len(self.clauses)}"
-        for clause in self.clauses:
-            yield " ".join(map(str, [*clause, 0]))
 
 
 # --- counting -------------------------------------------------------------------------------------------------------
@@ -124,51 +116,6 @@ def add_linear_order(cnf: Cnf, arcs: Mapping[Arc, Literal]) -> None:
         cnf.add(before[u, v], before[v, w], -before[u, w])
     for arc, literal in arcs.items():
         cnf.add(-literal, before[arc])
-
-
-def add_levels(cnf: Cnf, arcs: Mapping[Arc, Literal]) -> dict[int, list[Literal]]:
-    """Demand a level for every node such that arcs go up; at_least[v][i] means that v's level is at least i + 1."""
-    nodes = sorted({node for arc in arcs for node in arc})
-    top = len(nodes) - 1
-    at_least = {v: [cnf.variable(f"level of {v} >= {i}") for i in range(1, top + 1)] for v in nodes}
-    for literals in at_least.values():
-        for lower, higher in pairwise(literals):
-            cnf.add(-higher, lower)
-    for (u, v), literal in arcs.items():
-        cnf.add(-literal, at_least[v][0])
-        for i in range(top - 1):
-            cnf.add(-literal, -at_least[u][i], at_least[v][i + 1])
-        cnf.add(-literal, -at_least[u][top - 1])
-    return at_least
-
-
-def add_topological_levels(cnf: Cnf, arcs: Mapping[Arc, Literal]) -> None:
-    """Demand acyclicity by levels alone."""
-    if arcs:
-        add_levels(cnf, arcs)
-
-
-def add_tight_levels(cnf: Cnf, arcs: Mapping[Arc, Literal]) -> None:
-    """Demand acyclicity by levels that are as low as possible, so that a DAG has exactly one assignment of levels.
-
-    A symmetry break on `add_topological_levels`. The literals of the arcs must be exact: true only where there is an
-    arc.
-    """
-    if not arcs:
-        return
-    at_least = add_levels(cnf, arcs)
-    for v, literals in at_least.items():
-        for i, literal in enumerate(literals):
-            reasons = []
-            for u in (u for u, child in arcs if child == v):
-                if i == 0:
-                    reasons.append(arcs[u, v])
-                    continue
-                reason = cnf.variable(f"{u} -> {v} from level >= {i}")
-                cnf.add(-reason, arcs[u, v])
-                cnf.add(-reason, at_least[u][i - 1])
-                reasons.append(reason)
-            cnf.add(-literal, *reasons)
 
 
 # --- Incremental SAT solver through python-sat, with conflicts charged to a budget ------------------------------------

@@ -60,13 +60,13 @@ class Size(NamedTuple):
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
     "dsl": Size(119, 29113, 16, 1470),
-    "solvers": Size(117, 26102, 16, 1496),
-    "audits": Size(68, 16612, 12, 1164),
+    "solvers": Size(115, 25639, 16, 1467),
+    "audits": Size(67, 16243, 12, 1147),
     "baselines": Size(35, 8061, 8, 468),
     "bench": Size(328, 66123, 52, 5792),
     "calibrant": Size(17, 1718, 6, 282),
     "calibrant_tasks": Size(3, 198, 2, 32),
-    "tests": Size(590, 86304, 164, 8370),
+    "tests": Size(594, 86844, 163, 8353),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -163,17 +163,6 @@ def _certificate(claim: str, in_words: str, item: BlicketItem, data: dict[str, o
     return certify(claim, in_words, evidence_of(item), data)
 
 
-def duplicates(items: list[BlicketItem]) -> Iterator[Finding]:
-    """Yield items that are the same but for id, labels and noise: a second one measures nothing new."""
-    first_ids: dict[bytes, str] = {}
-    for item in items:
-        bare = msgspec.json.encode(replace(item, id="", labels={}, sealed=replace(item.sealed, noise_seed=0)))
-        if bare in first_ids and item.sealed.p == 1:
-            claim = f"the same as {first_ids[bare]}"
-            yield Finding("duplicate", ClaimStatus.PROVED, item.id, claim, {"of": first_ids[bare]})
-        first_ids.setdefault(bare, item.id)
-
-
 # --- Strategies that the score rewards: an answer before the switch, and a convention of counting ---------------------
 TRANSCRIPT = "this sequence of moves"
 

@@ -6,21 +6,18 @@ function needs them and come with the extra `statistics`. Effect size and poster
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from fractions import Fraction
 from importlib import import_module
-from math import asin, comb, erfc, exp, sqrt
+from math import comb
 from typing import Any, NamedTuple
 
 from calibrant.audits.claims import ClaimStatus, Finding
-from calibrant.dsl.blickets.score import Exposed, Grade, Split
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
 
 # --- The statistics that the extended blicket benchmark reports (arXiv 2604.20039, sections 4 and 5), as defined there
 TIE = 1e-7  # relative: tables this close to the observed one in probability count as equally probable
-CONTINUITY = 0.5
-HALF = 0.5  # added to every cell of a table with an empty one
 Z = 1.96  # standard errors on either side of an estimate in a 95 % interval, rounded as the paper's are
 
 
@@ -56,16 +53,6 @@ class FisherTest(NamedTuple):
     greater: float
 
 
-class StratifiedTest(NamedTuple):
-    """Result of a test over the strata of a table.
-
-    p: two-sided, of a common odds ratio of 1; odds_ratio: that of Mantel and Haenszel
-    """
-
-    p: float
-    odds_ratio: Estimate
-
-
 def fisher_exact(table: TwoByTwo) -> FisherTest:
     """Test equal rates exactly (Fisher), two-sided over all tables with p <= p observed * (1 + TIE)."""
     yes, no, other_yes, other_no = _require_counts(table)
@@ -78,49 +65,6 @@ def fisher_exact(table: TwoByTwo) -> FisherTest:
     probabilities = hypergeometric.pmf(range(first, last + 1))
     rare = probabilities[probabilities <= probabilities[yes - first] * (1 + TIE)]
     return FisherTest(min(1.0, float(rare.sum())), min(1.0, float(probabilities[yes - first :].sum())))
-
-
-def cohens_h(rate: float, other_rate: float) -> float:
-    """Return 2 (asin sqrt rate - asin sqrt other_rate), the difference of rates after the arcsine transformation."""
-    if not (0 <= rate <= 1 and 0 <= other_rate <= 1):
-        raise UndefinedStatisticError(f"rates of {rate} and {other_rate}; they are from 0 to 1")
-    return 2 * (asin(sqrt(rate)) - asin(sqrt(other_rate)))
-
-
-def odds_ratio(table: TwoByTwo) -> Estimate:
-    """Return the odds of success in the first group over those in the second, with the Wald interval of its log.
-
-    One half is added to all four cells if and only if one of them is 0.
-    """
-    cells: list[list[float]] = [[table.yes, table.no], [table.other_yes, table.other_no]]
-    if 0 in _require_counts(table):
-        cells = [[cell + HALF for cell in row] for row in cells]
-    ratio = _library("statsmodels.stats.contingency_tables").Table2x2(_array(cells), shift_zeros=False)
-    return _wald(float(ratio.log_oddsratio), float(ratio.log_oddsratio_se))
-
-
-def cochran_mantel_haenszel(strata: Iterable[TwoByTwo]) -> StratifiedTest:
-    """Test of equal rates over strata, corrected for continuity; the interval is that of Robins, Breslow and Greenland.
-
-    The correction takes at most the whole difference away, so p is 1 where successes differ from their expectation by
-    one half or less. Raises `UndefinedStatisticError` where no stratum can show a difference, or the ratio is 0 or
-    infinite.
-    """
-    tables = [_require_counts(table) for table in strata]
-    informative = [t for t in tables if _compares(t)]
-    if not informative:
-        raise UndefinedStatisticError("no stratum has two groups and two results; there is nothing to compare")
-    if not any(t.yes * t.other_no for t in informative) or not any(t.no * t.other_yes for t in informative):
-        raise UndefinedStatisticError("the common odds ratio is 0 or infinite; it has no interval")
-    cells = [_array([[t.yes, t.no], [t.other_yes, t.other_no]]) for t in informative]
-    stratified = _library("statsmodels.stats.contingency_tables").StratifiedTable(cells)
-    expected = (Fraction((t.yes + t.no) * (t.yes + t.other_yes), sum(t)) for t in informative)
-    excess = abs(sum(t.yes for t in informative) - sum(expected, Fraction(0)))
-    chi_square = float(stratified.test_null_odds(correction=True).statistic) if excess > CONTINUITY else 0.0
-    return StratifiedTest(
-        erfc(sqrt(chi_square / 2)),  # the upper tail of chi-square with one degree of freedom
-        _wald(float(stratified.logodds_pooled), float(stratified.logodds_pooled_se)),
-    )
 
 
 def probability_of_greater(table: TwoByTwo) -> Fraction:
@@ -148,19 +92,6 @@ def _require_counts(table: TwoByTwo) -> TwoByTwo:
     if min(table) < 0:
         raise UndefinedStatisticError(f"counts {', '.join(map(str, table))}; they are 0 or more")
     return table
-
-
-def _compares(t: TwoByTwo) -> bool:
-    """Return whether both groups and both results occur."""
-    return min(t.yes + t.no, t.other_yes + t.other_no, t.yes + t.other_yes, t.no + t.other_no) > 0
-
-
-def _wald(log_ratio: float, standard_error: float) -> Estimate:
-    return Estimate(exp(log_ratio), exp(log_ratio - Z * standard_error), exp(log_ratio + Z * standard_error))
-
-
-def _array(rows: Sequence[Sequence[float]]) -> Any:
-    return _library("numpy").array(rows, dtype=float)
 
 
 def _library(module: str) -> Any:
@@ -339,41 +270,3 @@ def rounds_to(value: float, printed: str) -> bool:
 
 
 # --- Findings about the benchmark's measures, from graded episodes ----------------------------------------------------
-
-
-def episode_findings(grades: Collection[Grade], where: str) -> Iterator[Finding]:
-    """Yield all findings of this module about a set of episodes of one system."""
-    yield from evidence_at_n(grades, where)
-    yield from self_selected(grades, where)
-
-
-def evidence_at_n(grades: Collection[Grade], where: str) -> Iterator[Finding]:
-    """Yield whether episodes of exactly N activations hold readings under the new rule.
-
-    Activations are counted, so INACTIVE readings after the switch do not move an episode out of this class.
-    """
-    at_n = [grade for grade in grades if grade.exposed is Exposed.EXACTLY_N]
-    if not at_n:
-        return
-    num_seen = sum(grade.split is Split.SEEN for grade in at_n)
-    claim = f"{num_seen} of {len(at_n)} episodes of class exactly-N hold readings under the new rule"
-    status = ClaimStatus.PROVED if num_seen else ClaimStatus.REFUTED
-    yield Finding("evidence-at-n", status, where, claim, {"exactly_n": len(at_n), "seen": num_seen})
-
-
-def self_selected(grades: Collection[Grade], where: str) -> Iterator[Finding]:
-    """Yield the accuracy over the episodes that went on after the switch, beside that over all that reached it."""
-    switched = [grade for grade in grades if grade.exposed in (Exposed.EXACTLY_N, Exposed.RE)]
-    eligible = [grade for grade in switched if grade.exposed is Exposed.RE]
-    if not eligible:
-        return
-    right, right_of_all = (sum(bool(grade.correct) for grade in group) for group in (eligible, switched))
-    rate, rate_of_all = right / len(eligible), right_of_all / len(switched)
-    yield Finding(
-        "self-selected",
-        ClaimStatus.PROVED if rate != rate_of_all else ClaimStatus.REFUTED,
-        where,
-        f"{right} of {len(eligible)} ({rate:.1%}) among reasoning-eligible episodes, chosen by the system's going on; "
-        f"{right_of_all} of {len(switched)} ({rate_of_all:.1%}) among all that switched",
-        {"re": len(eligible), "re_correct": right, "switched": len(switched), "switched_correct": right_of_all},
-    )

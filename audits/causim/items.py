@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
-from statistics import median
 from typing import Final
 
 import msgspec
@@ -26,13 +25,10 @@ from calibrant.audits.causim.verify import (
 )
 from calibrant.audits.claims import Certificate, ClaimStatus, Finding, verify
 from calibrant.audits.soundness import ItemIdentity, Soundness
-from calibrant.dsl.causim.bundle import bundle_of, module_text
 from calibrant.dsl.causim.item import CausimItem, load_model
 from calibrant.dsl.causim.model import Model, ModelError
-from calibrant.dsl.causim.networks import NETWORKS, network
 from calibrant.dsl.causim.prompt import ProseStyle, prose, read_prose, read_uniform_prose, same_model, uniform_prose
 from calibrant.dsl.causim.question import scenario_of
-from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.topology import TOPOLOGIES, graph_of, satisfies, vacuity
 from calibrant.dsl.errors import short_repr
 from calibrant.solvers.causim.canonical import model_keys
@@ -163,37 +159,6 @@ def shares(items: Iterable[CausimItem]) -> list[Share]:
     return [Share(flag, group, count, total) for (flag, group), (count, total) in sorted(counts.items())]
 
 
-def abduction_sizes(items: Iterable[CausimItem]) -> Finding:
-    """Return how many abduction items a cap on worlds drops."""
-    sizes, dropped = [], 0
-    for item in items:
-        if item.task.question.type == "abduction":
-            sizes.append(item.labels.size)
-            dropped += item.task.model.worlds > MAX_COMBINATIONS
-    if not sizes:
-        return Finding(CAPPED, ClaimStatus.OPEN, "abduction", "there is no abduction item")
-    return Finding(
-        CAPPED,
-        ClaimStatus.PROVED if dropped else ClaimStatus.REFUTED,
-        "abduction",
-        f"{dropped} of {len(sizes)} abduction items have more than {MAX_COMBINATIONS} worlds; "
-        f"the median answer set has {median(sizes):g} members",
-        {"items": len(sizes), "dropped": dropped, "median": median(sizes), "largest": max(sizes)},
-    )
-
-
-def labels_by_running(item: CausimItem, max_worlds: int = 20_000) -> Finding | None:
-    """Compare the labels with running every world; None if they agree or there are too many worlds."""
-    if AnswerSet(item.task.model, item.task.question).worlds > max_worlds:
-        return None
-    worked, labels = work_out(item.task.model, item.task.question), item.labels
-    stated = (labels.size, labels.trivial, labels.effect_all, labels.effect_some, labels.copy)
-    computed = (len(worked.answers), worked.trivial, worked.effect_all, worked.effect_some, worked.copy)
-    if stated == computed and item.task.scenario == worked.scenario:
-        return None
-    return Finding(LABEL, ClaimStatus.PROVED, item.id, f"labels {stated}; running every world gives {computed}")
-
-
 # --- Findings about programs: edges, noise and nodes that make no difference, and values that sampling misses ---------
 MISSED = "missed_values"
 DOMAIN_SAMPLES = 2_000  # samples from which the paper infers the values of noise
@@ -208,26 +173,6 @@ def vacuous_parts(model: Model, where: str) -> Iterator[Finding]:
     parts += [("node", name, f"{name} has one value") for name in vacuous.constants]
     for part, name, claim in parts:
         yield Finding(VACUOUS, ClaimStatus.PROVED, where, claim, {"part": part, "name": name})
-
-
-def vacuous_network_edges(name: str) -> tuple[Finding, list[Certificate]]:
-    """Return the edges of a built-in network that the printed grid makes vacuous, beside those of the exact cells."""
-    grid, cells = (vacuity(network(name, mode)).edges for mode in ("grid", "cells"))
-    source = module_text(bundle_of(network(name, "grid")), comments=False)
-    edges = ", ".join(f"{parent} -> {child}" for parent, child in grid) or "none"
-    finding = Finding(
-        VACUOUS,
-        ClaimStatus.PROVED if grid else ClaimStatus.REFUTED,
-        name,
-        f"vacuous edges on the grid of 20 noise values: {edges}; with exact cells: {len(cells) or 'none'}",
-        {"grid": len(grid), "cells": len(cells), "edges": edges},
-    )
-    return finding, [vacuous_edge(source, parent, child) for parent, child in grid]
-
-
-def network_findings() -> Iterator[Finding]:
-    """Return one for each of asia, cancer and survey."""
-    return (vacuous_network_edges(name)[0] for name in NETWORKS)
 
 
 def miss_probability(probability: Fraction, samples: int = DOMAIN_SAMPLES) -> float:

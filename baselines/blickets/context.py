@@ -18,7 +18,7 @@ from calibrant.dsl.blickets.item import Count, Task, all_rules, names_of, set_of
 from calibrant.dsl.blickets.reference import is_active
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import short_repr
-from calibrant.dsl.item import Message, Model
+from calibrant.dsl.item import Message
 from calibrant.solvers.blickets.space import activated_rules
 
 # --- The context graph: where an agent stands in its inquiry, and where it may go from there --------------------------
@@ -488,39 +488,3 @@ _CONDITIONS: dict[str, Callable[[Sequence[Observation], int], bool]] = {
 # --- by a language model ----------------------------------------------------------------------------------------------
 
 _NUMBER = re.compile(r"(?<![\d.])(10(?:\.0{1,9})?|\d(?:\.\d{1,9})?)(?![\d.]*\d)")
-
-
-class UnreadableScoreError(ValueError):
-    """A model that was asked for a score gave none that can be read."""
-
-
-def scored_by(model: Model) -> Scorer:
-    """Return a scorer that shows a model the last messages, the state and a summary, and reads the number of its reply.
-
-    `UnreadableScoreError` if the reply is not exactly one number from 0 to 10, with or without words around it.
-    """
-
-    def score(behaviour: Behaviour, situation: Situation) -> float:
-        response: object = model(_question(behaviour, situation))
-        numbers = _NUMBER.findall(response) if isinstance(response, str) else []
-        if len(set(numbers)) != 1:
-            raise UnreadableScoreError(f"{behaviour.name}: expected one number from 0 to 10 in the reply")
-        return float(numbers[0])
-
-    return score
-
-
-def _question(behaviour: Behaviour, situation: Situation) -> list[Message]:
-    recent = "\n".join(f"[{message['role']}] {message['content']}" for message in situation.messages)
-    text = "\n".join(
-        (
-            "You are watching an agent that examines a detector. How well does this statement describe its episode?",
-            f"Statement: {behaviour.condition}",
-            f"State of the agent: {situation.state or 'none'}",
-            f"So far: {situation.memory.summary()}",
-            "Last messages:",
-            recent,
-            "Reply with one number from 0 (not at all) to 10 (certainly).",
-        )
-    )
-    return [{"role": "user", "content": text}]

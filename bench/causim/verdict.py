@@ -1,7 +1,7 @@
 """The verdict on an answer to a CauSim question (arXiv:2605.09079): its fields, and the metrics of tables.
 
 Shares of nodes are means over the answers that have a reason for every node, each answer counting once whatever its
-number of nodes; `audits.causim.attribution` pools the nodes instead. Reasons are those of dsl.causim.score.
+number of nodes. Reasons are those of dsl.causim.score.
 """
 
 from __future__ import annotations

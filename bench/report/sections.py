@@ -116,7 +116,6 @@ ROW_LABELS = (
     *(Heading("setting", "Setting"), Heading("stratum", "Stratum"), Heading("system", "System")),
     *(Heading("pool", "Pool"), Heading("n", "n")),
 )
-SHARE_DECIMALS = 3  # what is printed with fewer is a number of something
 
 
 def view_table(view: View, rows: Sequence[Row], notes: tuple[str, ...]) -> Table:

@@ -460,19 +460,3 @@ def explains(candidate: Config, transition: Transition) -> bool:
     except CalibrantError:  # numbers beyond any crystal's
         return False
     return all(abs(after[node] - transition.after[node]) <= TOLERANCE for node in after)
-
-
-def transitions_of(trace: Sequence[Traced], *, listed_order: bool) -> list[Transition]:
-    """Return the settings of a static trace.
-
-    listed_order: each from the entry before it, as the released helper replays them; otherwise the first setting starts
-        from entry 0, as the values show
-    """
-    transitions = []
-    previous: Traced | None = None
-    for i, entry in enumerate(trace):
-        start = trace[i - 1] if listed_order or previous is not None else trace[0]
-        if entry.property is not None and entry.value is not None and i:
-            transitions.append(Transition(start.values, entry.values, entry.property, entry.value))
-            previous = entry
-    return transitions

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import re
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from math import inf
-from operator import add, mul, sub, truediv
 from typing import Any
 
 from calibrant.dsl.causalab.hypothesis import Hypothesis, WeightKey, number
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism
 from calibrant.dsl.graph_metrics import Distance, EdgeScores, distance, edge_scores, f1, v_structures
 
 # --- Score of a hypothesis: every published metric as the released code computes it, and ours beside them -------------
@@ -22,9 +19,6 @@ PUBLISHED_TOLERANCE = 1e-6
 DISPLAY_TOLERANCE = 0.01  # what readings of two decimals allow for a linear weight
 SQUARE_TOLERANCE = 0.0005  # square weights of the released suites have three decimals
 _WEIGHT_KEY = ("c_", "coeff_")
-_VISUALISED_FREQUENCY = frozenset(
-    {"freq", "frequency", "resonancefreq", "resonance_freq", "resonancefrequency", "resonance_frequency"}
-)
 _NAMING = re.compile(r"^(?:c|coeff)[12]?_|_(?:[12]|freq|frequency)$", re.IGNORECASE)
 
 
@@ -212,70 +206,12 @@ def weight_scores(predicted: int, true: int, correct: int) -> WeightScores:
     return WeightScores(precision, recall, f1(precision, recall), predicted, true, correct)
 
 
-@dataclass(frozen=True, slots=True)
-class VisualiserScore:
-    """The second set of metrics in the released code. None where that code fails on the hypothesis."""
-
-    edge: EdgeScores | None
-    weight: EdgeScores | None
-
-
-def visualiser_score(truth: Mechanism, raw: Mapping[str, Any]) -> VisualiserScore:
-    """Scores of a decoded hypothesis as the released visualiser computes them.
-
-    Edges are objects with two texts; a missing key counts as an empty name, which is one more wrong edge. An empty
-    prediction scores 0. Weights are the coefficients c_p of parents p with a linear weight, right within 0.01;
-    precision is over those that were given. Quadratic mechanisms have none.
-    """
-    edges, coefficients = raw.get("edges") or [], raw.get("coefficients") or {}
-    return VisualiserScore(_visualised_edges(truth, edges), _visualised_weights(truth, coefficients))
-
-
-def _visualised_edges(truth: Mechanism, raw: object) -> EdgeScores | None:
-    if not isinstance(raw, list):
-        return None
-    predicted = set()
-    for entry in raw:
-        ends = (entry.get("from", ""), entry.get("to", "")) if isinstance(entry, Mapping) else ()
-        if not ends or not all(isinstance(name, str) for name in ends):
-            return None
-        predicted.add(tuple(map(_visualised_name, ends)))
-    hits = len(predicted & truth.edges)
-    return _ratios(hits, len(predicted), len(truth.edges))
-
-
-def _visualised_name(name: str) -> str:
-    """Return the name without blanks around it.
-
-    One of six spellings in any case is the frequency, otherwise case matters.
-    """
-    text = name.strip()
-    return FREQUENCY if text.lower() in _VISUALISED_FREQUENCY else text
-
-
-def _visualised_weights(truth: Mechanism, coefficients: object) -> EdgeScores | None:
-    if truth.weights(FREQUENCY, 2):
-        return _ratios(0, 0, 0)
-    true = truth.weights(FREQUENCY)
-    stated_weights = coefficients if isinstance(coefficients, Mapping) else {}
-    by_parent = {p: stated_weights[f"c_{p}"] for p in true if stated_weights.get(f"c_{p}") is not None}
-    if any(not isinstance(weight, int | float) for weight in by_parent.values()):
-        return None
-    hits = sum(abs(_float(weight) - true[p]) <= DISPLAY_TOLERANCE for p, weight in by_parent.items())
-    return _ratios(hits, len(by_parent), len(true))
-
-
 def _float(weight: float) -> float:
     """Return a number as a float; an integer beyond them is as wrong as infinity."""
     try:
         return float(weight)
     except OverflowError:
         return inf
-
-
-def _ratios(hits: int, predicted: int, true: int) -> EdgeScores:
-    precision, recall = hits / predicted if predicted else 0.0, hits / true if true else 0.0
-    return EdgeScores(precision, recall, f1(precision, recall))
 
 
 # --- Interventional Markov equivalence: the graphs that no ideal experiment on the set properties tells from the truth
@@ -357,109 +293,3 @@ def _acyclic(edges: Set[Edge]) -> bool:
 
 
 # --- A frequency formula over root properties, as a text: parsed as Python arithmetic, computed by us, never evaluated
-TOLERANCE = 5.0  # inclusive here, unlike the reactor's
-MAX_CHARACTERS = 2_000
-MAX_DEPTH = 200
-
-_OPERATORS: Mapping[type[ast.operator], Callable[[float, float], Any]] = {
-    ast.Add: add,
-    ast.Sub: sub,
-    ast.Mult: mul,
-    ast.Div: truediv,
-    ast.Pow: pow,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class FormulaScore:
-    """Score of a formula.
-
-    roots: named roots against the parentless ancestors of the frequency
-    parsed: whether the text is Python; `symbols` are its names, sorted; `missing` are those without a value
-    frequency: what it gives, infinity and NaN too as Python computes them; None if it cannot be computed. `error` then
-        says why, unless names are missing
-    hit: whether it is at most 5 away from the target
-    """
-
-    roots: EdgeScores
-    parsed: bool
-    uses_only_named_roots: bool
-    symbols: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-    frequency: float | None = None
-    difference: float | None = None
-    hit: bool | None = None
-    error: str = ""
-
-
-class _FormulaError(Exception):
-    """The text cannot be computed."""
-
-
-def formula_score(truth: Mechanism, named: object, text: object, readings: Values, target: float) -> FormulaScore:
-    """Score of roots and of a formula over them.
-
-    named: the list of roots as decoded; text: the formula, of which what follows the first `=` counts
-    readings: the reactor crystal's values; target: its frequency
-    """
-    named_roots = frozenset(str(name).strip() for name in named if name) if isinstance(named, list) else frozenset()
-    scores = edge_scores(roots(truth.edges), named_roots)
-    formula = text if isinstance(text, str) else ""
-    try:
-        tree = _tree(formula.partition("=")[2] if "=" in formula else formula)
-    except _FormulaError as error:
-        return FormulaScore(scores, False, False, error=str(error))
-    symbols = tuple(sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}))
-    missing = tuple(name for name in symbols if name not in readings)
-    only_named = named_roots.issuperset(symbols)
-    if missing:
-        return FormulaScore(scores, True, only_named, symbols, missing)
-    try:
-        prediction = _evaluate(tree, readings, 0)
-    except _FormulaError as error:
-        return FormulaScore(scores, True, only_named, symbols, error=str(error))
-    difference = abs(prediction - target)
-    return FormulaScore(scores, True, only_named, symbols, (), prediction, difference, difference <= TOLERANCE)
-
-
-def _tree(text: str) -> ast.expr:
-    if len(text) > MAX_CHARACTERS:
-        raise _FormulaError(f"a formula of {len(text)} characters; at most {MAX_CHARACTERS} are read")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise _FormulaError(f"not an expression: {error}") from None
-
-
-def _evaluate(node: ast.expr, readings: Values, depth: int) -> float:
-    if depth > MAX_DEPTH:
-        raise _FormulaError("nested too deeply")
-    match node:
-        case ast.Constant(value=int() | float() as value):  # truth values too: the released code adds True as 1.0
-            number: Any = _float_formula(value)
-        case ast.Name(id=name):
-            number = float(readings[name])
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            number = -_evaluate(operand, readings, depth + 1)
-        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-            number = _evaluate(operand, readings, depth + 1)
-        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATORS:
-            first, second = _evaluate(left, readings, depth + 1), _evaluate(right, readings, depth + 1)
-            try:
-                number = _OPERATORS[type(operator)](first, second)
-            except ArithmeticError as error:
-                raise _FormulaError(f"cannot be computed: {error}") from None
-        case _:
-            raise _FormulaError(f"{type(node).__name__} is no part of a formula; + - * / ** are")
-    if isinstance(number, complex):
-        raise _FormulaError("not a real number")
-    return float(number)
-
-
-def _float_formula(value: float) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        raise _FormulaError("an integer beyond the range of floats") from None

@@ -11,7 +11,7 @@ that cannot be tested; it counts 0. Items are drawn evenly here: the scale says 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from importlib.resources import files
@@ -44,11 +44,6 @@ class _File(msgspec.Struct, frozen=True):
 @cache
 def _file() -> _File:
     return msgspec.json.decode(files("calibrant.dsl.causim").joinpath("data", "networks.json").read_bytes(), type=_File)
-
-
-def source_of_tables() -> str:
-    """Return the origin of the conditional probability tables."""
-    return _file().source
 
 
 @cache
@@ -148,11 +143,6 @@ def nihss(n: int) -> Model:
     return Model([*nodes, Node(TOTAL, f"U_{TOTAL}", names, (_NO_NOISE,), (Fraction(1),), total)])
 
 
-def running_sums(n: int) -> Model:
-    """Return a variant with a partial sum after each item, so that no table is large; the last sum is the total."""
-    return Model(list(_with_sums(n)))
-
-
 def program(n: int) -> str:
     """Return the source of `nihss(n)`, with the total added up item by item."""
     lines = ["import random", ""]
@@ -183,16 +173,3 @@ def program(n: int) -> str:
         lines += [f"    u_{name} = U_{name}()", f"    item_{name} = f_{name}({arguments})"]
     outputs = ", ".join(f"{name!r}: item_{name}" for name in (*items(n), TOTAL))
     return "\n".join([*lines, f"    return {{{outputs}}}"]) + "\n"
-
-
-def _with_sums(n: int) -> Iterator[Node]:
-    def add(parents: tuple[Symbol, ...], noise: Symbol) -> Symbol:
-        return symbol(sum(map(points, parents)))
-
-    score_items = items(n)
-    before: tuple[str, ...] = ()
-    for number, (name, values) in enumerate(score_items.items(), start=1):
-        yield _item(name, values)
-        sum_name = TOTAL if number == len(score_items) else f"sum_{name}"
-        yield Node(sum_name, f"U_{sum_name}", (*before, name), (_NO_NOISE,), (Fraction(1),), add)
-        before = (sum_name,)

@@ -9,13 +9,12 @@ of 2, 3 and 4 variables. The syntactic normal form of formulas is in dsl.formula
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import permutations
 from typing import TYPE_CHECKING
 
-from calibrant.dsl.errors import ContradictionError, TableError
+from calibrant.dsl.errors import TableError
 from calibrant.dsl.formulas.formula import Formula
 
 if TYPE_CHECKING:
@@ -91,10 +90,6 @@ class TruthTable:
 
         num_words = max(1, num_rows(self.num_vars) // WORD_BITS)
         return np.frombuffer(self.bits.to_bytes(num_words * 8, "little"), dtype="<u8").astype(np.uint64)
-
-
-def from_hex(digits: str, num_vars: int) -> TruthTable:
-    return TruthTable(num_vars, int(digits, 16))
 
 
 def from_words(words: npt.NDArray[np.uint64], num_vars: int) -> TruthTable:
@@ -222,85 +217,10 @@ class PartialTable:
             raise TableError(f"tables of {table.num_vars} and {self.num_vars} variables do not compare")
         return (table.bits ^ self.value) & self.care == 0
 
-    def merge(self, table: PartialTable) -> PartialTable:
-        """Both pieces of evidence together; `ContradictionError` with the first row on which they differ."""
-        if table.num_vars != self.num_vars:
-            raise TableError(f"tables of {self.num_vars} and {table.num_vars} variables do not merge")
-        clash = self.care & table.care & (self.value ^ table.value)
-        if clash:
-            raise ContradictionError((clash & -clash).bit_length() - 1)
-        return PartialTable(self.num_vars, self.care | table.care, self.value | table.value)
-
-
-def nothing_known(num_vars: int) -> PartialTable:
-    return PartialTable(num_vars, 0, 0)
-
 
 def complete(table: TruthTable) -> PartialTable:
     """Return the partial table that admits exactly this function."""
     return PartialTable(table.num_vars, full_mask(table.num_vars), table.bits)
 
 
-def from_rows(rows: Iterable[tuple[Sequence[bool], bool]], num_vars: int) -> PartialTable:
-    """Return the table that (inputs, output) pairs define; `ContradictionError` if two of them disagree."""
-    care = value = 0
-    for inputs, output in rows:
-        row = sum(1 << i for i, bit in enumerate(inputs) if bit)
-        if care >> row & 1 and bool(value >> row & 1) != bool(output):
-            raise ContradictionError(row)
-        care |= 1 << row
-        value |= bool(output) << row
-    return PartialTable(num_vars, care, value)
-
-
 # --- Canonical forms of functions under permutation and negation of their variables -----------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Transform:
-    """The NPN transform of a representative: negate inputs, permute them, negate the output, in this order.
-
-    order: variable i of the representative is variable order[i] of the function
-    """
-
-    order: tuple[int, ...]
-    negated_inputs: int = 0
-    negated_output: bool = False
-
-    def forward(self, table: TruthTable) -> TruthTable:
-        for i in range(table.num_vars):
-            if self.negated_inputs >> i & 1:
-                table = flip(table, i)
-        table = permute(table, self.order)
-        return ~table if self.negated_output else table
-
-    def backward(self, table: TruthTable) -> TruthTable:
-        """Undoes `forward`."""
-        table = ~table if self.negated_output else table
-        inverse = tuple(self.order.index(i) for i in range(table.num_vars))
-        table = permute(table, inverse)
-        for i in range(table.num_vars):
-            if self.negated_inputs >> i & 1:
-                table = flip(table, i)
-        return table
-
-
-def p_representative(table: TruthTable) -> tuple[TruthTable, Transform]:
-    """Return the smallest table reachable by permuting variables (n! candidates), and how it was reached."""
-    return _smallest(table, [Transform(order) for order in permutations(range(table.num_vars))])
-
-
-def npn_representative(table: TruthTable) -> tuple[TruthTable, Transform]:
-    """Return the smallest table under input negation, permutation and output negation (n! 2**(n+1) candidates)."""
-    transforms = [
-        Transform(order, negated, output)
-        for order in permutations(range(table.num_vars))
-        for negated in range(1 << table.num_vars)
-        for output in (False, True)
-    ]
-    return _smallest(table, transforms)
-
-
-def _smallest(table: TruthTable, transforms: list[Transform]) -> tuple[TruthTable, Transform]:
-    images = ((transform.forward(table), transform) for transform in transforms)
-    return min(images, key=lambda image: (image[0].bits, image[1].negated_output, image[1].negated_inputs))

@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
-from math import lcm, prod
+from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.dsl.causim.model import Assignment, Local, Model, Symbol, System
+from calibrant.dsl.causim.model import Local, Model, Symbol, System
 from calibrant.solvers.outcome import Budget, BudgetSpent
 
 # --- Variable elimination over the nodes of a model: sums of products of one factor per equation ----------------------
@@ -157,37 +157,6 @@ def treewidth(system: System) -> int:
 
 
 # --- Probabilities of single nodes, under no intervention or one, and conditional tables ------------------------------
-
-
-def marginal(model: Model, name: str, do: Assignment) -> dict[Symbol, Fraction]:
-    """Return P(name = value) for every value of the node's domain under `do`, zeros included."""
-    system = model.under(do)
-    i = model.position[name]
-    factors, denominators = [], []
-    for k, (node, local) in enumerate(zip(model.nodes, system, strict=True)):
-        # whole numbers over a common denominator: sums are exact, with one Fraction at the end
-        common = lcm(*(weight.denominator for weight in node.weights))
-        weights = [int(weight * common) for weight in node.weights]
-        factors.append(equation_factor(local, k, weights, range(len(weights))))
-        denominators.append(common)
-    bound = prod(denominators)
-    return {
-        value: Fraction(sum_of_products([restrict(factor, {i: k}) for factor in factors], bound), bound)
-        for k, value in enumerate(system[i].domain)
-    }
-
-
-def count_worlds(model: Model, name: str) -> dict[Symbol, int]:
-    """Count the worlds in which the node has each value of its domain."""
-    i, system = model.position[name], model.system
-    factors = [
-        equation_factor(local, k, [1] * len(node.support), range(len(node.support)))
-        for k, (node, local) in enumerate(zip(model.nodes, system, strict=True))
-    ]
-    return {
-        value: sum_of_products([restrict(factor, {i: k}) for factor in factors], model.worlds)
-        for k, value in enumerate(system[i].domain)
-    }
 
 
 def conditional(model: Model, name: str) -> dict[tuple[Symbol, ...], dict[Symbol, Fraction]]:

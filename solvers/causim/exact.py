@@ -25,7 +25,7 @@ import numpy as np
 from calibrant.dsl.causim.item import Task
 from calibrant.dsl.causim.model import Assignment, Model, ModelError, Symbol, System, assignment_text, run
 from calibrant.dsl.causim.question import Answer, Question, copy_evidence, project
-from calibrant.dsl.causim.reference import Worked, work_out, worlds
+from calibrant.dsl.causim.reference import worlds
 from calibrant.dsl.causim.score import Reason, answer_of, extract, reasons
 from calibrant.solvers.causim.elimination import Factor, equation_factor, restrict, sum_of_products
 from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, Outcome, OutOfBudget
@@ -438,26 +438,7 @@ class AnswerSet:
         yield from go()
 
 
-class TwinAnswerSet(AnswerSet):
-    """Answer set that always uses elimination and search, as if the fitting worlds never formed a product."""
-
-    def _compile(self) -> Compiled:
-        compiled = Compiled(self.model, self.question, self._work)
-        if compiled.evidence is not None and all(compiled.allowed):
-            compiled.product = None
-        return compiled
-
-
 # --- Answers by running worlds one after the other, all of them or a first part ---------------------------------------
-
-
-def enumerate_worlds(model: Model, question: Question, max_worlds: int) -> Outcome[Worked]:
-    """Work out everything about a question, if at most `max_worlds` worlds agree with the fixed noise."""
-    # a product of set sizes: refused before the first world is run
-    number = AnswerSet(model, question).worlds
-    if number > max_worlds:
-        return OutOfBudget(f"{number} worlds agree with the fixed noise; up to {max_worlds} are run")
-    return Found(work_out(model, question))
 
 
 def first_answers(model: Model, question: Question, max_worlds: int) -> dict[str, Answer]:

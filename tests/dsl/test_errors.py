@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from calibrant.dsl.errors import (
     CalibrantError,
-    ContradictionError,
     CycleError,
     MissingExtraError,
     ParseError,
@@ -82,6 +81,6 @@ def test_a_pool_error_tells_where(error: PoolError, message: str) -> None:
     assert error.problem == "no rows"
 
 
-@pytest.mark.parametrize("kind", [ParseError, CycleError, TableError, ContradictionError, PoolError, MissingExtraError])
+@pytest.mark.parametrize("kind", [ParseError, CycleError, TableError, PoolError, MissingExtraError])
 def test_bad_input_can_be_caught_as_one_kind(kind: type[Exception]) -> None:
     assert issubclass(kind, CalibrantError)

@@ -18,11 +18,12 @@ from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Mechanism
 from calibrant.dsl.causalab.records import LabRecord, item_of_record, record_of_item
 from calibrant.dsl.causalab.replies import answer_of, controller_json, parse_object
-from calibrant.dsl.causalab.score import Scorer, formula_score, visualiser_score
+from calibrant.dsl.causalab.score import Scorer
 from calibrant.dsl.episode import verify_transcript
 from calibrant.dsl.errors import MAX_MESSAGE_CHARS, CalibrantError
 from calibrant.dsl.records import decode_line
 from tests.fuzz.corruption import CHARACTER_DAMAGE, JUNK, damaged
+from tests.oracles.causalab import formula_score, visualiser_score
 from tests.oracles.independent import require
 
 PIECES = (

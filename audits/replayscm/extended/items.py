@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
-from math import log2, sqrt
+from math import sqrt
 from random import Random
 from typing import Any
 
@@ -305,20 +305,3 @@ def lies_in_visible_class(scm_class: MechanismClass, gold: Mechanisms) -> bool:
         if not set(parents) <= set(scm_class.admissible_parents(variable)):
             return False
     return True
-
-
-def start_labels(problem: Problem, num_draws: int = 64) -> dict[str, str]:
-    """Return labels of the start: entropy of the posterior in bits, and how needed hidden variables are.
-
-    Noise-free with a uniform prior the entropy is exact, log2 of the members; else the mean of -log2 of the posterior
-    of drawn members, without bias.
-    """
-    scm_class = task_class(problem.task)
-    posterior = Posterior(scm_class).condition(*episode_evidence(ScmEpisode(problem)))
-    mass, rng = exact_mass(posterior), Random(f"{problem.id}|labels")
-    sampler = posterior_sampler(posterior)
-    drawn_bits = [-log2(posterior.likelihood(sampler.draw(rng)) / mass) for _ in range(num_draws)]
-    labels = {"bits_start": f"{sum(drawn_bits) / num_draws:.3f}"}
-    for hidden in scm_class.hidden_parents:
-        labels[f"hidden_needed.{hidden}"] = f"{float(1 - posterior.without_children(hidden)):.4f}"
-    return labels

@@ -32,7 +32,6 @@ BENCHMARKS = {
     "audits": "replayscm.audits:rows",
     "episodes": "replayscm.noise:episode_rows",
     "large": "replayscm.large:rows",
-    "sat": "replayscm.synthesis:sat_rows",
     "blickets": "blickets:rows",
     "causalab": "causalab:rows",
     "causim": "causim:rows",

@@ -19,7 +19,7 @@ from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import ModelError
 from calibrant.dsl.causim.question import TYPES, Answer
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.solvers.causim.exact import AnswerSet, TwinAnswerSet
+from calibrant.solvers.causim.exact import AnswerSet
 from calibrant.solvers.causim.generation import generated_items, items_of_version
 from calibrant.solvers.outcome import Found, OutOfBudget
 
@@ -30,7 +30,6 @@ REPEATS = 500  # answers judged on each question
 LOADED_A_SECOND = 1 / 0.020
 JUDGED_A_SECOND = 1 / 0.0003
 COUNTED_A_SECOND = 1 / 0.001
-TWINS_A_SECOND = 1 / 0.030
 MADE_A_SECOND = 60_000 / (5 * 60 * 2)  # five minutes on two cores
 SPARSE = tuple(name for name in TOPOLOGIES if name != "inverted_star")  # one table of which is exponential in its nodes
 
@@ -48,9 +47,6 @@ def rows(options: Options) -> Iterator[Row]:
     yield from _rate(
         options, "answers counted", "question", COUNTED_A_SECOND, partial(_call_each, _count, items), len(items)
     )
-    half_observed = [_observe_half(item) for item in items if item.task.question.type == "counterfactual"]
-    twins = [(TwinAnswerSet(item.task.model, item.task.question), _right(item)) for item in half_observed]
-    yield from _rate(options, "twin membership", "answer", TWINS_A_SECOND, partial(_judge, twins, 1), len(twins))
     number = len(TYPES) * NODES * len(TOPOLOGIES)
     yield from _rate(options, "items made with labels", "question", MADE_A_SECOND, _generate, number)
 
@@ -67,13 +63,6 @@ def _rate(
 def _questions(topology: str, num_questions: int) -> Iterator[CausimItem]:
     version = grow(SEED, f"{topology}-0000", topology, NODES)[-1]
     yield from items_of_version(version, f"{topology}-0000", num_questions=num_questions, seed=SEED)
-
-
-def _observe_half(item: CausimItem) -> CausimItem:
-    """With the evidence of every other node, so that the fitting worlds are no product."""
-    question = item.task.question
-    observed = {name: question.observed[name] for name in item.task.model.names[::2]}
-    return copied(item, task=copied(item.task, question=copied(question, observed=observed)))
 
 
 def _right(item: CausimItem) -> Answer:

@@ -114,7 +114,6 @@ def list_hitting_sets(masks: Sequence[Mask], num_candidates: int, max_size: int)
 
 
 # --- CNF encoding of the version space: a selector per parent set, truth tables, root selectors, acyclicity -----------
-Acyclicity: TypeAlias = Callable[[Cnf, Mapping[Arc, Literal]], None]
 
 
 @dataclass(slots=True)
@@ -216,7 +215,6 @@ def encode_members(
     model_class: ModelClass,
     *,
     symmetry_breaks: Sequence[SymmetryBreak] = SYMMETRY_BREAKS,
-    acyclicity: Acyclicity = add_linear_order,
     budget: Budget | None = None,
 ) -> Encoding:
     """Encode "there is a member" as CNF; every parent set costs the budget one state."""
@@ -224,7 +222,7 @@ def encode_members(
     _add_roots(encoding)
     for variable in task.disclosure.endogenous:
         encoding.mechanisms[variable] = _mechanism(encoding, variable, budget or Budget())
-    _forbid_cycles(encoding, acyclicity)
+    _forbid_cycles(encoding)
     for add in symmetry_breaks:
         add(encoding)
     return encoding
@@ -290,7 +288,7 @@ def _differs(cnf: Cnf, mechanism: MechanismLiterals, i: int, r: int) -> Literal:
     return mechanism.differs[i, r]
 
 
-def _forbid_cycles(encoding: Encoding, acyclicity: Acyclicity) -> None:
+def _forbid_cycles(encoding: Encoding) -> None:
     """Add a literal per arc that could close a cycle, equivalent to selecting a set with that parent; forbid cycles."""
     index = {variable: i for i, variable in enumerate(encoding.task.variables)}
     selecting: dict[Arc, list[Literal]] = {}
@@ -310,7 +308,7 @@ def _forbid_cycles(encoding: Encoding, acyclicity: Acyclicity) -> None:
                 encoding.cnf.add(-selector, arcs[u, v])
     # component by component: a constraint over all variables would have n**3 / 3 clauses for one order
     for number in sorted({component[u] for u, _ in arcs}):
-        acyclicity(encoding.cnf, {arc: literal for arc, literal in arcs.items() if component[arc[0]] == number})
+        add_linear_order(encoding.cnf, {arc: literal for arc, literal in arcs.items() if component[arc[0]] == number})
 
 
 # --- Members of a class through python-sat: solve, read, block, solve again, in one incremental solver ----------------
@@ -326,12 +324,9 @@ class SatMembers:
         budget: Budget,
         *,
         symmetry_breaks: Sequence[SymmetryBreak] = SYMMETRY_BREAKS,
-        acyclicity: Acyclicity = add_linear_order,
         solver: str = SOLVER,
     ) -> None:
-        self.encoding = encode_members(
-            task, model_class, symmetry_breaks=symmetry_breaks, acyclicity=acyclicity, budget=budget
-        )
+        self.encoding = encode_members(task, model_class, symmetry_breaks=symmetry_breaks, budget=budget)
         self.search = Conflicts(self.encoding.cnf, budget, solver=solver)
 
     def next_member(self) -> Functions | None:

@@ -59,8 +59,6 @@ NUM_IMAGINED_CONTEXTS = 8
 MAX_FULL_VARIABLES = 6  # under noise all candidates up to that many variables
 NUM_OTHER_CANDIDATES = 64
 
-Requests = Sequence[tuple[Mapping[str, int], Sequence[int]]]
-
 
 @dataclass(frozen=True)
 class Choice:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from math import fsum, log2
 from random import Random
@@ -20,7 +20,7 @@ from statistics import fmean, stdev
 from typing import NamedTuple
 
 from calibrant.dsl.replayscm.episode import clean_rows
-from calibrant.dsl.replayscm.extensions.extension import MechanismClass, NoiseKind, Prior, known_rate
+from calibrant.dsl.replayscm.extensions.extension import MechanismClass, NoiseKind, Prior
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
 from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.replayscm.hidden.mass import count_members, exact_mass
@@ -44,27 +44,6 @@ def request_rows(
         word = sum((context >> i & 1) << place for i, place in enumerate(places))
         rows.append((word & ~clamped | values, clamped))
     return rows
-
-
-def expected_share(posterior: Posterior, rows: Sequence[tuple[int, Mask]]) -> Fraction:
-    """Return the expected share of the posterior that a world leaves; `BudgetSpent` for too many readings.
-
-    rows: as `request_rows` gives them. `ValueError` for an independent unknown rate of each variable.
-    """
-    noise, cells = posterior.scm_class.noise, num_free_cells(posterior, rows)
-    if noise.kind is NoiseKind.EACH:
-        raise ValueError("shares need a rate that is common to all variables")
-    if len(noise.grid) == 1:
-        squares = sum((p * p for p in reading_probabilities(posterior, rows).values()), start=Fraction(0))
-        # two readings under one law agree with probability e**2 + (1 - e)**2 a cell: what is left is due to members
-        return squares / _collision(noise.grid[0][0]) ** cells
-    # the posterior mean over the grid: each rate's share among the SCMs that are weighted as that rate has them
-    share = Fraction(0)
-    for (rate, _), weight in zip(noise.grid, posterior.noise_posterior, strict=True):
-        if weight:
-            single = replace(posterior, scm_class=replace(posterior.scm_class, noise=known_rate(rate)))
-            share += weight * expected_share(single, rows)
-    return share
 
 
 def expected_bits(posterior: Posterior, rows: Sequence[tuple[int, Mask]]) -> float:
@@ -94,12 +73,6 @@ def binary_entropy(rate: float) -> float:
     return 0.0 if rate in (0, 1) else -rate * log2(rate) - (1 - rate) * log2(1 - rate)
 
 
-def best_by_share(shares: Sequence[Fraction]) -> int | None:
-    """Return the first candidate of least share; None if none is below 1."""
-    best = min(range(len(shares)), key=shares.__getitem__, default=None)
-    return None if best is None or shares[best] >= 1 else best
-
-
 def best_by_bits(bits: Sequence[float]) -> int | None:
     """Return the first candidate within rounding of the most bits; None if none has any."""
     top = max(bits, default=0.0)
@@ -107,10 +80,6 @@ def best_by_bits(bits: Sequence[float]) -> int | None:
     if top <= BITS_TOLERANCE:
         return None
     return next(place for place, value in enumerate(bits) if value >= top - BITS_TOLERANCE)
-
-
-def _collision(rate: Fraction) -> Fraction:
-    return rate**2 + (1 - rate) ** 2
 
 
 # --- Entropy of a posterior over SCMs, in bits ------------------------------------------------------------------------

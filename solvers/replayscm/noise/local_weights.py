@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
 from math import prod
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
@@ -91,8 +91,6 @@ def variable_rows(rows: Sequence[EvidenceRow], variable: int) -> VariableRows:
 
 
 # --- Weights of parent sets under noise: all functions of exactly these parents, each by the probability of its rows
-PatternCounts: TypeAlias = Mapping[int, tuple[int, int]]
-"""Values of a parent set, as the masked word -> cells with value 0, cells with value 1."""
 
 MIN_ARRAY_CELLS = 1_200  # sets x different rows from which arrays are faster
 EMPTY_BIT = 62  # of a word, above all variables

@@ -269,21 +269,6 @@ MAX_LISTED_READINGS = 4_096
 MAX_LISTED_CELLS = 7  # free cells of a row of which marginals are listed
 
 
-@dataclass(frozen=True)
-class CleanBehaviours:
-    """Posterior of the noise-free rows of some contexts: rows as words -> probability, all of positive probability."""
-
-    shares: Mapping[tuple[int, ...], Fraction]
-
-    @property
-    def top_share(self) -> Fraction:
-        return max(self.shares.values())
-
-    @property
-    def is_decided(self) -> bool:
-        return self.top_share >= DECIDED
-
-
 def free_bits(posterior: Posterior, clamped: Mask) -> list[Mask]:
     """Return the bits of observed endogenous variables that an intervention leaves free."""
     indices = (posterior.scm_class.observed.index(v) for v in posterior.scm_class.endogenous)
@@ -294,11 +279,6 @@ def completions(fixed: int, free: Sequence[Mask]) -> Iterator[int]:
     """Every word with these bits fixed; the others' bits count up, the last listed slowest."""
     for number in range(1 << len(free)):
         yield fixed | sum(bit for i, bit in enumerate(free) if number >> i & 1)
-
-
-def fixed_part(posterior: Posterior, word: int, clamped: Mask) -> int:
-    """Return a row's word without its free cells."""
-    return word & ~sum(free_bits(posterior, clamped))
 
 
 def probability(posterior: Posterior, rows: Sequence[EvidenceRow]) -> Fraction:
@@ -331,11 +311,6 @@ def reading_probabilities(
                         raise BudgetSpent(f"more than {limit:,} readings have positive probability")
         reached = following
     return {words: after.mass / posterior.mass for words, after in reached.items()}
-
-
-def clean_behaviours(posterior: Posterior, worlds: Sequence[tuple[int, Mask]]) -> CleanBehaviours:
-    """Return the posterior of noise-free rows; arguments and errors as for `reading_probabilities`."""
-    return CleanBehaviours(reading_probabilities(posterior, worlds, is_clean=True))
 
 
 def cell_marginals(posterior: Posterior, fixed: int, clamped: Mask) -> dict[int, Fraction]:

@@ -12,16 +12,12 @@ import msgspec
 import pytest
 
 from calibrant.audits.blickets.attribution import attribute_runs
-from calibrant.audits.blickets.items import counting_decides, duplicates, gameable, item_findings
-from calibrant.audits.blickets.printed import episode_findings
+from calibrant.audits.blickets.items import counting_decides, gameable, item_findings
 from calibrant.audits.blickets.verify import VERIFIERS, WALK, evidence_of
 from calibrant.audits.claims import Certificate, ClaimStatus, Finding, verify
-from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.generation import SUITES, sample_items
-from calibrant.dsl.blickets.item import BlicketItem, Count
-from calibrant.dsl.blickets.score import grade
+from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.blickets.text_game import text_runs
-from calibrant.solvers.blickets.learner import Static, conclude_episode
 from tests.support.blickets.items import text_game_expected, text_game_lines
 
 
@@ -173,26 +169,6 @@ def test_a_wrong_final_answer_is_not_worth_full_marks() -> None:
         actions = [*certificate.data["actions"][:-1], {"check": {"rule": "disjunctive", "blickets": ["A"]}}]
         changed = msgspec.structs.replace(certificate, data={**certificate.data, "actions": actions})
         assert verify(changed, evidence_of(item), VERIFIERS).reason == "the answer is wrong"
-
-
-def test_episodes_show_evidence_at_n_and_what_conditioning_hides() -> None:
-    grades = []
-    for item in _items("hard-3", 60):
-        episode = BlicketEpisode(item)
-        conclude_episode(episode, Static)
-        grades.append(grade(item, episode.steps))
-    found = {finding.kind: finding for finding in episode_findings(grades, "static")}
-    at_n = [g for g in grades if g.exposed == "exactly-N"]
-    assert found["evidence-at-n"].data == {"exactly_n": len(at_n), "seen": sum(g.post_evidence != 0 for g in at_n)}
-    assert len(at_n) > 30
-    assert list(episode_findings([], "nobody")) == []
-
-
-def test_the_same_item_twice_is_a_duplicate() -> None:
-    first, second = _items("conjunctive", 2)
-    again = replace(first, id="again")
-    found = list(duplicates([first, again, replace(second, task=replace(second.task, count=Count.EDGE))]))
-    assert [(finding.kind, finding.where) for finding in found] == [("duplicate", "again")]
 
 
 def test_the_public_runs_have_the_attribution_that_is_expected() -> None:

@@ -21,12 +21,9 @@ from calibrant.audits.blickets.printed import (
     Switched,
     TwoByTwo,
     UndefinedStatisticError,
-    cochran_mantel_haenszel,
-    cohens_h,
     firings_outside_eligible,
     fisher_exact,
     misprinted_tests,
-    odds_ratio,
     posterior_odds,
     posterior_odds_finding,
     probability_of_greater,
@@ -43,6 +40,7 @@ from calibrant.dsl.errors import MissingExtraError
 from calibrant.solvers.blickets.exact import exact_learner, space_after, space_of_condition
 from calibrant.solvers.blickets.learner import conclude_episode
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
+from tests.oracles.two_by_two import cochran_mantel_haenszel, cohens_h, odds_ratio
 from tests.support.blickets.items import static_item
 from tests.support.effort import examples
 from tests.support.packages import needs

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from calibrant.audits.causim.items import vacuous_network_edges
 from calibrant.audits.causim.verify import (
     VERIFIERS,
     answer_count,
@@ -26,6 +25,7 @@ from calibrant.solvers.causim.exact import AnswerSet
 from calibrant.solvers.causim.experiments import minimal_evidence, observable
 from calibrant.solvers.causim.generation import generated_items
 from calibrant.solvers.outcome import Found
+from tests.oracles.causim import vacuous_network_edges
 from tests.support.causim.vectors import bundles, vectors
 
 

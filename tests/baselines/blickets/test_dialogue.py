@@ -14,9 +14,7 @@ from calibrant.baselines.blickets.context import (
     Behaviour,
     EpisodeMemory,
     Situation,
-    UnreadableScoreError,
     deterministic,
-    scored_by,
 )
 from calibrant.baselines.blickets.dialogue import (
     BASE,
@@ -285,27 +283,6 @@ def test_a_scorer_sees_the_last_five_messages_cut_to_300_characters_the_state_an
     assert situation.memory.summary() == (
         "6 moves, 0 activations; readings: A: INACTIVE; nothing: INACTIVE; B: INACTIVE; C: INACTIVE"
     )
-
-
-@pytest.mark.parametrize(
-    ("said", "score"), [("7", 7), ("Score: 7.5.", 7.5), ("10", 10), ("I say 10.0 (10.0)", 10), ("0", 0), ("8!", 8)]
-)
-def test_a_models_score_is_read_from_its_text(said: str, score: float) -> None:
-    asked: list[str] = []
-
-    def model(messages: Sequence[Message]) -> str:
-        asked.append(messages[-1]["content"])
-        return said
-
-    situation = Situation(EpisodeMemory(NEVER.task), "VERIFICATION", ({"role": "user", "content": "the last message"},))
-    assert scored_by(model)(BEHAVIOURS[0], situation) == score
-    assert all(part in asked[0] for part in (BEHAVIOURS[0].condition, "VERIFICATION", "0 moves", "the last message"))
-
-
-@pytest.mark.parametrize("said", ["", "high", "11", "100", "1 or 2", "3.4.5", "-"])
-def test_a_score_that_cannot_be_read_is_never_taken_for_one(said: str) -> None:
-    with pytest.raises(UnreadableScoreError):
-        scored_by(lambda messages: said)(BEHAVIOURS[0], Situation(EpisodeMemory(NEVER.task), "", ()))
 
 
 # --- any policy -------------------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ from calibrant.baselines.replayscm.posterior.prior import (
     slot_mass,
     unpack,
 )
-from calibrant.dsl.formulas.table import PartialTable, TruthTable, from_formula, nothing_known, permute
+from calibrant.dsl.formulas.table import PartialTable, TruthTable, from_formula, permute
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.generation.scms import sample_scm, shortest_sizes
@@ -153,7 +153,7 @@ class _NoEvidence(MechanismEvidence):
 
     def tables(self, variable: int) -> Mapping[Mask, PartialTable]:
         others = [mask for mask in range(1 << len(self.index)) if not mask >> variable & 1]
-        return {mask: nothing_known(mask.bit_count()) for mask in others if mask.bit_count() <= MAX_PARENTS}
+        return {mask: PartialTable(mask.bit_count(), 0, 0) for mask in others if mask.bit_count() <= MAX_PARENTS}
 
     def least_fit(self, variable: int, window: Mask) -> int:
         return NO_FIT

@@ -11,20 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrant.dsl.records
-from calibrant.dsl.causalab.configs import (
-    config,
-    explains,
-    is_suite,
-    item_of_config,
-    read_configs,
-    suite_pool,
-    transitions_of,
-)
+from calibrant.dsl.causalab.configs import config, explains, is_suite, item_of_config, read_configs, suite_pool
 from calibrant.dsl.causalab.hypothesis import WrittenTerm, written_equation
 from calibrant.dsl.causalab.item import Family
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.records import StoredItems
+from tests.oracles.causalab import transitions_of
 from tests.support.causalab.laboratories import SUITES, released_suite
 from tests.support.effort import examples
 from tests.support.shared import shared_file

@@ -14,14 +14,8 @@ from calibrant.dsl.causalab.hypothesis import hypothesis, state_mechanism
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
 from calibrant.dsl.causalab.replies import controller_json, parse_object
-from calibrant.dsl.causalab.score import (
-    Scorer,
-    formula_score,
-    imec_by_definition,
-    imec_members,
-    imec_size,
-    visualiser_score,
-)
+from calibrant.dsl.causalab.score import Scorer, imec_by_definition, imec_members, imec_size
+from tests.oracles.causalab import formula_score, visualiser_score
 from tests.support.causalab.laboratories import items
 from tests.support.effort import examples
 

@@ -9,30 +9,16 @@ from typing import Any
 
 import pytest
 
-from calibrant.dsl.causalab.configs import (
-    Config,
-    HiddenNodes,
-    Transition,
-    candidates,
-    config,
-    released_records,
-    transitions_of,
-)
+from calibrant.dsl.causalab.configs import Config, HiddenNodes, Transition, candidates, config, released_records
 from calibrant.dsl.causalab.hypothesis import hypothesis
 from calibrant.dsl.causalab.item import by_name
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Reactor
 from calibrant.dsl.causalab.reference import NO_SHIFT, Reading, bases_after, values
 from calibrant.dsl.causalab.replies import controller_json, parse_object
-from calibrant.dsl.causalab.score import (
-    Scorer,
-    VisualiserScore,
-    formula_score,
-    imec_size,
-    roots,
-    visualiser_score,
-)
+from calibrant.dsl.causalab.score import Scorer, imec_size, roots
 from calibrant.dsl.episode import ActionError
 from calibrant.dsl.graph_metrics import EdgeScores, distance, edge_scores
+from tests.oracles.causalab import VisualiserScore, formula_score, transitions_of, visualiser_score
 from tests.support.causalab.laboratories import released_suite, vectors
 
 Vector = dict[str, Any]

@@ -6,20 +6,19 @@ equivalence, OEIS A000370 and Harrison 1965 (2, 4, 14, 222).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import permutations, product
+from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.dsl.errors import ContradictionError, TableError
+from calibrant.dsl.errors import TableError
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.formulas.table import (
     MAX_TABLE_VARS,
     PartialTable,
-    Transform,
     TruthTable,
     cofactor,
     complete,
@@ -27,14 +26,9 @@ from calibrant.dsl.formulas.table import (
     depends_on,
     flip,
     from_formula,
-    from_hex,
-    from_rows,
     from_words,
     full_mask,
-    nothing_known,
-    npn_representative,
     num_rows,
-    p_representative,
     permute,
     projection,
     select,
@@ -86,7 +80,7 @@ def _values(table: TruthTable) -> list[bool]:
     ],
 )
 def test_hex_facts(digits: str, num_vars: int, table: TruthTable) -> None:
-    assert from_hex(digits, num_vars) == table
+    assert TruthTable(num_vars, int(digits, 16)) == table
     assert table.hex == digits.rjust(max(1, num_rows(num_vars) // 4), "0")
 
 
@@ -116,7 +110,7 @@ def test_words_hold_sixty_four_rows_each(data: st.DataObject, num_vars: int) -> 
 
 
 def test_rows_beyond_the_table_are_not_read_from_words() -> None:
-    assert from_words(np.array([0xFFFF_FFFF_FFFF_FFFA], dtype=np.uint64), 2) == projection(0, 2) | from_hex("a", 2)
+    assert from_words(np.array([0xFFFF_FFFF_FFFF_FFFA], dtype=np.uint64), 2) == projection(0, 2) | TruthTable(2, 0xA)
     assert from_words(np.array([1, 1 << 63], dtype=np.uint64), 7).bits == 1 | 1 << 127
 
 
@@ -267,162 +261,17 @@ def test_open_rows_count_the_functions_that_agree(partial: PartialTable) -> None
     assert len(agreeing) == 2**partial.num_open
 
 
-@given(st.integers(0, 4).flatmap(lambda n: st.tuples(*[partial_tables(min_vars=n, max_vars=n)] * 2)))
-@settings(deadline=None, max_examples=examples(150))
-def test_merging_unites_evidence_or_names_the_first_clash(pair: tuple[PartialTable, ...]) -> None:
-    one, other = pair
-    first, second = _observed(one), _observed(other)
-    clashes = [row for row in sorted(first) if second.get(row, first[row]) != first[row]]
-    if clashes:
-        with pytest.raises(ContradictionError) as caught:
-            one.merge(other)
-        assert caught.value.row == clashes[0]
-    else:
-        assert _observed(one.merge(other)) == first | second
-        assert one.merge(other) == other.merge(one)
-
-
-@given(truth_tables(max_vars=4), st.data())
-@settings(deadline=None, max_examples=examples(80))
-def test_evidence_from_a_function_agrees_with_it(table: TruthTable, data: st.DataObject) -> None:
-    rows = data.draw(st.lists(st.integers(0, num_rows(table.num_vars) - 1), max_size=12))
-    pairs = [([row >> i & 1 == 1 for i in range(table.num_vars)], table[row]) for row in rows]
-    partial = from_rows(pairs, table.num_vars)
-    assert _observed(partial) == {row: table[row] for row in rows}
-    assert partial.agrees(table)
-    assert complete(table).merge(partial) == complete(table)
-    assert nothing_known(table.num_vars).merge(partial) == partial
-    if rows:
-        inputs, output = pairs[0]
-        with pytest.raises(ContradictionError) as caught:
-            from_rows([*pairs, (inputs, not output)], table.num_vars)
-        assert caught.value.row == rows[0]
-
-
 def test_a_complete_table_admits_one_function() -> None:
-    majority = from_hex("e8", 3)
+    majority = TruthTable(3, 0xE8)
     assert (complete(majority).num_open, complete(majority).agrees(majority)) == (0, True)
     assert not complete(majority).agrees(~majority)
-    assert nothing_known(3).num_open == 8
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: complete(projection(0, 2)).agrees(projection(0, 3)),
-        lambda: nothing_known(2).merge(nothing_known(3)),
-        lambda: PartialTable(2, 0x10, 0),
-        lambda: PartialTable(2, -1, 0),
-        lambda: PartialTable(2, 0b01, 0b10),
-        lambda: PartialTable(MAX_TABLE_VARS + 1, 0, 0),
-        lambda: from_rows([((False, False, True), True)], 2),
-    ],
-    ids=range(7),
-)
-def test_what_no_partial_table_can_mean_is_refused(make: Callable[[], object]) -> None:
-    with pytest.raises(TableError):
-        make()
+    assert PartialTable(3, 0, 0).num_open == 8
 
 
 # --- Representatives under permutation and negation, and the published normal form of formulas ------------------------
-Representative = Callable[[TruthTable], tuple[TruthTable, Transform]]
-RowMap = tuple[int, ...]
 
 
 # --- orbits, enumerated on rows and knowing nothing of the module under test -----------------------------------------
-
-
-def _row_maps(num_vars: int, negations: range) -> list[RowMap]:
-    """Where each row goes when variables are permuted, after some were negated."""
-    rows = range(1 << num_vars)
-    return [
-        tuple(sum((row >> i & 1) << order[i] for i in range(num_vars)) ^ negated for row in rows)
-        for order in permutations(range(num_vars))
-        for negated in negations
-    ]
-
-
-def _images(bits: int, row_maps: list[RowMap]) -> set[int]:
-    ones = [row for row in range(len(row_maps[0])) if bits >> row & 1]
-    return {sum(1 << row_map[row] for row in ones) for row_map in row_maps}
-
-
-def _p_orbit(num_vars: int) -> Callable[[int], set[int]]:
-    row_maps = _row_maps(num_vars, range(1))
-    return lambda bits: _images(bits, row_maps)
-
-
-def _npn_orbit(num_vars: int) -> Callable[[int], set[int]]:
-    row_maps = _row_maps(num_vars, range(1 << num_vars))
-    return lambda bits: _images(bits, row_maps) | _images(bits ^ full_mask(num_vars), row_maps)
-
-
-def _orbits(num_vars: int, orbit: Callable[[int], set[int]]) -> Iterator[set[int]]:
-    unmarked = set(range(full_mask(num_vars) + 1))
-    while unmarked:
-        members = orbit(next(iter(unmarked)))
-        unmarked -= members
-        yield members
-
-
-P_CLASSES = {0: 2, 1: 4, 2: 12, 3: 80, 4: 3984}
-NPN_CLASSES = {0: 1, 1: 2, 2: 4, 3: 14, 4: 222}
-KINDS: dict[str, tuple[Representative, Callable[[int], Callable[[int], set[int]]], dict[int, int]]] = {
-    "p": (p_representative, _p_orbit, P_CLASSES),
-    "npn": (npn_representative, _npn_orbit, NPN_CLASSES),
-}
-
-
-@pytest.mark.parametrize(("kind", "num_vars"), list(product(KINDS, range(4))))
-def test_members_of_an_orbit_share_its_smallest_table(kind: str, num_vars: int) -> None:
-    """Exhaustive up to three variables."""
-    representative, orbit, classes = KINDS[kind]
-    found = {bits: representative(TruthTable(num_vars, bits))[0].bits for bits in range(full_mask(num_vars) + 1)}
-    orbits = list(_orbits(num_vars, orbit(num_vars)))
-    assert len(orbits) == classes[num_vars]
-    assert len(set(found.values())) == classes[num_vars]
-    for members in orbits:
-        assert {found[bits] for bits in members} == {min(members)}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_classes_of_four_variables(kind: str) -> None:
-    """One member of every orbit has been asked; the representatives number the classes."""
-    representative, orbit, classes = KINDS[kind]
-    orbits = list(_orbits(4, orbit(4)))
-    assert len(orbits) == classes[4]
-    for members in orbits:
-        assert representative(TruthTable(4, max(members)))[0].bits == min(members)
-
-
-@given(truth_tables(max_vars=4), st.sampled_from(sorted(KINDS)))
-@settings(deadline=None, max_examples=examples(40))
-def test_the_transform_leads_there_and_back(table: TruthTable, kind: str) -> None:
-    representative, transform = KINDS[kind][0](table)
-    assert transform.forward(table) == representative
-    assert transform.backward(representative) == table
-    if kind == "p":
-        assert (transform.negated_inputs, transform.negated_output) == (0, False)
-
-
-@given(truth_tables(min_vars=4, max_vars=4), st.data())
-@settings(deadline=None, max_examples=examples(20))
-def test_two_members_of_an_orbit_have_one_representative(table: TruthTable, data: st.DataObject) -> None:
-    member = data.draw(st.sampled_from(sorted(_npn_orbit(4)(table.bits))))
-    assert npn_representative(TruthTable(4, member))[0] == npn_representative(table)[0]
-
-
-@given(truth_tables(max_vars=5), st.data())
-@settings(deadline=None, max_examples=examples(80))
-def test_a_transform_means_what_it_says(table: TruthTable, data: st.DataObject) -> None:
-    num_vars = table.num_vars
-    order = tuple(data.draw(st.permutations(range(num_vars))))
-    transform = Transform(order, data.draw(st.integers(0, (1 << num_vars) - 1)), data.draw(st.booleans()))
-    image = transform.forward(table)
-    for row in range(1 << num_vars):
-        source = sum((row >> i & 1) << order[i] for i in range(num_vars)) ^ transform.negated_inputs
-        assert image[row] == (table[source] != transform.negated_output)
-    assert transform.backward(image) == table
 
 
 # --- the published normal form -----------------------------------------------------------------------------------

@@ -21,10 +21,11 @@ from calibrant.dsl.causim.model import Model, assignment_text, symbol
 from calibrant.dsl.causim.question import TYPES, Question
 from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.solvers.causim.exact import AnswerSet, TwinAnswerSet
+from calibrant.solvers.causim.exact import AnswerSet
 from calibrant.solvers.causim.experiments import SatQuestion
 from calibrant.solvers.causim.generation import questions
 from calibrant.solvers.outcome import Budget, Found
+from tests.oracles.causim import TwinAnswerSet
 
 SMALL, LARGE = 6, 10  # nodes: every world is run; the SAT engine is asked
 EACH = 5  # questions of a type about a program, and as many counterfactuals with partial evidence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from calibrant.solvers.causim.exact import TwinAnswerSet
+from tests.oracles.causim import TwinAnswerSet
 from tests.soak.causim import engines
 from tests.soak.causim.engines import Batch, compared, main
 

@@ -12,15 +12,16 @@ import pytest
 
 from calibrant.dsl.causim.bundle import load_source
 from calibrant.dsl.causim.model import Model, ModelError, assignment_text, rows, symbol, value_of
-from calibrant.dsl.causim.networks import TOTAL, items, network, nihss, program, running_sums, source_of_tables
+from calibrant.dsl.causim.networks import TOTAL, items, network, nihss, program
 from calibrant.dsl.causim.question import Question, record_of, scenario_of
 from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.topology import TOPOLOGIES, satisfies, vacuity
-from calibrant.solvers.causim.elimination import conditional, count_worlds, marginal
-from calibrant.solvers.causim.exact import AnswerSet, TwinAnswerSet, enumerate_worlds, first_answers
+from calibrant.solvers.causim.elimination import conditional
+from calibrant.solvers.causim.exact import AnswerSet, first_answers
 from calibrant.solvers.causim.experiments import SatQuestion
 from calibrant.solvers.causim.generation import BUILT_IN, built_in_items
 from calibrant.solvers.outcome import Budget, Found, Impossible, OutOfBudget
+from tests.oracles.causim import TwinAnswerSet, count_worlds, marginal, running_sums
 from tests.support.causim.table_models import random_graph, random_model, random_question
 from tests.support.causim.vectors import answer_texts, models, printed, questions, vectors
 from tests.support.effort import effort
@@ -139,14 +140,6 @@ def test_probabilities_of_the_vectors() -> None:
             assert printed(members.probability(given)) == probability
 
 
-def test_a_search_without_states_left_says_so_instead_of_counting_wrong() -> None:
-    rng = np.random.default_rng(4)
-    model = random_model(rng, random_graph(rng, "poly_tree", 6))
-    question = Question("counterfactual", {}, model.noises, {}, {model.names[-1]: model.system[-1].domain[0]})
-    assert isinstance(AnswerSet(model, question).size(Budget(2)), OutOfBudget)
-    assert isinstance(enumerate_worlds(model, question, 3), OutOfBudget)
-
-
 def test_the_first_worlds_give_some_answers_and_all_worlds_give_all() -> None:
     for record in vectors("question"):
         model, question = questions()[record["id"]]
@@ -198,12 +191,6 @@ def test_the_grid_is_that_of_the_printed_program() -> None:
             tuple(given[other.parents.index(parent)] for parent in node.parents): own
             for given, own in conditional(printed, node.name).items()
         }
-
-
-def test_tables_say_where_they_come_from_and_other_names_are_refused() -> None:
-    assert "bnlearn" in source_of_tables()
-    with pytest.raises(ModelError, match="asia, cancer, survey"):
-        network("alarm")
 
 
 def test_the_stroke_scale_has_the_expected_items_totals_and_ways() -> None:

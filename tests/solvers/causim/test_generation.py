@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import pickle
 import subprocess
@@ -23,12 +22,11 @@ from calibrant.dsl.causim.generation import Version, grow
 from calibrant.dsl.causim.item import CausimItem, Labels, Task
 from calibrant.dsl.causim.model import Model, ModelError, assignment_text, plain, run, symbol
 from calibrant.dsl.causim.question import TYPES, Question, project, record_of
-from calibrant.dsl.causim.records import read_pool, read_states, record_of_item, write_pool, write_queries, write_states
+from calibrant.dsl.causim.records import read_pool, record_of_item, write_pool
 from calibrant.dsl.causim.reference import work_out, worlds
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.errors import PoolError
 from calibrant.solvers.causim.exact import AnswerSet, Judge
-from calibrant.solvers.causim.exchange import items_from_queries, query_files, scm_of
 from calibrant.solvers.causim.experiments import minimal_evidence, observable
 from calibrant.solvers.causim.generation import (
     Caps,
@@ -259,52 +257,11 @@ def labelled(exchanged_items: list[CausimItem]) -> dict[tuple[int, str, bytes], 
     }
 
 
-def test_items_written_as_query_files_come_back_with_the_same_questions_and_labels(
-    versions: list[Version], exchanged_items: list[CausimItem], tmp_path: Path
-) -> None:
-    write_states(tmp_path / "states.json", [scm_of("p", versions)])
-    scms = read_states(tmp_path / "states.json")
-    back: list[CausimItem] = []
-    for queries in query_files(exchanged_items):
-        path = write_queries(tmp_path, queries)
-        assert json.loads(path.read_text())["meta"]["type"] == queries.meta.type
-        back.extend(items_from_queries(path, scms))
-    assert labelled(back) == labelled(exchanged_items)
-    assert {item.task.source for item in back} == {item.task.source for item in exchanged_items}
-    assert {item.task.question.type for item in back} == set(TYPES)
-
-
 def repeat_an_answer(file: dict[str, Any]) -> None:
     """Put a copy of the first answer in the place of the second, of an instance that has two."""
     supports = [instance["expected_output"]["support"] for instance in file["instances"]]
     support = next(support for support in supports if len(support) > 1)
     support[1] = support[0]
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda file: file["meta"].update(v=99), "meta: the state file has no version 99"),
-        (lambda file: file["instances"][0]["expected_output"]["required_keys"].pop(), "required_keys"),
-        (lambda file: file["instances"][0]["expected_output"]["support"].pop(), "right, 0 are stored|are stored"),
-        (repeat_an_answer, "answers 0 and 1 are equal"),
-        (lambda file: file["instances"][0]["fixed_exogenous"].update(U_none=1), "fixed_exogenous"),
-        (lambda file: file["instances"][0]["unknown_exogenous"].append("U_none"), "unknown_exogenous"),
-        (lambda file: file["instances"][0]["expected_output"]["support"][0].update(more=1), "answer 0 is wrong"),
-    ],
-)
-def test_files_that_contradict_the_program_are_refused_with_file_and_field(
-    versions: list[Version], exchanged_items: list[CausimItem], tmp_path: Path, change: object, message: str
-) -> None:
-    files = (queries for queries in query_files(exchanged_items) if queries.meta.v == 4)
-    queries = next(file for file in files if any(one.expected_output.size > 1 for one in file.instances))
-    path = write_queries(tmp_path, queries)
-    assert list(items_from_queries(path, [scm_of("p", versions)]))
-    file = json.loads(path.read_text())
-    change(file)  # type: ignore[operator]
-    path.write_text(json.dumps(file))
-    with pytest.raises(PoolError, match=rf"^{path.name}: .*({message})"):
-        list(items_from_queries(path, [scm_of("p", versions)]))
 
 
 def test_without_caps_the_pipeline_stores_the_complete_set_and_with_caps_a_part(

@@ -8,18 +8,18 @@ from random import Random
 import pytest
 
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS, Formula, apply, var
-from calibrant.dsl.formulas.table import PartialTable, TruthTable, complete, from_formula, nothing_known
+from calibrant.dsl.formulas.table import PartialTable, TruthTable, complete, from_formula
 from calibrant.dsl.formulas.text import parse
-from calibrant.solvers.formulas.sat_search import (
+from calibrant.solvers.formulas.synthesis import least_formula
+from calibrant.solvers.outcome import Budget, Found, Impossible, OutOfBudget
+from calibrant.solvers.sat import Conflicts
+from tests.oracles.sat_synthesis import (
     SYMMETRY_BREAKS,
     SatSynthesis,
     SymmetryBreak,
     TreeEncoding,
     least_formula_by_sat,
 )
-from calibrant.solvers.formulas.synthesis import least_formula
-from calibrant.solvers.outcome import Budget, Found, Impossible, OutOfBudget
-from calibrant.solvers.sat import Conflicts
 from tests.support.effort import effort
 from tests.support.replayscm.synthesis_oracle import least_size_by_enumeration
 
@@ -214,7 +214,7 @@ def test_impossible_says_what_was_exhausted() -> None:
         assert least_formula_by_sat(parity, NAMES[:3], operators=operators) == Impossible(
             "no formula of any size over a, b, c agrees with the table"
         )
-    assert least_formula_by_sat(nothing_known(0), ()) == Impossible(
+    assert least_formula_by_sat(PartialTable(0, 0, 0), ()) == Impossible(
         "no formula of any size over no variables agrees with the table"
     )
 
@@ -250,8 +250,8 @@ def test_rows_are_demanded_only_when_a_candidate_fails() -> None:
 
 def test_names_and_sizes_have_to_fit() -> None:
     with pytest.raises(ValueError, match="2 names"):
-        least_formula_by_sat(nothing_known(3), ("a", "b"))
+        least_formula_by_sat(PartialTable(3, 0, 0), ("a", "b"))
     with pytest.raises(ValueError, match="both are 1 or more"):
         TreeEncoding(2, 0, STANDARD_OPERATORS)
     with pytest.raises(ValueError, match="exact synthesis"):
-        least_formula_by_sat(nothing_known(1), ("a",), operators=("if",))
+        least_formula_by_sat(PartialTable(1, 0, 0), ("a",), operators=("if",))

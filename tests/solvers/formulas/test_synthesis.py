@@ -21,7 +21,6 @@ from calibrant.dsl.formulas.table import (
     complete,
     from_formula,
     full_mask,
-    nothing_known,
     permute,
 )
 from calibrant.dsl.formulas.text import parse
@@ -216,7 +215,7 @@ def test_the_smallest_table_among_the_least_formulas_is_chosen() -> None:
     assert str(found(PartialTable(2, 0b1000, 0b1000))) == "a"
     assert str(found(PartialTable(2, 0b1010, 0b1000))) == "b"
     assert str(found(PartialTable(2, 0b0001, 0b0001))) == "(not b)"
-    assert str(found(nothing_known(3))) == "a"
+    assert str(found(PartialTable(3, 0, 0))) == "a"
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -382,9 +381,9 @@ def test_monotone_tables_are_told_apart(partial: PartialTable, data: st.DataObje
 
 def test_names_have_to_fit() -> None:
     with pytest.raises(ValueError, match=r"2 names .* for the 3 variables"):
-        least_formula(nothing_known(3), ("a", "b"))
+        least_formula(PartialTable(3, 0, 0), ("a", "b"))
     with pytest.raises(ValueError, match=r"2 names .* for the 2 variables"):
-        least_formula(nothing_known(2), ("a", "a"))
+        least_formula(PartialTable(2, 0, 0), ("a", "a"))
     with pytest.raises(ValueError, match="not known yet"):
         LeastSize(HARD).formula(NAMES[:5])
     with pytest.raises(ValueError, match="budget of -1 states"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
-from math import log2
 from random import Random
 from typing import Any
 
@@ -18,17 +17,14 @@ from calibrant.audits.replayscm.extended.items import (
     audit_extended,
     calibration_bins,
     lies_in_visible_class,
-    start_labels,
     state_ambiguous,
 )
 from calibrant.audits.replayscm.extended.strata import extended_strata
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered
-from calibrant.dsl.replayscm.episode import ScmEpisode, clean_rows, task_class
+from calibrant.dsl.replayscm.episode import clean_rows
 from calibrant.dsl.replayscm.extensions.extension import NoiseKind, NoiseModel
 from calibrant.dsl.replayscm.extensions.reference import enumerate_scms, visible_rows
 from calibrant.dsl.replayscm.item import Problem
-from calibrant.solvers.replayscm.experiments.candidates import version_space
-from calibrant.solvers.replayscm.experiments.policies import episode_evidence
 from calibrant.solvers.replayscm.experiments.shares import decide_behaviour
 from calibrant.solvers.replayscm.hidden.members import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import Posterior
@@ -100,15 +96,6 @@ def test_meanings_that_need_no_hidden_variable_by_enumeration() -> None:
         assert lies_in_visible_class(scm_class, member) == expected
         outcomes.add(expected)
     assert outcomes == {True, False}
-
-
-def test_labels_of_the_start() -> None:
-    problem = sample_extended(STRATA[0], 3)
-    labels = start_labels(problem)
-    space = version_space(problem.task, task_class(problem.task), episode_evidence(ScmEpisode(problem)))
-    assert float(labels["bits_start"]) == pytest.approx(log2(space.count), abs=1e-3)
-    hidden = start_labels(sample_extended(STRATA[1], 3))
-    assert 0 < float(hidden["hidden_needed.H1"]) <= 1
 
 
 # --- Stated probabilities come true as often as stated, on items whose gold is drawn from the prior -------------------

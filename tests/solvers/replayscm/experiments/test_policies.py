@@ -21,14 +21,9 @@ from calibrant.solvers.replayscm.experiments import answers
 from calibrant.solvers.replayscm.experiments.answers import answer_exact, answer_forecast, answer_posterior
 from calibrant.solvers.replayscm.experiments.listed import list_candidates
 from calibrant.solvers.replayscm.experiments.policies import POLICIES, play_worlds, step_regret
-from calibrant.solvers.replayscm.experiments.shares import (
-    best_by_bits,
-    best_by_share,
-    expected_bits,
-    expected_share,
-    request_rows,
-)
+from calibrant.solvers.replayscm.experiments.shares import best_by_bits, expected_bits, request_rows
 from calibrant.solvers.replayscm.noise.posterior import Posterior, cell_marginals
+from tests.oracles.shares import ListedPolicies, best_by_share, expected_share
 from tests.support.replayscm.extensions.vectors import frontier_vectors, problem_of
 
 
@@ -208,7 +203,7 @@ def after_start(
 
 
 def check_listed(line: Mapping[str, Any], problem: Problem) -> None:
-    listed = list_candidates(*after_start(line, problem))
+    listed = ListedPolicies(**vars(list_candidates(*after_start(line, problem))))
     shares = [listed.share(listed.every_cell, place) for place in range(len(line["candidates"]))]
     assert shares == [Fraction(share) for share in line["shares_after_start"]]
     assert best_by_share(shares) == listed.greedy_choice(listed.every_cell) == line["greedy_first"]

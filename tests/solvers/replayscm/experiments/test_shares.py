@@ -22,7 +22,8 @@ from calibrant.solvers.replayscm.experiments.shares import (
     request_rows,
 )
 from calibrant.solvers.replayscm.noise.local_weights import word_text
-from calibrant.solvers.replayscm.noise.posterior import Posterior, clean_behaviours
+from calibrant.solvers.replayscm.noise.posterior import Posterior
+from tests.oracles.shares import clean_behaviours
 from tests.solvers.replayscm.experiments.test_policies import after_start
 from tests.support.replayscm.extensions.problems import small_problem
 from tests.support.replayscm.extensions.vectors import frontier_vectors, problem_of

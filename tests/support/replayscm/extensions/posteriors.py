@@ -10,13 +10,8 @@ from typing import Any
 from calibrant.dsl.replayscm.extensions.extension import Prior
 from calibrant.solvers.replayscm.noise.local_weights import EvidenceRow, target_mask, text_word, word_text
 from calibrant.solvers.replayscm.noise.most_probable import MostProbable, most_probable
-from calibrant.solvers.replayscm.noise.posterior import (
-    Posterior,
-    cell_marginals,
-    clean_behaviours,
-    fixed_part,
-    probability,
-)
+from calibrant.solvers.replayscm.noise.posterior import Posterior, cell_marginals, probability
+from tests.oracles.shares import clean_behaviours, fixed_part
 from tests.support.replayscm.extensions.vectors import class_of, evidence_of
 
 
