@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from calibrant.bench.replayscm.audit.separations import SeparatedPair
     from calibrant.bench.replayscm.fitting.fit import Fit, fit
     from calibrant.bench.replayscm.fitting.networks import NetworkFit, learn_networks
+    from calibrant.bench.replayscm.fitting.reading import read_table
+    from calibrant.bench.replayscm.fitting.table import Table
     from calibrant.bench.runs.records import Record
     from calibrant.bench.version import __version__
     from calibrant.dsl.episode import Step
@@ -100,6 +102,7 @@ __all__ = [
     "SeparatedPair",
     "Solution",
     "Step",
+    "Table",
     "Task",
     "TextEpisode",
     "Verdict",
@@ -117,6 +120,7 @@ __all__ = [
     "open_episode",
     "protocols",
     "read_network",
+    "read_table",
     "run",
     "score",
     "score_many",
@@ -162,6 +166,7 @@ _HOME = {
     "SeparatedPair": "calibrant.bench.replayscm.audit.separations",
     "Solution": "calibrant.bench.core.capabilities",
     "Step": "calibrant.dsl.episode",
+    "Table": "calibrant.bench.replayscm.fitting.table",
     "Task": "calibrant.dsl.replayscm.item",
     "TextEpisode": "calibrant.bench.episodes",
     "Verdict": "calibrant.item_types",
@@ -179,6 +184,7 @@ _HOME = {
     "open_episode": "calibrant.verbs",
     "protocols": "calibrant.running",
     "read_network": "calibrant.solvers.networks.network",
+    "read_table": "calibrant.bench.replayscm.fitting.reading",
     "run": "calibrant.running",
     "score": "calibrant.verbs",
     "score_many": "calibrant.verbs",

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from calibrant.bench.episodes import Chat, json_chat
 from calibrant.dsl.episode import Action, Episode, Step, sole_action
@@ -88,8 +88,8 @@ class FittedTable(Protocol):
     @property
     def may_fit_wider(self) -> bool: ...
 
-    def lines(self) -> Iterator[str]:
-        """Yield the lines of the terminal."""
+    def lines(self, *, verbose: bool = False) -> Iterator[str]:
+        """Yield the lines of the terminal; verbose: all notes on how the table was read."""
         ...
 
     def to_dict(self) -> dict[str, Any]:
@@ -106,8 +106,8 @@ class FittedTable(Protocol):
 class FittedNetworks(Protocol):
     """Networks of highest score on a table of one's own."""
 
-    def lines(self) -> Iterator[str]:
-        """Yield the lines of the terminal."""
+    def lines(self, *, verbose: bool = False) -> Iterator[str]:
+        """Yield the lines of the terminal; verbose: all notes on how the table was read."""
         ...
 
     def to_dict(self) -> dict[str, Any]:
@@ -123,9 +123,10 @@ class Fittable(Protocol):
         data: Path,
         *,
         target: str | None,
-        do: str | None,
-        roots: Sequence[str] | None,
+        roots: str | None,
         max_parents: int,
+        gaps: Literal["complete", "drop"],
+        reading: Mapping[str, Any],
         progress: Callable[[str, int, int], None],
     ) -> FittedTable:
         """Return what fits a CSV file; `CalibrantError` names row and column of a fault."""
@@ -135,10 +136,11 @@ class Fittable(Protocol):
         self,
         data: Path,
         *,
-        do: str | None,
         score: str,
         best: int,
         max_parents: int | None,
+        gaps: Literal["complete", "drop"],
+        reading: Mapping[str, Any],
         progress: Callable[[str, int, int], None],
     ) -> FittedNetworks:
         """Return networks of highest score on a CSV file; `CalibrantError` names row and column of a fault."""

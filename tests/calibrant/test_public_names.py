@@ -198,7 +198,7 @@ ELSEWHERE = {  # classes of which tests above have a value
         "Problem",
     ),
     *("ProtocolResult", "Record", "Scm", "Score", "SeparatedPair", "Solution", "Step", "Task", "TextEpisode"),
-    *("VersionSpace",),
+    *("Table", "VersionSpace"),
 }
 WITHOUT_VALUES = {"CalibrantError", "PoolError", "Protocol"}  # errors, and a base that users derive from
 

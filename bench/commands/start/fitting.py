@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -46,13 +46,79 @@ Certificates: TypeAlias = Annotated[
 
 
 Do: TypeAlias = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--do",
         metavar="COLUMN",
-        help="Column that names the columns set in each row; empty for none.",
+        help="Column that names the columns set in each row (repeatable).",
         rich_help_panel=INPUT,
     ),
+]
+
+
+DoFlags: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--do-flags",
+        metavar="PATTERN",
+        help="Flag columns: with 'I_*', I_X is 1 where X was set.",
+        rich_help_panel=INPUT,
+    ),
+]
+
+
+One: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--one",
+        metavar="COL=WORD",
+        help="The word of a column that is 1 (repeatable).",
+        rich_help_panel=INPUT,
+    ),
+]
+
+
+Binarize: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--binarize",
+        metavar="COL:RULE",
+        help="Make two values: '>50', '<=50', 'red|blue' or 'median' (repeatable).",
+        rich_help_panel=INPUT,
+    ),
+]
+
+
+Drop: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--drop",
+        metavar="A,B,...",
+        help="Columns to leave out (repeatable).",
+        rich_help_panel=INPUT,
+    ),
+]
+
+
+Missing: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--missing",
+        metavar="WORD",
+        help="A further word for cells without a value (repeatable).",
+        rich_help_panel=INPUT,
+    ),
+]
+
+
+GapHandling: TypeAlias = Annotated[
+    Literal["complete", "drop"],
+    typer.Option("--gaps", help="Rows with gaps: `drop` leaves them out.", rich_help_panel=INPUT),
+]
+
+
+Verbose: TypeAlias = Annotated[
+    bool, typer.Option("--verbose", help="Print all notes on how the table was read.", rich_help_panel=OUTPUT)
 ]
 
 
@@ -68,12 +134,18 @@ Roots: TypeAlias = Annotated[
 
 
 def fit(
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="CSV file of Boolean columns with a head."), READS],
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="CSV or Parquet file of two-valued columns."), READS],
     target: Annotated[
         str | None,
         typer.Option("--target", metavar="COLUMN", help="Explain this column by the others.", rich_help_panel=INPUT),
     ] = None,
     do: Do = None,
+    do_flags: DoFlags = None,
+    one: One = None,
+    binarize: Binarize = None,
+    drop: Drop = None,
+    missing: Missing = None,
+    gaps: GapHandling = "complete",
     roots: Roots = None,
     max_parents: MaxParents = None,
     score: Annotated[
@@ -104,12 +176,14 @@ def fit(
     ] = None,
     certificates: Certificates = None,
     as_json: AsJson = False,
+    verbose: Verbose = False,
 ) -> int:
-    """Fit a table of 0 and 1: the least SCM, or the least formula of --target, with proof; how many fit; what is open.
+    """Fit a table of two-valued columns: the least SCM, or formula of --target, with proof; how many fit; what is open.
 
-    Values are 0, 1, true, false. Exit code 1 if nothing fits; the output states what was gone through. Columns with
-    noise are no functions of others: --score learns networks instead, by dynamic programming over all of them, with the
-    probability of each arc; rows in which a column was set do not count for its own parents.
+    Any two values, any names; the first lines state what was read as 1. Exit code 1 if nothing fits; the output states
+    what was gone through. Columns with noise are no functions of others: --score learns networks instead, by dynamic
+    programming over all of them, with the probability of each arc; rows in which a column was set do not count for
+    its own parents.
     """
     from calibrant.bench.commands import options
     from calibrant.bench.core.capabilities import FITTING
@@ -118,22 +192,25 @@ def fit(
 
     if score is None and best is not None:
         raise typer.BadParameter("it is about networks: give --score", param_hint="--best")
+    reading: dict[str, Any] = {"do": do or (), "do_flags": do_flags, "one": one or (), "binarize": binarize or ()}
+    reading |= {"drop": drop or (), "missing": missing or ()}
     if score is not None:
         refused = {"--target": target, "--roots": roots, "--html": html, "--svg": svg, "--out": out}
-        reason = "not with --score, which prints networks of all columns; it takes --best, --do, --max-parents, --json"
+        reason = "not with --score, which prints networks of all columns; it takes --best, --max-parents, --json"
         refuse_options(refused | {"--certificates": certificates}, reason)
-        _print_networks(table, do, score, best or 1, max_parents, as_json=as_json)
+        _print_networks(table, score, best or 1, max_parents, gaps, reading, as_json=as_json, verbose=verbose)
         return 0
-    names = None if roots is None else [name.strip() for name in roots.split(",") if name.strip()]
     fitting, parents = sole_provider(FITTING), max_parents or DEFAULT_PARENTS
     with options.progress_bar("fitting: ", first=options.PROMPT) as listen:
-        fitted = fitting.fit(table, target=target, do=do, roots=names, max_parents=parents, progress=listen)
+        fitted = fitting.fit(
+            table, target=target, roots=roots, max_parents=parents, gaps=gaps, reading=reading, progress=listen
+        )
     for note in fitted.write(table.name, html=html, svg=svg, out=out, certificates=certificates):
         typer.echo(note, err=True)
     if as_json:
         typer.echo(json.dumps(fitted.to_dict(), indent=1))
     else:
-        for line in fitted.lines():
+        for line in fitted.lines(verbose=verbose):
             typer.echo(line)
         print_next(_next_commands(html, out, certificates) if fitted.fits else _wider(fitted, max_parents))
     return 0 if fitted.fits else 1
@@ -164,7 +241,15 @@ def _next_commands(html: Path | None, out: Path | None, certificates: Path | Non
 
 
 def _print_networks(
-    table: Path, do: str | None, score: str, best: int, max_parents: int | None, *, as_json: bool
+    table: Path,
+    score: str,
+    best: int,
+    max_parents: int | None,
+    gaps: Literal["complete", "drop"],
+    reading: Mapping[str, Any],
+    *,
+    as_json: bool,
+    verbose: bool,
 ) -> None:
     from calibrant.bench.commands import options
     from calibrant.bench.core.capabilities import FITTING
@@ -173,11 +258,13 @@ def _print_networks(
 
     fitting = sole_provider(FITTING)
     with options.progress_bar("fitting: ", first=options.PROMPT) as listen:
-        networks = fitting.networks(table, do=do, score=score, best=best, max_parents=max_parents, progress=listen)
+        networks = fitting.networks(
+            table, score=score, best=best, max_parents=max_parents, gaps=gaps, reading=reading, progress=listen
+        )
     if as_json:
         typer.echo(json.dumps(networks.to_dict(), indent=1))
     else:
-        for line in networks.lines():
+        for line in networks.lines(verbose=verbose):
             typer.echo(line)
         more = [NextCommand((*invocation.get(), "--best", FEW_NETWORKS), "the next best")] if best == 1 else []
         print_next([*more, NextCommand((*invocation.get(), "--json"), "all figures")])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 import msgspec
+import numpy as np
 from markupsafe import Markup
 
 from calibrant.audits.replayscm.why.explanation import Limits, explain, smallest_contradiction
@@ -17,8 +18,10 @@ from calibrant.audits.replayscm.why.smallest_pair import Choices
 from calibrant.bench.core.capabilities import Fittable
 from calibrant.bench.pages.why import why_page
 from calibrant.bench.replayscm.audit.records import write_certificates
-from calibrant.bench.replayscm.fitting.columns import BooleanTable, DegenerateColumns, degenerate_columns, table_of
+from calibrant.bench.replayscm.fitting.naming import Naming
 from calibrant.bench.replayscm.fitting.networks import NetworkFit, learn_in_steps
+from calibrant.bench.replayscm.fitting.reading import Reading, ReadingOptions, read_with, split_names
+from calibrant.bench.replayscm.fitting.table import Gaps, Table, complete_table
 from calibrant.bench.replayscm.why.page import body, drawing
 from calibrant.bench.replayscm.why.page import lines as why_lines
 from calibrant.dsl.atomic_write import write_atomically
@@ -37,11 +40,11 @@ from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSp
 NOISY = "if values are noisy, learn networks (--score bde; learn_networks in Python)"
 
 
-def contradiction_message(table: BooleanTable, clash: Contradiction) -> str:
+def contradiction_message(table: Table, clash: Contradiction) -> str:
     """Return which rows contradict each other, and what to do."""
     first, second = (place.split()[-1] for place in (clash.first, clash.second))
     reason = f"{clash.variable} differs, and all that it may depend on is equal"
-    advice = "" if table.has_do else "name the columns that were set in a column given by do (--do), "
+    advice = "" if table.has_targets else "name the columns that were set in a column given by do (--do), "
     rows = f"rows {first} and {second} ({table.counting})"
     return f"{rows} contradict each other: {reason}; correct one, {advice}or {NOISY}"
 
@@ -60,7 +63,9 @@ MAX_STATES = 40_000_000  # of the least SCM: 2,000 conflicts of MaxSAT, two seco
 LIMITS = Limits(parent_sets=MAX_ROOT_PARENT_SETS, terms=100_000, pair_sets=8_000)  # half a second each
 _SPENT = "more parent sets than are gone through; name the roots, leave out columns, or lower max_parents"
 ITEM = "table"
-SCMS_APART = "SCMs that differ in what such a column does, or does to others, are all counted"
+AS_READ = ("target", "coding", "notes", "rows")  # keys of JSON with the user's names already
+NOTES_HERE = "<!-- how the table was read -->"
+MAX_SHOWN_ROWS = 2_000  # rows that a reason lists; of more, each different one by its first line
 Steps: TypeAlias = Callable[[str, int, int], None]  # the step, how many of its parts are done, of how many
 
 
@@ -71,7 +76,7 @@ class Fit:
     problem: the table as an item, which every other function takes; target: the column that was asked for, if one was
     outcome: the least SCM with proof (`Found`), `Impossible` with what was exhausted, or `OutOfBudget`
     why: how many SCMs fit, what is open and what would settle it; None where nothing fits, or beyond the limits
-    degenerate: columns of which no row tells what they do
+    table: the table as it was read; naming: legal names of its columns in `problem`, and the user's own
     uncounted: the limit that kept `why` from being made
     is_contradictory: nothing of any class fits, because rows contradict each other
     """
@@ -80,9 +85,14 @@ class Fit:
     target: str | None
     outcome: Found[ExactAnswer] | Impossible | OutOfBudget
     why: ReplayWhy | None
-    degenerate: DegenerateColumns
+    table: Table
     uncounted: str | None = None
     is_contradictory: bool = False
+
+    @property
+    def naming(self) -> Naming:
+        """Legal names of columns in the problem, and the user's own."""
+        return Naming(self.table.legal_names, self.table.names)
 
     def __repr__(self) -> str:
         subject = "" if self.target is None else f" of {in_one_line(self.target)[:40]}"
@@ -100,14 +110,16 @@ class Fit:
         """The formula of the target, in infix form."""
         if self.target is None or not isinstance(self.outcome, Found):
             return None
-        return infix(self.outcome.value.model.mechanisms[self.target])
+        return self.naming.text(infix(self.outcome.value.model.mechanisms[self.naming.to_legal(self.target)]))
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         answer = self.outcome.value if isinstance(self.outcome, Found) else None
-        return {
+        entries = {
             "target": self.target,
-            "degenerate_columns": self.degenerate.to_dict(),
+            "rows": self.table.num_rows,
+            "coding": self.table.coding,
+            "notes": list(self.table.notes),
             "roots": None if answer is None else list(answer.model.roots),
             "mechanisms": None if answer is None else {v: str(f) for v, f in answer.model.mechanisms.items()},
             "size": None if answer is None else answer.size,
@@ -116,10 +128,15 @@ class Fit:
             "out_of_budget": self.outcome.reached if isinstance(self.outcome, OutOfBudget) else self.uncounted,
             "why": None if self.why is None else self.why.to_dict(),
         }
+        inside = {key: self.naming.value(value) for key, value in entries.items() if key not in AS_READ}
+        return {key: inside.get(key, value) for key, value in entries.items()}
 
-    def lines(self) -> Iterator[str]:
-        """Yield the lines of the terminal."""
-        yield from self.degenerate.lines(SCMS_APART)
+    def lines(self, *, verbose: bool = False) -> Iterator[str]:
+        """Yield the lines of the terminal; verbose: all notes on columns."""
+        yield from self.table.reading_lines(every=verbose, target=self.target)
+        yield from map(self.naming.text, self._result_lines())
+
+    def _result_lines(self) -> Iterator[str]:
         if isinstance(self.outcome, Found):
             model = self.outcome.value.model
             if self.target is None:
@@ -161,11 +178,13 @@ class Fit:
         name: of the table, as the page has it
         """
         if self.why is not None and html is not None:
-            notes = Markup().join(map(Markup('<p class="callout">{}</p>\n').format, self.degenerate.lines(SCMS_APART)))
-            write_atomically(html, why_page(self.why, notes + body(self.why, "why"), name))
+            lines = self.table.reading_lines(every=True, target=self.target)
+            notes = Markup().join(map(Markup('<p class="callout">{}</p>\n').format, lines))
+            page = why_page(self.why, Markup(NOTES_HERE) + body(self.why, "why"), name)
+            write_atomically(html, self.naming.markup(page).replace(NOTES_HERE, notes))
             yield f"page written to {html}"
         if self.why is not None and svg is not None:
-            write_atomically(svg, drawing(self.why))
+            write_atomically(svg, self.naming.markup(drawing(self.why)))
             yield f"picture written to {svg}"
         # without a fit no number of roots is known, which the item would state
         has_item = self.fits or not isinstance(self.problem.task.disclosure, HiddenRoots)
@@ -185,31 +204,31 @@ def fit(
     data: Any,
     *,
     target: str | None = None,
-    do: str | None = None,
-    roots: Sequence[str] | None = None,
+    roots: str | Sequence[str] | None = None,
     max_parents: int = 4,
-    columns: Sequence[str] | None = None,
+    gaps: Gaps = "complete",
+    **reading: Unpack[Reading],
 ) -> Fit:
-    """Fit a table of Boolean columns: the least SCM, or with `target` the least formula of that column.
+    """Fit a table of columns with two values: the least SCM, or with `target` the least formula of that column.
 
-    data: a path to a CSV file, a data frame (pandas, polars, pyarrow), a mapping of columns, a list of mappings, or an
-        array of two dimensions
+    data: a path to a CSV, TSV or Parquet file, a data frame (pandas, polars, pyarrow), a mapping of columns, a list of
+        mappings, or an array of two dimensions
     target: the column to explain by the others; None explains every column that is no root
-    do: the column that names the columns set by an intervention in each row, separated by commas; empty for none
     roots: columns that need no explanation; None: as few as possible, proven by exhaustion
     max_parents: largest number of columns that one depends on, 1 to 6
-    columns: names of an array's columns
+    gaps: `complete` or `drop`, which leaves out rows with a gap
+    reading: how the table is read: do, do_flags, one, binarize, drop, missing, columns (docs/tables.md)
     """
-    return fit_in_steps(data, target, do, roots, max_parents, columns, lambda step, done, total: None)
+    return fit_in_steps(data, target, roots, max_parents, gaps, reading, lambda step, done, total: None)
 
 
 def fit_in_steps(
     data: Any,
     target: str | None,
-    do: str | None,
-    roots: Sequence[str] | None,
+    roots: str | Sequence[str] | None,
     max_parents: int,
-    columns: Sequence[str] | None,
+    gaps: Gaps,
+    reading: Mapping[str, Any],
     listen: Steps,
 ) -> Fit:
     """Fit a table as `fit` does; `listen` is called with each step."""
@@ -217,24 +236,31 @@ def fit_in_steps(
         raise CalibrantError(f"max_parents is {short_repr(max_parents)}; 1 to {MAX_PARENTS} are supported")
     if target is not None and roots is not None:
         raise CalibrantError("target and roots exclude each other: with a target all other columns are roots")
-    table = table_of(data, do, columns)
-    for name in [target] if target is not None else roots or ():
+    table = complete_table(read_with(data, ReadingOptions(**reading), "formulas"), gaps)
+    naming = Naming(table.legal_names, table.names)
+    listed = split_names(roots, table.names) if isinstance(roots, str) else roots
+    for name in [target] if target is not None else listed or ():
         if name not in table.names:
-            raise CalibrantError(
-                f"{table.source} has no column {short_repr(name)}; {known_names(str(name), table.names)}"
-            )
-    free = natural(name for name in table.names if name != target) if target is not None else roots
-    if free is not None:
-        task = _task(table, HiddenOrder(natural(table.names), natural(free)))
+            known = known_names(str(name), table.names)
+            raise CalibrantError(f"{table.source} has no column {short_repr(name)}; {known}")
+    try:
+        if target is not None:
+            free: Sequence[str] | None = [name for name in table.names if name != target]
+        else:
+            free = listed
+        if free is None:
+            return _fewest_roots(table, max_parents, listen)
+        task = _task(table, HiddenOrder(natural(table.legal_names), natural(map(naming.to_legal, free))))
         return _fit_under(table, task, target, max_parents, listen)
-    return _fewest_roots(table, max_parents, listen)
+    except CalibrantError as error:
+        raise CalibrantError(naming.text(str(error))) from None
 
 
-def _fewest_roots(table: BooleanTable, max_parents: int, listen: Steps) -> Fit:
+def _fewest_roots(table: Table, max_parents: int, listen: Steps) -> Fit:
     """Fit with as few roots as possible: every smaller number is exhausted first."""
-    for number in range(1, len(table.names)):
-        listen("numbers of roots", number - 1, len(table.names))
-        task = _task(table, HiddenRoots(natural(table.names), number))
+    for number in range(1, len(table.legal_names)):
+        listen("numbers of roots", number - 1, len(table.legal_names))
+        task = _task(table, HiddenRoots(natural(table.legal_names), number))
         _require_size(table, task, max_parents)
         choices = Choices(VersionSpace(task, ModelClass(max_parents)))
         try:
@@ -246,56 +272,57 @@ def _fewest_roots(table: BooleanTable, max_parents: int, listen: Steps) -> Fit:
             sets = f"{choices.num_parent_sets:,} parent sets: more than are gone through for the least"
             advice = "name the roots (--roots A,B,...), leave out columns, or lower max_parents (--max-parents)"
             out_of_budget = OutOfBudget(f"{least}{sets}; {advice}")
-            return Fit(_problem(table, task), None, out_of_budget, None, degenerate_columns(table))
+            return Fit(_problem(table, task), None, out_of_budget, None, table)
         if num_root_sets:
             return _fit_under(table, task, None, max_parents, listen)
     reason = f"no column is a function of at most {max_parents} others where it was not set; every root set was tried"
     reason += f"; {_what_to_do(table, max_parents)}"
     return Fit(
-        _problem(table, _task(table, HiddenRoots(natural(table.names), len(table.names)))),
+        _problem(table, _task(table, HiddenRoots(natural(table.legal_names), len(table.legal_names)))),
         None,
         Impossible(reason),
         None,
-        degenerate_columns(table),
-        is_contradictory=max_parents >= len(table.names) - 1,  # no column can depend on more
+        table,
+        is_contradictory=max_parents >= len(table.legal_names) - 1,  # no column can depend on more
     )
 
 
-def _what_to_do(table: BooleanTable, max_parents: int) -> str:
+def _what_to_do(table: Table, max_parents: int) -> str:
     """Return the contradicting rows if no bound helps, else the bound to raise."""
-    if max_parents < len(table.names) - 1:
+    if max_parents < len(table.legal_names) - 1:
         return advise_bound(max_parents)
-    for name in table.names:
-        others = natural(column for column in table.names if column != name)
-        clash = smallest_contradiction(_task(table, HiddenOrder(natural(table.names), others)))
+    for name in table.legal_names:
+        others = natural(column for column in table.legal_names if column != name)
+        clash = smallest_contradiction(_task(table, HiddenOrder(natural(table.legal_names), others)))
         if clash is not None:
             return contradiction_message(table, clash)
     raise AssertionError("every column is a function of the others, but no set of roots fits")
 
 
-def _fit_under(table: BooleanTable, task: Task, target: str | None, max_parents: int, listen: Steps) -> Fit:
+def _fit_under(table: Table, task: Task, target: str | None, max_parents: int, listen: Steps) -> Fit:
     clash = smallest_contradiction(task)
     if clash is not None:
         raise CalibrantError(f"{table.source}, {contradiction_message(table, clash)}")
     _require_size(table, task, max_parents)
     listen("least SCM", 0, 2)
-    problem, degenerate = _problem(table, task), degenerate_columns(table, target)
+    problem = _problem(table, task)
     outcome = solve(task, max_parents=max_parents, nested_roots=False, states=MAX_STATES)
     if isinstance(outcome, Impossible):
-        impossible = Impossible(_report_exhaustion(outcome, task, target, max_parents))
-        return Fit(problem, target, impossible, None, degenerate)
+        impossible = Impossible(_report_exhaustion(outcome, task, table, target, max_parents))
+        return Fit(problem, target, impossible, None, table)
     listen("what else fits", 1, 2)
     try:
-        why = explain(task, ITEM, max_parents=max_parents, columns=table.names, limits=LIMITS)
+        why = explain(task, ITEM, max_parents=max_parents, columns=table.legal_names, limits=LIMITS)
     except (BudgetSpent, ValueError) as spent:
-        return Fit(problem, target, outcome, None, degenerate, uncounted=str(spent) or _SPENT)
-    return Fit(problem, target, outcome, _of_table(why, table, target), degenerate)
+        return Fit(problem, target, outcome, None, table, uncounted=str(spent) or _SPENT)
+    return Fit(problem, target, outcome, _of_table(why, table, target), table)
 
 
-def _of_table(why: ReplayWhy, table: BooleanTable, target: str | None) -> ReplayWhy:
+def _of_table(why: ReplayWhy, table: Table, target: str | None) -> ReplayWhy:
     """Return the reason in the words of the table: its name, its order of columns, the target last, lines to add."""
     evidence = why.evidence
-    names = (*(name for name in table.names if name != target), *([] if target is None else [target]))
+    legal = None if target is None else Naming(table.legal_names, table.names).to_legal(target)
+    names = (*(name for name in table.legal_names if name != legal), *([] if legal is None else [legal]))
     places = [evidence.variables.index(name) for name in names]
     worlds = tuple(
         msgspec.structs.replace(world, rows=tuple("".join(row[place] for place in places) for row in world.rows))
@@ -312,71 +339,69 @@ def _of_table(why: ReplayWhy, table: BooleanTable, target: str | None) -> Replay
     )
 
 
-def _table_line(decider: Decider, table: BooleanTable) -> str:
+def _table_line(decider: Decider, table: Table) -> str:
     """Return a world of one row as a line of the file; of a table that is no file, by the names of its columns."""
     (row,) = decider.world["rows"]
-    layout = table.layout
+    naming, layout = Naming(table.legal_names, table.names), table.layout
+    words = {c.name: c.word(int(v)) if v in "01" else v for c, v in zip(table.used, row, strict=True)}
+    set_names = list(map(naming.to_raw, decider.world.get("constants", ())))
     if layout is None:
-        cells = ", ".join(f"{name} = {value}" for name, value in zip(table.names, row, strict=True))
-        set_names = " and ".join(decider.world.get("constants", ()))
-        return f"{cells}; set: {set_names}" if set_names else cells
-    values = zip((name for name in layout.header if name != layout.do), row, strict=True)
-    return layout.line(dict(values), list(decider.world.get("constants", ())))
+        cells = ", ".join(f"{name} = {value}" for name, value in words.items())
+        return f"{cells}; set: {' and '.join(set_names)}" if set_names else cells
+    return layout.line(words, set_names)
 
 
-def _report_exhaustion(outcome: Impossible, task: Task, target: str | None, max_parents: int) -> str:
+def _report_exhaustion(outcome: Impossible, task: Task, table: Table, target: str | None, max_parents: int) -> str:
     """Report which class was exhausted, and which bound to raise."""
     if target is None:
         return f"{outcome.exhausted}; {advise_bound(max_parents)}"
     num_others = len(task.variables) - 1
     sets = sum(comb(num_others, k) for k in range(max_parents + 1))
+    name = Naming(table.legal_names, table.names).to_legal(target)
     claim = (
-        f"{target} is no function of at most {max_parents} of the {num_others} other columns: "
+        f"{name} is no function of at most {max_parents} of the {num_others} other columns: "
         f"all {sets:,} sets were tried"
     )
     return f"{claim}; {advise_bound(max_parents)}"
 
 
-def _require_size(table: BooleanTable, task: Task, max_parents: int) -> None:
+def _require_size(table: Table, task: Task, max_parents: int) -> None:
     numbers = [len(task.disclosure.admissible_parents(v)) for v in task.disclosure.endogenous]
     sets = sum(comb(number, k) for number in numbers for k in range(max_parents + 1))
     if sets > MAX_PARENT_SETS:
         raise CalibrantError(
-            f"{table.source}: {len(table.names)} columns have {sets:,} sets of at most {max_parents} parents; at most"
+            f"{table.source}: {len(table.used)} columns have {sets:,} sets of at most {max_parents} parents; at most"
             f" {MAX_PARENT_SETS:,} are gone through: leave out columns, or lower max_parents (--max-parents)"
         )
 
 
-def _task(table: BooleanTable, disclosure: Disclosure) -> Task:
+def _task(table: Table, disclosure: Disclosure) -> Task:
     """Return the table as a task: rows with the same columns set are a world, in the order of the table."""
-    names = natural(table.names)
-    order = [table.names.index(name) for name in names]
-    groups: dict[frozenset[str], list[int]] = {}
-    for r, targets in enumerate(table.targets):
-        groups.setdefault(targets, []).append(r)
-    worlds = tuple(_world(table, names, order, targets, rows) for targets, rows in groups.items())
-    kind = TaskKind.ROOTS if disclosure.roots is None else TaskKind.SCM
-    return Task(kind, disclosure, Grammar(allow_constants=True), Panel(names, worlds), False, 0)
-
-
-def _world(
-    table: BooleanTable, names: tuple[str, ...], order: Sequence[int], targets: frozenset[str], rows: Sequence[int]
-) -> World:
-    texts = ["".join(str(table.rows[r][k]) for k in order) for r in rows]
-    assigned = natural(targets)
+    names = natural(table.legal_names)
+    order = [table.legal_names.index(name) for name in names]
+    patterns = table.pattern_of_row if table.num_rows <= MAX_SHOWN_ROWS else np.arange(len(table.counts))
+    lines = table.lines if table.num_rows <= MAX_SHOWN_ROWS else table.lines[table.first_rows]
+    groups: dict[int, list[int]] = {}
+    masks = table.set_masks[patterns].tolist()
+    for r, mask in enumerate(masks):
+        groups.setdefault(mask, []).append(r)
+    digits = (table.codes[:, order] + ord("0")).astype(np.uint8)
+    texts = [row.tobytes().decode() for row in digits]
     noun = "row" if table.layout is None else "line"
-    return World(
-        f"do_{'_'.join(assigned)}" if assigned else "observed",
-        Intervention(assigned=assigned),
-        names,
-        tuple(f"{noun} {table.numbers[r]}" for r in rows),
-        columns_from_rows(texts, len(names)),
-    )
+    worlds = []
+    for mask, rows in groups.items():
+        assigned = natural(name for k, name in enumerate(table.legal_names) if mask >> k & 1)
+        title = f"do_{'_'.join(assigned)}" if assigned else "observed"
+        columns = columns_from_rows([texts[patterns[r]] for r in rows], len(names))
+        labels = tuple(f"{noun} {lines[r]}" for r in rows)
+        worlds.append(World(title, Intervention(assigned=assigned), names, labels, columns))
+    kind = TaskKind.ROOTS if disclosure.roots is None else TaskKind.SCM
+    return Task(kind, disclosure, Grammar(allow_constants=True), Panel(names, tuple(worlds)), False, 0)
 
 
-def _problem(table: BooleanTable, task: Task) -> Problem:
+def _problem(table: Table, task: Task) -> Problem:
     sealed = Sealed(None, None, Panel(task.variables, ()), task.variables)
-    return Problem(ITEM, task, sealed, columns=table.names)
+    return Problem(ITEM, task, sealed, columns=table.legal_names)
 
 
 # --- Fitting of a CSV file as `calibrant fit` asks for it -------------------------------------------------------------
@@ -390,17 +415,26 @@ class TableFitting:
         data: Path,
         *,
         target: str | None,
-        do: str | None,
-        roots: Sequence[str] | None,
+        roots: str | None,
         max_parents: int,
+        gaps: Gaps,
+        reading: Mapping[str, Any],
         progress: Steps,
     ) -> Fit:
-        return fit_in_steps(data, target, do, roots, max_parents, None, progress)
+        return fit_in_steps(data, target, roots, max_parents, gaps, reading, progress)
 
     def networks(
-        self, data: Path, *, do: str | None, score: str, best: int, max_parents: int | None, progress: Steps
+        self,
+        data: Path,
+        *,
+        score: str,
+        best: int,
+        max_parents: int | None,
+        gaps: Gaps,
+        reading: Mapping[str, Any],
+        progress: Steps,
     ) -> NetworkFit:
-        return learn_in_steps(data, do, score, 1.0, best, max_parents, None, progress)
+        return learn_in_steps(data, score, 1.0, best, max_parents, gaps, reading, progress)
 
 
 FITTING: Fittable = TableFitting()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
-from calibrant.baselines.structure_learning.graph import Frame, frame_from_rows, free_constraints
+import numpy as np
+
+from calibrant.baselines.structure_learning.graph import Frame, free_constraints
 from calibrant.baselines.structure_learning.score_optimum import ScoredDag, ScoreOptimum
 from calibrant.baselines.structure_learning.scores import (
     Interventional,
@@ -19,7 +21,8 @@ from calibrant.baselines.structure_learning.scores import (
     k2,
     mbde,
 )
-from calibrant.bench.replayscm.fitting.columns import BooleanTable, DegenerateColumns, degenerate_columns, table_of
+from calibrant.bench.replayscm.fitting.reading import Reading, ReadingOptions, read_with
+from calibrant.bench.replayscm.fitting.table import Gaps, Table, complete_table
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import plural
 
@@ -36,7 +39,6 @@ SAMPLE_SIZED = ("bde", "bds")  # that have an equivalent sample size
 MAX_COLUMNS = 18  # 2**18 parent sets of each column are scored
 MAX_NETWORKS = 1_000
 ARCS_SHOWN = 12  # lines of the terminal
-ARCS_OF_PRIOR = "arcs at such a column, and their probabilities, follow from the score more than from the rows"
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class NetworkFit:
     networks: by falling score, the first is an exact optimum; num_optimal: as good as it, within 1e-9
     all_counted: `num_optimal` is their number, and not only a lower bound
     arcs: probability of each arc, averaged over all networks, for Bayesian scores; empty for others
-    degenerate: columns whose arcs the data do not decide
+    table: the table as it was read
     """
 
     variables: tuple[str, ...]
@@ -63,7 +65,7 @@ class NetworkFit:
     num_optimal: int
     all_counted: bool
     arcs: Mapping[tuple[str, str], float]
-    degenerate: DegenerateColumns
+    table: Table
 
     def __repr__(self) -> str:
         number = f"{self.num_optimal:,}" if self.all_counted else f"at least {self.num_optimal:,}"
@@ -84,7 +86,9 @@ class NetworkFit:
         """Ready for JSON."""
         return {
             "variables": list(self.variables),
-            "degenerate_columns": self.degenerate.to_dict(),
+            "rows": self.table.num_rows,
+            "coding": self.table.coding,
+            "notes": list(self.table.notes),
             "score": self.score,
             "networks": [{"arcs": [*map(list, network.arcs)], "score": network.score} for network in self.networks],
             "num_optimal": self.num_optimal,
@@ -92,9 +96,9 @@ class NetworkFit:
             "arcs": [{"from": a, "to": b, "probability": p} for (a, b), p in self.arcs.items()],
         }
 
-    def lines(self) -> Iterator[str]:
-        """Yield the lines of the terminal."""
-        yield from self.degenerate.lines(ARCS_OF_PRIOR)
+    def lines(self, *, verbose: bool = False) -> Iterator[str]:
+        """Yield the lines of the terminal; verbose: all notes on columns."""
+        yield from self.table.reading_lines(every=verbose, networks=True)
         for place, network in enumerate(self.networks, 1):
             arcs = ", ".join(f"{parent} -> {child}" for parent, child in network.arcs) or "no arcs"
             yield f"{place}  {network.score:.4f}  {arcs}"
@@ -110,34 +114,34 @@ class NetworkFit:
 def learn_networks(
     data: Any,
     *,
-    do: str | None = None,
     score: str = "bde",
     iss: float = 1.0,
     k: int = 1,
     max_parents: int | None = None,
-    columns: Sequence[str] | None = None,
+    gaps: Gaps = "complete",
+    **reading: Unpack[Reading],
 ) -> NetworkFit:
-    """Learn networks of Boolean columns by a score, exactly: for noisy columns, of which `fit` finds no functions.
+    """Learn networks of columns by a score, exactly: for noisy columns, of which `fit` finds no functions.
 
-    data, do, columns: as `fit` takes them; rows in which a column was set do not count for its own parents
+    data, gaps, reading: as `fit` takes them; rows in which a column was set do not count for its own parents
     score: bde, bds, bdj, k2, bic or aic; iss: equivalent sample size of bde and bds
     k: number of best networks; max_parents: largest number of parents of a column, None for no limit
     """
-    return learn_in_steps(data, do, score, iss, k, max_parents, columns, lambda step, done, total: None)
+    return learn_in_steps(data, score, iss, k, max_parents, gaps, reading, lambda step, done, total: None)
 
 
 def learn_in_steps(
     data: Any,
-    do: str | None,
     score: str,
     iss: float,
     k: int,
     max_parents: int | None,
-    columns: Sequence[str] | None,
+    gaps: Gaps,
+    reading: Mapping[str, Any],
     listen: Callable[[str, int, int], None],
 ) -> NetworkFit:
     """Learn networks as `learn_networks` does; `listen` is called with the share of the scores that are computed."""
-    table = table_of(data, do, columns)
+    table = complete_table(read_with(data, ReadingOptions(**reading), "networks"), gaps)
     _check(table, score, iss, k, max_parents)
     constraints = free_constraints(len(table.names), max_parents=max_parents)
     scores = LocalScores(_frame(table), SCORES[score](iss))
@@ -150,12 +154,10 @@ def learn_in_steps(
         for a, parent in enumerate(table.names):
             arcs |= {(parent, child): float(frequency[a, b]) for b, child in enumerate(table.names) if a != b}
     networks = tuple(_network(table.names, scored) for scored in best)
-    return NetworkFit(
-        table.names, score, networks, len(optimal.dags), optimal.is_complete, arcs, degenerate_columns(table)
-    )
+    return NetworkFit(table.names, score, networks, len(optimal.dags), optimal.is_complete, arcs, table)
 
 
-def _check(table: BooleanTable, score: str, iss: object, k: object, max_parents: object) -> None:
+def _check(table: Table, score: str, iss: object, k: object, max_parents: object) -> None:
     if score not in SCORES:
         raise CalibrantError(f"unknown score {short_repr(score)}; known: {', '.join(SCORES)}")
     if isinstance(iss, bool) or not isinstance(iss, int | float) or not 0 < iss < float("inf"):
@@ -170,10 +172,14 @@ def _check(table: BooleanTable, score: str, iss: object, k: object, max_parents:
         )
 
 
-def _frame(table: BooleanTable) -> Frame:
-    rows = ["".join(map(str, row)) for row in table.rows]
-    clamped = {name: [r for r, targets in enumerate(table.targets) if name in targets] for name in table.names}
-    return frame_from_rows(table.names, rows, clamped)
+def _frame(table: Table) -> Frame:
+    wide = next((column.name for column in table.used if column.num_levels > 2), None)
+    if wide is not None:
+        raise CalibrantError(f"{table.source}, column {short_repr(wide)}: more than two values; give --binarize")
+    values = np.zeros(len(table.counts), np.uint64)
+    for k in range(len(table.used)):
+        values |= table.codes[:, k].astype(np.uint64) << np.uint64(k)
+    return Frame(table.names, values[table.pattern_of_row], table.set_masks[table.pattern_of_row])
 
 
 def _network(names: Sequence[str], scored: ScoredDag) -> Network:

@@ -166,6 +166,13 @@ CHOSEN = {
     "export:--audits": ["AUDIT"],
     "fit:--target": ["X3"],
     "fit:--do": ["no-such-column"],
+    "fit:--do-flags": ["no_*"],
+    "fit:--one": ["X1=0"],
+    "fit:--binarize": ["X1:>0"],
+    "fit:--drop": ["X1"],
+    "fit:--missing": ["0"],
+    "fit:--gaps": ["drop", "--missing", "0"],
+    "fit:--verbose": [],
     "fit:--roots": ["X1,X2"],
     "fit:--out": ["OUT/table.jsonl"],
 }

@@ -94,7 +94,7 @@ def test_other_scores_have_no_posterior_and_respect_max_parents() -> None:
         ({"iss": 0}, "iss is 0; a number above 0 is allowed"),
         ({"k": 0}, "k is 0; 1 to 1,000 networks are listed"),
         ({"max_parents": -1}, "max_parents is -1; a whole number from 0, or None, is allowed"),
-        ({"do": "set"}, "the data has no column 'set'; known: A"),
+        ({"do": "set"}, r"the data has no column 'set' \(--do\); known: A"),
     ],
 )
 def test_what_is_wrong_is_one_line(options: dict[str, Any], reason: str) -> None:

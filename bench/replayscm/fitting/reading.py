@@ -1,0 +1,481 @@
+"""Tables of one's own from CSV and Parquet files, data frames, mappings and arrays; every fault is one line."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, TypedDict, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.bench.replayscm.fitting.columns import RULES, Column, RawColumn, binarize_column, make_column
+from calibrant.bench.replayscm.fitting.interventions import Head, flag_columns, read_flags, read_settings
+from calibrant.bench.replayscm.fitting.table import Table, TableLayout, notes_on, patterns_of
+from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.text import known_names, plural
+
+MAX_ROWS = 1_000_000
+MAX_COLUMNS: Mapping[str, int] = {"formulas": 60, "networks": 62}  # used ones
+MAX_HEAD = 10_000  # columns of a file, used or not
+CHUNK = 20_000  # rows of a file that are converted at a time
+MAX_NAMED = 8  # columns of a message
+FRAMES = "a path, a data frame, a mapping of columns, a list of mappings or an array of two dimensions"
+Purpose = Literal["formulas", "networks"]
+
+
+class Reading(TypedDict, total=False):
+    """How a table is read, by `read_table`, `fit` and `learn_networks`.
+
+    do: column, or columns, that name the columns set in each row; do_flags: pattern of flag columns, `I_*`
+    one: column -> its word that is 1, or texts `COL=WORD`
+    binarize: column -> rule or rules, pairs of them, or texts `COL:RULE`; rules are `>50`, `>=`, `<`, `<=`, `red|blue`
+        (1 for these words) and `median` (1 above it)
+    drop: columns to leave out; missing: further words for cells without a value; columns: names of an array's columns
+    """
+
+    do: str | Sequence[str] | None
+    do_flags: str | None
+    one: Mapping[str, str] | Sequence[str]
+    binarize: Mapping[str, str | Sequence[str]] | Sequence[str | Sequence[str]]
+    drop: str | Sequence[str]
+    missing: str | Sequence[str]
+    columns: Sequence[str] | None
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """See `Reading`; texts of the command line and objects of Python alike."""
+
+    do: Any = None
+    do_flags: str | None = None
+    one: Any = ()
+    binarize: Any = ()
+    drop: Any = ()
+    missing: Any = ()
+    columns: Sequence[str] | None = None
+
+    @cached_property
+    def do_columns(self) -> tuple[str, ...]:
+        """Columns that name what was set."""
+        return _as_texts(self.do)
+
+    @cached_property
+    def missing_words(self) -> frozenset[str]:
+        """Further words for missing cells."""
+        return frozenset(word.strip() for word in _as_texts(self.missing))
+
+    def choices(self, names: Sequence[str], source: str) -> dict[str, str]:
+        """Return column -> its word that is 1."""
+        pairs = self.one.items() if isinstance(self.one, Mapping) else _as_pairs(self.one, "=", names, "--one", source)
+        return {_require(str(name), names, "--one", source): str(word).strip() for name, word in pairs}
+
+    def rules(self, names: Sequence[str], source: str) -> dict[str, list[str]]:
+        """Return column -> rules by which it becomes columns of two values."""
+        pairs = self.binarize.items() if isinstance(self.binarize, Mapping) else _as_pairs(
+            self.binarize, ":", names, "--binarize", source
+        )  # fmt: skip
+        rules: dict[str, list[str]] = {}
+        for name, rule in pairs:
+            rules.setdefault(_require(str(name), names, "--binarize", source), []).extend(_as_texts(rule))
+        return rules
+
+    def dropped(self, names: Sequence[str], source: str) -> frozenset[str]:
+        """Return the columns to leave out; a text of the command line may list several, quoted as CSV cells are."""
+        listed = split_names(self.drop, names) if isinstance(self.drop, str) else [
+            part for text in self.drop or () for part in split_names(str(text), names)
+        ]  # fmt: skip
+        return frozenset(_require(name, names, "--drop", source) for name in listed)
+
+
+def _as_texts(value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    return (str(value),) if isinstance(value, str | int) else tuple(map(str, value))
+
+
+def split_names(text: str, names: Sequence[str]) -> list[str]:
+    """Return the names of a list with commas, quoted as CSV cells are; a text that is a name is that name."""
+    if text in names:
+        return [text]
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip()]
+
+
+def _as_pairs(items: Any, separator: str, names: Sequence[str], option: str, source: str) -> Iterator[tuple[str, str]]:
+    """Yield pairs as they are, and texts split at the separator where the left part is a column."""
+    for item in (items,) if isinstance(items, str) else items or ():
+        if not isinstance(item, str):
+            name, word = item
+            yield str(name), str(word)
+            continue
+        ends = [match.start() for match in re.finditer(re.escape(separator), item)]
+        end = next((end for end in reversed(ends) if item[:end].strip() in names), ends[0] if ends else None)
+        if end is None:
+            form = "COL=WORD" if separator == "=" else f"COL:RULE; rules are {RULES}"
+            raise CalibrantError(f"{source}: {option} {short_repr(item)}: write {form}")
+        yield item[:end].strip(), item[end + 1 :].strip()
+
+
+def _require(name: str, names: Sequence[str], option: str, source: str) -> str:
+    if name not in names:
+        raise CalibrantError(f"{source} has no column {short_repr(name)} ({option}); {known_names(name, names)}")
+    return name
+
+
+# --- From columns of words to a table ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """Columns of words.
+
+    lines: [rows] how rows are numbered; lists: do column -> word -> parts, of frames' list cells
+    """
+
+    source: str
+    columns: Sequence[RawColumn]
+    lines: npt.NDArray[np.int64]
+    counting: str = "counted from 1"
+    delimiter: str | None = None
+    lists: Mapping[str, Mapping[int, Sequence[Any]]] | None = None
+    remarks: tuple[str, ...] = ()
+
+
+def read_table(data: Any, *, purpose: Purpose = "formulas", **reading: Unpack[Reading]) -> Table:
+    """Read a table of columns with two values, or for networks with up to 64, as it was published.
+
+    data: a path to a CSV, TSV or Parquet file, a data frame, a mapping of columns, a list of mappings, or an array
+    purpose: `formulas` refuse columns of more than two values, `networks` take up to 64
+    reading: see docs/tables.md
+    """
+    return read_with(data, ReadingOptions(**reading), purpose)
+
+
+def read_with(data: Any, options: ReadingOptions, purpose: Purpose) -> Table:
+    """Read a table as `read_table` does."""
+    raw = _raw_table(data, options.columns)
+    source, names = raw.source, [column.name for column in raw.columns]
+    _check_head(names, source, len(raw.lines))
+    for name in options.do_columns:
+        _require(name, names, "--do", source)
+    flags = {} if options.do_flags is None else flag_columns(names, options.do_flags, source)
+    dropped = options.dropped(names, source)
+    head_names = [name for name in names if name not in options.do_columns and name not in flags]
+    one, rules = options.choices(names, source), options.rules(names, source)
+    columns: list[Column] = []
+    origin: list[str] = []
+    raws = {column.name: column for column in raw.columns}
+    for name in head_names:
+        if name in dropped:
+            continue
+        column = raws[name] if purpose == "networks" else RawColumn(name, raws[name].words, raws[name].cells)
+        made = [binarize_column(column, rule, options.missing_words, source) for rule in rules.get(name, ())]
+        made = made or [make_column(column, options.missing_words, one.get(name), source)]
+        columns += made
+        origin += [name] * len(made)
+    _check_columns(columns, raws, source, purpose, raw.counting, options.do_columns)
+    used = [column for column in columns if column.is_used]
+    by_name: dict[str, list[int]] = {name: [] for name in head_names}
+    places = {column.name: place for place, column in enumerate(used)}
+    for made_column, name in zip(columns, origin, strict=True):
+        if made_column.is_used:
+            by_name[name].append(places[made_column.name])
+            if made_column.name != name:
+                by_name.setdefault(made_column.name, []).append(places[made_column.name])
+    head = Head(head_names, by_name, used, source, raw.lines, raw.counting)  # type: ignore[arg-type]
+    masks = _set_masks(raw, raws, options, flags, head)
+    codes, set_masks, counts, first, pattern_of_row = patterns_of(used, masks)
+    layout = None if raw.delimiter is None else TableLayout(tuple(names), options.do_columns, raw.delimiter)
+    notes = notes_on(columns, codes, set_masks, counts)
+    has_targets = bool(options.do_columns or flags)
+    return Table(source, raw.counting, tuple(columns), notes, codes, set_masks, counts, first, pattern_of_row,
+                 raw.lines, has_targets, layout, raw.remarks)  # fmt: skip
+
+
+def _set_masks(
+    raw: RawTable, raws: Mapping[str, RawColumn], options: ReadingOptions, flags: Mapping[str, str], head: Head
+) -> npt.NDArray[np.uint64]:
+    masks = np.zeros(len(raw.lines), np.uint64)
+    for name in options.do_columns:
+        masks |= read_settings(raws[name], (raw.lists or {}).get(name, {}), head, options.missing_words)
+    if not flags:
+        return masks
+    flagged = read_flags(flags, raws, head, options.missing_words)
+    different = np.flatnonzero(flagged != masks)
+    if options.do_columns and len(different):
+        row = int(different[0])
+        raise CalibrantError(
+            f"{head.place(row, options.do_columns[0])}: it and the flags {short_repr(options.do_flags)} name different"
+            " columns as set; correct one of them, or give one option only"
+        )
+    return flagged
+
+
+def _check_head(names: Sequence[str], source: str, num_rows: int) -> None:
+    if not names:
+        raise CalibrantError(f"{source} has no columns")
+    broken = next((name for name in names if "\n" in name or "\r" in name), None)
+    if broken is not None:
+        raise CalibrantError(f"{source}, column {short_repr(broken)}: a name has a line break; write it on one line")
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise CalibrantError(f"{source} has two columns {short_repr(name)}; rename one of them")
+        seen.add(name)
+    if not num_rows:
+        raise CalibrantError(f"{source} has no rows")
+
+
+def _check_columns(
+    columns: Sequence[Column], raws: Mapping[str, RawColumn], source: str, purpose: Purpose, counting: str,
+    do_columns: Sequence[str],
+) -> None:  # fmt: skip
+    """Refuse columns of more values than the purpose takes, all in one line, and too many columns."""
+    refused_kinds = ("measured", "many") if purpose == "networks" else ("measured", "many", "categories")
+    wide = [column for column in columns if column.kind in refused_kinds]
+    if wide:
+        described = ", ".join(f"{short_repr(c.name)} ({_describe(c, raws)})" for c in wide[:MAX_NAMED])
+        more = f" and {len(wide) - MAX_NAMED} more" if len(wide) > MAX_NAMED else ""
+        noun = "column" if len(wide) == 1 else "columns"
+        allowed = "two values" if purpose == "formulas" else "at most 64 values, words or whole numbers,"
+        way = wide[0].name
+        reason = f"{source}, {noun} {described}{more}: {allowed} a column are read"
+        reason += f"; give --binarize '{way}:RULE' (RULE is {RULES}) or --drop '{way}'"
+        others = {name for name in raws if name not in do_columns}
+        if not do_columns and purpose == "formulas" and _names_columns(raws.get(way), others - {way}):
+            reason += f"; if this column names those that were set in each row, give do (--do {way})"
+        raise CalibrantError(reason)
+    used = [column for column in columns if column.is_used]
+    if not used:
+        raise CalibrantError(f"{source}: no column has values to fit; all are empty or different in every row")
+    if len(used) > MAX_COLUMNS[purpose]:
+        limit = MAX_COLUMNS[purpose]
+        raise CalibrantError(f"{source} has {len(used):,} columns; at most {limit} are fitted: leave some out (--drop)")
+    names = [column.name for column in columns]
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise CalibrantError(f"{source} has two columns {short_repr(repeated)} after --binarize; rename one of them")
+
+
+def _describe(column: Column, raws: Mapping[str, RawColumn]) -> str:
+    raw = raws.get(column.name)
+    examples = ", ".join(map(short_repr, [word for word in (raw.words if raw else ()) if word][:3]))
+    kinds = {"measured": "measured", "many": "more than 64 values", "categories": "more than two values"}
+    return f"{kinds[column.kind]}: {examples}, ..."
+
+
+def _names_columns(raw: RawColumn | None, names: set[str]) -> bool:
+    words = [word for word in (raw.words if raw else ()) if word]
+    return bool(words) and all(part in names for word in words for part in re.split(r"[,;+|\s]+", word) if part)
+
+
+# --- Sources ----------------------------------------------------------------------------------------------------------
+
+
+def _raw_table(data: Any, columns: Sequence[str] | None) -> RawTable:
+    """Return the columns of a path, a frame, a mapping, rows as mappings, or an array with `columns`."""
+    if isinstance(data, str | Path):
+        path = Path(data)
+        return _read_parquet(path) if path.suffix.lower() in (".parquet", ".pq") else _read_csv(path)
+    if isinstance(data, Mapping):
+        return _from_lists({str(name): list(values) for name, values in data.items()})
+    if hasattr(data, "shape") and not hasattr(data, "columns"):
+        return _from_array(data, columns)
+    if isinstance(data, Sequence) and data and all(isinstance(row, Mapping) for row in data):
+        names = list(data[0])
+        different = next((n for n, row in enumerate(data, 1) if list(row) != names), None)
+        if different is not None:
+            raise CalibrantError(f"the data, row {different}: other columns than row 1")
+        return _from_lists({str(name): [row[name] for row in data] for name in names})
+    return _from_frame(data)
+
+
+class _Words(dict[str, int]):
+    """Positions of words, in the order in which they are first looked up."""
+
+    def __missing__(self, word: str) -> int:
+        self[word] = position = len(self)
+        return position
+
+
+def _from_lists(columns: Mapping[str, list[Any]], declared: Mapping[str, Sequence[str]] | None = None) -> RawTable:
+    number = len(next(iter(columns.values()), []))
+    _check_rows(number, "the data")
+    raws, lists = [], {}
+    for name, values in columns.items():
+        if len(values) != number:
+            raise CalibrantError(f"the data, column {short_repr(name)}: {len(values)} values, not {number}")
+        words = _Words()
+        cells = np.fromiter((words[_cell_text(value)] for value in values), np.int32, number)
+        raws.append(RawColumn(name, list(words), cells, (declared or {}).get(name, ())))
+        parts = {words[_cell_text(v)]: tuple(v) for v in values if isinstance(v, list | tuple | np.ndarray)}
+        if parts:
+            lists[name] = parts
+    return RawTable("the data", raws, np.arange(1, number + 1), lists=lists)
+
+
+def _cell_text(value: Any) -> str:
+    """Return a cell's word; "" for values that stand for none."""
+    if isinstance(value, str):
+        return value.strip()
+    if value is None or type(value).__name__ in ("NaTType", "NAType"):
+        return ""
+    if isinstance(value, float) and value != value:  # NaN is the only number that differs from itself
+        return ""
+    return str(value).strip()
+
+
+def _check_rows(number: int, source: str) -> None:
+    if number > MAX_ROWS:
+        raise CalibrantError(f"{source} has {number:,} rows; at most {MAX_ROWS:,} are read")
+
+
+def _from_array(data: Any, columns: Sequence[str] | None) -> RawTable:
+    if len(data.shape) != 2:
+        raise CalibrantError(f"the data is an array of {len(data.shape)} dimensions; rows and columns are needed")
+    names = [f"X{k + 1}" for k in range(data.shape[1])] if columns is None else list(map(str, columns))
+    if len(names) != data.shape[1]:
+        raise CalibrantError(f"the data has {data.shape[1]} columns; {len(names)} names were given")
+    _check_head(names, "the data", len(data))
+    _check_rows(data.shape[0], "the data")
+    return _from_lists({name: data[:, k].tolist() for k, name in enumerate(names)})
+
+
+def _from_frame(data: Any) -> RawTable:
+    """Return the columns of a frame of pandas, polars, pyarrow and their like, through narwhals (extra `frames`)."""
+    try:
+        narwhals = import_module("narwhals.stable.v2")
+    except ImportError:
+        kind = type(data).__name__
+        raise CalibrantError(
+            f"a {kind} is read with narwhals, which is missing: pip install 'calibrant[frames]', or give a mapping"
+        ) from None
+    if hasattr(data, "collect"):
+        raise CalibrantError(f"a {type(data).__name__} has no rows yet: give data.collect()")
+    names = [str(name) for name in getattr(data, "columns", ())]
+    if names:
+        _check_head(names, "the data", 1)
+    if any(not isinstance(name, str) for name in getattr(data, "columns", ())) and hasattr(data, "set_axis"):
+        data = data.set_axis(names, axis=1)  # narwhals takes names that are texts
+    try:
+        frame = narwhals.from_native(data, eager_only=True)
+    except TypeError:
+        raise CalibrantError(f"the data must be {FRAMES}, got {type(data).__name__}") from None
+    declared = {
+        str(series.name): [str(word) for word in series.cat.get_categories().to_list()]
+        for series in frame.iter_columns()
+        if series.dtype in (narwhals.Categorical, narwhals.Enum)
+    }
+    return _from_lists({str(series.name): series.to_list() for series in frame.iter_columns()}, declared)
+
+
+def _read_parquet(path: Path) -> RawTable:
+    try:
+        parquet = import_module("pyarrow.parquet")
+    except ImportError:
+        hint = "pip install 'calibrant[hub]'"
+        raise CalibrantError(f"{path.name}: Parquet is read with pyarrow, which is missing: {hint}") from None
+    errors = import_module("pyarrow").ArrowException
+    try:
+        table = parquet.read_table(path)
+        _check_rows(table.num_rows, path.name)
+        columns = [_arrow_column(name, table.column(k)) for k, name in enumerate(table.column_names)]
+    except (OSError, errors) as error:
+        raise CalibrantError(f"{path.name} is not Parquet: {str(error).splitlines()[0]}") from None
+    return RawTable(path.name, columns, np.arange(1, table.num_rows + 1))
+
+
+def _arrow_column(name: str, column: Any) -> RawColumn:
+    """Return a column by its dictionary, without a Python object a cell."""
+    combined = column.combine_chunks()
+    chunks = combined.chunks if hasattr(combined, "chunks") else [combined]
+    words = _Words()
+    cells = []
+    for chunk in chunks:
+        encoded = chunk if hasattr(chunk, "dictionary") else chunk.dictionary_encode()
+        places = [words[_cell_text(value)] for value in encoded.dictionary.to_pylist()]
+        indices = encoded.indices.fill_null(len(places)).to_numpy(zero_copy_only=False)
+        cells.append(np.array([*places, -1], np.int32)[indices])
+    merged = np.concatenate(cells) if cells else np.zeros(0, np.int32)
+    return RawColumn(name, list(words), merged)
+
+
+def _read_csv(path: Path) -> RawTable:
+    """Return a CSV file with a head; the delimiter is a comma, a semicolon or a tab, whichever the head has first."""
+    encoding = "utf-8-sig"
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(1 << 16)
+        if beginning[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            encoding = "utf-16"
+        try:
+            return _read_text(path, encoding, ())
+        except UnicodeDecodeError:
+            remarks = (f"read as Windows-1252: {path.name} is not UTF-8",)
+            return _read_text(path, "cp1252", remarks)
+    except UnicodeDecodeError:
+        raise CalibrantError(f"{path.name} is not text in UTF-8") from None
+    except OSError as error:
+        raise CalibrantError(f"{path}: {error.strerror or error}") from None
+    except csv.Error as error:
+        raise CalibrantError(f"{path.name} is not CSV: {error}") from None
+
+
+def _read_text(path: Path, encoding: str, remarks: tuple[str, ...]) -> RawTable:
+    with path.open(encoding=encoding, newline="") as file:
+        first = next((line for line in file if line.strip()), "")
+        if first.lstrip().startswith('{"'):
+            raise CalibrantError(
+                f"{path.name} is JSON lines, no CSV; of a pool, see its items by: calibrant list {path.name}, then show"
+            )
+        if not first:
+            raise CalibrantError(f"{path.name} is empty; the first line has the names of the columns")
+        bare = re.sub(r'"[^"]*"', "", first)
+        delimiter = min((c for c in ",;\t" if c in bare), key=bare.index, default=",")
+        file.seek(0)
+        return _from_lines(path.name, csv.reader(file, delimiter=delimiter, strict=True), delimiter, remarks)
+
+
+def _from_lines(source: str, reader: Any, delimiter: str, remarks: tuple[str, ...]) -> RawTable:
+    numbered = _numbered(reader)
+    _, head = next(numbered)
+    names = [name.strip() or f"column {k}" for k, name in enumerate(head, 1)]
+    if len(names) > MAX_HEAD:
+        raise CalibrantError(f"{source} has {len(names):,} columns; at most {MAX_HEAD:,} are read, and 60 fitted")
+    words = [_Words() for _ in names]
+    cells: list[list[npt.NDArray[np.int32]]] = [[] for _ in names]
+    lines: list[int] = []
+    while chunk := list(islice(numbered, CHUNK)):
+        wrong = next(((n, row) for n, row in chunk if len(row) != len(names)), None)
+        if wrong is not None:
+            values = f"{plural(len(wrong[1]), 'values')} under {plural(len(names), 'names')}"
+            raise CalibrantError(f"{source}, row {wrong[0]} (lines of the file): {values}")
+        lines += [number for number, _ in chunk]
+        _check_rows(len(lines), source)
+        for k, column in enumerate(zip(*(row for _, row in chunk), strict=True)):
+            cells[k].append(np.fromiter(map(words[k].__getitem__, column), np.int32, len(chunk)))
+    raws = [_trim(name, list(w), parts) for name, w, parts in zip(names, words, cells, strict=True)]
+    return RawTable(source, raws, np.array(lines, np.int64), "lines of the file", delimiter, None, remarks)
+
+
+def _trim(name: str, words: Sequence[str], parts: Sequence[npt.NDArray[np.int32]]) -> RawColumn:
+    """Return a column with trimmed words, each once."""
+    trimmed = _Words()
+    places = np.array([trimmed[word.strip()] for word in words], np.int32)
+    cells = np.concatenate(parts) if parts else np.zeros(0, np.int32)
+    return RawColumn(name, list(trimmed), places[cells] if len(places) else cells)
+
+
+def _numbered(reader: Any) -> Iterator[tuple[int, list[str]]]:
+    """Yield the first line and the values of each row that is not empty."""
+    previous = 0
+    for values in reader:
+        number, previous = previous + 1, reader.line_num
+        if values:
+            yield number, values

@@ -1,0 +1,352 @@
+"""Tables of one's own: rows counted by pattern, with the code of each column, notes and interventions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.bench.replayscm.fitting.columns import GAP, MANY_CATEGORIES, Column, coding_lines, quote_name
+from calibrant.dsl.errors import CalibrantError, short_repr
+
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+I16 = npt.NDArray[np.int16]
+Codes: TypeAlias = I16
+Gaps: TypeAlias = Literal["complete", "drop"]
+
+MAX_SCREENED = 4_096  # patterns on which functions of two columns are looked for before all patterns are
+MAX_NOTES_SHOWN = 4  # lines of notes on the terminal
+DROP = "(--drop {})"
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """Form of a line of a CSV file: its columns in order, those that name the columns set, its delimiter."""
+
+    header: tuple[str, ...]
+    do: tuple[str, ...]
+    delimiter: str
+
+    def line(self, values: Mapping[str, str], targets: Sequence[str]) -> str:
+        """Return a line of these words, with what was set where the file has a column for it; others are empty."""
+        named = "+".join(targets)
+        return self.delimiter.join(named if name in self.do else values.get(name, "") for name in self.header)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table as it was read, by `calibrant.read_table`.
+
+    Columns are numbered: `used` are those with codes (kinds `constant`, `binary` and, for networks, `categories`), in
+    the order of the table; a position below is one among them. Rows are counted by pattern: all used codes and what was
+    set. A code of `constant` and `binary` is the bit; of `categories` the position in the ascending `words`; -1 is a
+    gap. A gap that was set to a stated value has that value.
+
+    source: name of the file, or "the data"; counting: how `lines` count, for messages
+    columns: all columns, in the order of the table, without those of do, do_flags and drop; what binarize made of a
+        column stands in its place
+    notes: on degenerate columns, each `constant K`, `duplicate B of A`, `complement C of A`, `determined Y by A, B`,
+        `id P` or `empty E`, sorted
+    codes: [patterns, used] int16; set_masks: [patterns] uint64, bit k: used column k was set
+    counts: [patterns] rows of each; first_rows: [patterns] the first row of each, from 0; patterns are in this order
+    pattern_of_row: [rows] int32
+    lines: [rows] int64, lines of the file, or rows counted from 1
+    has_targets: whether do or do_flags was given; layout: form of a line, of a CSV file
+    remarks: lines on how the file was read otherwise than it stands
+    """
+
+    source: str
+    counting: str
+    columns: tuple[Column, ...]
+    notes: tuple[str, ...]
+    codes: Codes
+    set_masks: U64
+    counts: I64
+    first_rows: I64
+    pattern_of_row: npt.NDArray[np.int32]
+    lines: I64
+    has_targets: bool
+    layout: TableLayout | None = None
+    remarks: tuple[str, ...] = ()
+
+    @cached_property
+    def used(self) -> tuple[Column, ...]:
+        """Columns with codes."""
+        return tuple(column for column in self.columns if column.is_used)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Raw names of used columns."""
+        return tuple(column.name for column in self.used)
+
+    @property
+    def num_rows(self) -> int:
+        return len(self.lines)
+
+    @property
+    def num_gaps(self) -> int:
+        """Number of gaps in used columns, of all rows."""
+        return int(((self.codes == GAP).sum(axis=1) * self.counts).sum())
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.num_rows
+
+    @property
+    def bits(self) -> dict[str, str]:
+        """Text of a column with two values: 0, 1 or `-` for a gap per row."""
+        digits = np.frombuffer(b"-01", np.uint8)
+        texts: dict[str, str] = {}
+        for k, column in enumerate(self.used):
+            if column.kind != "categories":
+                texts[column.name] = digits[self.codes[self.pattern_of_row, k] + 1].tobytes().decode()
+        return texts
+
+    @property
+    def targets(self) -> list[list[str]] | None:
+        """Columns that were set in each row, in the order of the table; None for a table without interventions."""
+        if not self.has_targets:
+            return None
+        by_pattern = [list(self.targets_of(pattern)) for pattern in range(len(self.counts))]
+        return [by_pattern[pattern] for pattern in self.pattern_of_row]
+
+    def targets_of(self, pattern: int) -> tuple[str, ...]:
+        """Return the columns that were set in a pattern."""
+        mask = int(self.set_masks[pattern])
+        return tuple(name for k, name in enumerate(self.names) if mask >> k & 1)
+
+    def position(self, name: str) -> int:
+        """Return the position of a used column."""
+        return self.names.index(name)
+
+    def is_set(self, position: int) -> npt.NDArray[np.bool_]:
+        """Return in which patterns a used column was set; [patterns]."""
+        return (self.set_masks >> np.uint64(position) & np.uint64(1)).astype(np.bool_)
+
+    @property
+    def coding(self) -> dict[str, dict[str, str]]:
+        """Column -> the user's words for one and zero."""
+        return {c.name: {"one": c.words[1], "zero": c.words[0]} for c in self.used if c.kind == "binary"}
+
+    def reading_lines(self, *, every: bool = False, networks: bool = False, target: str | None = None) -> Iterator[str]:
+        """Yield how the table was read: remarks, codes, gaps, what was left out; then notes with what to do.
+
+        every: all notes, not the first few; networks: what follows for networks, not for formulas
+        target: the column to explain; of it only its constancy is noted
+        target: the column to explain; of it only its constancy is noted
+        """
+        yield from self.remarks
+        yield from coding_lines(self.columns)
+        notes = [
+            f"note: {note}: {_consequence(note, networks=networks)}"
+            for note in self.notes
+            if not note.startswith(("id ", "empty ")) and not _is_on_target(note, target)
+        ]
+        notes += [
+            f"note: {c.name} has {len(c.words)} values: a network needs many rows for its parents (--drop, --binarize)"
+            for c in self.used if len(c.words) > MANY_CATEGORIES
+        ]  # fmt: skip
+        yield from notes if every else notes[:MAX_NOTES_SHOWN]
+        if not every and len(notes) > MAX_NOTES_SHOWN:
+            yield f"note: {len(notes) - MAX_NOTES_SHOWN} more on columns that tell nothing beside others (--verbose)"
+
+    @cached_property
+    def legal_names(self) -> tuple[str, ...]:
+        """Name of each used column inside formulas of items: its own, or `column_K` where it cannot stand bare."""
+        own = {name for name in self.names if quote_name(name) == name}
+        legal: list[str] = []
+        for k, name in enumerate(self.names, 1):
+            similar = f"column_{k}"
+            while similar in own or similar in legal:
+                similar += "_"
+            legal.append(name if name in own else similar)
+        return tuple(legal)
+
+    def keep_rows(self, patterns: npt.NDArray[np.bool_]) -> Table:
+        """Return the table with the rows of these patterns; [patterns] which are kept."""
+        rows = patterns[self.pattern_of_row]
+        rank = np.cumsum(patterns) - 1
+        row_rank = np.cumsum(rows) - 1
+        columns = tuple(replace(c, codes=c.codes[rows]) if c.is_used else c for c in self.columns)
+        return replace(
+            self,
+            columns=columns,
+            codes=self.codes[patterns],
+            set_masks=self.set_masks[patterns],
+            counts=self.counts[patterns],
+            first_rows=row_rank[self.first_rows[patterns]],
+            pattern_of_row=rank[self.pattern_of_row[rows]].astype(np.int32),
+            lines=self.lines[rows],
+        )
+
+    def without_gaps(self) -> Table:
+        """Return the table without rows that have a gap in a used column; a remark states their number."""
+        complete = (self.codes != GAP).all(axis=1)
+        if complete.all():
+            return self
+        if not complete.any():
+            raise CalibrantError(f"{self.source}: every row has a gap; leave out columns with gaps (--drop)")
+        kept = self.keep_rows(complete)
+        number = self.num_rows - kept.num_rows
+        remark = f"{number:,} of {self.num_rows:,} rows left out: a gap in a column used"
+        return replace(kept, remarks=(remark, *self.remarks))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {
+            "rows": self.num_rows,
+            "columns": [column.to_dict() for column in self.columns],
+            "notes": list(self.notes),
+            "quoted": {column.name: quote_name(column.name) for column in self.columns},
+            "targets": self.targets,
+            "bits": self.bits,
+        }
+
+    def __repr__(self) -> str:
+        return f"<Table: {self.num_rows:,} rows of {len(self.columns)} columns, {len(self.used)} used>"
+
+
+def _is_on_target(note: str, target: str | None) -> bool:
+    """Return whether a note relates the target to others."""
+    kind, _, rest = note.partition(" ")
+    if target is None or kind == "constant":
+        return False
+    subject, _, others = rest.partition(" by ") if kind == "determined" else rest.rpartition(" of ")
+    return target in (subject, others) or (kind == "determined" and target in others.split(", "))
+
+
+def _consequence(note: str, *, networks: bool) -> str:
+    """Return what follows from a note, and the option that goes on."""
+    kind, _, rest = note.partition(" ")
+    if kind == "constant":
+        effect = "arcs from a constant gain score without information" if networks else "an SCM may use it as a parent"
+        return f"{effect} (--drop {_option(rest)})"
+    if kind == "determined":
+        name, _, others = rest.partition(" by ")
+        if networks:
+            return f"a function of {others}: directions near it rest on the score's prior"
+        return f"in every row a function of {others} (--drop {_option(name)})"
+    name, _, other = rest.rpartition(" of ")
+    if networks:
+        return f"directions between them rest on the score's prior (--drop {_option(name)})"
+    return f"every formula with {other} has a tie with {name} (--drop {_option(name)})"
+
+
+def _option(name: str) -> str:
+    """Return a name as it stands in an option of a shell."""
+    return name if name.replace("_", "").isalnum() else f"'{name}'"
+
+
+def complete_table(table: Table, gaps: Gaps) -> Table:
+    """Return a table without gaps in used columns."""
+    if gaps not in get_args(Gaps):
+        raise CalibrantError(f"gaps is {short_repr(gaps)}; allowed: {', '.join(get_args(Gaps))}")
+    if gaps == "drop":
+        return table.without_gaps()
+    if table.num_gaps:
+        pattern, position = map(int, np.argwhere(table.codes == GAP)[0])
+        line, name = int(table.lines[table.first_rows[pattern]]), table.names[position]
+        more = f" and {table.num_gaps - 1:,} more" if table.num_gaps > 1 else ""
+        raise CalibrantError(
+            f"{table.source}, row {line} ({table.counting}), column {short_repr(name)}: a gap{more}; leave out rows"
+            f" with gaps (--gaps drop) or the column (--drop {name})"
+        )
+    return table
+
+
+def patterns_of(columns: Sequence[Column], masks: U64) -> tuple[Codes, U64, I64, I64, npt.NDArray[np.int32]]:
+    """Return codes, masks, counts and first rows of the different patterns, and the pattern of each row.
+
+    masks: [rows] which used columns were set
+    """
+    num_rows = len(masks)
+    _, ids = np.unique(masks, return_inverse=True)
+    ids, number = ids.astype(np.int64), int(ids.max(initial=0)) + 1
+    for column in columns:
+        levels = column.num_levels + 1
+        if number * levels >= 1 << 62:
+            _, ids = np.unique(ids, return_inverse=True)
+            number = int(ids.max()) + 1
+        ids = ids * levels + (column.codes + 1)
+        number *= levels
+    _, first, inverse, counts = np.unique(ids, return_index=True, return_inverse=True, return_counts=True)
+    order = np.argsort(first, kind="stable")
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    first = first[order]
+    codes = np.full((len(first), len(columns)), GAP, np.int16)
+    for k, column in enumerate(columns):
+        codes[:, k] = column.codes[first]
+    assert len(inverse) == num_rows
+    return codes, masks[first], counts[order].astype(np.int64), first.astype(np.int64), rank[inverse]
+
+
+# --- Columns that tell nothing beside others --------------------------------------------------------------------------
+
+
+def notes_on(columns: Sequence[Column], codes: Codes, masks: U64, counts: I64) -> tuple[str, ...]:
+    """Return the notes on degenerate columns, sorted. columns: all; codes: of the used ones by pattern."""
+    notes = [f"{column.kind} {column.name}" for column in columns if column.kind in ("constant", "id", "empty")]
+    used = [column for column in columns if column.is_used]
+    binary = [k for k, column in enumerate(used) if column.kind == "binary"]
+    originals: list[int] = []
+    for k in binary:
+        copy = _copy_of(k, originals, codes, counts)
+        if copy is None:
+            originals.append(k)
+        else:
+            notes.append(f"{copy[0]} {used[k].name} of {used[copy[1]].name}")
+    pairs = _determining_pairs(originals, codes, masks, counts)
+    notes += [f"determined {used[y].name} by {used[a].name}, {used[b].name}" for y, (a, b) in pairs.items()]
+    return tuple(sorted(notes))
+
+
+def _copy_of(k: int, originals: Sequence[int], codes: Codes, counts: I64) -> tuple[str, int] | None:
+    """Return the first column that this one equals or opposes wherever both are known, in at least two rows."""
+    known = codes[:, k] != GAP
+    for other in originals:
+        both = known & (codes[:, other] != GAP)
+        if counts[both].sum() < 2:
+            continue
+        equal = codes[both, k] == codes[both, other]
+        if equal.all() or not equal.any():
+            return ("duplicate" if equal.all() else "complement"), other
+    return None
+
+
+def _determining_pairs(originals: Sequence[int], codes: Codes, masks: U64, counts: I64) -> dict[int, tuple[int, int]]:
+    """Return column -> the first two others that determine it where it was not set."""
+    screen = slice(0, MAX_SCREENED)
+    ones = {k: _as_bits(codes[screen, k] == 1) for k in originals}
+    zeros = {k: _as_bits(codes[screen, k] == 0) for k in originals}
+    free = {k: _as_bits((masks[screen] >> np.uint64(k) & np.uint64(1)) == 0) for k in originals}
+    determined: dict[int, tuple[int, int]] = {}
+    for a, b in combinations(originals, 2):
+        cells = [ones[a] & ones[b], ones[a] & zeros[b], zeros[a] & ones[b], zeros[a] & zeros[b]]
+        for y in originals:
+            if y in (a, b) or y in determined:
+                continue
+            high, low = ones[y] & free[y], zeros[y] & free[y]
+            if all(not cell & high or not cell & low for cell in cells) and _determine(y, a, b, codes, masks, counts):
+                determined[y] = (a, b)
+    return determined
+
+
+def _determine(y: int, a: int, b: int, codes: Codes, masks: U64, counts: I64) -> bool:
+    """Return whether all four patterns of a and b occur, one of them twice, and each always with one value of y."""
+    rows = ((masks >> np.uint64(y) & np.uint64(1)) == 0) & (codes[:, [y, a, b]] != GAP).all(axis=1)
+    cells = codes[rows, a] * 2 + codes[rows, b]
+    totals = np.bincount(cells, counts[rows], minlength=4)
+    high = np.bincount(cells, counts[rows] * (codes[rows, y] == 1), minlength=4)
+    return bool((totals > 0).all() and totals.max() >= 2 and ((high == 0) | (high == totals)).all())
+
+
+def _as_bits(flags: npt.NDArray[np.bool_]) -> int:
+    return int.from_bytes(np.packbits(flags).tobytes(), "big")

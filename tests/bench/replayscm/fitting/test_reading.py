@@ -1,0 +1,155 @@
+"""Reading of tables: vectors made by plain enumeration, and forms that no vector has."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant
+from calibrant.bench.replayscm.fitting.reading import read_table
+from tests.support.commands import called
+from tests.support.table_vectors import table_vectors
+
+READING = table_vectors("reading")
+
+
+def test_all_vectors_are_read_as_stated(tmp_path: Path) -> None:
+    compared = 0
+    for vector in READING():
+        file = tmp_path / "table.csv"
+        file.write_text(vector["csv"], encoding="utf-8")
+        expected: dict[str, Any] = vector["expected"]
+        if "refused" not in expected:
+            assert read_table(file, **vector["options"]).to_dict() == expected, vector["id"]
+        else:
+            with pytest.raises(calibrant.CalibrantError) as refusal:
+                read_table(file, **vector["options"])
+            message = str(refusal.value)
+            assert f"row {expected.get('row')} " in message or "row" not in expected, vector["id"]
+            assert repr(expected.get("column", "")) in message or "column" not in expected, vector["id"]
+            assert "\n" not in message
+        compared += 1
+    assert compared == READING.number
+
+
+def columns_of(data: dict[str, list[Any]], **reading: Any) -> dict[str, Any]:
+    """Return name -> entry of each column as read."""
+    return {column.name: column.to_dict() for column in read_table(data, **reading).columns}
+
+
+def test_values_of_frames_without_a_value_are_gaps() -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("narwhals")
+    frame = pandas.DataFrame({0: [1.0, None, 0.0], "B": pandas.array([True, None, False], dtype="boolean")})
+    frame["C"] = pandas.Series([pandas.NaT, pandas.Timestamp("2020-01-01"), pandas.Timestamp("2021-01-01")])
+    frame["D"] = pandas.Series(["None", None, "some"])
+    table = read_table(frame)
+    assert table.bits == {"0": "1-0", "B": "1-0", "C": "-01", "D": "0-1"}
+
+
+def test_declared_categories_of_a_frame_are_levels_for_networks() -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("narwhals")
+    column = pandas.Categorical(["low", "high", "low", "high"], categories=["low", "mid", "high"])
+    frame = pandas.DataFrame({"dose": column, "A": [0, 1, 1, 0]})
+    (dose, _) = read_table(frame, purpose="networks").columns
+    assert (dose.kind, dose.words, dose.num_levels) == ("categories", ("high", "low", "mid"), 3)
+    assert read_table(frame).columns[0].kind == "binary"
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ("do(IL-6)", [["IL-6"]]),
+        ("do(IL-6=yes), TNF alpha", [["IL-6", "TNF alpha"]]),
+        ("do(IL-6, TNF alpha=no way)", [["IL-6", "TNF alpha"]]),
+        ("IL-6 TNF alpha", [["IL-6", "TNF alpha"]]),
+        ("TNF alpha = no way | IL-6", [["IL-6", "TNF alpha"]]),
+        ("a, b + x=y", [["a, b", "x=y"]]),
+        ("OBS", [[]]),
+    ],
+)
+def test_codes_of_interventions_take_any_name_and_word(cell: str, expected: list[list[str]]) -> None:
+    data = {"IL-6": ["yes", "no"], "TNF alpha": ["no way", "some"], "a, b": [0, 1], "x=y": [1, 0]}
+    assert read_table({**data, "set": [cell, ""]}, do="set").targets == [*expected, []]
+
+
+def test_unknown_words_of_interventions_list_the_forms_that_are_read() -> None:
+    data = {"IL-6": [0, 1], "B": [1, 0], "set": ["", "IL_6"]}
+    with pytest.raises(calibrant.CalibrantError, match=r"row 2 .*'IL_6' is no column; did you mean IL-6\? read"):
+        read_table(data, do="set")
+
+
+def test_a_binarized_column_is_set_where_its_column_was(tmp_path: Path) -> None:
+    file = tmp_path / "dose.csv"
+    file.write_text("dose,A,set\n1.5,1,\n2.5,0,dose\n3.5,1,dose=3.5\n1,0,A\n", encoding="utf-8")
+    table = read_table(file, do="set", binarize=["dose:>2", "dose: median"])
+    assert table.targets == [[], ["dose>2", "dose:median"], ["dose>2", "dose:median"], ["A"]]
+    assert table.bits["dose>2"] == "0110"
+
+
+def test_formulas_print_and_take_the_users_names_and_words(tmp_path: Path) -> None:
+    file = tmp_path / "cells.csv"
+    file.write_text(
+        'patient,IL-6,"a, b",cell death,not\n' + "\n".join(
+            f"p{k},{['low', 'high'][a]},{'yes' if b else 'no'},{int(a and not b)},{c}"
+            for k, (a, b, c) in enumerate([(0, 0, 1), (0, 1, 0), (1, 0, 1), (1, 1, 0), (1, 0, 0), (0, 0, 0)])
+        ), encoding="utf-8",
+    )  # fmt: skip
+    page = tmp_path / "page.html"
+    done = called(
+        "fit", file, "--target", "cell death", "--one", "IL-6=high", "--html", page, "--out", tmp_path / "x.jsonl"
+    )
+    lines = done.stdout.splitlines()
+    assert lines[:3] == [
+        "coded 1: high (IL-6; 0: low), yes (a, b)",
+        "left out: patient (all different)",
+        "`cell death` = `IL-6` and not `a, b`",
+    ]
+    assert "column_" not in done.stdout
+    text = page.read_text("utf-8")
+    assert "cell death" in text
+    assert not re.search(r"\bcolumn_\d", text)
+    assert calibrant.fit(file, target="cell death", one={"IL-6": "high"}).formula == lines[2].partition(" = ")[2]
+
+
+def test_a_million_rows_are_counted_by_pattern() -> None:
+    bits = np.random.default_rng(5).integers(0, 2, (200_000, 6))
+    table = read_table(bits)
+    assert repr(table) == "<Table: 200,000 rows of 6 columns, 6 used>"
+    assert (table.num_rows, len(table.counts), int(table.counts.sum())) == (200_000, 64, 200_000)
+    assert (table.codes[table.pattern_of_row] == bits).all()
+
+
+def test_files_in_other_encodings_and_with_line_breaks_in_cells_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "notes.csv"
+    file.write_bytes('note;Größe\n"two\nlines";1\nx;0\n\nx;1\n'.encode("cp1252"))
+    table = read_table(file)
+    assert table.bits == {"note": "011", "Größe": "101"}
+    assert list(table.lines) == [2, 4, 6]
+    assert table.remarks == ("read as Windows-1252: notes.csv is not UTF-8",)
+    file.write_bytes("a,b\n0,1\n1,0\n".encode("utf-16"))
+    assert read_table(file).bits == {"a": "01", "b": "10"}
+
+
+def test_parquet_files_are_the_same_table(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    data = {"A": ["yes", None, "no"], "B": [True, False, True], "C": [1.5, 2.0, 1.5]}
+    parquet.write_table(pyarrow.table(data), tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet").to_dict() == read_table(data).to_dict()
+
+
+def test_rows_with_gaps_are_left_out_where_asked(tmp_path: Path) -> None:
+    file = tmp_path / "gaps.csv"
+    file.write_text("A,Y\n0,0\n,1\n1,1\n1,?\n", encoding="utf-8")
+    done = called("fit", file, "--target", "Y", "--gaps", "drop")
+    assert done.stdout.splitlines()[:3] == [
+        "2 of 4 rows left out: a gap in a column used",
+        "missing: 2 cells (1 A, 1 Y)",
+        "Y = A",
+    ]
