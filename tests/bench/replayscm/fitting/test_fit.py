@@ -132,7 +132,7 @@ def test_rows_that_disagree_are_named_where_no_bound_helps(tmp_path: Path) -> No
     assert called("fit", path, "--score", "bde").returncode == 0
     refused = called("fit", path, "--score", "bde", "--target", "y")
     assert refused.returncode == 2
-    assert "--target: not with --score, which prints networks of all columns; it takes --best, --max-parents" in refused.stderr
+    assert "--target: not with --score, which prints networks of all columns; it takes --best" in refused.stderr
 
 
 def test_rows_of_data_in_memory_are_counted_from_one() -> None:
