@@ -202,19 +202,21 @@ def one_of(values: Values) -> int:
     return int(values.spellings[1] > values.spellings[0])
 
 
-def make_column(raw: RawColumn, missing: frozenset[str], one: str | None, source: str) -> Column:
-    """Return a column with its kind and codes. one: the word that is 1, where the user states it."""
+def make_column(raw: RawColumn, missing: frozenset[str], stated_word: str | None, source: str) -> Column:
+    """Return a column with its kind and codes. stated_word: the one that is 1, where the user states it."""
     values = values_of(raw, missing)
     places = values.of_word[raw.cells]
     num_missing = int((places == GAP).sum())
     declared = _declared_values(values, raw.declared)
     kind = kind_of(values, len(raw.cells), num_missing, len(declared))
     where = f"{source}, column {short_repr(raw.name)}"
-    stated = None if one is None else values.find(one)
-    if one is not None and kind not in ("binary", "constant"):
+    stated = None if stated_word is None else values.find(stated_word)
+    if stated_word is not None and kind not in ("binary", "constant"):
         raise CalibrantError(f"{where}: --one chooses one of two values; this column has {len(values.values):,}")
-    if one is not None and stated is None:
-        raise CalibrantError(f"{where}: no value {short_repr(one)} (--one); {known_names(one, values.spellings)}")
+    if stated_word is not None and stated is None:
+        raise CalibrantError(
+            f"{where}: no value {short_repr(stated_word)} (--one); {known_names(stated_word, values.spellings)}"
+        )
     if kind == "binary":
         high = one_of(values) if stated is None else stated
         words = (values.spellings[1 - high], values.spellings[high])
@@ -290,13 +292,13 @@ def _parse_rule(name: str, rule: str, values: Values, places: I32, source: str) 
     where = f"{source}, column {short_repr(name)}, --binarize {short_repr(rule)}"
     comparison = _RULE.fullmatch(rule)
     if comparison is None and rule != "median":
-        wanted = [word.strip() for word in rule.split("|")]
-        unknown = next((word for word in wanted if values.find(word) is None), None)
+        words = [word.strip() for word in rule.split("|")]
+        unknown = next((word for word in words if values.find(word) is None), None)
         if unknown is not None:
-            known = known_names(unknown, values.spellings[:MAX_CATEGORIES])
-            raise CalibrantError(f"{where}: no value {short_repr(unknown)}; {known}; rules are {RULES}")
-        ones = {values.values[values.find(word) or 0] for word in wanted}
-        return f"{name}={'|'.join(wanted)}", lambda value: value in ones
+            near = known_names(unknown, values.spellings[:MAX_CATEGORIES])
+            raise CalibrantError(f"{where}: no value {short_repr(unknown)}; {near}; rules are {RULES}")
+        ones = {values.values[values.find(word) or 0] for word in words}
+        return f"{name}={'|'.join(words)}", lambda value: value in ones
     wrong = next((word for value, word in zip(values.values, values.spellings, strict=True)
                   if number_of(word) is None), None)  # fmt: skip
     if wrong is not None:
@@ -340,8 +342,8 @@ def coding_lines(columns: Iterable[Column]) -> list[str]:
         if column.kind == "binary" and not (_is_digit(column.words) or column.words[0] == f"not {column.words[1]}"):
             groups.setdefault((column.words[1], column.words[0]), []).append(column.name)
     parts = [
-        f"{one} ({', '.join(names)}{'' if truth_of(one) == 1 and truth_of(zero) == 0 else f'; 0: {zero}'})"
-        for (one, zero), names in groups.items()
+        f"{high} ({', '.join(names)}{'' if truth_of(high) == 1 and truth_of(low) == 0 else f'; 0: {low}'})"
+        for (high, low), names in groups.items()
     ]
     lines = [f"coded 1: {', '.join(parts)}"] if parts else []
     gaps = [(column.num_missing, column.name) for column in columns if column.num_missing and column.kind != "empty"]

@@ -20,7 +20,7 @@ from calibrant.bench.pages.why import why_page
 from calibrant.bench.replayscm.audit.records import write_certificates
 from calibrant.bench.replayscm.fitting.naming import Naming
 from calibrant.bench.replayscm.fitting.networks import NetworkFit, learn_in_steps
-from calibrant.bench.replayscm.fitting.reading import Reading, ReadingOptions, read_with, split_names
+from calibrant.bench.replayscm.fitting.reading import Reading, read_with, reading_options, split_names
 from calibrant.bench.replayscm.fitting.table import Gaps, Table, complete_table
 from calibrant.bench.replayscm.why.page import body, drawing
 from calibrant.bench.replayscm.why.page import lines as why_lines
@@ -236,13 +236,13 @@ def fit_in_steps(
         raise CalibrantError(f"max_parents is {short_repr(max_parents)}; 1 to {MAX_PARENTS} are supported")
     if target is not None and roots is not None:
         raise CalibrantError("target and roots exclude each other: with a target all other columns are roots")
-    table = complete_table(read_with(data, ReadingOptions(**reading), "formulas"), gaps)
+    table = complete_table(read_with(data, reading_options(reading), "formulas"), gaps)
     naming = Naming(table.legal_names, table.names)
     listed = split_names(roots, table.names) if isinstance(roots, str) else roots
     for name in [target] if target is not None else listed or ():
         if name not in table.names:
-            known = known_names(str(name), table.names)
-            raise CalibrantError(f"{table.source} has no column {short_repr(name)}; {known}")
+            near = known_names(str(name), table.names)
+            raise CalibrantError(f"{table.source} has no column {short_repr(name)}; {near}")
     try:
         if target is not None:
             free: Sequence[str] | None = [name for name in table.names if name != target]

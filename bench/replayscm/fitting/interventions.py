@@ -79,10 +79,10 @@ def _apply(raw: RawColumn, word: int, settings: Sequence[tuple[int, int, str]], 
         wrong = np.flatnonzero(rows & (codes != GAP) & (codes != code))
         if len(wrong):
             row, name = int(wrong[0]), head.columns[column].name
-            found = head.columns[column].word(int(codes[row]))
+            present = head.columns[column].word(int(codes[row]))
             raise CalibrantError(
                 f"{head.place(row, raw.name)}: {short_repr(raw.words[word])} states that {short_repr(name)} was set to"
-                f" {value}, and the cell has {found}; correct one of them"
+                f" {value}, and the cell has {present}; correct one of them"
             )
         codes[rows & (codes == GAP)] = code
 
@@ -91,8 +91,8 @@ def _code(head: Head, column: int, value: str, where: str) -> int:
     target = head.columns[column]
     code = target.code_of(value)
     if code is None:
-        known = known_names(value, target.words)
-        raise CalibrantError(f"{where}: {short_repr(value)} is no value of {short_repr(target.name)}; {known}")
+        near = known_names(value, target.words)
+        raise CalibrantError(f"{where}: {short_repr(value)} is no value of {short_repr(target.name)}; {near}")
     return code
 
 

@@ -21,7 +21,7 @@ from calibrant.baselines.structure_learning.scores import (
     k2,
     mbde,
 )
-from calibrant.bench.replayscm.fitting.reading import Reading, ReadingOptions, read_with
+from calibrant.bench.replayscm.fitting.reading import Reading, read_with, reading_options
 from calibrant.bench.replayscm.fitting.table import Gaps, Table, complete_table
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import plural
@@ -141,7 +141,7 @@ def learn_in_steps(
     listen: Callable[[str, int, int], None],
 ) -> NetworkFit:
     """Learn networks as `learn_networks` does; `listen` is called with the share of the scores that are computed."""
-    table = complete_table(read_with(data, ReadingOptions(**reading), "networks"), gaps)
+    table = complete_table(read_with(data, reading_options(reading), "networks"), gaps)
     _check(table, score, iss, k, max_parents)
     constraints = free_constraints(len(table.names), max_parents=max_parents)
     scores = LocalScores(_frame(table), SCORES[score](iss))

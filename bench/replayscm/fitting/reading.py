@@ -31,15 +31,6 @@ Purpose = Literal["formulas", "networks"]
 
 
 class Reading(TypedDict, total=False):
-    """How a table is read, by `read_table`, `fit` and `learn_networks`.
-
-    do: column, or columns, that name the columns set in each row; do_flags: pattern of flag columns, `I_*`
-    one: column -> its word that is 1, or texts `COL=WORD`
-    binarize: column -> rule or rules, pairs of them, or texts `COL:RULE`; rules are `>50`, `>=`, `<`, `<=`, `red|blue`
-        (1 for these words) and `median` (1 above it)
-    drop: columns to leave out; missing: further words for cells without a value; columns: names of an array's columns
-    """
-
     do: str | Sequence[str] | None
     do_flags: str | None
     one: Mapping[str, str] | Sequence[str]
@@ -49,13 +40,23 @@ class Reading(TypedDict, total=False):
     columns: Sequence[str] | None
 
 
+"""Options of reading a table, for `read_table`, `fit` and `learn_networks`.
+
+do: column, or columns, that name the columns set in each row; do_flags: pattern of flag columns, `I_*`
+one: column -> its word that is 1, or texts `COL=WORD`
+binarize: column -> rule or rules, pairs of them, or texts `COL:RULE`; rules are `>50`, `>=`, `<`, `<=`, `red|blue`
+    (1 for these words) and `median` (1 above it)
+drop: columns to leave out; missing: further words for cells without a value; columns: names of an array's columns
+"""
+
+
 @dataclass(frozen=True)
 class ReadingOptions:
     """See `Reading`; texts of the command line and objects of Python alike."""
 
     do: Any = None
     do_flags: str | None = None
-    one: Any = ()
+    ones: Any = ()
     binarize: Any = ()
     drop: Any = ()
     missing: Any = ()
@@ -73,7 +74,9 @@ class ReadingOptions:
 
     def choices(self, names: Sequence[str], source: str) -> dict[str, str]:
         """Return column -> its word that is 1."""
-        pairs = self.one.items() if isinstance(self.one, Mapping) else _as_pairs(self.one, "=", names, "--one", source)
+        pairs = (
+            self.ones.items() if isinstance(self.ones, Mapping) else _as_pairs(self.ones, "=", names, "--one", source)
+        )
         return {_require(str(name), names, "--one", source): str(word).strip() for name, word in pairs}
 
     def rules(self, names: Sequence[str], source: str) -> dict[str, list[str]]:
@@ -92,6 +95,11 @@ class ReadingOptions:
             part for text in self.drop or () for part in split_names(str(text), names)
         ]  # fmt: skip
         return frozenset(_require(name, names, "--drop", source) for name in listed)
+
+
+def reading_options(reading: Mapping[str, Any]) -> ReadingOptions:
+    """Return the options that keywords of `Reading` state."""
+    return ReadingOptions(**{"ones" if key == "one" else key: value for key, value in reading.items()})
 
 
 def _as_texts(value: Any) -> tuple[str, ...]:
@@ -154,7 +162,7 @@ def read_table(data: Any, *, purpose: Purpose = "formulas", **reading: Unpack[Re
     purpose: `formulas` refuse columns of more than two values, `networks` take up to 64
     reading: see docs/tables.md
     """
-    return read_with(data, ReadingOptions(**reading), purpose)
+    return read_with(data, reading_options(reading), purpose)
 
 
 def read_with(data: Any, options: ReadingOptions, purpose: Purpose) -> Table:
@@ -167,7 +175,7 @@ def read_with(data: Any, options: ReadingOptions, purpose: Purpose) -> Table:
     flags = {} if options.do_flags is None else flag_columns(names, options.do_flags, source)
     dropped = options.dropped(names, source)
     head_names = [name for name in names if name not in options.do_columns and name not in flags]
-    one, rules = options.choices(names, source), options.rules(names, source)
+    words_for_one, rules = options.choices(names, source), options.rules(names, source)
     columns: list[Column] = []
     origin: list[str] = []
     raws = {column.name: column for column in raw.columns}
@@ -175,19 +183,19 @@ def read_with(data: Any, options: ReadingOptions, purpose: Purpose) -> Table:
         if name in dropped:
             continue
         column = raws[name] if purpose == "networks" else RawColumn(name, raws[name].words, raws[name].cells)
-        made = [binarize_column(column, rule, options.missing_words, source) for rule in rules.get(name, ())]
-        made = made or [make_column(column, options.missing_words, one.get(name), source)]
-        columns += made
-        origin += [name] * len(made)
+        results = [binarize_column(column, rule, options.missing_words, source) for rule in rules.get(name, ())]
+        results = results or [make_column(column, options.missing_words, words_for_one.get(name), source)]
+        columns += results
+        origin += [name] * len(results)
     _check_columns(columns, raws, source, purpose, raw.counting, options.do_columns)
     used = [column for column in columns if column.is_used]
     by_name: dict[str, list[int]] = {name: [] for name in head_names}
     places = {column.name: place for place, column in enumerate(used)}
-    for made_column, name in zip(columns, origin, strict=True):
-        if made_column.is_used:
-            by_name[name].append(places[made_column.name])
-            if made_column.name != name:
-                by_name.setdefault(made_column.name, []).append(places[made_column.name])
+    for result, name in zip(columns, origin, strict=True):
+        if result.is_used:
+            by_name[name].append(places[result.name])
+            if result.name != name:
+                by_name.setdefault(result.name, []).append(places[result.name])
     head = Head(head_names, by_name, used, source, raw.lines, raw.counting)  # type: ignore[arg-type]
     masks = _set_masks(raw, raws, options, flags, head)
     codes, set_masks, counts, first, pattern_of_row = patterns_of(used, masks)
@@ -223,11 +231,11 @@ def _check_head(names: Sequence[str], source: str, num_rows: int) -> None:
     broken = next((name for name in names if "\n" in name or "\r" in name), None)
     if broken is not None:
         raise CalibrantError(f"{source}, column {short_repr(broken)}: a name has a line break; write it on one line")
-    seen: set[str] = set()
+    names_before: set[str] = set()
     for name in names:
-        if name in seen:
+        if name in names_before:
             raise CalibrantError(f"{source} has two columns {short_repr(name)}; rename one of them")
-        seen.add(name)
+        names_before.add(name)
     if not num_rows:
         raise CalibrantError(f"{source} has no rows")
 

@@ -160,13 +160,13 @@ class Table:
     @cached_property
     def legal_names(self) -> tuple[str, ...]:
         """Name of each used column inside formulas of items: its own, or `column_K` where it cannot stand bare."""
-        own = {name for name in self.names if quote_name(name) == name}
+        plain = {name for name in self.names if quote_name(name) == name}
         legal: list[str] = []
         for k, name in enumerate(self.names, 1):
             similar = f"column_{k}"
-            while similar in own or similar in legal:
+            while similar in plain or similar in legal:
                 similar += "_"
-            legal.append(name if name in own else similar)
+            legal.append(name if name in plain else similar)
         return tuple(legal)
 
     def keep_rows(self, patterns: npt.NDArray[np.bool_]) -> Table:
@@ -193,10 +193,10 @@ class Table:
             return self
         if not complete.any():
             raise CalibrantError(f"{self.source}: every row has a gap; leave out columns with gaps (--drop)")
-        kept = self.keep_rows(complete)
-        number = self.num_rows - kept.num_rows
+        remaining = self.keep_rows(complete)
+        number = self.num_rows - remaining.num_rows
         remark = f"{number:,} of {self.num_rows:,} rows left out: a gap in a column used"
-        return replace(kept, remarks=(remark, *self.remarks))
+        return replace(remaining, remarks=(remark, *self.remarks))
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -233,10 +233,10 @@ def _consequence(note: str, *, networks: bool) -> str:
         if networks:
             return f"a function of {others}: directions near it rest on the score's prior"
         return f"in every row a function of {others} (--drop {_option(name)})"
-    name, _, other = rest.rpartition(" of ")
+    name, _, original = rest.rpartition(" of ")
     if networks:
         return f"directions between them rest on the score's prior (--drop {_option(name)})"
-    return f"every formula with {other} has a tie with {name} (--drop {_option(name)})"
+    return f"every formula with {original} has a tie with {name} (--drop {_option(name)})"
 
 
 def _option(name: str) -> str:
@@ -310,14 +310,14 @@ def notes_on(columns: Sequence[Column], codes: Codes, masks: U64, counts: I64) -
 
 def _copy_of(k: int, originals: Sequence[int], codes: Codes, counts: I64) -> tuple[str, int] | None:
     """Return the first column that this one equals or opposes wherever both are known, in at least two rows."""
-    known = codes[:, k] != GAP
-    for other in originals:
-        both = known & (codes[:, other] != GAP)
-        if counts[both].sum() < 2:
+    present = codes[:, k] != GAP
+    for original in originals:
+        rows = present & (codes[:, original] != GAP)
+        if counts[rows].sum() < 2:
             continue
-        equal = codes[both, k] == codes[both, other]
+        equal = codes[rows, k] == codes[rows, original]
         if equal.all() or not equal.any():
-            return ("duplicate" if equal.all() else "complement"), other
+            return ("duplicate" if equal.all() else "complement"), original
     return None
 
 
