@@ -63,10 +63,10 @@ SIZES = {
     "solvers": Size(115, 25639, 16, 1467),
     "audits": Size(67, 16243, 12, 1147),
     "baselines": Size(35, 8061, 8, 468),
-    "bench": Size(328, 66123, 52, 5792),
+    "bench": Size(333, 67401, 52, 5858),
     "calibrant": Size(17, 1718, 6, 282),
     "calibrant_tasks": Size(3, 198, 2, 32),
-    "tests": Size(594, 86844, 163, 8353),
+    "tests": Size(596, 87040, 164, 8369),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -540,10 +540,10 @@ class LabScoring(Scorable[LabItem]):
 
     def same_answer(self, item: LabItem, first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
         """Return whether they agree in all that both state."""
-        both = first.keys() & second.keys()
-        if "frequency" in both and first["frequency"] != second["frequency"]:
+        shared_keys = first.keys() & second.keys()
+        if "frequency" in shared_keys and first["frequency"] != second["frequency"]:
             return False
-        return HYPOTHESIS not in both or hypothesis(first[HYPOTHESIS]) == hypothesis(second[HYPOTHESIS])
+        return HYPOTHESIS not in shared_keys or hypothesis(first[HYPOTHESIS]) == hypothesis(second[HYPOTHESIS])
 
 
 SCORING = LabScoring()
