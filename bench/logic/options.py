@@ -75,7 +75,7 @@ class FamilyOptions(DataOptions, frozen=True, forbid_unknown_fields=True, kw_onl
     listed: Annotated[
         Path | None,
         Meta(
-            description="Audit another tool's list: networks.csv, or one model as bnet.",
+            description="Audit another tool's list, networks.csv, or its model: a network file of any format.",
             extra={"flags": ["--of"], "metavar": "LIST", "role": "reads"},
         ),
     ] = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -26,15 +27,18 @@ from calibrant.dsl.logic.item import (
     LogicError,
     Model,
     Task,
+    Tolerance,
     fit_limit,
     model_size,
     model_texts,
     parse_clause,
 )
 from calibrant.dsl.logic.score import Table
+from calibrant.dsl.networks.network import Network
 from calibrant.solvers.logic.comparison import Comparison, compare_models
 from calibrant.solvers.logic.elimination.lattice import SIZE_BASE, Lattice, LatticeLimitError
 from calibrant.solvers.logic.experiments import NextExperiment, Predictions, choose_next, predict_outcomes
+from calibrant.solvers.logic.membership import Judgement, judge_network
 from calibrant.solvers.logic.search import USUAL_LIMITS, Limits, class_lattice, lattice_within, search
 from calibrant.solvers.logic.sums import NO_RESTRICTION, Marginals, PathSums, Restriction
 from calibrant.solvers.outcome import BestSoFar, Found, OutOfBudget
@@ -223,6 +227,15 @@ class LogicFamily:
         return all(
             reference.predict(member, self.task.setup, experiment) == answers for experiment, answers in self.readings
         )
+
+    def judge(self, network: Network) -> Judgement:
+        """Return what a network of a published file is to the family: a member, or the first reason why not."""
+        optimal = solve_family(replace(self.task, tolerance=Tolerance("0", 0)), self.limits)
+        answers = None
+        if isinstance(optimal, Found):
+            with suppress(LatticeLimitError):  # too many predictions to list
+                answers = optimal.value.predict(self.task.experiments).outcomes
+        return judge_network(self.task, network, (self.misfit_limit, self.size_limit), answers)
 
     def draw(self, rng: np.random.Generator, n: int) -> list[Model]:
         """Return n members, drawn uniformly with replacement; `ValueError` if there is none."""

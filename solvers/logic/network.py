@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from graphlib import TopologicalSorter
 from math import comb
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from calibrant.dsl.logic.item import Clause, Experiment, Task, edges_by_target, predecessors, reachable, successors
+from calibrant.dsl.logic.item import (
+    Clause,
+    Edge,
+    Experiment,
+    Model,
+    Task,
+    edges_by_target,
+    predecessors,
+    reachable,
+    successors,
+)
 
 # --- Tasks in numbers: nodes that a formula can matter for, columns of distinct clamps, costs of answers, bounds ------
 BYTE = 8
@@ -355,6 +366,74 @@ class FormulaTable:
             chosen.append(self.clause[row])
             row = self.prefix[row]
         return tuple(reversed(chosen))
+
+
+@dataclass(frozen=True)
+class _OneNode:
+    """Stand-in for a network of one node, which is all that `ClauseList` needs; every literal has its own parent."""
+
+    literals: tuple[tuple[tuple[int, int], ...]]
+    parents: tuple[tuple[int, ...]]
+    max_clause: int
+
+
+class NodeFormula(NamedTuple):
+    """A formula of a node: its value in each row as a bit, its edges as a mask, its size, its number."""
+
+    response: int
+    edges: int
+    size: int
+    number: int
+
+
+class NodeFormulas:
+    """All formulas of one node over edges into it.
+
+    edges: into the node; sources: their names, sorted
+    """
+
+    def __init__(self, edges: Sequence[Edge], max_clause: int, limit: int = MAX_FORMULAS) -> None:
+        """Prepare the formulas; `FormulaLimitError` if there are more than the limit."""
+        self.edges = edges
+        self.sources = sorted({edge.source for edge in edges})
+        literals = tuple((self.sources.index(edge.source), edge.sign) for edge in edges)
+        node = _OneNode((literals,), (tuple(range(len(self.sources))),), max_clause)
+        self._clauses = ClauseList(node, 0, limit)
+        self._table = FormulaTable(self._clauses, (1 << len(edges)) - 1, limit)
+
+    def on_rows(self, rows: Sequence[Sequence[int]]) -> Iterator[NodeFormula]:
+        """Yield every formula, the empty one first.
+
+        rows: values of the sources
+        """
+        clauses, table = self._clauses, self._table
+        full = (1 << len(rows)) - 1
+        literal_bits = []
+        for edge in self.edges:
+            position = self.sources.index(edge.source)
+            bits = sum(row[position] << t for t, row in enumerate(rows))
+            literal_bits.append(bits if edge.sign == 1 else full & ~bits)
+        clause_bits: list[int] = []
+        # clauses are a trie: clause k is clause prefix[k] and literal last[k]
+        for prefix, last in zip(clauses.prefix, clauses.last, strict=True):
+            clause_bits.append(literal_bits[last] & (clause_bits[prefix] if prefix >= 0 else full))
+        responses, masks = [0], [0]
+        yield NodeFormula(0, 0, 0, 0)
+        for number in range(1, len(table)):
+            prefix, clause = table.prefix[number], table.clause[number]
+            responses.append(responses[prefix] | clause_bits[clause])
+            masks.append(masks[prefix] | clauses.literals[clause])
+            yield NodeFormula(responses[number], masks[number], table.sizes[number], number)
+
+    def model(self, number: int) -> Model:
+        """Return the clauses of a formula."""
+        masks = (self._clauses.literals[clause] for clause in self._table.clauses_of(number))
+        return frozenset(
+            Clause(
+                self.edges[0].target, tuple(sorted((e.source, e.sign) for i, e in enumerate(self.edges) if m >> i & 1))
+            )
+            for m in masks
+        )
 
 
 def formula_bound(num_sources: int, longest: int) -> int:

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 from math import comb
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from calibrant.dsl.formulas.table import projection
-from calibrant.dsl.logic.item import Clause, Edge, LogicError, Model, edges_by_target
+from calibrant.dsl.logic.item import Edge, LogicError, Model, edges_by_target
 from calibrant.dsl.logic.series import SeriesTask, State, count_errors, readings
-from calibrant.solvers.logic.network import MAX_FORMULAS, ClauseList, FormulaLimitError, FormulaTable
+from calibrant.solvers.logic.network import MAX_FORMULAS, FormulaLimitError, NodeFormula, NodeFormulas
 from calibrant.solvers.outcome import Found, OutOfBudget
 
 MAX_PARENT_SETS = 1_000_000  # of all genes together
@@ -166,26 +166,8 @@ def _convolve(factors: Sequence[Mapping[int, int]], limit: int) -> dict[int, int
     return total
 
 
-@dataclass(frozen=True)
-class _OneNode:
-    """Stand-in for a network of one node, which is all that `ClauseList` needs; every literal has its own parent."""
-
-    literals: tuple[tuple[tuple[int, int], ...]]
-    parents: tuple[tuple[int, ...]]
-    max_clause: int
-
-
 class _GapLimitError(Exception):
     """A reading of a gene has too many unknown cells."""
-
-
-class _Formula(NamedTuple):
-    """A formula of a gene: its value in each row as a bit, its edges as a mask, its size, its row in the table."""
-
-    response: int
-    edges: int
-    size: int
-    number: int
 
 
 class _GeneTable:
@@ -198,12 +180,8 @@ class _GeneTable:
         self, task: SeriesTask, gene: str, edges: Sequence[Edge], limit: int, states: Iterable[Sequence[int]] = ()
     ) -> None:
         self.task, self.gene, self.edges = task, gene, edges
-        sources = sorted({edge.source for edge in edges})
-        self._positions = [task.genes.index(source) for source in sources]
-        literals = tuple((sources.index(edge.source), edge.sign) for edge in edges)
-        node = _OneNode((literals,), (tuple(range(len(sources))),), task.max_clause)
-        self._clauses = ClauseList(node, 0, limit)
-        self._formulas = FormulaTable(self._clauses, (1 << len(edges)) - 1, limit)
+        self._formulas = NodeFormulas(edges, task.max_clause, limit)
+        self._positions = [task.genes.index(source) for source in self._formulas.sources]
         known_readings, gaps = self._sorted_readings()
         self._rows = [before for before, _ in known_readings]
         self._wanted = sum(after << t for t, (_, after) in enumerate(known_readings))
@@ -238,26 +216,9 @@ class _GeneTable:
         """Return the number of the row of a state that was asked for."""
         return self._numbers[tuple(state[p] for p in self._positions)]
 
-    def formulas(self) -> Iterator[_Formula]:
-        """Yield every formula, the empty one first."""
-        clauses, table = self._clauses, self._formulas
-        full = (1 << len(self._rows)) - 1
-        literal_bits = []
-        for edge in self.edges:
-            source = self._positions.index(self.task.genes.index(edge.source))
-            bits = sum(row[source] << t for t, row in enumerate(self._rows))
-            literal_bits.append(bits if edge.sign == 1 else full & ~bits)
-        clause_bits: list[int] = []
-        # clauses are a trie: clause k is clause prefix[k] and literal last[k]
-        for prefix, last in zip(clauses.prefix, clauses.last, strict=True):
-            clause_bits.append(literal_bits[last] & (clause_bits[prefix] if prefix >= 0 else full))
-        responses, masks = [0], [0]
-        yield _Formula(0, 0, 0, 0)
-        for number in range(1, len(table)):
-            prefix, clause = table.prefix[number], table.clause[number]
-            responses.append(responses[prefix] | clause_bits[clause])
-            masks.append(masks[prefix] | clauses.literals[clause])
-            yield _Formula(responses[number], masks[number], table.sizes[number], number)
+    def formulas(self) -> Iterator[NodeFormula]:
+        """Yield every formula with its values on the rows, the empty one first."""
+        return self._formulas.on_rows(self._rows)
 
     def errors(self, response: int) -> int:
         """Return the number of wrong readings of a formula."""
@@ -298,8 +259,7 @@ class _GeneTable:
                 least, num_least, witness = point, 1, number
             elif point == least:
                 num_least += 1
-        clauses = self._formulas.clauses_of(witness)
-        model = frozenset(_clause(self._clauses.literals[c], self.gene, self.edges) for c in clauses)
+        model = self._formulas.model(witness)
         if count_errors(model, self.task, self.gene) != least[0]:
             raise AssertionError(f"the reference counts other errors than {least[0]} of a formula of {self.gene}")
         edge_counts = {edge: dict(sorted(counts.items())) for edge, counts in zip(self.edges, by_edge, strict=True)}
@@ -365,10 +325,6 @@ def _completions(task: SeriesTask, gene: str, edges: Sequence[Edge], cells: Mapp
             wrong |= forbidden.get((pattern, response >> row & 1), 0)
         right[everything & ~wrong] += number
     return right
-
-
-def _clause(mask: int, gene: str, edges: Sequence[Edge]) -> Clause:
-    return Clause(gene, tuple(sorted((e.source, e.sign) for i, e in enumerate(edges) if mask >> i & 1)))
 
 
 def count_functions(task: SeriesTask, max_parents: int) -> Found[tuple[GeneFunctions, ...]] | OutOfBudget:

@@ -1,4 +1,4 @@
-"""Files about logic models, damaged: priors, measurements, setups, lists of networks, bnet, series, and native items.
+"""Files about logic models, damaged: priors, measurements, setups, lists of networks, series, and native items.
 
 Whatever the bytes, the outcome is a value or one line. What is read is written and read again, and is the same.
 A family of a few states is counted now and then, and its witness is replayed by the reference.
@@ -16,9 +16,7 @@ from calibrant.dsl.errors import CalibrantError, PoolError
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.files.midas import candidate_experiments, parse_clamps, parse_midas, parse_setup
 from calibrant.dsl.logic.files.networks import (
-    bnet_text,
     networks_pieces,
-    parse_bnet,
     parse_networks,
     parse_sif,
 )
@@ -42,7 +40,6 @@ MIDAS = (
 CLAMPS = "TR:a,TR:b,TR:ci\n1,0,0\n0,1,1\n"
 SETUP = '{"stimuli": ["a", "b"], "inhibitors": ["c"], "readouts": ["d", "e"]}'
 NETWORKS = "d<-c,d<-a+!b,e<-d,networks,mse,size\n1,0,1,3,0.25,2\n0,1,0,1,0.5,2\n"
-BNET = "targets, factors\na, a\nd, (a & !b) | c\ne, 0\n"
 SERIES = "series,a,b,c\n1,0,0,1\n1,1,0,0\n2,1,1,1\n2,0,1,1\n"
 ITEM: dict[str, Any] = {
     "id": "x",
@@ -66,7 +63,6 @@ def case(rng: random.Random) -> str:
         ("measurements", _measurements),
         ("setup", _setup),
         ("networks", _networks),
-        ("bnet", _bnet),
         ("series", _series),
         ("item", _item),
         ("clause", _clause),
@@ -126,13 +122,6 @@ def _networks(rng: random.Random) -> None:
     if clauses:
         again = parse_networks("".join(networks_pieces([entry.model for entry in models], clauses)))
         require([entry.model for entry in again] == [entry.model for entry in models], "a list is not read back")
-
-
-def _bnet(rng: random.Random) -> None:
-    model = parse_bnet(_damaged(rng, BNET), "x.bnet")
-    nodes = {clause.target for clause in model}
-    again = parse_bnet(bnet_text(model, nodes, ()))
-    require(again == model, "a model is not read back")
 
 
 def _series(rng: random.Random) -> None:

@@ -47,7 +47,7 @@ def test_every_answer_gets_a_verdict_and_no_wrong_one(scored: CampaignTally) -> 
 def test_files_of_logic_models_are_read_or_refused_in_a_line() -> None:
     tally = run_chunk(logic.case, 5, 0, LOGIC_FILES)
     assert tally.failures == []
-    kinds = ("prior", "measurements", "setup", "networks", "bnet", "series", "item", "clause")
+    kinds = ("prior", "measurements", "setup", "networks", "series", "item", "clause")
     assert tally.outcomes.keys() == {f"{kind} {outcome}" for kind in kinds for outcome in ("read", "refused")}
 
 

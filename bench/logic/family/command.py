@@ -22,7 +22,7 @@ from calibrant.bench.logic.family.words import (
     listed_members,
     percent,
     rank_candidates,
-    read_list,
+    read_models,
     require_members,
 )
 from calibrant.bench.logic.options import DataOptions, FamilyOptions
@@ -32,7 +32,7 @@ from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.bounded_files import read_text
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, short_repr
 from calibrant.dsl.logic.files.midas import Dataset, candidate_experiments, read_candidates
-from calibrant.dsl.logic.files.networks import bnet_text, table_rows
+from calibrant.dsl.logic.files.networks import ListedModel, bnet_text, table_rows
 from calibrant.dsl.logic.item import (
     Experiment,
     LogicError,
@@ -50,8 +50,9 @@ from calibrant.dsl.logic.series import SERIES_COLUMN, SeriesTask, read_series, r
 from calibrant.dsl.text import plural
 from calibrant.solvers.logic.data import read_data, read_prior
 from calibrant.solvers.logic.family import LogicFamily, solve_class, solve_family
+from calibrant.solvers.logic.membership import Judgement
 from calibrant.solvers.logic.series import GeneFunctions, SeriesFamily, count_functions, solve_series
-from calibrant.solvers.networks.network import parse_network
+from calibrant.solvers.networks.network import BooleanNetwork, parse_network
 from calibrant.solvers.outcome import Found
 
 # --- Fully observed synchronous series: formulas over the prior, or functions of few parents, counted gene by gene ----
@@ -291,7 +292,7 @@ class LogicFamilies:
             return UncountedFamily(outcome.reached, dataset, notes)
         family = _restrict(outcome.value, stated)
         total = solve_class(task)
-        listed = () if stated.listed is None else read_list(stated.listed)
+        listed, judgement = _audited(stated, family)
         counted = Counted(
             prior,
             data,
@@ -305,7 +306,8 @@ class LogicFamilies:
             rank_candidates(family, _candidates(stated, task)),
             _members(family, stated),
             listed,
-            None if stated.listed is None else family.compare(listed),
+            family.compare(listed) if stated.listed is not None and (listed or judgement is None) else None,
+            judgement,
         )
         return PresentedFamily(counted)
 
@@ -385,6 +387,17 @@ def _restrict(family: LogicFamily, stated: FamilyOptions) -> LogicFamily:
         for text in texts:
             family = family.condition(parse_clause(text), present=present)
     return family
+
+
+def _audited(stated: FamilyOptions, family: LogicFamily) -> tuple[Sequence[ListedModel], Judgement | None]:
+    """Return the models of another tool; of its network the judgement, and the model if it is of the class."""
+    if stated.listed is None:
+        return (), None
+    models = read_models(stated.listed)
+    if not isinstance(models, BooleanNetwork):
+        return models, None
+    judgement = family.judge(models)
+    return () if judgement.model is None else [ListedModel(judgement.model)], judgement
 
 
 def _candidates(stated: FamilyOptions, task: Task) -> list[Experiment]:

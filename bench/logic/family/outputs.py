@@ -13,7 +13,7 @@ import msgspec
 
 from calibrant.bench.logic.family.words import (
     Counted,
-    comparison_lines,
+    audit_lines,
     data_lines,
     family_lines,
     item_name,
@@ -38,6 +38,7 @@ from calibrant.solvers.logic.family import (
     spectrum_csv,
     union_network,
 )
+from calibrant.solvers.logic.membership import Judgement
 
 if TYPE_CHECKING:
     from calibrant.audits.claims import Certificate
@@ -72,7 +73,36 @@ def counted_record(counted: Counted) -> dict[str, Any]:
         ]
     if counted.comparison is not None:
         record["comparison"] = comparison_record(counted.comparison)
+    if counted.judgement is not None:
+        record["model"] = judgement_record(counted.judgement)
     return record
+
+
+def judgement_record(judgement: Judgement) -> dict[str, Any]:
+    """Return the judgement of another tool's network, ready for JSON."""
+    prediction, functions = judgement.prediction, judgement.functions
+    record: dict[str, Any] = {
+        "member": judgement.is_member,
+        "reason": judgement.reason or None,
+        "detail": judgement.detail or None,
+        "zero": list(judgement.zero),
+        "ignored": list(judgement.ignored),
+        "substituted": list(judgement.substituted),
+        "left_out": list(judgement.left_out),
+    }
+    if prediction is None or functions is None:
+        return record
+    return record | {
+        "functions": {name: {"inputs": list(f.inputs), "table": f.table} for name, f in functions.items()},
+        "predicted": list(prediction.answers),
+        "misfit": prediction.misfit,
+        "mse": prediction.mse,
+        "differs": None if prediction.differs is None else [list(cell) for cell in prediction.differs],
+        "size": judgement.size,
+        "model": None if judgement.model is None else model_texts(judgement.model),
+        "formulas": judgement.num_formulas,
+        "members": judgement.num_members,
+    }
 
 
 def use_record(dataset: Dataset) -> dict[str, Any]:
@@ -177,8 +207,7 @@ def write_outputs(counted: Counted, *, out: Path | None, html: Path | None, cert
         best = counted.ranking.best
         predictions = None if best is None else best.predictions
         lines = [*data_lines(counted.dataset), *(f"note      {note}" for note in counted.notes)]
-        if counted.comparison is not None:
-            lines += [f"list      {line}" for line in comparison_lines(counted.comparison)]
+        lines += [f"list      {line}" for entries in audit_lines(counted) for line in entries]
         page = family_page(counted.family, item_name(counted.data), predictions, counted.ranking.reason, lines)
         write_atomically(html, page)
         yield f"page written to {html}"
@@ -327,10 +356,14 @@ class PresentedFamily:
         return counted_record(self.counted)
 
     def failures(self, kinds: Sequence[str]) -> Sequence[str]:
-        comparison = self.counted.comparison
-        if comparison is None:
-            return ()
+        comparison, judgement = self.counted.comparison, self.counted.judgement
         failures = []
+        if judgement is not None and judgement.model is None and "outside" in kinds:
+            failures.append(
+                f"outside: the model is none of the class ({judgement.reason} {judgement.detail}".rstrip() + ")"
+            )
+        if comparison is None:
+            return failures
         certain = [claim for claim in comparison.overclaims if claim.claimed == "always"]
         if "overclaimed" in kinds and certain:
             names = ", ".join(str(claim.part) for claim in certain[:3]) + (", ..." if len(certain) > 3 else "")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -14,13 +15,16 @@ from calibrant.bench.logic.options import FamilyOptions
 from calibrant.bench.pages.aligned import aligned
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic.files.midas import Dataset
-from calibrant.dsl.logic.files.networks import ListedModel, read_bnet, read_networks
+from calibrant.dsl.logic.files.networks import ListedModel, read_networks
 from calibrant.dsl.logic.item import Clause, Edge, Experiment, Model, Task, model_texts
+from calibrant.dsl.networks.network import read_file
 from calibrant.dsl.text import plural
 from calibrant.solvers.logic.comparison import Comparison, Overclaim
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.experiments import NextExperiment
 from calibrant.solvers.logic.family import LogicFamily
+from calibrant.solvers.logic.membership import Judgement
+from calibrant.solvers.networks.network import BooleanNetwork, parse_network
 
 # --- A counted family with what was asked of it -----------------------------------------------------------------------
 
@@ -49,6 +53,7 @@ class Counted:
     prior, data: the files; dataset: what was read from the latter; options: as they were given
     whole: all models within the tolerances; family: those of them that have and lack the clauses asked for
     listed: another tool's models, in the order of its file; comparison: None if no list was given
+    judgement: of another tool's network, which is compared as a list of one model if it is of the class
     total: all models of the class whatever the data, None where they are too many to count
     """
 
@@ -65,6 +70,7 @@ class Counted:
     members: CountedModels | None
     listed: Sequence[ListedModel]
     comparison: Comparison | None
+    judgement: Judgement | None = None
 
     @property
     def is_restricted(self) -> bool:
@@ -95,9 +101,15 @@ def item_name(data: Path) -> str:
     return data.name.partition(".")[0] or data.name
 
 
-def read_list(path: Path) -> Sequence[ListedModel]:
-    """Return the models of networks.csv, or the one of a bnet file."""
-    return [ListedModel(read_bnet(path))] if path.suffix == ".bnet" else read_networks(path)
+MAX_HEAD_BYTES = 1 << 16
+
+
+def read_models(path: Path) -> Sequence[ListedModel] | BooleanNetwork:
+    """Return the models of a list of clauses, or the network of a file of any format."""
+    content = read_file(path)
+    if path.suffix.lower() == ".csv" or b"<-" in content[:MAX_HEAD_BYTES].partition(b"\n")[0]:
+        return read_networks(path)
+    return parse_network(content, path.name)
 
 
 def require_members(family: LogicFamily) -> None:
@@ -125,9 +137,9 @@ def family_lines(counted: Counted, *, ranks_candidates: bool) -> Iterator[str]:
     if counted.members is not None:
         yield ""
         yield from _members(counted)
-    if counted.comparison is not None:
+    for lines in audit_lines(counted):
         yield ""
-        yield from comparison_lines(counted.comparison)
+        yield from lines
 
 
 def _summary(counted: Counted) -> Iterator[str]:
@@ -255,6 +267,61 @@ def _members(counted: Counted) -> Iterator[str]:
         yield " ".join(model_texts(model)) or "the empty model"
     if len(members.models) > MAX_PRINTED:
         yield f"and {len(members.models) - MAX_PRINTED} more; --out or --json has all"
+
+
+def audit_lines(counted: Counted) -> Iterator[Iterator[str]]:
+    """Yield the audit of another tool's network, and that of its models."""
+    if counted.judgement is not None:
+        yield judgement_lines(counted.judgement, counted.whole)
+    if counted.comparison is not None:
+        yield comparison_lines(counted.comparison)
+
+
+def judgement_lines(judgement: Judgement, family: LogicFamily) -> Iterator[str]:
+    """Yield what was done to a network before it was judged, its predictions, and what it is to the family."""
+    for names, text in (
+        (judgement.ignored, "rules of stimuli, which the clamps override"),
+        (judgement.zero, "driven by nothing, so 0"),
+        (judgement.substituted, "merged and helper nodes, put into those that read them"),
+        (judgement.left_out, "left out, for no readout depends on them"),
+    ):
+        if names:
+            yield f"{text}: {listed(names, MAX_PRINTED)}"
+    prediction = judgement.prediction
+    if prediction is None:
+        yield "The model: not of the class, it has a cycle; nothing further is said of it"
+        return
+    least = family.optimum[0]
+    size = "" if judgement.size is None else f", size {judgement.size}"
+    limits = _limit_words(judgement)
+    yield (
+        f"The model: {_REASONS[judgement.reason].format(judgement.detail or limits)}; misfit {prediction.misfit:,}, MSE"
+        f" {prediction.mse:.4f}{size}"
+    )
+    if judgement.num_formulas is not None and judgement.num_members is not None:
+        formulas = plural(judgement.num_formulas, "formulas")
+        yield f"1 function, {formulas} of the class, {plural(judgement.num_members, 'members')}"
+    elif judgement.model is None and prediction.misfit < least:
+        yield f"its misfit is below the least of the class, {least:,}: the prior forbids a better model"
+    if prediction.differs:
+        cells = [f"{readout} in experiment {number + 1}" for number, readout in prediction.differs]
+        yield f"measured cells that it predicts as no optimal model does: {len(cells)}: {listed(cells, 5)}"
+
+
+_REASONS: Final[Mapping[str, str]] = {
+    "": "a member",
+    "constant": "not of the class, {} is 1 whatever the stimuli",
+    "edge": "not of the class, which lacks the edge {}",
+    "sign": "not of the class, whose edge {} has another sign",
+    "clause": "not of the class, whose clauses are too short for the function of {}",
+    "misfit": "no member, its misfit is above {}",
+    "size": "no member, its size is above {}",
+}
+
+
+def _limit_words(judgement: Judgement) -> str:
+    limit = judgement.limit[judgement.reason == "size"]
+    return "" if limit is None else f"{limit:,}"
 
 
 def comparison_lines(comparison: Comparison) -> Iterator[str]:

@@ -15,23 +15,11 @@ from calibrant.dsl.logic.item import (
     ClauseError,
     Edge,
     Model,
-    clause,
     is_node_name,
     parse_clause,
 )
 from calibrant.dsl.networks.edge_tables import parse_edges
-from calibrant.dsl.networks.formulas import (
-    AND,
-    MAX_NAME_CHARS,
-    NOT,
-    OR,
-    NetworkError,
-    Nodes,
-    mentioned_names,
-    table_bits,
-)
-from calibrant.dsl.networks.functions import MAX_TABLE_INPUTS, cover, from_bits, restrict
-from calibrant.dsl.networks.text_formats import read_bnet as read_rules
+from calibrant.dsl.networks.formulas import MAX_NAME_CHARS
 
 # --- Lines of tables, and names of nodes ------------------------------------------------------------------------------
 
@@ -197,9 +185,6 @@ def networks_pieces(models: Iterable[Model], clauses: Sequence[Clause]) -> Itera
 # --- Models as bnet: `v, (a & !b) | c`; a stimulus is `s, s`, an empty formula `v, 0` ---------------------------------
 
 
-MAX_MODEL_NODES = 200_000  # of a model whose clauses are compared with a family's, never simulated
-
-
 def bnet_text(model: Model, nodes: Iterable[str], stimuli: Iterable[str]) -> str:
     """Return a model as bnet.
 
@@ -213,73 +198,6 @@ def bnet_text(model: Model, nodes: Iterable[str], stimuli: Iterable[str]) -> str
             terms.append(f"({' & '.join(literals)})" if len(literals) > 1 else literals[0])
         lines.append(f"{node}, {' | '.join(terms) or '0'}")
     return "\n".join(lines) + "\n"
-
-
-def read_bnet(path: Path) -> Model:
-    """Return the model of a bnet file; `PoolError` names the line of what is no disjunction of conjunctions."""
-    return parse_bnet(read_text(path), path.name)
-
-
-def parse_bnet(text: str, file: str = "") -> Model:
-    """Return the model of a bnet text, see `read_bnet`."""
-    try:
-        rules = read_rules(text, MAX_MODEL_NODES)
-    except NetworkError as error:
-        raise error.with_location(file=file) from None
-    clauses: set[Clause] = set()
-    for target, nodes in rules.formulas.items():
-        for name in {target, *mentioned_names(nodes)}:
-            check_name(name, file=file, where=target)
-        if nodes != (target,):
-            clauses.update(_clauses(target, nodes, file))
-    return frozenset(clauses)
-
-
-def _clauses(target: str, nodes: Nodes, file: str) -> Iterable[Clause]:
-    """Return the clauses of a formula: as they stand in a disjunction of conjunctions, else those of its function."""
-    written = _written_clauses(target, nodes)
-    if written is not None:
-        return written
-    names = sorted(mentioned_names(nodes))
-    if len(names) > MAX_TABLE_INPUTS:
-        problem = f"a formula of {len(names)} names that is no disjunction of conjunctions; at most {MAX_TABLE_INPUTS}"
-        raise PoolError(problem, file=file, instance=target)
-    function = restrict(from_bits(names, table_bits(nodes, names)), {})
-    if function.table == "1":
-        raise PoolError("its formula is 1 whatever the inputs; no formula of clauses is", file=file, instance=target)
-    if "both" in function.signs:
-        name = function.inputs[function.signs.index("both")]
-        problem = f"it depends on {short_repr(name)} with both signs; write it as a disjunction of conjunctions"
-        raise PoolError(problem, file=file, instance=target)
-    # monotone in each input, up or down: the least formula is unique, all prime implicants
-    return [
-        clause(target, [(function.inputs[i], 1 if value else -1) for i, value in cube])
-        for cube in cover(function.bits, len(function.inputs))
-    ]
-
-
-def _written_clauses(target: str, nodes: Nodes) -> set[Clause] | None:
-    """Return the clauses of a disjunction of conjunctions of literals; None for another formula."""
-    stack: list[tuple[str, list[frozenset[tuple[str, int]]]]] = []  # kind of a part, and its disjuncts
-    for node in nodes:
-        if isinstance(node, str):
-            stack.append(("literal", [frozenset({(node, 1)})]))
-        elif node == NOT and stack[-1][0] == "literal":
-            _, disjuncts = stack.pop()
-            stack.append(("negation", [frozenset((name, -1) for name, _ in disjuncts[0])]))
-        elif node == AND and "disjunction" not in (stack[-1][0], stack[-2][0]):
-            (_, second), (_, first) = stack.pop(), stack.pop()
-            stack.append(("conjunction", [first[0] | second[0]]))
-        elif node == OR:
-            (_, second), (_, first) = stack.pop(), stack.pop()
-            first.extend(second)  # in place: 50,000 disjuncts come one after another
-            stack.append(("disjunction", first))
-        else:
-            return None
-    try:
-        return {clause(target, literals) for literals in stack[0][1]}
-    except ClauseError:  # a literal and its negation
-        return None
 
 
 # --- Prior networks: SIF, and tables of edges with a head -------------------------------------------------------------

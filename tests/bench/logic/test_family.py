@@ -107,7 +107,10 @@ def test_a_list_is_compressed_as_the_prior_is(files: tuple[Path, Path], tmp_path
     assert "merged in the list" not in apart
     bnet = tmp_path / "model.bnet"
     bnet.write_text("d, c\nc, !a\n", encoding="utf-8")  # a sign that the prior lacks
-    assert "model 0: not of the class, unknown clause" in called("family", *files, "--of", bnet).stdout
+    result = called("family", *files, "--of", bnet, "--fail-on", "outside")
+    assert "merged and helper nodes, put into those that read them: c" in result.stdout
+    assert "The model: not of the class, whose edge a d has another sign; misfit 26,100, MSE 0.6525" in result.stdout
+    assert (result.returncode, result.stderr) == (1, "outside: the model is none of the class (sign a d)\n")
 
 
 @pytest.mark.parametrize(
@@ -131,8 +134,9 @@ def test_a_prior_without_a_model_of_the_data_is_refused(
 
 def test_a_long_list_is_compared_in_time(files: tuple[Path, Path], tmp_path: Path) -> None:
     """50,000 clauses that the class lacks: a witness for each by a sweep of its own took 27 s."""
-    models = tmp_path / "models.bnet"
-    models.write_text("d, " + " | ".join(["a", *(f"x{k}" for k in range(50_000))]) + "\n", encoding="utf-8")
+    models = tmp_path / "models.csv"
+    clauses = ["d<-a", *(f"d<-x{k}" for k in range(50_000))]
+    models.write_text(",".join(clauses) + "\n" + ",".join("1" for _ in clauses) + "\n", encoding="utf-8")
     started = time.process_time()
     result = called("family", *files, *LIMITS, "--of", models)
     assert time.process_time() - started < 5

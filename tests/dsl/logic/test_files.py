@@ -23,7 +23,6 @@ from calibrant.dsl.logic.files.midas import (
 from calibrant.dsl.logic.files.networks import (
     bnet_text,
     networks_pieces,
-    parse_bnet,
     parse_networks,
     parse_sif,
     read_networks,
@@ -302,16 +301,6 @@ def test_bnet() -> None:
         "w, !v",
         "x, 0",
     ]
-    assert parse_bnet(text) == model
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "v", "v, ", "v, a & (b | c", "v, 1", "v, a\nv, b", "v, a | !a | b & (c | !c)", "v, (a & b) | (!a & !(b & c))"],
-)
-def test_a_bnet_that_is_refused(text: str) -> None:
-    with pytest.raises(PoolError):
-        parse_bnet(text, "m.bnet")
 
 
 READERS: list[tuple[Callable[[str], object], str]] = [
@@ -321,7 +310,6 @@ READERS: list[tuple[Callable[[str], object], str]] = [
     (parse_clamps, "TR:a,TR:bi\n1,1\n"),
     (parse_setup, '{"stimuli": ["a"], "inhibitors": ["b"], "readouts": ["r"]}'),
     (parse_networks, NETWORKS),
-    (parse_bnet, "targets, factors\na, a\nv, (a & !b) | c\n"),
 ]
 PIECES = [
     "\r",
@@ -376,20 +364,3 @@ def test_a_file_of_any_bytes_gives_a_result_or_one_line(tmp_path: Path, data: by
     for read in (read_sif, read_networks, read_candidates):
         problem = problem_of(lambda read=read: read(path))  # type: ignore[misc]
         assert problem == "" or problem.isprintable()
-
-
-@pytest.mark.parametrize(
-    ("formula", "clauses"),
-    [
-        ("a & (b | c)", ["v<-a+b", "v<-a+c"]),
-        ("!(a)", ["v<-!a"]),
-        ("!(!a & (b | !c)) & 1", ["v<-!b+c", "v<-a"]),
-        ("a & a", ["v<-a"]),
-        ("a & !a", []),
-        ("(a & b) | a", ["v<-a", "v<-a+b"]),
-        ("(a & b) | (!a & c)", ["v<-!a+c", "v<-a+b"]),
-    ],
-)
-def test_a_bnet_may_have_any_formula(formula: str, clauses: list[str]) -> None:
-    """A disjunction of conjunctions keeps its clauses; another formula gets those of its function."""
-    assert sorted(map(str, parse_bnet(f"v, {formula}\n"))) == clauses

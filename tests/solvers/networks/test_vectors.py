@@ -12,18 +12,20 @@ from calibrant.dsl.bounded_files import decode_text
 from calibrant.dsl.errors import RefusedError
 from calibrant.dsl.logic.files.midas import parse_midas
 from calibrant.dsl.logic.files.networks import parse_sif
-from calibrant.dsl.logic.item import Edge
+from calibrant.dsl.logic.item import Edge, model_texts
 from calibrant.dsl.logic.series import SeriesTask, parse_series, readings
 from calibrant.dsl.networks.edge_tables import parse_edges
 from calibrant.dsl.networks.functions import Function
 from calibrant.dsl.networks.network import recognize
+from calibrant.solvers.logic.family import solve_family
 from calibrant.solvers.logic.series import count_functions, solve_series
 from calibrant.solvers.networks.network import parse_network
 from calibrant.solvers.outcome import Found
+from tests.support.logic.vectors import task_of
 from tests.support.networks.vectors import Vector, content_of, network_of, vectors_of
 from tests.support.shared import shared_file
 
-FIELDS = {"read": 10, "same": 4, "edges": 2, "dynamics": 3, "cut": 5, "midas": 9, "series": 9}
+FIELDS = {"read": 10, "same": 4, "edges": 2, "dynamics": 3, "cut": 5, "member": 6, "midas": 9, "series": 9}
 """Kind -> fields of an answer that is no refusal."""
 
 
@@ -142,6 +144,36 @@ def _series(vector: Vector) -> dict[str, Any]:
     }
 
 
+def _member(vector: Vector) -> dict[str, Any]:
+    task = task_of({"factor": 100, "rounding": "round", **vector})
+    outcome = solve_family(task)
+    assert isinstance(outcome, Found)
+    judgement = outcome.value.judge(network_of(vector["model"]))
+    answer: dict[str, Any] = {
+        "zero": [*judgement.zero],
+        "ignored": [*judgement.ignored],
+        "substituted": [*judgement.substituted],
+        "left_out": [*judgement.left_out],
+        "reason": judgement.reason,
+        "detail": judgement.detail,
+    }
+    prediction, functions = judgement.prediction, judgement.functions
+    if prediction is None or functions is None:
+        return answer
+    answer |= {
+        "functions": {name: _function(function) for name, function in functions.items()},
+        "predicted": [*prediction.answers],
+        "misfit": prediction.misfit,
+        "mse": round(prediction.mse, 9),
+        "optimum": [*outcome.value.optimum],
+        "limit": [*judgement.limit],
+        "differs": [[*cell] for cell in prediction.differs or ()],
+    }
+    if judgement.model is not None:
+        answer |= {"member": judgement.is_member, "size": judgement.size, "model": model_texts(judgement.model)}
+    return answer
+
+
 def _shared_text(name: str) -> str:
     return decode_text(shared_file(name, part="frontier").read_bytes(), name)
 
@@ -152,6 +184,7 @@ ANSWERS: dict[str, Callable[[Vector], dict[str, Any]]] = {
     "edges": _edges,
     "dynamics": _dynamics,
     "cut": _cut,
+    "member": _member,
     "midas": _midas,
     "series": _series,
 }
