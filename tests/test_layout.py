@@ -60,13 +60,13 @@ class Size(NamedTuple):
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
     "dsl": Size(119, 29113, 16, 1470),
-    "solvers": Size(116, 25969, 16, 1509),
+    "solvers": Size(110, 25011, 15, 1431),
     "audits": Size(67, 16243, 12, 1147),
     "baselines": Size(35, 8061, 8, 468),
-    "bench": Size(333, 67401, 52, 5858),
+    "bench": Size(332, 67369, 52, 5846),
     "calibrant": Size(17, 1718, 6, 282),
     "calibrant_tasks": Size(3, 198, 2, 32),
-    "tests": Size(597, 87232, 164, 8384),
+    "tests": Size(598, 87354, 164, 8393),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

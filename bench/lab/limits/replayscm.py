@@ -25,10 +25,9 @@ from calibrant.dsl.replayscm.generation.strata import Stratum, stratum, worlds_f
 from calibrant.dsl.replayscm.generation.worlds import sample_evidence
 from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.world import Panel
+from calibrant.solvers.acyclic.optimum import ENGINES
 from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.outcome import OutOfBudget
-from calibrant.solvers.replayscm.engines.contract import Counted
-from calibrant.solvers.replayscm.engines.registry import ENGINES, create_engine
 from calibrant.solvers.replayscm.exact import solve
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
@@ -72,9 +71,9 @@ def sweeps() -> tuple[Sweep, ...]:
         ),
         Sweep(
             "engines",
-            "a member, another one, and how many up to 2",
+            f"least SCM by engine, order hidden, up to {AT_PARENTS} parents",
             "variables",
-            [Curve(name, VARIABLES, partial(_members, name)) for name in ENGINES],
+            [Curve(name, VARIABLES, partial(_by_engine, name)) for name in ENGINES],
         ),
         Sweep(
             "count-variables",
@@ -118,9 +117,9 @@ def _wide(num_units: int, seed: int) -> Task:
     return problem_of(stratum, stratum.name, seed, latent, sample_evidence(stratum, latent, rng)).task
 
 
-def _solving(task: Task, max_parents: int) -> Ask:
+def _solving(task: Task, max_parents: int, engine: str = "auto") -> Ask:
     def ask() -> str | None:
-        outcome = solve(task, max_parents=max_parents)
+        outcome = solve(task, max_parents=max_parents, engine=engine)
         return outcome.reached if isinstance(outcome, OutOfBudget) else None
 
     return ask
@@ -128,6 +127,10 @@ def _solving(task: Task, max_parents: int) -> Ask:
 
 def _ask_least(setting: str, num_variables: int, seed: int) -> Ask:
     return _solving(_task(num_variables, seed, setting), AT_PARENTS)
+
+
+def _by_engine(engine: str, num_variables: int, seed: int) -> Ask:
+    return _solving(_task(num_variables, seed), AT_PARENTS, engine)
 
 
 def _least_parents(max_parents: int, seed: int) -> Ask:
@@ -184,19 +187,6 @@ def _estimate(num_variables: int, seed: int) -> Ask:
     def ask() -> str | None:
         VersionSpace(fewer, ModelClass(AT_PARENTS), terms=1).estimate(seed)
         return None
-
-    return ask
-
-
-def _members(name: str, num_variables: int, seed: int) -> Ask:
-    chosen, task, model_class = create_engine(name), _task(num_variables, seed), ModelClass(AT_PARENTS)
-
-    def ask() -> str | None:
-        first = chosen.first(task, model_class)
-        if isinstance(first, OutOfBudget):
-            return first.reached
-        result = chosen.count_up_to(task, model_class, 2)
-        return None if isinstance(result, Counted) else result.reached
 
     return ask
 

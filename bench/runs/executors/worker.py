@@ -43,7 +43,6 @@ LIBRARIES = (
     "numba",
     "msgspec",
     "python-sat",
-    "pysmt",
     "z3-solver",
     "distributed",
     "causal-learn",

@@ -220,6 +220,7 @@ SETUPS: dict[str, PageSetup] = {
             "data.csv": text("TR:a,TR:b,DA:ALL,DV:d", "1,0,30,0.6", "0,1,30,0.5", "0,0,30,0", "1,1,30,1"),
             "setup.json": text('{"stimuli": ["a", "b"], "inhibitors": [], "readouts": ["d"]}'),
             "networks.csv": text("d<-a,d<-b", "1,0"),
+            "model.bnet": text("targets, factors", "c, a", "d, c"),
             "series.csv": text("series,a,b,c,d", "1,0,1,0,0", "1,0,1,1,0", "1,0,1,1,1"),
         },
     ),

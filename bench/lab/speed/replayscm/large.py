@@ -15,11 +15,13 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple, TypeVar
 
+from msgspec.structs import replace
+
 from calibrant.audits.replayscm.generation.generate import generate
-from calibrant.bench.lab.speed.comparison import Options, Row, seconds
+from calibrant.bench.lab.speed.comparison import Options, Row, by_setting, by_stratum, seconds
 from calibrant.dsl.replayscm.generation.problems import sample_problem
 from calibrant.dsl.replayscm.generation.strata import Stratum, stratum
-from calibrant.dsl.replayscm.item import Task
+from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.solvers.acyclic.least import (
     Cost,
     Mask,
@@ -237,3 +239,56 @@ def _choices(case: str, questions: Sequence[Question]) -> Iterator[Row]:
                 TOPIC, case, name, "problem", row.per_second, median(ratios), min(ratios), max(ratios), counts=counts
             )
         )
+
+
+# --- Whole problems by the complete solver, per setting and stratum: milliseconds a problem, kernels warm -------------
+SOLVING_TOPIC = "solve"
+FEWER_PARENTS = 4
+MAX_MEDIAN_SOLVING_MS = 30.0
+MAX_MS = 2_000.0
+
+
+def solving_rows(options: Options) -> Iterator[Row]:
+    rounds = options.discipline.rounds
+    for setting, problems in by_setting(options.problems).items():
+        times: list[float] = []
+        for name, members in by_stratum(problems).items():
+            case = f"{setting}, {name}"
+            full, fewer = milliseconds(members, rounds)
+            times += full
+            yield _row(case, MAX_PARENTS, full, most_states=most_states(members))
+            ratios = [b / a for a, b in zip(full, fewer, strict=True)]
+            row = _row(case, FEWER_PARENTS, fewer)
+            yield replace(row, ratio=median(ratios), low=min(ratios), high=max(ratios))
+        is_met = median(times) <= MAX_MEDIAN_SOLVING_MS and max(times) <= MAX_MS
+        yield replace(_row(f"{setting}, all strata", MAX_PARENTS, times), met=is_met)
+
+
+def _row(case: str, max_parents: int, times: Sequence[float], **counts: float) -> Row:
+    spread = {"median ms": median(times), "max ms": max(times), "problems": len(times)}
+    labelled_counts = {key.replace("_", " "): value for key, value in counts.items()}
+    return Row(
+        SOLVING_TOPIC,
+        case,
+        f"up to {max_parents} parents",
+        "problem",
+        1000 * len(times) / sum(times),
+        counts=spread | labelled_counts,
+    )
+
+
+def milliseconds(problems: Sequence[Problem], rounds: int) -> tuple[list[float], list[float]]:
+    """Per problem, with all and with fewer parents; the two are timed in turns."""
+    full, fewer = [], []
+    for problem in problems:
+        calls = [partial(solve, problem.task, max_parents=k) for k in (MAX_PARENTS, FEWER_PARENTS)]
+        times = [[1000 * seconds(call, 1) for call in calls] for _ in range(rounds + 1)][1:]
+        full.append(median(time for time, _ in times))
+        fewer.append(median(time for _, time in times))
+    return full, fewer
+
+
+def most_states(problems: Sequence[Problem]) -> int:
+    """Return the most states that formula search looked at for one of these problems."""
+    outcomes = [solve(problem.task, max_parents=MAX_PARENTS) for problem in problems]
+    return max(int(outcome.value.provenance["states"]) for outcome in outcomes if isinstance(outcome, Found))

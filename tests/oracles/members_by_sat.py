@@ -1,21 +1,18 @@
-"""SAT engine: parent sets as hitting sets, a CNF encoding of the version space, members one by one.
+"""Members of a version space one by one, by SAT: parent sets as hitting sets, a CNF of the space, blocked members.
 
 Independent of the kernels that count: rows are compared pairwise, and the sets that hit every difference are listed by
 branching on an unhit difference. The work grows with the number of solutions, not of subsets.
 
 A model of the clauses is a member: every endogenous variable selects exactly one parent set that its rows allow, its
 truth table agrees with the rows and depends on every selected parent, and the parents form no cycle. Nothing of the
-subset DP is imported.
-
-A state of the budget is a parent set that is encoded or a conflict of the solver.
+counting by subsets is imported. Two models are the same member iff they have the same roots and local functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TypeAlias
 
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, num_rows
 from calibrant.dsl.replayscm.item import Task
@@ -23,11 +20,9 @@ from calibrant.dsl.replayscm.scm import LocalFunction
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.acyclic.least import Mask, components
 from calibrant.solvers.outcome import Budget
-from calibrant.solvers.replayscm.engines.contract import Functions
 from calibrant.solvers.replayscm.roots import nested_variables
 from calibrant.solvers.replayscm.space import ModelClass
 from calibrant.solvers.sat import (
-    SOLVER,
     Arc,
     Clause,
     Cnf,
@@ -133,9 +128,6 @@ class MechanismLiterals:
     differs: dict[tuple[int, int], Literal] = field(default_factory=dict)
 
 
-SymmetryBreak: TypeAlias = Callable[["Encoding"], None]
-
-
 class Encoding:
     """The clauses of one task and class, and how to read their models.
 
@@ -176,55 +168,16 @@ class Encoding:
         return clause
 
 
-# --- symmetry breaks: each leaves the set of local functions of the models as it is ----------------------------------
-
-
-def unused_rows_are_zero(encoding: Encoding) -> None:
-    """Fix rows of the truth table to 0 that the selected set does not have."""
-    for mechanism in encoding.mechanisms.values():
-        used = {len(parents): num_rows(len(parents)) for parents in mechanism.selectors}
-        for parents, selector in mechanism.selectors.items():
-            for row in mechanism.rows[used[len(parents)] :]:
-                encoding.cnf.add(-selector, -row)
-
-
-def rows_of_roots_are_zero(encoding: Encoding) -> None:
-    """Fix the rows of roots to 0, which have no truth table."""
-    for variable, root in encoding.roots.items():
-        for row in encoding.mechanisms[variable].rows:
-            encoding.cnf.add(-root, -row)
-
-
-def differences_are_exact(encoding: Encoding) -> None:
-    """Make difference literals true wherever their two rows differ, not only where needed."""
-    for mechanism in encoding.mechanisms.values():
-        for (i, r), literal in mechanism.differs.items():
-            low, high = mechanism.rows[r], mechanism.rows[r | 1 << i]
-            encoding.cnf.add(literal, low, -high)
-            encoding.cnf.add(literal, -low, high)
-
-
-SYMMETRY_BREAKS: tuple[SymmetryBreak, ...] = (unused_rows_are_zero, rows_of_roots_are_zero, differences_are_exact)
-
-
 # --- encoding ---------------------------------------------------------------------------------------------------------
 
 
-def encode_members(
-    task: Task,
-    model_class: ModelClass,
-    *,
-    symmetry_breaks: Sequence[SymmetryBreak] = SYMMETRY_BREAKS,
-    budget: Budget | None = None,
-) -> Encoding:
-    """Encode "there is a member" as CNF; every parent set costs the budget one state."""
+def encode_members(task: Task, model_class: ModelClass) -> Encoding:
+    """Encode "there is a member" as CNF."""
     encoding = Encoding(task, model_class)
     _add_roots(encoding)
     for variable in task.disclosure.endogenous:
-        encoding.mechanisms[variable] = _mechanism(encoding, variable, budget or Budget())
+        encoding.mechanisms[variable] = _mechanism(encoding, variable)
     _forbid_cycles(encoding)
-    for add in symmetry_breaks:
-        add(encoding)
     return encoding
 
 
@@ -242,14 +195,13 @@ def _add_roots(encoding: Encoding) -> None:
                 encoding.cnf.add(-literal)
 
 
-def _mechanism(encoding: Encoding, variable: str, budget: Budget) -> MechanismLiterals:
+def _mechanism(encoding: Encoding, variable: str) -> MechanismLiterals:
     """Demand exactly one parent set (or that the variable is a root), and a truth table that fits it."""
     task, cnf = encoding.task, encoding.cnf
     mechanism = MechanismLiterals(variable)
     rows = scored_rows(task.training, variable, task.disclosure.admissible_parents(variable))
     max_parents = min(encoding.model_class.max_parents, len(rows.candidates))
     for positions in list_hitting_sets(rows.differences(), len(rows.candidates), max_parents):
-        budget.spend(1)
         parents = tuple(task.variables[rows.candidates[i]] for i in positions)
         mechanism.tables[parents] = rows.table(positions)
         mechanism.selectors[parents] = cnf.variable(f"{variable} <- {' '.join(parents)}")
@@ -311,33 +263,19 @@ def _forbid_cycles(encoding: Encoding) -> None:
         add_linear_order(encoding.cnf, {arc: literal for arc, literal in arcs.items() if component[arc[0]] == number})
 
 
-# --- Members of a class through python-sat: solve, read, block, solve again, in one incremental solver ----------------
+# --- members: solve, read, block, solve again, in one incremental solver ----------------------------------------------
 
 
-class SatMembers:
-    """The members of a class, one model of the CNF after another."""
-
-    def __init__(
-        self,
-        task: Task,
-        model_class: ModelClass,
-        budget: Budget,
-        *,
-        symmetry_breaks: Sequence[SymmetryBreak] = SYMMETRY_BREAKS,
-        solver: str = SOLVER,
-    ) -> None:
-        self.encoding = encode_members(task, model_class, symmetry_breaks=symmetry_breaks, budget=budget)
-        self.search = Conflicts(self.encoding.cnf, budget, solver=solver)
-
-    def next_member(self) -> Functions | None:
-        model = self.search.model()
-        return None if model is None else self.encoding.functions(model)
-
-    def block(self, functions: Functions) -> None:
-        # None: no model has these functions, so there is nothing to exclude
-        clause = self.encoding.blocking(functions)
-        if clause is not None:
-            self.search.add(clause)
-
-    def close(self) -> None:
-        self.search.close()
+def sat_members(task: Task, model_class: ModelClass) -> Iterator[dict[str, LocalFunction]]:
+    """List the members of a class as local functions by variable, roots without; the first is the solver's choice."""
+    encoding = encode_members(task, model_class)
+    search = Conflicts(encoding.cnf, Budget())
+    try:
+        while (model := search.model()) is not None:
+            functions = encoding.functions(model)
+            yield functions
+            clause = encoding.blocking(functions)
+            assert clause is not None  # it is a member
+            search.add(clause)
+    finally:
+        search.close()
