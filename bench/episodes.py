@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from calibrant.dsl.answer_text import Thoughts, read_reply_text
 from calibrant.dsl.episode import Action, ActionError, Episode, Step, sole_action
 from calibrant.dsl.errors import short_repr
 from calibrant.dsl.item import Message
@@ -109,6 +110,7 @@ class JsonChat:
     told: what the agent is told after a step, of the step and the allowance that is left
     max_turns: replies that are taken at most, since one without an action may cost nothing
     reply_action: the action that a reply states, by default its one JSON object; `ActionError` if it states none
+    thoughts: which part of a reply is thoughts, in which no action is read
     """
 
     def __init__(
@@ -119,12 +121,14 @@ class JsonChat:
         *,
         max_turns: int,
         reply_action: Callable[[str], Action] | None = None,
+        thoughts: Thoughts = "strip",
     ) -> None:
         self.episode = episode
         self.messages: list[Message] = [{"role": "user", "content": instructions}]
         self._told = told
         self._turns_left = max_turns
         self._reply_action = reply_action or sole_action
+        self._thoughts = thoughts
 
     @property
     def closed(self) -> bool:
@@ -135,7 +139,9 @@ class JsonChat:
         try:
             if not isinstance(text, str):
                 raise ActionError(f"expected text, found {short_repr(text)}")
-            answer = self._told(self.episode.act(self._reply_action(text)), self.episode.left)
+            answer = self._told(
+                self.episode.act(self._reply_action(read_reply_text(text, self._thoughts))), self.episode.left
+            )
         except ActionError as error:
             answer = f"Not understood: {error}."
         self.messages.append({"role": "assistant", "content": text if isinstance(text, str) else ""})
@@ -154,7 +160,7 @@ class Conversable(Protocol):
     def parse_action(self, item: Any, text: str) -> Action: ...
 
 
-def json_chat(of: Conversable, item: Any, instructions: str) -> JsonChat:
+def json_chat(of: Conversable, item: Any, instructions: str, thoughts: Thoughts = "strip") -> JsonChat:
     """Open a conversation about an interactive item, with one action a reply."""
     episode = of.open(item)
     return JsonChat(
@@ -163,4 +169,5 @@ def json_chat(of: Conversable, item: Any, instructions: str) -> JsonChat:
         lambda step, _: of.describe(episode, step),
         max_turns=TURNS_PER_ACTION * episode.left + TURNS_BESIDE,
         reply_action=lambda text: of.parse_action(item, text),
+        thoughts=thoughts,
     )

@@ -16,8 +16,12 @@ from typing import Any, NamedTuple, TypeAlias
 from calibrant.bench.core.attribution import POSTERIOR
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.core.responses import ReadingOptions, Response
 from calibrant.bench.episodes import Chat
-from calibrant.dsl.episode import ActionError, Step
+from calibrant.bench.scoring.formats import message_response
+from calibrant.bench.scoring.reading import item_rules, read_response, score_response
+from calibrant.dsl.answer_text import Thoughts
+from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.parse_limits import load_json
 
@@ -36,66 +40,70 @@ class ConversationResult(NamedTuple):
     answered: bool
 
 
-def conversation(of: Benchmark[Any], item: Any, instructions: str = "") -> Chat:
+def conversation(of: Benchmark[Any], item: Any, instructions: str = "", thoughts: Thoughts = "strip") -> Chat:
     """Open a conversation about an interactive item, with one action a reply."""
-    return of.play.chat(item, instructions)
+    return of.play.chat(item, instructions, thoughts)
 
 
-def score_replies(of: Benchmark[Any], item: Any, replies: Sequence[str]) -> ConversationResult:
+def score_replies(
+    of: Benchmark[Any], item: Any, replies: Sequence[str | Response], thoughts: Thoughts = "strip"
+) -> ConversationResult:
     """Score the replies to an item, in their order; the result depends on nothing else.
 
     An item that is answered at once has its answer in the last reply. The replies to an interactive one are its
-    conversation again; if that is still open at the end, an answer that the last reply states is handed in.
+    conversation again; if that is still open at the end, an answer that the last reply states is handed in. What a
+    reply thinks is neither answer nor action.
     """
+    options = ReadingOptions(thoughts=thoughts)
+    responses = [Response(reply) if isinstance(reply, str) else reply for reply in replies]
     if not of.is_interactive(item):
-        verdict = of.functions.score(item, replies[-1] if replies else None)
+        last = responses[-1] if responses else None
+        verdict = score_response(of, item, last, options, lambda answer: of.functions.score(item, answer))
         return ConversationResult(verdict, (), verdict.valid)
-    chat = conversation(of, item)
-    for reply in replies[:-1]:
+    chat = conversation(of, item, thoughts=thoughts)
+    for reply in responses[:-1]:
         if not chat.closed:
-            chat.hear(reply)
-    if replies and not chat.closed:
-        _close(of, item, chat, replies[-1])
+            chat.hear(reply.text or "")
+    if responses and not chat.closed:
+        _close(of, item, chat, responses[-1], options, is_alone=len(responses) == 1)
     steps = tuple(chat.episode.steps)
     verdict = of.functions.score(item, None, steps=steps)
     return ConversationResult(verdict, steps, of.play.submitted(steps) is not None)
 
 
-def _close(of: Benchmark[Any], item: Any, chat: Chat, reply: str) -> None:
-    """Submit the answer that the last reply states, with or without a submission; else treat it as an action."""
-    try:
-        answer = of.scoring.extract(item, reply)
-    except ActionError:
-        chat.hear(reply)
+def _close(
+    of: Benchmark[Any], item: Any, chat: Chat, reply: Response, options: ReadingOptions, *, is_alone: bool
+) -> None:
+    """Submit the answer that the last reply states, with or without a submission; else treat it as an action.
+
+    is_alone: the reply is the whole completion: what `score` reads no answer in submits none
+    """
+    reading = read_response(item_rules(of, item), reply, options)
+    if not reading.reason and isinstance(reading.answer, dict) and reading.answer:
+        for action in of.play.submission(reading.answer, tuple(chat.episode.steps)):
+            chat.episode.act(action)
         return
-    for action in of.play.submission(answer, tuple(chat.episode.steps)):
-        chat.episode.act(action)
+    trial = conversation(of, item, thoughts=options.thoughts) if is_alone else chat
+    trial.hear(reply.text or "")
+    if is_alone and of.play.submitted(trial.episode.steps) is None:
+        chat.hear(reply.text or "")
 
 
 # --- Completions as trainers hand them over: a text, or the messages that a conversation went on with -----------------
 Completion: TypeAlias = str | Sequence[Mapping[str, Any]]
 
 
-def replies(completion: object) -> list[str] | None:
-    """Return what the model said, one text a message; None for what is no completion.
+def replies(completion: object) -> list[Response] | None:
+    """Return what the model wrote, a response a message; None for what is no completion.
 
     completion: a text, or messages with `role` and `content` as chat interfaces have them; roles other than
-        `assistant` are what it was told, and are left out. Of content in parts only texts count.
+        `assistant` are what it was told, and are left out. Of content in parts only texts count, and tool calls.
     """
     if isinstance(completion, str):
-        return [completion]
+        return [Response(completion)]
     if not isinstance(completion, Sequence) or not all(isinstance(message, Mapping) for message in completion):
         return None
-    return [_text(message.get("content")) for message in completion if message.get("role") == "assistant"]
-
-
-def _text(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, Sequence):
-        return ""
-    parts = (part.get("text") for part in content if isinstance(part, Mapping))
-    return "".join(part for part in parts if isinstance(part, str))
+    return [message_response(message) for message in completion if message.get("role") == "assistant"]
 
 
 # --- Rewards: pure functions of an item's record and of a model's completion. No clock, no visible state --------------
@@ -126,10 +134,10 @@ class Lesson:
             raise CalibrantError(f"{where}: {error}") from None
         self._decided: tuple[bool | None] | None = None
 
-    def score_completion(self, completion: object) -> ConversationResult | None:
+    def score_completion(self, completion: object, thoughts: Thoughts = "strip") -> ConversationResult | None:
         """Score a completion; None if it is no completion."""
-        texts = replies(completion)
-        return None if texts is None else score_replies(self.of, self.item, texts)
+        responses = replies(completion)
+        return None if responses is None else score_replies(self.of, self.item, responses, thoughts)
 
     @property
     def decided(self) -> bool | None:

@@ -11,10 +11,12 @@ from typing import Literal, TypedDict
 class Scoring(TypedDict, total=False):
     """Options of `score`.
 
-    extractor: how a response text becomes an answer: the protocol's rule or the released scorer's
+    extractor: rule that reads a response: the paper's, the published one, or the lenient reader
+    thoughts: what of a text is thoughts, and no answer
     """
 
-    extractor: Literal["paper", "published"]
+    extractor: Literal["paper", "published", "lenient"]
+    thoughts: Literal["strip", "opened", "keep"]
 
 
 class Solving(TypedDict, total=False):
@@ -64,6 +66,12 @@ class CountingLabs(TypedDict, total=False):
     bounded: bool
 
 
+class Talking(TypedDict, total=False):
+    """Options of `text_episode` for ReplaySCM; thoughts: what of a reply is thoughts, in which no action is read."""
+
+    thoughts: Literal["strip", "opened", "keep"]
+
+
 class TalkingToDetectors(TypedDict, total=False):
     """Options of `text_episode` for extended blickets.
 
@@ -72,6 +80,7 @@ class TalkingToDetectors(TypedDict, total=False):
 
     prompting: Literal["base", "cg", "cg+db"]
     actions: Literal["named", "numbered"]
+    thoughts: Literal["strip", "opened", "keep"]
 
 
 class TalkingToLabs(TypedDict, total=False):
@@ -85,6 +94,7 @@ class TalkingToLabs(TypedDict, total=False):
     verify: Literal["never", "once"]
     aid: str
     carry: bool
+    thoughts: Literal["strip", "opened", "keep"]
 
 
 class Auditing(TypedDict, total=False):

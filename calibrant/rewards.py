@@ -6,6 +6,8 @@ They have the signature that TRL's trainers call, and take the columns that `cal
 completions: texts, or lists of messages; on an interactive item every message of the model is a reply in its
     conversation, and a text is a conversation of one reply
 record, benchmark: the columns of these names, an entry for each completion
+thoughts: what of a text is thoughts, and neither answer nor action: what marks enclose (`strip`), also what stands
+    before a closing mark that the prompt opened (`opened`), or nothing (`keep`)
 log_metric: called as `log_metric(name, mean over the batch)`
 columns: whatever else a data set has; not read
 
@@ -22,6 +24,7 @@ from typing import Any
 
 from calibrant.bench import training
 from calibrant.bench.training import Completion
+from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.errors import CalibrantError
 
 __all__ = ["attributed", "shaped", "verdict"]
@@ -34,10 +37,11 @@ def verdict(
     record: Sequence[str | None],
     benchmark: Sequence[str | None],
     log_metric: LogMetric | None = None,
+    thoughts: Thoughts = "strip",
     **columns: Any,
 ) -> list[float | None]:
     """1 for a correct answer, 0 for any other, as the benchmark counts; None where nothing is held out."""
-    return _reward_each(training.verdict, completions, record, benchmark, log_metric)
+    return _reward_each(training.verdict, completions, record, benchmark, log_metric, thoughts)
 
 
 def shaped(
@@ -45,10 +49,11 @@ def shaped(
     record: Sequence[str | None],
     benchmark: Sequence[str | None],
     log_metric: LogMetric | None = None,
+    thoughts: Thoughts = "strip",
     **columns: Any,
 ) -> list[float | None]:
     """Return the share of an answer that is right: of replayed cells, sets of objects, frequency and edges, nodes."""
-    return _reward_each(training.shaped, completions, record, benchmark, log_metric)
+    return _reward_each(training.shaped, completions, record, benchmark, log_metric, thoughts)
 
 
 def attributed(
@@ -56,13 +61,14 @@ def attributed(
     record: Sequence[str | None],
     benchmark: Sequence[str | None],
     log_metric: LogMetric | None = None,
+    thoughts: Thoughts = "strip",
     **columns: Any,
 ) -> list[float | None]:
     """1 for an answer that the evidence decided and that is right; 0.5 for one that fits evidence which leaves others.
 
     So luck is not paid, and an agent that experiments until the question is decided gets more than one that guesses.
     """
-    return _reward_each(training.attributed, completions, record, benchmark, log_metric)
+    return _reward_each(training.attributed, completions, record, benchmark, log_metric, thoughts)
 
 
 def _reward_each(
@@ -71,6 +77,7 @@ def _reward_each(
     record: Sequence[str | None],
     benchmark: Sequence[str | None],
     log_metric: LogMetric | None,
+    thoughts: Thoughts,
 ) -> list[float | None]:
     if not len(completions) == len(record) == len(benchmark):
         lengths = f"{len(completions)} completions, {len(record)} records, {len(benchmark)} names of benchmarks"
@@ -86,7 +93,7 @@ def _reward_each(
             task = training.lesson(name, text)
         except CalibrantError as error:
             raise CalibrantError(f"entry {number}: {error}") from None
-        conversation = task.score_completion(completion)
+        conversation = task.score_completion(completion, thoughts)
         values.append(None if conversation is None else worth(task, conversation))
         if conversation is not None:
             answered.append(conversation.answered)

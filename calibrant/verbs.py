@@ -18,6 +18,8 @@ import msgspec
 from calibrant.bench.core.capabilities import PLAY, Solution
 from calibrant.bench.core.options import keyword_struct
 from calibrant.bench.core.registry import benchmark, benchmark_of, benchmark_of_item
+from calibrant.bench.core.responses import Extractor
+from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Pool
@@ -32,6 +34,7 @@ from calibrant.options import (
     Scoring,
     Separating,
     Solving,
+    Talking,
     TalkingToDetectors,
     TalkingToLabs,
 )
@@ -145,19 +148,22 @@ def load_pool(path: _Path, of: str | None = None) -> Pool[Any]:
 @overload
 def score(item: Problem, answer: object, *, steps: Steps = (), **options: Unpack[Scoring]) -> Score: ...
 @overload
-def score(item: BlicketItem, answer: object, *, steps: Steps = ()) -> BlicketScore: ...
+def score(item: BlicketItem, answer: object, *, steps: Steps = (), **options: Unpack[Scoring]) -> BlicketScore: ...
 @overload
-def score(item: LabItem, answer: object, *, steps: Steps = ()) -> LabScore: ...
+def score(item: LabItem, answer: object, *, steps: Steps = (), **options: Unpack[Scoring]) -> LabScore: ...
 @overload
-def score(item: CausimItem, answer: object) -> CausimScore: ...
+def score(item: CausimItem, answer: object, **options: Unpack[Scoring]) -> CausimScore: ...
 @overload
-def score(item: LogicItem, answer: object) -> LogicScore: ...
+def score(item: LogicItem, answer: object, **options: Unpack[Scoring]) -> LogicScore: ...
 def score(item: Item, answer: object, **options: Any) -> Verdict:
     """Return the verdict on a response text or an answer object; other JSON values are answers that are not valid.
 
+    What a model thought is no answer: `thoughts` says what of a text that is. `reason` of the verdict says why a
+    response holds no answer; `correct_published` and `correct_lenient` are what the other readers make of it.
+
     `CalibrantError` for a value that JSON does not have, and for steps that the item does not answer so.
     """
-    verdict: Verdict = _call_for_item(item, "score", options, answer)
+    verdict: Verdict = response_scoring(benchmark_of_item(item), options)(item, answer)
     return verdict
 
 
@@ -166,23 +172,32 @@ def score_many(
     items: Iterable[Problem], answers: Iterable[str | bytes | object], **options: Unpack[Scoring]
 ) -> Iterator[Score]: ...
 @overload
-def score_many(items: Iterable[BlicketItem], answers: Iterable[object]) -> Iterator[BlicketScore]: ...
+def score_many(
+    items: Iterable[BlicketItem], answers: Iterable[object], **options: Unpack[Scoring]
+) -> Iterator[BlicketScore]: ...
 @overload
-def score_many(items: Iterable[LabItem], answers: Iterable[object]) -> Iterator[LabScore]: ...
+def score_many(
+    items: Iterable[LabItem], answers: Iterable[object], **options: Unpack[Scoring]
+) -> Iterator[LabScore]: ...
 @overload
-def score_many(items: Iterable[CausimItem], answers: Iterable[object]) -> Iterator[CausimScore]: ...
+def score_many(
+    items: Iterable[CausimItem], answers: Iterable[object], **options: Unpack[Scoring]
+) -> Iterator[CausimScore]: ...
 @overload
-def score_many(items: Iterable[LogicItem], answers: Iterable[object]) -> Iterator[LogicScore]: ...
+def score_many(
+    items: Iterable[LogicItem], answers: Iterable[object], **options: Unpack[Scoring]
+) -> Iterator[LogicScore]: ...
 @overload
-def score_many(items: Iterable[Item], answers: Iterable[object]) -> Iterator[Verdict]: ...
+def score_many(items: Iterable[Item], answers: Iterable[object], **options: Unpack[Scoring]) -> Iterator[Verdict]: ...
 def score_many(items: Iterable[Any], answers: Iterable[Any], **options: Any) -> Iterator[Any]:
     """Yield the verdicts on the first answer to the first item, the second to the second, and so on, one at a time.
 
     k samples of an item are the item k times. `CalibrantError` at the end if there are more of one than of the other.
 
     Given a pool, the answers are lines of a file of predictions (docs/predictions.md), text or bytes: each names the
-    instance that it is about, and a line of several answers has several verdicts. `CalibrantError` names the line that
-    cannot be read. Answers and mechanisms that are met again are not read again.
+    instance that it is about, and a line of several answers has several verdicts; one whose request was not run or
+    failed has none. `CalibrantError` names the line that cannot be read. Answers and mechanisms that are met again are
+    not read again.
     """
     pairs = _of_lines(items, answers) if isinstance(items, Pool) else _in_pairs(items, answers)
     judges: dict[int, Callable[..., Any]] = {}
@@ -190,7 +205,7 @@ def score_many(items: Iterable[Any], answers: Iterable[Any], **options: Any) -> 
         of = benchmark_of_item(item)
         judge = judges.get(id(of))
         if judge is None:
-            judge = judges[id(of)] = _verb(of, "score", options)
+            judge = judges[id(of)] = response_scoring(of, options)
         yield judge(item, answer)
 
 
@@ -219,7 +234,30 @@ def _of_lines(pool: Pool[Any], lines: Iterable[str | bytes]) -> Iterator[tuple[A
         return benchmark_of_item(items[name]).items.system_and_prompt(items[name])[1]
 
     for prediction in PredictionLines(lines, PoolItems("", (pool.name,), items.keys(), public, prompt)):
-        yield items[prediction.instance], prediction.answer
+        yield items[prediction.instance], prediction.response
+
+
+def response_scoring(of: Benchmark[Any], options: Mapping[str, Any]) -> Callable[[Any, object], Any]:
+    """Return what scores answers to items of a benchmark: read by these options, then judged by its verb."""
+    from calibrant.bench.core.responses import ReadingOptions, Response
+    from calibrant.bench.scoring.reading import score_response
+
+    names = {"extractor", "thoughts"}
+    for name, choices in (("extractor", get_args(Extractor)), ("thoughts", get_args(Thoughts))):
+        if name in options and options[name] not in choices:
+            raise CalibrantError(f"score: {name} is {short_repr(options[name])}; known: {', '.join(choices)}")
+    if options.get("extractor") == "published" and "thoughts" in options:
+        raise CalibrantError("score: the extractor published reads a whole text in its own way; leave thoughts out")
+    reading = ReadingOptions(options.get("extractor", "paper"), options.get("thoughts", "strip"))
+    judge = _verb(of, "score", {name: value for name, value in options.items() if name not in names})
+    is_replay = "steps" in options
+
+    def score_one(item: Any, answer: object) -> Any:
+        if is_replay and answer in (None, "", Response()):
+            return judge(item, None)
+        return score_response(of, item, answer, reading, lambda stated: judge(item, stated))
+
+    return score_one
 
 
 @overload
@@ -306,7 +344,7 @@ def open_episode(item: Problem | BlicketItem | LabItem) -> Any:
 
 
 @overload
-def text_episode(item: Problem) -> TextEpisode: ...
+def text_episode(item: Problem, **options: Unpack[Talking]) -> TextEpisode: ...
 @overload
 def text_episode(item: BlicketItem, **options: Unpack[TalkingToDetectors]) -> TextEpisode: ...
 @overload

@@ -23,7 +23,7 @@ class ItemEnv(vf.Env[ItemEnvConfig]):
         if not lesson.of.is_interactive(lesson.item):
             await agents.agent.run(task)
             return
-        chat = conversation(lesson.of, lesson.item)
+        chat = conversation(lesson.of, lesson.item, thoughts=task.config.thoughts)
         async with agents.agent.interaction(task) as interaction:
             segment = await interaction.turn()
             while not segment.terminated:

@@ -48,6 +48,7 @@ class ItemTaskConfig(vf.TaskConfig):
     """
 
     reward: Literal["verdict", "shaped", "attributed"] = "verdict"
+    thoughts: Literal["strip", "opened", "keep"] = "strip"
 
 
 class ItemTask(vf.Task[ItemData, vf.State, ItemTaskConfig]):
@@ -57,9 +58,8 @@ class ItemTask(vf.Task[ItemData, vf.State, ItemTaskConfig]):
 
     def _conversation(self, trace: vf.Trace) -> ConversationResult:
         task_lesson = self.lesson
-        return score_replies(
-            task_lesson.of, task_lesson.item, [message.content or "" for message in trace.assistant_messages]
-        )
+        replies = [message.content or "" for message in trace.assistant_messages]
+        return score_replies(task_lesson.of, task_lesson.item, replies, self.config.thoughts)
 
     @vf.reward
     async def reward(self, trace: vf.Trace) -> dict[str, float]:

@@ -233,8 +233,8 @@ def _skip_space(text: str, position: int) -> int:
 THINK, THINK_END = "<think>", "</think>"
 
 
-def without_thoughts(text: str) -> str:
-    """Return a reply without its closed blocks; one that is never closed stays."""
+def without_think_pairs(text: str) -> str:
+    """Return a reply without its closed <think> blocks, as the released readers do; one that is never closed stays."""
     pieces, position = [], 0
     while (opening := text.find(THINK, position)) >= 0 and (closing := text.find(THINK_END, opening)) >= 0:
         pieces.append(text[position:opening])
@@ -243,9 +243,9 @@ def without_thoughts(text: str) -> str:
 
 
 def last_object(text: str) -> dict[str, Any] | None:
-    """Return the last object that decodes and is not inside another that does, nor in a closed <think> block."""
+    """Return the last object that decodes and is not inside another that does."""
     last, end = None, 0
-    for match in json_objects(without_thoughts(text)):
+    for match in json_objects(text):
         if match.start >= end:
             last, end = match.value, match.end
     return last

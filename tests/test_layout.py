@@ -59,14 +59,14 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(119, 29113, 16, 1470),
+    "dsl": Size(122, 30038, 17, 1484),
     "solvers": Size(110, 25011, 15, 1431),
     "audits": Size(67, 16243, 12, 1147),
     "baselines": Size(35, 8061, 8, 468),
-    "bench": Size(332, 67369, 52, 5846),
+    "bench": Size(336, 69789, 52, 5989),
     "calibrant": Size(17, 1718, 6, 282),
     "calibrant_tasks": Size(3, 198, 2, 32),
-    "tests": Size(598, 87354, 164, 8393),
+    "tests": Size(599, 87546, 164, 8410),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

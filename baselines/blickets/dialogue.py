@@ -36,6 +36,7 @@ from calibrant.baselines.blickets.context import (
     Watch,
     deterministic,
 )
+from calibrant.dsl.answer_text import Thoughts, read_reply_text
 from calibrant.dsl.blickets import episode as trace
 from calibrant.dsl.blickets.item import Task
 from calibrant.dsl.blickets.prompt import instructions, observation
@@ -65,13 +66,18 @@ class Reply:
     problems: tuple[str, ...] = ()
 
 
-def read_reply(text: object, objects: Sequence[str] = ()) -> Reply:
+def read_reply(text: object, objects: Sequence[str] = (), thoughts: Thoughts = "strip") -> Reply:
     """Parse a reply; never raises. A transition without an action is a valid reply.
 
     objects: of the item; names in another case are read as theirs, and answers in words need no more than them
+    thoughts: which part of the text is thoughts, in which nothing is read
     """
     if not isinstance(text, str):
         return Reply(problems=(f"expected text, found {short_repr(text)}",))
+    try:
+        text = read_reply_text(text, thoughts)
+    except ActionError as error:
+        return Reply(problems=(str(error),))
     parts = marked_parts(text)
     problems: list[str] = []
     action = None
@@ -161,6 +167,7 @@ class Dialogue:
     turns: the outcome of each reply
     context: where the agent stands, None without a context graph
     actions: numbered lists the moves after each reading, and `ACTION: 1` is the first of them
+    thoughts: which part of a reply is thoughts
     """
 
     def __init__(
@@ -169,8 +176,10 @@ class Dialogue:
         prompting: Prompting,
         scorer: Scorer = deterministic,
         actions: Actions = "named",
+        thoughts: Thoughts = "strip",
     ) -> None:
         self.episode = episode
+        self._thoughts = thoughts
         self.prompting = prompting
         self.context = prompting.start
         self.actions = actions
@@ -193,7 +202,8 @@ class Dialogue:
     def hear(self, text: object) -> Turn:
         """Take a model's reply as it wrote it; anything that is no text is refused like unreadable text."""
         words = self._named_action(text) if self.actions == "numbered" and isinstance(text, str) else text
-        return self._take(read_reply(words, self.episode.task.objects), text if isinstance(text, str) else "")
+        reply = read_reply(words, self.episode.task.objects, self._thoughts)
+        return self._take(reply, text if isinstance(text, str) else "")
 
     @property
     def unread_share(self) -> float | None:

@@ -12,6 +12,7 @@ from calibrant.bench.episodes import TextEpisode
 from calibrant.bench.pools.capabilities import ItemApi
 from calibrant.bench.scoring.answers import invalid_answer_message, parse_answer
 from calibrant.bench.scoring.scorer import replay_answer
+from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.blickets.item import BlicketItem, Rule, rule_from_json
 from calibrant.dsl.blickets.score import Grade, grade
 from calibrant.dsl.episode import Step
@@ -95,16 +96,18 @@ class BlicketFunctions(ItemApi[BlicketItem]):
         *,
         prompting: Literal["base", "cg", "cg+db"] = "base",
         actions: Literal["named", "numbered"] = "named",
+        thoughts: Thoughts = "strip",
     ) -> TextEpisode:
         """Return an episode in messages.
 
         prompting: the paper's way of prompting; actions: whether moves are listed by number
+        thoughts: which part of a reply is thoughts
         """
         from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB
         from calibrant.bench.blickets.text_environment import text_episode
 
         prompts = {"base": BASE, "cg": CG, "cg+db": CG_DB}
-        return text_episode(self.check_item(item), prompts[prompting], actions=actions)
+        return text_episode(self.check_item(item), prompts[prompting], actions=actions, thoughts=thoughts)
 
 
 FUNCTIONS = BlicketFunctions(BENCHMARK, BlicketItem)

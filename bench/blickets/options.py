@@ -6,6 +6,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from calibrant.bench.core.options import ThoughtsOption
+
 
 class VersionSpaceOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Options of `calibrant.version_space`."""
@@ -33,6 +35,7 @@ class TextEpisodeKeywords(Struct, frozen=True, forbid_unknown_fields=True, kw_on
         Literal["named", "numbered"],
         Meta(description="`numbered` lists the moves, and a reply may give the number of one."),
     ] = "named"
+    thoughts: ThoughtsOption = "strip"
 
 
 Positive: TypeAlias = Annotated[int, Meta(ge=1, le=1000)]

@@ -18,6 +18,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, BASE, KEY, attribution_record
 from calibrant.bench.core.metrics import Metric, MetricSet, Sample, View, success_of_field
+from calibrant.bench.core.responses import ReadAnswer
 from calibrant.bench.core.scoring import Scorable
 from calibrant.bench.core.verdict import line_struct
 from calibrant.bench.scoring.files import json_object, numbered_lines, shown_name
@@ -25,11 +26,12 @@ from calibrant.bench.scoring.lines import context_of_line
 from calibrant.bench.scoring.scorer import ScoredPrediction
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.item import BlicketItem, condition_of, rule_from_json
-from calibrant.dsl.blickets.replies import answer_of
+from calibrant.dsl.blickets.replies import SHAPE, answer_of, is_one_rule
 from calibrant.dsl.blickets.score import Exposed, Fault, grade
 from calibrant.dsl.blickets.text_game import TextRun, text_run
-from calibrant.dsl.episode import Step
+from calibrant.dsl.episode import ActionError, Step
 from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.lenient_json import Shape
 from calibrant.dsl.records import pool_digest
 
 # --- The verdict on an episode of the blickets (arXiv:2604.20039, section 4): its fields, and the metrics of tables
@@ -290,6 +292,19 @@ class BlicketScoring(Scorable[BlicketItem]):
 
     def extract(self, item: BlicketItem, response: str | Mapping[str, Any]) -> dict[str, Any]:
         return answer_of(response, item.task.objects)
+
+    def shape(self, item: BlicketItem) -> Shape:
+        return SHAPE
+
+    def read(self, item: BlicketItem, response: str | Mapping[str, Any]) -> ReadAnswer:
+        """Return the one rule that is stated; one that the item cannot take is an answer, too."""
+        try:
+            return ReadAnswer(answer_of(response, item.task.objects))
+        except ActionError as error:
+            is_stated = is_one_rule(response, item.task.objects)
+            return ReadAnswer(
+                {} if is_stated else None, "" if is_stated else str(error), str(error) if is_stated else ""
+            )
 
     def same_answer(self, item: BlicketItem, first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
         objects = item.task.objects

@@ -12,6 +12,7 @@ from calibrant.baselines.blickets.dialogue import BASE, Actions, Dialogue, Promp
 from calibrant.bench.blickets.scoring import is_right
 from calibrant.bench.core.capabilities import PlayedReplies
 from calibrant.bench.episodes import TextEpisode
+from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.blickets.score import grade
@@ -20,7 +21,11 @@ from calibrant.dsl.errors import CalibrantError, in_one_line
 
 
 def text_episode(
-    item: BlicketItem, prompting: Prompting = BASE, scorer: Scorer = deterministic, actions: Actions = "named"
+    item: BlicketItem,
+    prompting: Prompting = BASE,
+    scorer: Scorer = deterministic,
+    actions: Actions = "named",
+    thoughts: Thoughts = "strip",
 ) -> TextEpisode:
     """Return an item as an environment: reward 1 for a correct answer, else 0.
 
@@ -33,7 +38,7 @@ def text_episode(
     opened: list[Dialogue] = []
 
     def open_dialogue() -> Dialogue:
-        opened[:] = [Dialogue(BlicketEpisode(item), prompting, scorer, actions)]
+        opened[:] = [Dialogue(BlicketEpisode(item), prompting, scorer, actions, thoughts)]
         return opened[0]
 
     def score(steps: Sequence[Step[Any]]) -> dict[str, Any]:
@@ -53,13 +58,15 @@ class ReplyOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     actions: Actions = "named"
 
 
-def play_replies(item: BlicketItem, replies: Sequence[Any], stated: Mapping[str, Any]) -> PlayedReplies:
+def play_replies(
+    item: BlicketItem, replies: Sequence[Any], stated: Mapping[str, Any], thoughts: Thoughts = "strip"
+) -> PlayedReplies:
     """Play replies, one a turn; `CalibrantError` for one after the end and for unknown options."""
     try:
         options = msgspec.convert(stated, ReplyOptions)
     except msgspec.ValidationError as error:
         raise CalibrantError(f"dialogue: {in_one_line(str(error))}; known: actions named or numbered") from None
-    dialogue = Dialogue(BlicketEpisode(item), BASE, actions=options.actions)
+    dialogue = Dialogue(BlicketEpisode(item), BASE, actions=options.actions, thoughts=thoughts)
     for number, reply in enumerate(replies):
         if dialogue.closed:
             raise CalibrantError(f"reply {number} of {len(replies)} comes after the end of the episode")

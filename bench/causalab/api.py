@@ -13,6 +13,7 @@ from calibrant.bench.core.sets import Hypotheses, weighted_hypotheses
 from calibrant.bench.pools.capabilities import ItemApi
 from calibrant.bench.scoring.answers import invalid_answer_message, parse_answer
 from calibrant.bench.scoring.scorer import replay_answer
+from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.causalab.episode import LabEpisode, RunScore, run_score
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import LabItem
@@ -87,15 +88,17 @@ class LabFunctions(ItemApi[LabItem]):
         verify: Literal["never", "once"] = "never",
         aid: str = "none",
         carry: bool = False,
+        thoughts: Thoughts = "strip",
     ) -> TextEpisode:
         """Return an episode in messages.
 
         schema, verify: what comes back to the agent; aid: what is shown after readings; carry: repeats the notebook
+        thoughts: which part of a reply is thoughts
         """
         from calibrant.bench.causalab.dialogues import DialogueOptions, text_episode
 
         source = cast("Aid", aid) if aid in ("none", "members") else Path(aid)
-        return text_episode(self.check_item(item), DialogueOptions(schema, verify, source, carry))
+        return text_episode(self.check_item(item), DialogueOptions(schema, verify, source, carry), thoughts)
 
 
 def _wrong(score: RunScore) -> str | None:

@@ -16,6 +16,7 @@ from calibrant.bench.causalab.items import ITEMS
 from calibrant.bench.causalab.play import PLAY
 from calibrant.bench.core.capabilities import PlayedReplies
 from calibrant.bench.episodes import TextEpisode
+from calibrant.dsl.answer_text import Thoughts, read_reply_text
 from calibrant.dsl.causalab.configs import Config, Transition, candidates, read_configs
 from calibrant.dsl.causalab.episode import (
     HYPOTHESIS,
@@ -144,9 +145,10 @@ class DialogueTotals:
 class LabChat:
     """An episode in messages; whatever a reply is, it is answered."""
 
-    def __init__(self, item: LabItem, options: DialogueOptions | None = None) -> None:
+    def __init__(self, item: LabItem, options: DialogueOptions | None = None, thoughts: Thoughts = "strip") -> None:
         self.episode = LabEpisode(item)
         self.options = options or DialogueOptions()
+        self._thoughts = thoughts
         self.totals = DialogueTotals()
         self.messages: list[Message] = ITEMS.messages(item)
         if note := aid_text(self.options.aid, item, ()):
@@ -174,6 +176,7 @@ class LabChat:
         try:
             if not isinstance(text, str):
                 raise ActionError(f"expected text, found {short_repr(text)}")
+            text = read_reply_text(text, self._thoughts)
             action = PLAY.parse_action(self._item, text)
             raw = sole_action(text)
         except ActionError as error:
@@ -241,7 +244,7 @@ def _carried(notebook: Mapping[str, Any]) -> str:
     return json.dumps(notebook)
 
 
-def text_episode(item: LabItem, options: DialogueOptions | None = None) -> TextEpisode:
+def text_episode(item: LabItem, options: DialogueOptions | None = None, thoughts: Thoughts = "strip") -> TextEpisode:
     """Return an item as an environment: reward 1 for a frequency within 5, else 0.
 
     The score has the totals of the dialogue under `dialogue`.
@@ -249,7 +252,7 @@ def text_episode(item: LabItem, options: DialogueOptions | None = None) -> TextE
     opened: list[LabChat] = []
 
     def open_chat() -> LabChat:
-        opened[:] = [LabChat(item, options)]
+        opened[:] = [LabChat(item, options, thoughts)]
         return opened[0]
 
     def score(steps: Sequence[Step[Any]]) -> dict[str, Any]:
@@ -272,14 +275,16 @@ class ReplyOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     verify: Verify = "never"
 
 
-def play_replies(item: LabItem, replies: Sequence[Any], stated: Mapping[str, Any]) -> PlayedReplies:
+def play_replies(
+    item: LabItem, replies: Sequence[Any], stated: Mapping[str, Any], thoughts: Thoughts = "strip"
+) -> PlayedReplies:
     """Play replies, texts or objects, one a turn; `CalibrantError` for one after the end and for unknown options."""
     try:
         options = msgspec.convert(stated, ReplyOptions)
     except msgspec.ValidationError as error:
         choices = "known: schema free or paper, verify never or once"
         raise CalibrantError(f"dialogue: {in_one_line(str(error))}; {choices}") from None
-    chat = LabChat(item, DialogueOptions(options.schema, options.verify))
+    chat = LabChat(item, DialogueOptions(options.schema, options.verify), thoughts)
     for number, reply in enumerate(replies):
         if chat.closed:
             raise CalibrantError(f"reply {number} of {len(replies)} comes after the end of the episode")

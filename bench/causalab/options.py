@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from calibrant.bench.core.options import Against
+from calibrant.bench.core.options import Against, ThoughtsOption
 
 
 class VersionSpaceOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -123,6 +123,7 @@ class TextEpisodeKeywords(Struct, frozen=True, forbid_unknown_fields=True, kw_on
         str, Meta(description="Shows what fits after each reading: `none`, `members`, or a file of released configs.")
     ] = "none"
     carry: Annotated[bool, Meta(description="Repeat the last notebook and hypothesis.")] = False
+    thoughts: ThoughtsOption = "strip"
 
 
 class ReportOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

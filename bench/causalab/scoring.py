@@ -29,8 +29,9 @@ from calibrant.dsl.causalab.generation import PLANS
 from calibrant.dsl.causalab.hypothesis import hypothesis
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import Edge
-from calibrant.dsl.causalab.replies import read_answer
+from calibrant.dsl.causalab.replies import SHAPE, read_answer
 from calibrant.dsl.episode import Step, replay_actions
+from calibrant.dsl.lenient_json import Shape
 from calibrant.solvers.outcome import BudgetSpent
 
 if TYPE_CHECKING:
@@ -537,6 +538,9 @@ class LabScoring(Scorable[LabItem]):
 
     def read_answer(self, item: LabItem, response: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         return read_answer(response)
+
+    def shape(self, item: LabItem) -> Shape:
+        return SHAPE
 
     def same_answer(self, item: LabItem, first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
         """Return whether they agree in all that both state."""

@@ -55,9 +55,7 @@ class CausimFunctions(ItemApi[CausimItem]):
         """Return the score of an answer; a text counts by its last JSON object, and so does an answer object."""
         item, parsed = self.check_item(item), parse_answer(answer)
         judge = self.judge(item)
-        verdict = (
-            judge.judge_reply(parsed or "") if parsed is None or isinstance(parsed, str) else judge.judge_object(parsed)
-        )
+        verdict = judge.judge_text(parsed or "") if isinstance(parsed, str | None) else judge.judge_object(parsed)
         failure = invalid_answer_message(answer) if parsed is None else None
         if parsed is not None and verdict.why is not None:
             remark = "" if verdict.why == "no_object" else self.benchmark.scoring.read_answer(item, parsed)[1]

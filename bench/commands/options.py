@@ -19,10 +19,12 @@ from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
+    Literal,
     TextIO,
     TypeAlias,
     TypeVar,
     Union,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -40,7 +42,9 @@ from calibrant.dsl.errors import in_one_line
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from calibrant.bench.core.responses import Extractor, ReadingOptions
     from calibrant.bench.runs.jobs import Execution, Progress
+    from calibrant.dsl.answer_text import Thoughts
 
 
 # --- Cores and progress of commands that work through pools -----------------------------------------------------------
@@ -227,6 +231,45 @@ TextField: TypeAlias = Annotated[
 ModelField: TypeAlias = Annotated[
     str | None, typer.Option("--model-field", metavar="NAME", help="Field that names the model.", rich_help_panel=INPUT)
 ]
+
+
+ExtractorOption: TypeAlias = Annotated[
+    Literal["paper", "published", "lenient"],
+    typer.Option(
+        help="Rule that reads the answer: the paper's, on the text without thoughts; the published one, on the whole"
+        " text; or one that also takes JSON with small mistakes, wrappers and lines.",
+        rich_help_panel=INPUT,
+    ),
+]
+ThoughtsChoice: TypeAlias = Annotated[
+    Literal["strip", "opened", "keep"] | None,
+    typer.Option(
+        "--thoughts",
+        help="What of a text is thoughts, and never an answer: what marks enclose; also what stands before a closing"
+        " mark that the prompt opened; nothing. [default: strip]",
+        rich_help_panel=INPUT,
+    ),
+]
+ModelName: TypeAlias = Annotated[
+    str | None, typer.Option("--model", metavar="NAME", help="Model of all lines of the file.", rich_help_panel=INPUT)
+]
+OnError: TypeAlias = Annotated[
+    Literal["stop", "skip"],
+    typer.Option("--on-error", help="Stop at a line in error, or leave it out and say so.", rich_help_panel=INPUT),
+]
+Duplicates: TypeAlias = Annotated[
+    Literal["keep", "drop"],
+    typer.Option(help="Count lines that are equal as a whole as samples, or once.", rich_help_panel=INPUT),
+]
+
+
+def reading_options(extractor: str, thoughts: str | None) -> ReadingOptions:
+    """Return the way from a response to its answer; refuse thoughts beside the published rule."""
+    from calibrant.bench.core.responses import ReadingOptions
+
+    if extractor == "published" and thoughts is not None:
+        raise typer.BadParameter("the published rule reads the whole text in its own way", param_hint="--thoughts")
+    return ReadingOptions(cast("Extractor", extractor), cast("Thoughts", thoughts or "strip"))
 
 
 def require_level(level: float | None, *, attribution: bool) -> None:

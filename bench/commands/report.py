@@ -20,6 +20,8 @@ from calibrant.bench.commands.options import (
     PoolsOption,
     RunSources,
     TextField,
+    ThoughtsChoice,
+    reading_options,
     require_level,
     with_options,
 )
@@ -128,12 +130,12 @@ def report(
     id_field: IdField = None,
     text_field: TextField = None,
     model_field: ModelField = None,
+    thoughts: ThoughtsChoice = None,
 ) -> int:
     """Make the paper's tables from runs, predictions and official files, with intervals and plots.
 
     Intervals are 95%: percentile bootstrap over latent SCMs, paired where two rows share them; of blickets score
-    intervals. HTML is one file that needs no network: who was right and who earned it, every table, and responses
-    behind each figure. --plots writes SVG files.
+    intervals. HTML is one file: who was right and who earned it, tables and responses.
     """
     from calibrant.bench.commands.options import progress_bar
     from calibrant.bench.report.rows import Grouping
@@ -143,23 +145,23 @@ def report(
     from calibrant.bench.scoring.answers import FieldNames
     from calibrant.bench.terminal import stated_width
 
-    if not (sources or predictions or official):
-        raise typer.BadParameter("folders of runs, --predictions or --official", param_hint="DIR...")
-    require_level(decided_at, attribution=attribution or ATTRIBUTION in (tables or ()))
+    _check_options(sources, predictions, official, decided_at, tables, attribution=attribution)
+    fields = FieldNames(id_field, text_field, model_field, reading_options("paper", thoughts))
     if not predictions:
-        _refuse_field_names(**{"--id-field": id_field, "--text-field": text_field, "--model-field": model_field})
+        named = {"--id-field": id_field, "--text-field": text_field, "--model-field": model_field}
+        _refuse_field_names(named | {"--thoughts": thoughts})
     chosen = form or _named_format(out)
-    if embed is not None and chosen != "html":
-        raise typer.BadParameter("only a page embeds responses: give --out FILE.html", param_hint="--embed")
+    _check_embedded(embed, chosen)
     files = (*(pools or ()), *(official or ()))
     contents = ReportContents(chosen_tables(tables or ()), with_paper=paper, with_times=times, pools=files)
-    embedded = EMBEDDED if embed is None else embed
-    contents = replace(_add_options(contents, given.values), by=Grouping(by), embed=embedded)
+    contents = replace(
+        _add_options(contents, given.values), by=Grouping(by), embed=EMBEDDED if embed is None else embed
+    )
     sources, contents = _take_sets(sources or (), contents)
     if contents.sets and not (sources or predictions or official):
         return _report_sets(contents, chosen, out)
-    fields, say = FieldNames(id_field, text_field, model_field), partial(typer.echo, err=True)
-    collected = Sources(sources or (), predictions or (), official or (), pools or (), fields, say)
+    inputs = (sources or (), predictions or (), official or (), pools or ())
+    collected = Sources(*inputs, fields, partial(typer.echo, err=True))
     answers = collected.answers()
     given.refuse_foreign(answers)
     again = collected.transcripts()
@@ -170,8 +172,28 @@ def report(
         width = None if out else stated_width(sys.stdout)
         text = report_text(answers, contents, chosen, plots=plots, width=width, progress=progress)
     _write_report(text, out)
-    _print_after(out, plots, _next_commands(sources or (), predictions or (), official or (), pools or ()))
+    _print_after(out, plots, _next_commands(*inputs))
     return 0
+
+
+def _check_embedded(embed: int | None, form: Format) -> None:
+    if embed is not None and form != "html":
+        raise typer.BadParameter("only a page embeds responses: give --out FILE.html", param_hint="--embed")
+
+
+def _check_options(
+    sources: Sequence[Path] | None,
+    predictions: Sequence[Path] | None,
+    official: Sequence[Path] | None,
+    decided_at: float | None,
+    tables: Sequence[str] | None,
+    *,
+    attribution: bool,
+) -> None:
+    """Refuse a report of nothing, and a posterior without attributions."""
+    if not (sources or predictions or official):
+        raise typer.BadParameter("folders of runs, --predictions or --official", param_hint="DIR...")
+    require_level(decided_at, attribution=attribution or ATTRIBUTION in (tables or ()))
 
 
 def _print_after(out: Path | None, plots: Path | None, commands: Iterator[NextCommand]) -> None:
@@ -225,7 +247,7 @@ def _report_sets(contents: ReportContents, form: Format, out: Path | None) -> in
     return 0
 
 
-def _refuse_field_names(**names: str | None) -> None:
+def _refuse_field_names(names: Mapping[str, str | None]) -> None:
     """Refuse names of fields of predictions where there are no predictions."""
     for option, name in names.items():
         if name is not None:

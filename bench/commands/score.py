@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,12 +18,18 @@ from calibrant.bench.commands.guard import READS, WRITES
 from calibrant.bench.commands.options import (
     AsJson,
     Cluster,
+    Duplicates,
+    ExtractorOption,
     IdField,
     ModelField,
+    ModelName,
+    OnError,
     SetSize,
     TextField,
+    ThoughtsChoice,
     Workers,
     execution,
+    reading_options,
     score_and_print,
     with_options,
 )
@@ -34,10 +41,12 @@ from calibrant.dsl.memory import rare_collections
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
+    from calibrant.bench.core.responses import ReadingOptions
     from calibrant.bench.report.rows import Answer
     from calibrant.bench.report.table import ResultTable
-    from calibrant.bench.scoring.answers import UnreadAnswers
-    from calibrant.bench.scoring.predictions import PoolItems, Predictions
+    from calibrant.bench.scoring.answers import FieldNames, ResponseCounts
+    from calibrant.bench.scoring.parallel import CountedVerdict
+    from calibrant.bench.scoring.predictions import LineRules, PoolItems, Predictions
     from calibrant.bench.scoring.scorer import PoolScorer
     from calibrant.bench.terminal import NextCommand
 
@@ -48,7 +57,8 @@ Paths: TypeAlias = Annotated[
     list[Path],
     typer.Argument(
         metavar="POOL... PREDICTIONS",
-        help="Pool files, then JSON lines, also compressed (.gz), or a log of Inspect (.eval); - reads standard input.",
+        help="Pool files, then JSON lines, a JSON document, CSV, TSV or Parquet, also compressed (.gz), or a log of"
+        " Inspect (.eval); - reads standard input.",
     ),
     READS,
 ]
@@ -66,6 +76,11 @@ def score(
     skip_unknown: Annotated[
         bool, typer.Option("--skip-unknown", help="Pass over instances that no pool has.", rich_help_panel=INPUT)
     ] = False,
+    extractor: ExtractorOption = "paper",
+    thoughts: ThoughtsChoice = None,
+    model: ModelName = None,
+    on_error: OnError = "stop",
+    duplicates: Duplicates = "keep",
     id_field: IdField = None,
     text_field: TextField = None,
     model_field: ModelField = None,
@@ -78,11 +93,14 @@ def score(
 
     Gives one JSON object a line with the published scorer's keys, and a table.
 
-    Each line of PREDICTIONS names an instance (instanceId, custom_id, id, item_id, task_id or sample_id) and a model,
-    and gives an answer: extractedAnswer, rawResponse, response, text, completion, output, answer, choices or messages,
-    as text, object or chat. Lines of OpenAI's batches are read as they are. What was recognised is said on standard
-    error. Several answers of a model to an instance are its samples: mean, pass@k and majority. A field seconds is what
-    the answer took.
+    Each line of PREDICTIONS names an instance (instanceId, custom_id, id, item_id, task_id, sample_id or key, or its
+    prompt) and a model, and gives an answer: a field of text, an object, a chat, or what OpenAI, Anthropic, Gemini,
+    Ollama, vLLM, llama.cpp, TGI, lm-eval, Inspect, HELM, verifiers and TRL write, batches with failed requests
+    included (docs/predictions.md). What was recognised is said on standard error. Several answers of a model to an
+    instance are its samples: mean, pass@k and majority. A field seconds is what the answer took.
+
+    What a model thought is never its answer. A request that was not run or failed is left out of all rates, and a
+    response without an answer has a reason. correctPublished and correctLenient are verdicts of the other readers.
 
     On pools of episodes a line may give steps instead, as records of runs have them: they are replayed first, and a
     false one is refused by its number. An answer without steps is submitted at once. Traces of blickets (item, agent,
@@ -93,13 +111,12 @@ def score(
     all; `calibrant table` reads it.
     """
     from calibrant.bench.core.registry import log_benchmark
-    from calibrant.bench.report.table import ResultTable
     from calibrant.bench.scoring.answers import FieldNames
-    from calibrant.bench.scoring.parallel import score_on_cluster
-    from calibrant.bench.scoring.predictions import Predictions
-    from calibrant.bench.scoring.scorer import PoolScorer
+    from calibrant.bench.scoring.predictions import LineRules
 
-    field_options = {"--id-field": id_field, "--text-field": text_field, "--model-field": model_field}
+    field_options: dict[str, Any] = {"--id-field": id_field, "--text-field": text_field, "--model-field": model_field}
+    field_options |= {"--model": model, "--thoughts": thoughts, "--on-error": on_error != "stop" and on_error}
+    field_options |= {"--extractor": extractor != "paper", "--duplicates": duplicates != "keep"}
     work_options = {"--skip-unknown": skip_unknown, "--workers": workers, "--cluster": cluster}
     if set_size is not None:
         score_and_print(paths, set_size, out, {**field_options, **work_options, **given.by_flag}, as_json=as_json)
@@ -111,18 +128,69 @@ def score(
         return
     *pools, file = paths
     of = _benchmark(pools, file)
-    options = given.convert(of.name, pools[0].name)
-    collected = ResultTable(of.metrics)
-    scorer = PoolScorer(pools, options)
     fields = FieldNames(id_field, text_field, model_field)
-    predictions = Predictions(file, scorer, skip_unknown=skip_unknown, hint=HINT, fields=fields)
-    if cluster is None:
-        _count(scorer, predictions, collected, workers, out=out, as_json=as_json)
-    else:
-        verdicts = _with_unread(score_on_cluster(scorer, predictions, execution(workers, cluster)), predictions.unread)
-        _collect(verdicts, collected, out=out, as_json=as_json)
-    _tell(file, predictions, scorer.items)
+    rules = LineRules(on_error, duplicates, model)
+    options, reading = given.convert(of.name, pools[0].name), reading_options(extractor, thoughts)
+    scorer, predictions = _open_predictions(pools, file, options, reading, fields, rules, skip_unknown=skip_unknown)
+    collected = _score_file(file, of, scorer, predictions, workers, cluster, out=out, as_json=as_json)
     _print(collected, pools, out, as_json=as_json)
+
+
+def _open_predictions(
+    pools: Sequence[Path],
+    file: Path,
+    options: Any,
+    reading: ReadingOptions,
+    fields: FieldNames,
+    rules: LineRules,
+    *,
+    skip_unknown: bool,
+) -> tuple[PoolScorer, Predictions]:
+    """Return the scorer of these pools, and the file of predictions that it reads."""
+    from calibrant.bench.scoring.predictions import Predictions
+    from calibrant.bench.scoring.scorer import PoolScorer
+
+    scorer = PoolScorer(pools, options, reading)
+    predictions = Predictions(
+        file, scorer, skip_unknown=skip_unknown, hint=HINT, fields=fields, rules=rules, with_excluded=True
+    )
+    return scorer, predictions
+
+
+def _score_file(
+    file: Path,
+    of: Benchmark[Any],
+    scorer: PoolScorer,
+    predictions: Predictions,
+    workers: int | None,
+    cluster: str | None,
+    *,
+    out: Path | None,
+    as_json: bool,
+) -> ResultTable:
+    """Score a file, write its lines, state what was recognised; return the table."""
+    from calibrant.bench.commands.options import usable_cores
+    from calibrant.bench.report.table import ResultTable
+    from calibrant.bench.scoring.parallel import count_on_cluster, score_in_parallel
+    from calibrant.bench.scoring.predictions import NothingRunError
+
+    collected = ResultTable(of.metrics)
+    if cluster is None:
+        number = workers or usable_cores()
+        counted = score_in_parallel(
+            scorer, of.metrics, predictions, with_lines=as_json or out is not None, workers=number
+        )
+    else:
+        counted = count_on_cluster(scorer, of.metrics, predictions, execution(workers, cluster))
+    try:
+        _count(counted, predictions.counts, collected, out=out, as_json=as_json)
+    except NothingRunError:
+        _tell(file, predictions, scorer.items)
+        raise
+    _tell(file, predictions, scorer.items)
+    if as_json and (summary := _summary(predictions)):
+        typer.echo(json.dumps({"summary": summary}))
+    return collected
 
 
 def _print(collected: ResultTable, pools: Sequence[Path], out: Path | None, *, as_json: bool) -> None:
@@ -154,26 +222,38 @@ def _benchmark(pools: Sequence[Path], file: Path) -> Benchmark[Any]:
 
 
 def _count(
-    scorer: PoolScorer,
-    predictions: Predictions,
+    counted: Iterable[CountedVerdict],
+    counts: ResponseCounts,
     collected: ResultTable,
-    workers: int | None,
     *,
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Put every verdict into the table, and as a line to where lines are wanted, by processes of this machine."""
-    from calibrant.bench.commands.options import usable_cores
-    from calibrant.bench.scoring.parallel import score_in_parallel
-
-    number = workers or usable_cores()
+    """Put every verdict into the table, and as a line to where lines are wanted."""
     with _output(out) as out_file, rare_collections():
-        lines = as_json or out_file is not None
-        for scored in score_in_parallel(scorer, collected.metrics, predictions, with_lines=lines, workers=number):
-            collected.count(scored.context, scored.values, scored.sample)
-            predictions.unread.add(scored.context.instance, scored.unread)
-            if scored.line is not None:
-                _write_line(scored.line, out_file, as_json=as_json)
+        for context, values, sample, line, reading, by_rule, place in counted:
+            counts.add(place, reading)
+            if values is None:
+                collected.exclude(context, reading.reason)
+            else:
+                collected.count(context, values, sample, reading.reason)
+                counts.compare(place, *by_rule)
+            if line is not None:
+                _write_line(line, out_file, as_json=as_json)
+
+
+def _summary(predictions: Predictions) -> dict[str, Any]:
+    """Return what lines of verdicts cannot show: which lines have none; empty where each line has a verdict."""
+    counts = predictions.counts.as_json()
+    if not predictions.skipped and {"duplicate", "filters"}.isdisjoint(counts["warnings"]):
+        return {}
+    skipped = [{"line": number, "problem": problem} for number, problem in predictions.skipped]
+    return {
+        "read": predictions.recognised.lines,
+        "skipped": skipped,
+        "scored": predictions.num_scored,
+        **counts,
+    }
 
 
 def _score_logs(paths: list[Path], of: Benchmark[Any], *, out: Path | None, as_json: bool) -> None:
@@ -237,15 +317,6 @@ def _collect(scored: Iterable[Answer], collected: ResultTable, *, out: Path | No
                 _write_line(json_line(verdict), out_file, as_json=as_json)
 
 
-def _with_unread(verdicts: Iterable[Answer], unread: UnreadAnswers) -> Iterator[Answer]:
-    """Yield the verdicts, counting those without an answer as far as verdicts show them."""
-    from calibrant.bench.scoring.answers import unread_reason
-
-    for context, verdict in verdicts:
-        unread.add(context.instance, unread_reason(verdict))
-        yield context, verdict
-
-
 def _write_line(line: str, out_file: TextIO | None, *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(line + "\n")
@@ -261,18 +332,28 @@ def _refuse_of_logs(path: Path, of: Benchmark[Any], options: Mapping[str, object
             raise typer.BadParameter(in_one_line(reason), param_hint=option)
 
 
+MAX_SKIPPED_SHOWN = 20
+
+
 def _tell(file: Path, predictions: Predictions, pools: Sequence[PoolItems]) -> None:
-    """Print what was recognised in the predictions, passed over and not submitted."""
+    """Print what was recognised in the predictions, passed over, left out and not submitted."""
     from calibrant.bench.scoring.files import shown_name
 
     typer.echo(f"{shown_name(file)}: {predictions.recognised}", err=True)
-    if predictions.num_skipped:
+    if predictions.num_unknown:
         names = ", ".join(pool.names[0] for pool in pools)
         have = "does not have" if len(pools) == 1 else "do not have"
-        typer.echo(f"{predictions.num_skipped} lines are for instances that {names} {have}", err=True)
+        typer.echo(f"{predictions.num_unknown} lines are for instances that {names} {have}", err=True)
+    for number, problem in predictions.skipped[:MAX_SKIPPED_SHOWN]:
+        typer.echo(f"skipped line {number}: {in_one_line(problem)}", err=True)
+    if predictions.skipped:
+        more = len(predictions.skipped) - MAX_SKIPPED_SHOWN
+        listed = f" ({more} more are not listed)" if more > 0 else ""
+        read, scored = predictions.recognised.lines, predictions.num_scored
+        typer.echo(f"{read} lines read, {len(predictions.skipped)} skipped{listed}, {scored} answers scored", err=True)
     if predictions.num_unread:
         typer.echo(f"nothing was submitted in {predictions.num_unread} of them; `problem` says why", err=True)
-    for line in predictions.unread.lines():
+    for line in predictions.counts.lines():
         typer.echo(line, err=True)
 
 

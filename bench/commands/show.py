@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from calibrant.bench.commands.guard import READS, WRITES_PAGE, WRITES_PICTURE
-from calibrant.bench.commands.options import AsJson, IdField, ModelField, PoolPath, TextField, refuse_options
+from calibrant.bench.commands.options import (
+    AsJson,
+    IdField,
+    ModelField,
+    PoolPath,
+    TextField,
+    ThoughtsChoice,
+    reading_options,
+    refuse_options,
+)
 from calibrant.bench.help import INPUT, OUTPUT, VIEW
 from calibrant.dsl.errors import CalibrantError
 
@@ -75,6 +84,7 @@ def show(
     id_field: IdField = None,
     text_field: TextField = None,
     model_field: ModelField = None,
+    thoughts: ThoughtsChoice = None,
     as_json: AsJson = False,
 ) -> None:
     """Show one instance as a solver may see it, under its public id; or, with --run, how it was played.
@@ -90,9 +100,9 @@ def show(
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.scoring.answers import FieldNames
 
-    fields = FieldNames(id_field, text_field, model_field)
+    fields = FieldNames(id_field, text_field, model_field, reading_options("paper", thoughts))
     if not runs:
-        episodes = {"--system": system, "--id-field": id_field}
+        episodes = {"--system": system, "--id-field": id_field, "--thoughts": thoughts}
         refuse_options(
             episodes | {"--text-field": text_field, "--model-field": model_field}, "it is about episodes: give --run"
         )

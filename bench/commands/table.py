@@ -245,14 +245,15 @@ def print_table(
     from calibrant.bench.report.pool_attribution import AttributionCoverage, add_attributions, decided_at
     from calibrant.bench.report.rows import Grouping, with_chosen
     from calibrant.bench.report.sources import scored_answers
-    from calibrant.bench.report.table import DrawnTies, ResultTable, UnansweredCounts
+    from calibrant.bench.report.table import DrawnTies, Excluded, ResultTable, UnansweredCounts
 
     tables: dict[str, ResultTable] = {}
     means = InvalidHandling(given.values.get("means", InvalidHandling.PUBLISHED))
     unanswered, ties = UnansweredCounts(), DrawnTies()
     stored = [benchmark_of(path).require(STORED_RESULTS)(path) for path in official]
     coverage, notes = AttributionCoverage(), dict[str, None]()
-    answers = chain(scored_answers(sources, with_steps=bool(pools)), *(results.answers() for results in stored))
+    of_sources, excluded = scored_answers(sources, with_steps=bool(pools), with_excluded=True), Excluded()
+    answers = excluded.keep(chain(of_sources, *(results.answers() for results in stored)))
     for context, score in decided_at(add_attributions(answers, pools), level):
         coverage.count(context, score)
         notes |= dict.fromkeys(decision_notes((score,)) if needs_attribution else ())
@@ -264,6 +265,7 @@ def print_table(
         unanswered.add(context)
         ties.add(context, score)
     notes |= dict.fromkeys(ties.lines())
+    excluded.count_in(tables)
     tables = {name: tables[name] for name in NAMES if name in tables}
     if tables:
         given.refuse_foreign(tables)
@@ -281,7 +283,7 @@ def print_table(
             typer.echo(note)
         for path, results in zip(official, stored, strict=True):
             _print_comparison(path, results)
-    for line in chain(coverage.lines() if needs_attribution else (), unanswered.lines()):
+    for line in chain(coverage.lines() if needs_attribution else (), unanswered.lines(), excluded.lines()):
         typer.echo(line, err=True)
     return stored
 
@@ -301,9 +303,9 @@ def _print_json(tables: Collection[ResultTable], stored: Sequence[StoredResults]
 
 def _with_columns(measures: MetricSet, columns: str | None) -> MetricSet:
     """Return the measures, once the columns are known to be among them: an unknown name is said before the work."""
-    from calibrant.bench.pages.aligned import named_columns
+    from calibrant.bench.pages.aligned import REASONS_VIEW, named_columns
 
-    if columns is not None and columns not in measures.views:
+    if columns is not None and columns not in (*measures.views, REASONS_VIEW):
         named_columns(measures, columns)
     return measures
 

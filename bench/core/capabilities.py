@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from calibrant.bench.episodes import Chat, json_chat
+from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.episode import Action, Episode, Step, sole_action
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Item, Pool
+from calibrant.dsl.score_reading import UNREAD, ScoreReading
 from calibrant.dsl.text import known_names
 
 if TYPE_CHECKING:
@@ -65,7 +67,9 @@ AIDS: Capability[Callable[[Any, Sequence[Step[Any]], Path], str]] = Capability("
 PHASES: Capability[Callable[[Any, str], Sequence[Message]]] = Capability("`prompts --phase`")
 """System and user message of one phase of a two-phase protocol, experiment or reactor."""
 TRACES: Capability[Callable[[Any, Mapping[str, Any]], Sequence[Step[Any]]]] = Capability("`score` of traces")
-REPLIES: Capability[Callable[[Any, Sequence[Any], Mapping[str, Any]], PlayedReplies]] = Capability("`score` of replies")
+REPLIES: Capability[Callable[[Any, Sequence[Any], Mapping[str, Any], Thoughts], PlayedReplies]] = Capability(
+    "`score` of replies"
+)
 """Plays the replies of a system, one a turn, under the stated options of the dialogue."""
 EVALUATOR: Capability[EvaluatorMaker] = Capability("scoring of responses with their verdict")
 ATTRIBUTION: Capability[Attribute] = Capability("attribution", "scoring:attribute")
@@ -302,6 +306,7 @@ class ItemScore(Generic[D_co]):
     correct: as the benchmark counts it; None where nothing is held out
     failure: why it is not valid, or what is wrong with it; None if nothing is
     details: the benchmark's own score; record: the same, flat and ready for JSON
+    reading: how the response was read
     """
 
     instance: str
@@ -310,6 +315,31 @@ class ItemScore(Generic[D_co]):
     failure: str | None
     details: D_co
     record: Mapping[str, Any]
+    reading: ScoreReading = UNREAD
+
+    def with_reading(self, reading: ScoreReading) -> ItemScore[D_co]:
+        """Return the score of a response that was read so."""
+        return replace(self, reading=reading)
+
+    @property
+    def reason(self) -> str:
+        """Why the response holds no answer (docs/predictions.md); empty if it does."""
+        return self.reading.reason
+
+    @property
+    def repairs(self) -> tuple[str, ...]:
+        """Repairs that the lenient reader needed, where the paper's rule reads nothing."""
+        return self.reading.repairs
+
+    @property
+    def correct_published(self) -> bool | None:
+        """`correct` by the published extractor, of the whole text."""
+        return self.reading.published(self.correct)
+
+    @property
+    def correct_lenient(self) -> bool | None:
+        """`correct` by the lenient reader."""
+        return self.reading.lenient(self.correct)
 
     def to_dict(self) -> dict[str, Any]:
         """Flat, under the keys that records of runs have."""
@@ -388,9 +418,9 @@ class Playable(ABC, Generic[I]):
     def describe(self, episode: Episode[Any, Any], step: Step[Any]) -> str:
         """Return one line on the outcome of the last step."""
 
-    def chat(self, item: I, instructions: str = "") -> Chat:
+    def chat(self, item: I, instructions: str = "", thoughts: Thoughts = "strip") -> Chat:
         """Open a conversation about an item, with one action a reply."""
-        return json_chat(self, item, instructions)
+        return json_chat(self, item, instructions, thoughts)
 
     def submission(self, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> Sequence[Action]:
         """Return the actions that submit an answer after these steps; the last one submits and has one key."""

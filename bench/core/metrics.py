@@ -116,6 +116,24 @@ def success_of_field(meaning: str) -> Success:
     return Success(meaning, lambda score, setting: score.get("correct") is True)
 
 
+def _flag_of_line(key: str) -> Callable[[Any], float | None]:
+    def value(score: Any) -> float | None:
+        flag = score.get(key) if isinstance(score, Mapping) and "correctPublished" in score else None
+        return None if flag is None else float(flag)
+
+    return value
+
+
+READERS = (
+    Metric("chosen", "chosen", "answers that are right by the chosen reader", _flag_of_line("correct")),
+    Metric(
+        "published", "published", "answers that are right by the published reader", _flag_of_line("correctPublished")
+    ),
+    Metric("lenient", "lenient", "answers that are right by the lenient reader", _flag_of_line("correctLenient")),
+)
+"""Metrics of lines of `calibrant score` alone, read off the line itself; undefined for records of runs."""
+
+
 def score_itself(score: Mapping[str, Any], setting: str, handling: InvalidHandling) -> Mapping[str, Any]:
     """Return the score: what metrics read where nothing depends on the setting or on invalid submissions."""
     return score

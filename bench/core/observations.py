@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, TypeAlias
 
-from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet, Sample, weighted_mean
+from calibrant.bench.core.metrics import READERS, InvalidHandling, Metric, MetricSet, Sample, weighted_mean
 from calibrant.bench.core.verdict import LazyVerdict, MeanScore
 
 Values: TypeAlias = tuple[float | None, ...]
@@ -14,6 +14,9 @@ Values: TypeAlias = tuple[float | None, ...]
 _Condition: TypeAlias = Callable[[Any], bool]
 _Group: TypeAlias = tuple[_Condition | None, list[Callable[[Any], float | None]]]
 """Metrics that a verdict has under a condition; 10^6 plain lines have 29 of ReplaySCM's 52."""
+
+
+_NO_READERS: Values = (None,) * len(READERS)
 
 
 class ObservationReader:
@@ -30,8 +33,9 @@ class ObservationReader:
         with_hidden: bool = False,
     ) -> None:
         self.metrics = metrics
-        self.columns = (*metrics.columns, *metrics.hidden) if with_hidden else metrics.columns
-        self._groups = [*_groups(metrics, self.columns)]
+        read_of_verdicts = (*metrics.columns, *metrics.hidden) if with_hidden else metrics.columns
+        self.columns = (*read_of_verdicts, *READERS)
+        self._groups = [*_groups(metrics, read_of_verdicts)]
         self._handling = handling
         self._by_bulk_key: dict[tuple[str, Hashable], tuple[Values, Sample]] = {}
         self._interned: dict[Values, Values] = {}
@@ -45,8 +49,9 @@ class ObservationReader:
         verdict = self._verdict(score, setting)
         if isinstance(score, MeanScore):
             values = _mean_values([(times, self._read(self._verdict(part, setting))) for times, part in score.parts])
+            values += _NO_READERS
         else:
-            values = self._read(verdict)
+            values = self._read(verdict) + tuple(metric.value(score) for metric in READERS)
         observed = self._interned.setdefault(values, values), self.metrics.sample(verdict)
         if isinstance(score, LazyVerdict):
             self._by_bulk_key[setting, score.bulk_key] = observed

@@ -11,12 +11,17 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from calibrant.bench.core.names import TITLES
 from calibrant.dsl.errors import CalibrantError, in_one_line
+
+ThoughtsOption: TypeAlias = Annotated[
+    Literal["strip", "opened", "keep"], msgspec.Meta(description="Which part of a reply is thoughts, and not read.")
+]
+"""Keyword of `text_episode` that every interactive benchmark has (dsl.answer_text)."""
 
 Against: TypeAlias = Annotated[
     tuple[str, ...],

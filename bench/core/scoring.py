@@ -5,13 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from calibrant.bench.core.responses import Answer, ReadAnswer, Reading, ReadingOptions, Response
 from calibrant.dsl.episode import ActionError, Step
+from calibrant.dsl.errors import short_repr
 from calibrant.dsl.item import Item
-from calibrant.dsl.json_objects import last_object
+from calibrant.dsl.json_objects import last_object, without_think_pairs
+from calibrant.dsl.lenient_json import Shape
 
 # --- Context of an answer: whose it is, about which item of which pool, and how it was obtained -----------------------
 ID_FIELDS = ("instanceId", "custom_id", "id", "item_id", "task_id", "sample_id", "instance")  # of lines about an item
@@ -64,30 +67,38 @@ def options_text(config: Mapping[str, Any]) -> str:
 
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
-Answer: TypeAlias = str | dict[str, Any]
 
 
 class Prediction(NamedTuple):
     """One answer of a model to an item.
 
-    pool: digest of the pool that has the item; sample: number among the model's answers to it
+    pool: digest of the pool that has the item; sample: number among the model's answers to it, None if excluded
+    answer: that is scored; a text or object that is still to be read where `reading` is None
     seconds: the time that it took, if the line states it
     steps: of an episode, all of them, the submission too; problem: why nothing was submitted
-    unread: why the response has no answer; gap: the part that a submitted answer lacks, and why
+    gap: the part that a submitted answer lacks, and why
     dialogue: totals of the replies that caused the steps; None where the line has none
+    response: as the line gives it; reading: of it; where: place of the line
     """
 
     pool: str
     instance: str
     model: str | None
-    sample: int
+    sample: int | None
     answer: Answer
     seconds: float | None = None
     steps: tuple[Step[Any], ...] = ()
     problem: str = ""
-    unread: str = ""
     gap: str = ""
     dialogue: Mapping[str, Any] | None = None
+    response: Response = Response()
+    reading: Reading | None = None
+    where: str = ""
+
+    @property
+    def place(self) -> str:
+        """Return line and item, for messages."""
+        return f"{self.where}, {short_repr(self.instance)[1:-1]}" if self.where else short_repr(self.instance)[1:-1]
 
 
 class Scorable(ABC, Generic[I]):
@@ -128,6 +139,26 @@ class Scorable(ABC, Generic[I]):
         """Return the answer of `extract`, and what of the response could not be read; empty if all was."""
         return self.extract(item, response), ""
 
+    @abstractmethod
+    def shape(self, item: I) -> Shape:
+        """Return the shape of an answer to an item, for the lenient reader."""
+
+    def holds_answer(self, item: I, answer: Mapping[str, Any]) -> bool:
+        """Return whether an object that was read is an answer, legal or not."""
+        return True
+
+    def read(self, item: I, response: str | Mapping[str, Any]) -> ReadAnswer:
+        """Return what the paper's rule reads in an answer text, or of an object."""
+        try:
+            answer, gap = self.read_answer(item, response)
+        except ActionError as error:
+            return ReadAnswer(None, str(error))
+        return ReadAnswer(answer, "" if self.holds_answer(item, answer) else gap or "another shape", gap)
+
+    def read_published(self, item: I, text: str) -> ReadAnswer:
+        """Return what the published reader reads in a whole text: it drops closed <think> pairs alone."""
+        return self.read(item, without_think_pairs(text))
+
     def same_answer(self, item: I, first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
         """Return whether two answers of the item's schema state the same."""
         return dict(first) == dict(second)
@@ -143,10 +174,10 @@ class Evaluator(Protocol):
 class EvaluatorMaker(Protocol):
     """Makes the evaluator of an item, for benchmarks whose responses become answers with their verdict.
 
-    options: the Struct of `calibrant score`
+    options: the Struct of `calibrant score`; reading: way from a response to its answer
     """
 
-    def __call__(self, item: Any, options: Any) -> Evaluator: ...
+    def __call__(self, item: Any, options: Any, reading: ReadingOptions) -> Evaluator: ...
 
 
 class Attribute(Protocol):

@@ -11,8 +11,16 @@ from typing import Annotated, Any, Literal, get_type_hints
 import msgspec
 from msgspec import Meta
 
+from calibrant.bench.core.responses import Reading
+
 # keys are in camel case; all other shared fields have names of one word
-LINE_KEYS = {"instance_id": "instanceId", "pool_digest": "poolDigest", "pool_size": "poolSize"}
+LINE_KEYS = {
+    "instance_id": "instanceId",
+    "pool_digest": "poolDigest",
+    "pool_size": "poolSize",
+    "correct_published": "correctPublished",
+    "correct_lenient": "correctLenient",
+}
 """The keys of a line that differ from the names of their fields."""
 
 
@@ -22,6 +30,39 @@ class LineHead(msgspec.Struct, kw_only=True):
     instance_id: Annotated[str, Meta(description="id of the item")]
     model: Annotated[str | None, Meta(description="who answered; null if the prediction names no model")]
     sample: Annotated[int, Meta(description="number among that model's answers to the item")]
+
+
+class ReadVerdict(dict[str, Any]):
+    """Line of a verdict, with how its response was read."""
+
+    __slots__ = ("reading",)
+
+    def __init__(self, line: Mapping[str, Any], reading: Reading) -> None:
+        super().__init__(line)
+        self.reading = reading
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return ReadVerdict, (dict(self), self.reading)
+
+
+class LineReading(msgspec.Struct, kw_only=True):
+    """Fields of a line on how its response was read."""
+
+    correct_published: Annotated[
+        bool | None, Meta(description="`correct` by the published extractor, of the whole text")
+    ] = None
+    correct_lenient: Annotated[
+        bool | None, Meta(description="`correct` by the lenient reader, which takes other forms, too")
+    ] = None
+    reason: Annotated[str, Meta(description="why the response holds no answer; empty if it does")] = ""
+    source: Annotated[
+        str, Meta(description="where the answer stands: text, object or tool_call; empty without one")
+    ] = ""
+    stop: Annotated[str, Meta(description="why the response stopped, as the provider states it")] = ""
+    warnings: Annotated[list[str], Meta(description="kinds of what is odd about the response or its line")] = []
+    repairs: Annotated[
+        list[str], Meta(description="what the lenient reader needed, if the paper's rule read nothing")
+    ] = []
 
 
 class LineTail(msgspec.Struct, kw_only=True):
@@ -55,6 +96,7 @@ def line_struct(
             *_fields(LineHead),
             *_fields(score),
             *((name, *field) if isinstance(field, tuple) else (name, field) for name, field in fields.items()),
+            *_fields(LineReading),
             *_fields(LineTail),
         ],
         namespace={"__doc__": description},
@@ -68,7 +110,10 @@ def _fields(struct: type[msgspec.Struct]) -> Iterator[tuple[str, Any] | tuple[st
     hints = get_type_hints(struct, include_extras=True)
     for field in msgspec.structs.fields(struct):
         pair = field.name, hints[field.name]
-        yield pair if field.default is msgspec.NODEFAULT else (*pair, field.default)
+        if field.default_factory is not msgspec.NODEFAULT:
+            yield *pair, msgspec.field(default_factory=field.default_factory)
+        else:
+            yield pair if field.default is msgspec.NODEFAULT else (*pair, field.default)
 
 
 class MeanScore(dict[str, Any]):
@@ -105,19 +150,19 @@ class LazyVerdict(Mapping[str, Any]):
     bulk_key: equal for scores of one benchmark that every metric counts alike, so that one of them is computed for all;
         the items may differ in setting; None where no such key is known
     meaning: equal for two answers that mean the same (bench.core.metrics); None where that is not known
-    unread: why the response has no answer; empty if it has one
+    reading: how the response was read
     """
 
-    __slots__ = ("_make", "_record", "bulk_key", "meaning", "unread")
+    __slots__ = ("_make", "_record", "bulk_key", "meaning", "reading")
 
     def __init__(
-        self, make: Callable[[], dict[str, Any]], bulk_key: Hashable, meaning: str | None, unread: str = ""
+        self, make: Callable[[], dict[str, Any]], bulk_key: Hashable, meaning: str | None, reading: Reading
     ) -> None:
         self._make = make
         self._record: dict[str, Any] | None = None
         self.bulk_key = bulk_key
         self.meaning = meaning
-        self.unread = unread
+        self.reading = reading
 
     def record(self) -> dict[str, Any]:
         """Return the score as a dictionary, the same at every call."""

@@ -13,8 +13,9 @@ from calibrant.bench.core.metrics import Metric, MetricSet, Sample, Success, Vie
 from calibrant.bench.core.scoring import EvaluatorCache, Scorable, last_answer
 from calibrant.bench.core.verdict import line_struct
 from calibrant.dsl.episode import Step
+from calibrant.dsl.lenient_json import Shape
 from calibrant.dsl.logic.item import LogicItem
-from calibrant.dsl.logic.score import AnswerError, answer_json, grade, parse_answer
+from calibrant.dsl.logic.score import SHAPE, AnswerError, answer_json, grade, is_stated, parse_answer
 
 if TYPE_CHECKING:
     from calibrant.audits.logic.items import HeldoutDecision
@@ -159,6 +160,12 @@ class LogicScoring(Scorable[LogicItem]):
         except AnswerError as error:
             return answer, str(error)
         return answer, ""
+
+    def shape(self, item: LogicItem) -> Shape:
+        return SHAPE
+
+    def holds_answer(self, item: LogicItem, answer: Mapping[str, Any]) -> bool:
+        return is_stated(answer)
 
     def same_answer(self, item: LogicItem, first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
         """Return whether two answers are the same model or table, in any order of clauses."""

@@ -10,16 +10,25 @@ from typing import NamedTuple
 
 from calibrant.bench.core.attribution import KEY, KINDS
 from calibrant.bench.core.metrics import SUPPRESSED, UNDEFINED, MetricSet
+from calibrant.bench.core.responses import REASONS
 from calibrant.bench.terminal import RECORDS_BELOW
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.text import known_names
 
 ALL = "all"
+REASONS_VIEW = "reasons"  # of every benchmark: why responses hold no answer
+NOT_RUN_COLUMN, NO_ANSWER_COLUMN = "num_not_run", "num_no_answer"  # `no_answer` is a share of attributions
+OF_LINES = (NOT_RUN_COLUMN, NO_ANSWER_COLUMN, "published", "lenient")  # which few tables have
 LABELS = {"setting": "Setting", "system": "System", "pool": "Pool", "stratum": "Stratum"}
 NEEDED = 4  # columns that come before labels
 GAP = 2  # columns between two cells
 ASKED = {KEY: ("n", *KINDS)}  # by view: what it is asked for; nothing of such a view is left out
 MIN_TEXT_WIDTH = 24  # columns of wrapped cells; in fewer a line holds one or two words
+
+
+def reason_key(reason: str) -> str:
+    """Return the key of the column of a reason: metrics have such names, too."""
+    return f"reason:{reason}"
 
 
 class Fitted(NamedTuple):
@@ -36,8 +45,19 @@ class Fitted(NamedTuple):
 def headings_of(measures: MetricSet, view: str) -> dict[str, str]:
     """Key and heading of every column of a view, labels first."""
     keys = LABELS | {"n": "n", "samples": "Samples", "coverage": "Coverage"}
-    keys |= {column.key: column.heading for column in measures.views[view].metrics}
+    if view == REASONS_VIEW:
+        return (
+            keys
+            | {NOT_RUN_COLUMN: "not_run", NO_ANSWER_COLUMN: "no_answer"}
+            | {reason_key(reason): reason for reason in REASONS}
+        )
+    metrics = measures.views[view].metrics
+    keys |= {column.key: column.heading for column in metrics[:1]}
     if view == measures.default_view:
+        keys |= {"published": "published", "lenient": "lenient"}
+    keys |= {column.key: column.heading for column in metrics[1:]}
+    if view == measures.default_view:
+        keys |= {NOT_RUN_COLUMN: "not_run", NO_ANSWER_COLUMN: "no_answer"}
         keys |= {"out_of_budget": "NoBudget", "seconds_median": "s median", "seconds_max": "s max"}
     return keys
 
@@ -60,7 +80,7 @@ def table_text(
     """
     rows = list(rows)
     view = measures.default_view if view is None else view
-    if view in measures.views:
+    if view in measures.views or view == REASONS_VIEW:
         headings = headings_of(measures, view)
         if all(row["coverage"] in ("1.000", UNDEFINED) for row in rows):
             del headings["coverage"]
@@ -82,7 +102,7 @@ def table_text(
 
 def _absent_columns(rows: Sequence[Mapping[str, str]], measures: MetricSet) -> frozenset[str]:
     """Return the columns of optional views of which no row has any."""
-    absent: list[str] = []
+    absent = [key for key in OF_LINES if all(row.get(key, UNDEFINED) == UNDEFINED for row in rows)]
     for view in measures.views.values():
         keys = [column.key for column in view.metrics]
         if view.optional and all(row.get(key, UNDEFINED) == UNDEFINED for row in rows for key in keys):
@@ -95,6 +115,7 @@ def named_columns(measures: MetricSet, names: str) -> dict[str, str]:
     heading_by_key = {key: heading for view in measures.views for key, heading in headings_of(measures, view).items()}
     if names == ALL:
         return heading_by_key
+    heading_by_key |= headings_of(measures, REASONS_VIEW)
     chosen = dict(LABELS)
     for name in filter(None, (part.strip() for part in names.split(","))):
         keys = [key for key, heading in heading_by_key.items() if name in (key, heading)]

@@ -13,6 +13,7 @@ from calibrant.bench.core.scoring import EvaluatorCache
 from calibrant.bench.replayscm.items import require_plain
 from calibrant.bench.replayscm.rows.exact import alternative_answer, scm_answer
 from calibrant.bench.scoring.answers import invalid_answer_message, parse_answer
+from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Pool
@@ -53,22 +54,20 @@ class ReplayScmFunctions:
         item: Problem,
         answer: object,
         *,
-        extractor: Literal["paper", "published"] = "paper",
         steps: Sequence[Step[Any]] = (),
     ) -> Score:
-        """Return the score of an answer.
+        """Return the score of an answer, of a text by the paper's rule.
 
-        extractor: rule by which a response text becomes an answer (dsl.replayscm.extraction)
         steps: of an episode, before the answer; they are replayed first, and what they submit counts
         """
         problem, parsed = _problem(item), parse_answer(answer)
         if problem.task.extension is not None:
             from calibrant.bench.replayscm.episodes import score_extended
 
-            return score_extended(problem, parsed or {}, steps, extractor)
+            return score_extended(problem, parsed or {}, steps)
         if steps:
             raise CalibrantError(f"{in_one_line(problem.id)} is answered at once: it has no steps")
-        evaluator = self._evaluators.get_for(problem, lambda: Evaluator(problem, extractor=extractor), extractor)
+        evaluator = self._evaluators.get_for(problem, lambda: Evaluator(problem))
         if parsed is None:
             return Score(item, None, Rejection("extracted", invalid_answer_message(answer)))
         return evaluator.score_text(parsed) if isinstance(parsed, str) else evaluator.score_answer(parsed)
@@ -228,13 +227,16 @@ class ReplayScmFunctions:
         limit = MAX_ADDED_WORLDS if max_added is None else max_added
         return generate(named_stratum(stratum), seed, setting=setting, max_added=limit)
 
-    def text_episode(self, item: Problem) -> TextEpisode:
-        """Return an episode in messages."""
+    def text_episode(self, item: Problem, *, thoughts: Thoughts = "strip") -> TextEpisode:
+        """Return an episode in messages.
+
+        thoughts: which part of a reply is thoughts
+        """
         from calibrant.bench.replayscm.episodes import text_episode
         from calibrant.bench.replayscm.play import PLAY
 
         PLAY.open(_problem(item))  # refuses an item that is answered at once
-        return text_episode(item)
+        return text_episode(item, thoughts)
 
 
 def _problem(item: object) -> Problem:

@@ -10,14 +10,18 @@ from calibrant.audits.replayscm.extended.items import ExtendedDecision, decide_e
 from calibrant.bench.core.attribution import KEY, attribution_record
 from calibrant.bench.core.capabilities import Solution
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.core.responses import Answer, ReadAnswer, ReadingOptions
 from calibrant.bench.core.scoring import AnswerContext, EvaluatorCache, Prediction, line_head, line_place
+from calibrant.bench.core.verdict import ReadVerdict
 from calibrant.bench.episodes import TextEpisode
 from calibrant.bench.pages.filmstrip import TimelineViews
 from calibrant.bench.pages.timeline import Decision, Light, Moment, News, Timeline
 from calibrant.bench.replayscm.options import ScoreOptions
 from calibrant.bench.replayscm.rows.episodes import task_evidence
 from calibrant.bench.replayscm.verdict import funnel, structure
+from calibrant.bench.scoring.reading import item_rules, read_response, verdict_fields
 from calibrant.bench.scoring.scorer import replay_answer
+from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.episode import Action, ActionError, Episode, Step, action_of_text, replay_actions, verify_transcript
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.formulas.text import parse, render
@@ -53,12 +57,12 @@ def is_episode(item: Problem) -> bool:
 class ExtendedVerdicts:
     """Scores of answers to one extended item, each with what remains after its episode. Counts are cached by evidence.
 
-    extractor: a name of dsl.replayscm.extraction.EXTRACTORS; with_regret: rate every world of an episode
+    with_regret: rate every world of an episode
     """
 
-    def __init__(self, problem: Problem, *, extractor: str = "paper", with_regret: bool = False) -> None:
+    def __init__(self, problem: Problem, *, with_regret: bool = False) -> None:
         self.problem = problem
-        self.evaluator = ExtendedEvaluator(problem, extractor=extractor)
+        self.evaluator = ExtendedEvaluator(problem)
         self._with_regret = with_regret
         self._decisions: EvaluatorCache[ExtendedDecision | None] = EvaluatorCache(MAX_DECISIONS)
         self._remains: EvaluatorCache[dict[str, Any]] = EvaluatorCache(MAX_DECISIONS)
@@ -204,27 +208,57 @@ def read_submission(problem: Problem, response: str | Mapping[str, Any]) -> dict
     return answer
 
 
-class ExtendedLineEvaluator:
-    """Implements Evaluator (bench.core.scoring) for one extended item."""
+def read_extended(problem: Problem, response: str | Mapping[str, Any]) -> ReadAnswer:
+    """Return the answer of a response to an extended item, as `submit` takes it; what is checked first is its shape."""
+    try:
+        answer = read_submission(problem, response)
+    except ActionError as error:
+        return ReadAnswer(None, str(error))
+    return ReadAnswer(answer, ExtendedEvaluator(problem).schema_fault(answer))
 
-    def __init__(self, problem: Problem, options: ScoreOptions) -> None:
-        self._verdicts = ExtendedVerdicts(problem, extractor=options.extractor, with_regret=options.regret)
+
+class ExtendedLineEvaluator:
+    """Implements Evaluator (bench.core.scoring) for one extended item.
+
+    reading: way from a response to its answer
+    """
+
+    def __init__(self, problem: Problem, options: ScoreOptions, reading: ReadingOptions) -> None:
+        self._verdicts = ExtendedVerdicts(problem, with_regret=options.regret)
+        self._reading = reading
 
     def evaluate(self, prediction: Prediction, context: AnswerContext) -> Mapping[str, Any]:
         """Return the line: score, episode, attribution, and where the answer belongs."""
-        steps, answer = prediction.steps, prediction.answer
-        if is_episode(self._verdicts.problem) and not steps:
-            answer = self._verdicts.evaluator.extract(answer)[0] if isinstance(answer, str) else answer
-            steps = tuple(submitted_steps(self._verdicts.problem, answer or None))
+        problem = self._verdicts.problem
+        reading = prediction.reading
+        if reading is None:
+            reading = read_response(
+                item_rules(benchmark(problem.benchmark), problem), prediction.response, self._reading
+            )
+        steps, answer = prediction.steps, reading.answer
+        if is_episode(problem) and not steps:
+            steps = self._steps(answer)
         score = self._verdicts.score(answer or None, steps)
-        return {
+        line = {
             **line_head(prediction),
             **self._verdicts.record(score, steps),
-            "problem": prediction.problem or prediction.gap,
+            **verdict_fields(
+                reading,
+                score.correct,
+                lambda alternative: self._verdicts.score(alternative, self._steps(alternative)).correct,
+            ),
+            "problem": prediction.problem or reading.problem or prediction.gap,
             KEY: self._verdicts.attribution(score, steps),
             **line_place(context),
             "seconds": prediction.seconds,
         }
+        return ReadVerdict(line, reading)
+
+    def _steps(self, answer: Answer | None) -> tuple[Step[Any], ...]:
+        """Return the steps of an episode that only submits an answer; none of an item that is answered at once."""
+        if not is_episode(self._verdicts.problem):
+            return ()
+        return tuple(submitted_steps(self._verdicts.problem, answer if isinstance(answer, dict) and answer else None))
 
 
 # --- Episodes of ReplaySCM in messages: the text protocol as a chat, an environment, and lines on steps ---------------
@@ -236,9 +270,9 @@ class ScmChat:
     instructions: the first message; empty where the agent has the prompt already
     """
 
-    def __init__(self, episode: ScmEpisode, instructions: str = "") -> None:
+    def __init__(self, episode: ScmEpisode, instructions: str = "", thoughts: Thoughts = "strip") -> None:
         self.episode = episode
-        self._dialogue = TextDialogue(episode)
+        self._dialogue = TextDialogue(episode, thoughts)
         self.messages: list[Message] = [{"role": "user", "content": instructions}]
 
     @property
@@ -251,7 +285,7 @@ class ScmChat:
         self.messages.append({"role": "user", "content": self._dialogue.reply(reply)})
 
 
-def text_episode(item: Problem) -> TextEpisode:
+def text_episode(item: Problem, thoughts: Thoughts = "strip") -> TextEpisode:
     """Return an item as an environment: reward 1 for a correct answer, else 0; None where nothing is held out.
 
     An episode may also end without an answer, when its replies are spent: its score is not valid there.
@@ -259,7 +293,7 @@ def text_episode(item: Problem) -> TextEpisode:
     verdicts = ExtendedVerdicts(item)
 
     def open_chat() -> ScmChat:
-        return ScmChat(ScmEpisode(item), opening_prompt(item))
+        return ScmChat(ScmEpisode(item), opening_prompt(item), thoughts)
 
     def score(steps: Sequence[Step[Any]]) -> dict[str, Any]:
         return verdicts.record(verdicts.score(None, steps), steps)
@@ -396,11 +430,9 @@ EPISODE_VIEWS = TimelineViews(scm_timeline)
 # --- Extended items behind the public names: scores with steps, solutions, and the SCMs that fit ----------------------
 
 
-def score_extended(
-    problem: Problem, answer: str | dict[str, Any], steps: Sequence[Step[Any]], extractor: str
-) -> ExtendedScore:
+def score_extended(problem: Problem, answer: str | dict[str, Any], steps: Sequence[Step[Any]]) -> ExtendedScore:
     """Return the verdict on an answer; steps are replayed first, and what they submit counts."""
-    verdicts = ExtendedVerdicts(problem, extractor=extractor)
+    verdicts = ExtendedVerdicts(problem)
     if not is_episode(problem):
         if steps:
             raise CalibrantError(f"{in_one_line(problem.id)} is answered at once: it has no steps")

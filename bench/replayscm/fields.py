@@ -269,6 +269,21 @@ class VerdictLine(Struct, rename="camel", forbid_unknown_fields=True, kw_only=Tr
     attribution: Annotated[
         AttributionFields | UnsetType | None, Meta(description="of an extended item: what the evidence decided")
     ] = UNSET
+    correct_published: Annotated[
+        bool | None, Meta(description="`correct` by the released scorer's extractor, of the whole text")
+    ] = None
+    correct_lenient: Annotated[
+        bool | None, Meta(description="`correct` by the lenient reader, which takes other forms, too")
+    ] = None
+    reason: Annotated[str, Meta(description="why the response holds no answer; empty if it does")] = ""
+    source: Annotated[
+        str, Meta(description="where the answer stands: text, object or tool_call; empty without one")
+    ] = ""
+    stop: Annotated[str, Meta(description="why the response stopped, as the provider states it")] = ""
+    warnings: Annotated[list[str], Meta(description="kinds of what is odd about the response or its line")] = []
+    repairs: Annotated[
+        list[str], Meta(description="what the lenient reader needed, if the paper's rule read nothing")
+    ] = []
     strict_json: Annotated[
         bool | None, Meta(description="the response was one JSON object on one line; null if no text was given")
     ]

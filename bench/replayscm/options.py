@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from calibrant.bench.core.options import Against
+from calibrant.bench.core.options import Against, ThoughtsOption
 
 MAX_STATES = 2_000_000_000  # solvers.outcome.LEAST_SCM_STATES, which help does not import; a test compares them
 
@@ -153,12 +153,15 @@ class VersionSpaceOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_on
     ] = None
 
 
+class TextEpisodeKeywords(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Options of `calibrant.text_episode`."""
+
+    thoughts: ThoughtsOption = "strip"
+
+
 class ScoreOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Options of `calibrant score`."""
 
-    extractor: Annotated[Literal["paper", "published"], Meta(description="How a response text becomes an answer.")] = (
-        "paper"
-    )
     structure: Annotated[bool, Meta(description="Also compare functional parents and local functions with gold.")] = (
         False
     )
@@ -231,6 +234,7 @@ OPTIONS: dict[str, type[Struct]] = {
 KEYWORDS: dict[str, type[Struct]] = {
     "generate": GenerateKeywords,
     "solve": SolveOptions,
+    "text_episode": TextEpisodeKeywords,
     "version_space": VersionSpaceOptions,
 }
 

@@ -25,6 +25,7 @@ from calibrant.bench.replayscm.drafts import (
     read_formula,
     variables_to_explain,
 )
+from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.episode import Action, Episode, Step
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.formulas.text import infix
@@ -309,10 +310,10 @@ class ScmPlay(Playable[Problem]):
             raise CalibrantError(f"{in_one_line(item.id)} is no episode: it is answered at once")
         return ScmEpisode(item)
 
-    def chat(self, item: Problem, instructions: str = "") -> Chat:
+    def chat(self, item: Problem, instructions: str = "", thoughts: Thoughts = "strip") -> Chat:
         from calibrant.bench.replayscm.episodes import ScmChat
 
-        return ScmChat(self.open(item), instructions)
+        return ScmChat(self.open(item), instructions, thoughts)
 
     def parse_action(self, item: Problem, text: str) -> Action:
         from calibrant.bench.replayscm.episodes import read_action_text

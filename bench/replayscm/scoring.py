@@ -12,19 +12,24 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from calibrant.bench.core.attribution import attribution_record
+from calibrant.bench.core.responses import Answer, ReadAnswer, Reading, ReadingOptions, Response
 from calibrant.bench.core.scoring import AnswerContext, EvaluatorCache, Prediction, Scorable, line_head, line_place
-from calibrant.bench.core.verdict import LazyVerdict
+from calibrant.bench.core.verdict import LazyVerdict, ReadVerdict
 from calibrant.bench.replayscm.items import ITEMS
 from calibrant.bench.replayscm.options import ScoreOptions
 from calibrant.bench.replayscm.verdict import MEANING, bulk_key, funnel, structure
 from calibrant.bench.scoring.answers import UNREAD_STAGES
+from calibrant.bench.scoring.reading import AnswerRules, read_response, verdict_fields
 from calibrant.dsl.episode import ActionError, Step
 from calibrant.dsl.formulas.table import MAX_TABLE_VARS, TruthTable, full_mask, projection, shrink
 from calibrant.dsl.formulas.text import render
+from calibrant.dsl.lenient_json import Shape
 from calibrant.dsl.replayscm.evaluator import compute
+from calibrant.dsl.replayscm.extensions.extension import Question
+from calibrant.dsl.replayscm.extraction import answer_shape, extract_published, read_plain
 from calibrant.dsl.replayscm.item import Problem, TaskKind
-from calibrant.dsl.replayscm.score import Evaluator, Score
-from calibrant.dsl.replayscm.submission import Mechanism
+from calibrant.dsl.replayscm.score import Evaluator, Score, answer_kind
+from calibrant.dsl.replayscm.submission import Mechanism, Rejection
 
 if TYPE_CHECKING:
     from calibrant.audits.replayscm.attribution import HeldoutDecision
@@ -93,9 +98,57 @@ class ReplayScmScoring(Scorable[Problem]):
             raise ActionError(f"no answer in the response: {extraction.failure}")
         return dict(extraction.candidates[0])
 
+    def shape(self, item: Problem) -> Shape:
+        extension = item.task.extension
+        variables = extension.variables if extension is not None else item.task.training.variables
+        has_forecast = extension is not None and extension.question is Question.FORECAST
+        return answer_shape(answer_kind(item), variables, with_forecast=has_forecast)
+
+    def read(self, item: Problem, response: str | Mapping[str, Any]) -> ReadAnswer:
+        """Return what the paper's rule reads: its best candidate passes the stage `schema`."""
+        if item.task.extension is None:
+            return read_by_paper(_evaluator(item), response)
+        from calibrant.bench.replayscm.episodes import read_extended
+
+        return read_extended(item, response)
+
+    def read_published(self, item: Problem, text: str) -> ReadAnswer:
+        """Return what the released scorer reads; it does not know extended items."""
+        return read_by_published(_evaluator(item), text) if item.task.extension is None else self.read(item, text)
+
+
+def read_by_paper(evaluator: Evaluator, response: str | Mapping[str, Any]) -> ReadAnswer:
+    """Return a response as it is scored, where the paper's rule reads an answer of it."""
+    if isinstance(response, str):
+        return ReadAnswer(response, unread_problem(evaluator.score_text(response)))
+    return ReadAnswer(dict(response), unread_problem(evaluator.score_answer(response)))
+
+
+def unread_problem(score: Score) -> str:
+    """Return why a response has no answer; empty if it has one."""
+    rejection = score.rejection
+    return rejection.reason if rejection is not None and rejection.stage in UNREAD_STAGES else ""
+
+
+def read_by_published(evaluator: Evaluator, text: str) -> ReadAnswer:
+    """Return what the released scorer reads: the object that it selects, or the text where both rules come to it."""
+    # a whole text that is another JSON value than an object is refused by the released scorer
+    if text.lstrip()[:1] not in ("[", '"') and read_plain(text, evaluator.shape) is not None:
+        return ReadAnswer(text, unread_problem(evaluator.score_text(text)))
+    extraction = extract_published(text, evaluator.shape)
+    if not extraction.candidates:
+        return ReadAnswer(None, extraction.failure or "no JSON object found")
+    answer = dict(extraction.candidates[0])
+    return ReadAnswer(answer, unread_problem(evaluator.score_answer(answer)))
+
 
 SCORING = ReplayScmScoring()
 _EXTENDED: EvaluatorCache[ExtendedVerdicts] = EvaluatorCache(MAX_VERDICTS)
+_EVALUATORS: EvaluatorCache[Evaluator] = EvaluatorCache()
+
+
+def _evaluator(item: Problem) -> Evaluator:
+    return _EVALUATORS.get_for(item, lambda: Evaluator(item))
 
 
 def _extended_verdicts(item: Problem) -> ExtendedVerdicts:
@@ -194,36 +247,61 @@ def _digest(roots: tuple[str, ...], functions: tuple[tuple[str, str], ...], expe
 
 
 class ReplayScmEvaluator:
-    """Extracts the answer of a response and scores it.
+    """Reads the answer of a response and scores it.
 
     options: `structure` adds metrics that cost as much as all the rest, and are part of no lazy line
+    reading: way from a response to its answer
     """
 
-    def __init__(self, problem: Problem, options: ScoreOptions) -> None:
+    def __init__(self, problem: Problem, options: ScoreOptions, reading: ReadingOptions) -> None:
         # reading mechanisms is a tenth of a verdict in a table: no reason for 120 MB of compiled code in each process
-        self._evaluator = Evaluator(problem, extractor=options.extractor, compiles=False)
+        self._evaluator = evaluator = Evaluator(problem, compiles=False)
         self._with_structure = options.structure
+        self._reading = reading
+        self._rules = AnswerRules(
+            partial(read_by_paper, evaluator), partial(read_by_published, evaluator), SCORING.shape(problem)
+        )
 
     def evaluate(self, prediction: Prediction, context: AnswerContext) -> Mapping[str, Any]:
         """Return the line; lazy, with a key under which tables count it, unless it has structure metrics."""
-        answer = prediction.answer
-        evaluator = self._evaluator
-        score = evaluator.score_text(answer) if isinstance(answer, str) else evaluator.score_answer(answer)
+        reading = read_response(self._rules, prediction.response, self._reading)
+        score = self._score(prediction.response, reading)
         meaning = meaning_digest(score)
-        make = partial(self._line, prediction, context, score, meaning)
+        fields = verdict_fields(reading, score.correct, lambda answer: self._score_answer(answer).correct)
+        make = partial(self._line, prediction, context, score, meaning, fields)
         key = None if self._with_structure else bulk_key(score)
         if key is None:
-            return make()
-        rejection = score.rejection
-        unread = rejection.reason if rejection is not None and rejection.stage in UNREAD_STAGES else ""
-        return LazyVerdict(make, key, meaning, unread)
+            return ReadVerdict(make(), reading)
+        whole_key = (key, reading.reason, fields["correctPublished"], fields["correctLenient"])
+        return LazyVerdict(make, whole_key, meaning, reading)
+
+    def _score(self, response: Response, reading: Reading) -> Score:
+        evaluator = self._evaluator
+        if self._reading.extractor == "published" and not isinstance(reading.answer, str) and response.text:
+            extraction = extract_published(response.text, evaluator.shape)
+            strict = extraction.strict_json
+            if reading.answer is not None:
+                return evaluator.score_answer(reading.answer, strict)
+            rejection = Rejection("extracted", extraction.failure or "no JSON object found")
+            return Score(evaluator.problem, None, rejection, strict_json=strict)
+        return self._score_answer("" if reading.answer is None else reading.answer)
+
+    def _score_answer(self, answer: Answer) -> Score:
+        evaluator = self._evaluator
+        return evaluator.score_text(answer) if isinstance(answer, str) else evaluator.score_answer(answer)
 
     def _line(
-        self, prediction: Prediction, context: AnswerContext, score: Score, meaning: str | None
+        self,
+        prediction: Prediction,
+        context: AnswerContext,
+        score: Score,
+        meaning: str | None,
+        fields: Mapping[str, Any],
     ) -> dict[str, Any]:
         line = {
             **line_head(prediction),
             **score.to_dict(),
+            **fields,
             **line_place(context),
             MEANING: meaning,
             "seconds": prediction.seconds,
@@ -232,10 +310,12 @@ class ReplayScmEvaluator:
         return line | structure(score) if self._with_structure else line
 
 
-def make_evaluator(item: Problem, options: ScoreOptions) -> ReplayScmEvaluator | ExtendedLineEvaluator:
+def make_evaluator(
+    item: Problem, options: ScoreOptions, reading: ReadingOptions
+) -> ReplayScmEvaluator | ExtendedLineEvaluator:
     """Return the evaluator of answers to an item."""
     if item.task.extension is None:
-        return ReplayScmEvaluator(item, options)
+        return ReplayScmEvaluator(item, options, reading)
     from calibrant.bench.replayscm.episodes import ExtendedLineEvaluator
 
-    return ExtendedLineEvaluator(item, options)
+    return ExtendedLineEvaluator(item, options, reading)

@@ -16,6 +16,7 @@ from calibrant.bench.answers.names import differing_names, option_suffix
 from calibrant.bench.core.attribution import KEY, NO_ANSWER, attribution_of_tie
 from calibrant.bench.core.metrics import Item
 from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of, stated_name
+from calibrant.bench.core.responses import EXCLUDED
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.core.verdict import MeanScore
 from calibrant.bench.pools.capabilities import STORED_RESULTS
@@ -25,6 +26,7 @@ from calibrant.bench.runs.workers import crash_text
 from calibrant.bench.scoring.answers import FieldNames
 from calibrant.bench.scoring.files import STANDARD_INPUT, PredictionFile, is_eval_log
 from calibrant.bench.scoring.lines import scored_lines
+from calibrant.bench.scoring.parallel import reading_of
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer, steps_of
 from calibrant.dsl.episode import Step
@@ -40,11 +42,11 @@ _Answer = tuple[str, str, str, int]  # pool digest, instance, model, number of t
 
 
 def scored_answers(
-    sources: Iterable[Path], *, with_steps: bool = False
+    sources: Iterable[Path], *, with_steps: bool = False, with_excluded: bool = False
 ) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
     """Yield every scored answer of the sources once.
 
-    with_steps: scores of episodes in runs hold their steps under STEPS
+    with_steps: scores of episodes in runs hold their steps under STEPS; with_excluded: also responses in no rate
 
     The same record in two folders counts once; two records of the same thing that differ in more than their timing are
     a contradiction, and so are two verdicts on one prediction.
@@ -56,7 +58,7 @@ def scored_answers(
                 source, with_steps
             )
         else:
-            stored = _read_verdicts(source)
+            stored = _read_verdicts(source, with_excluded)
         for key, content, context, score in stored:
             if key not in contents:
                 contents[key] = content
@@ -88,7 +90,9 @@ def _tied_score(record: Record, score: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**score, KEY: attribution_of_tie(record.attribution, correct=success.is_right(score, record.setting))}
 
 
-def _read_verdicts(file: Path) -> Iterator[tuple[_Answer, bytes, AnswerContext, Mapping[str, Any]]]:
+def _read_verdicts(
+    file: Path, with_excluded: bool
+) -> Iterator[tuple[_Answer, bytes, AnswerContext, Mapping[str, Any]]]:
     if not file.exists():
         raise CalibrantError(f"{file}: there is no such file or folder")
     if not file.is_file():
@@ -96,9 +100,10 @@ def _read_verdicts(file: Path) -> Iterator[tuple[_Answer, bytes, AnswerContext, 
     if is_eval_log(file):
         raise CalibrantError(f"{file}: a log of Inspect; `calibrant score` and `report --predictions` read it")
     _refuse_pool(file)
-    for context, line in scored_lines(file):
+    for number, (context, line) in enumerate(scored_lines(file, with_excluded=with_excluded), 1):
         content = hashlib.sha256(json.dumps(line, sort_keys=True).encode()).digest()
-        yield (context.pool_digest, context.instance, context.system, context.sample), content, context, line
+        sample = -number if line.get("reason") in EXCLUDED else context.sample  # excluded ones have no number
+        yield (context.pool_digest, context.instance, context.system, sample), content, context, line
 
 
 def _refuse_pool(file: Path) -> None:
@@ -161,7 +166,7 @@ def transcripts(
 
     pools: of one interactive benchmark; fields: what the predictions call their fields
     """
-    scorer = PoolScorer(pools)
+    scorer = PoolScorer(pools, None, (fields or FieldNames()).reading)
     for source in sources:
         if source.is_dir():
             for record in folder_records(source):
@@ -188,7 +193,11 @@ def named_systems(origins: Iterable[AnswerContext]) -> list[str]:
 
 
 def submitted_answers(
-    sources: Sequence[Path], pool: Path, instance: str, system: str | None, fields: FieldNames | None = None
+    sources: Sequence[Path],
+    pool: Path,
+    instance: str,
+    system: str | None,
+    fields: FieldNames | None = None,
 ) -> list[tuple[str, str | Mapping[str, Any]]]:
     """Return the answers to an item with their systems; `CalibrantError` if there are none.
 
@@ -226,16 +235,18 @@ def crashes_on(sources: Sequence[Path], pool: Path, instance: str, system: str |
 
 
 def read_answers(
-    sources: Sequence[Path], pools: Sequence[Path], fields: FieldNames | None
+    sources: Sequence[Path],
+    pools: Sequence[Path],
+    fields: FieldNames | None,
 ) -> Iterator[tuple[AnswerContext, str | Mapping[str, Any]]]:
     """Yield the answers of folders of runs, and those of files of predictions to items of these pools."""
-    scorer = PoolScorer(pools)
+    scorer = PoolScorer(pools, None, (fields or FieldNames()).reading)
     for source in sources:
         if source.is_dir():
             yield from ((context_of(record), record.answer or {}) for record in folder_records(source))
         else:
             for prediction in Predictions(source, scorer, skip_unknown=True, fields=fields):
-                yield scorer.context(prediction), prediction.answer
+                yield scorer.context(prediction), scorer.answer_of(prediction)
 
 
 # --- Inputs of a report: folders of runs, scored or raw predictions, official files with embedded results -------------
@@ -299,10 +310,14 @@ class Sources:
             raise CalibrantError(f"{path}: predictions are scored against pools; give them with --pool")
 
         pools = self._pools_of(path)
-        scorer = PoolScorer(pools, benchmark_of(pools[0]).scoring.report_options)
+        scorer = PoolScorer(pools, benchmark_of(pools[0]).scoring.report_options, (self.fields or FieldNames()).reading)
         predictions = Predictions(path, scorer, fields=self.fields)
-        yield from map(scorer.score, predictions)
+        for prediction in predictions:
+            scored = scorer.score(prediction)
+            predictions.counts.add(prediction.place, reading_of(prediction, scored.line))
+            yield scored
         recognised.append(f"{path}: {predictions.recognised}")
+        recognised.extend(predictions.counts.lines())
 
     def transcripts(self) -> dict[str, list[Path]]:
         """Return, by benchmark of the pools, what may hold whole episodes and can be read again."""

@@ -17,14 +17,25 @@ from calibrant.bench.answers.intervals import INTERVALS, Interval
 from calibrant.bench.answers.names import natural
 from calibrant.bench.answers.rates import pass_at
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, BASE
-from calibrant.bench.core.metrics import OUTCOMES, SUPPRESSED, UNDEFINED, InvalidHandling, MetricSet, Right, Sample
+from calibrant.bench.core.metrics import (
+    OUTCOMES,
+    READERS,
+    SUPPRESSED,
+    UNDEFINED,
+    InvalidHandling,
+    MetricSet,
+    Right,
+    Sample,
+)
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.observations import ObservationReader, Values
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.core.responses import EXCLUDED, REASONS
 from calibrant.bench.core.scoring import PEOPLE_SYSTEM, AnswerContext, participant_of
-from calibrant.bench.core.verdict import MeanScore
+from calibrant.bench.core.verdict import LazyVerdict, MeanScore
+from calibrant.bench.pages.aligned import NO_ANSWER_COLUMN, NOT_RUN_COLUMN, reason_key
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
-from calibrant.bench.report.rows import Grouping, Row, RowGroups, drop_equal_choices
+from calibrant.bench.report.rows import Answer, Grouping, Row, RowGroups, drop_equal_choices
 from calibrant.bench.statistics import NORMAL_95
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.text import plural
@@ -212,20 +223,46 @@ class ResultTable:
         self._by = by
         self._reader = ObservationReader(metrics, handling)
         self._groups = RowGroups(metrics, self._reader.columns, by)
+        self._reasons: dict[tuple[str, str, str, str], Counter[str]] = {}
 
     def add(self, context: AnswerContext, score: Mapping[str, Any]) -> None:
-        """Count one answer under the setting of its context."""
-        self.count(context, *self._reader.read_values(context.setting, score))
+        """Count one answer under the setting of its context, or a response that is in no rate."""
+        reason = "" if isinstance(score, LazyVerdict) else score.get("reason", "")
+        if isinstance(reason, str) and reason in EXCLUDED:
+            self.exclude(context, reason)
+            return
+        reason = score.reading.reason if isinstance(score, LazyVerdict) else reason
+        self.count(context, *self._reader.read_values(context.setting, score), reason)
 
-    def count(self, context: AnswerContext, values: Values, sample: Sample) -> None:
-        """Count one answer of which these values were read."""
+    def count(self, context: AnswerContext, values: Values, sample: Sample, reason: str = "") -> None:
+        """Count one answer of which these values were read; reason: why the response holds no answer."""
         self._groups.add(context, values, sample)
+        if reason:
+            self._count_reason(context, reason)
+
+    def exclude(self, context: AnswerContext, reason: str) -> None:
+        """Count a response that is in no rate."""
+        self._count_reason(context, reason)
+
+    def _count_reason(self, context: AnswerContext, reason: str) -> None:
+        stratum = context.stratum if self._by is Grouping.STRATUM else ""
+        digest = "" if self._by is Grouping.SETTING else context.pool_digest
+        system = PEOPLE_SYSTEM if participant_of(context.system) else context.system
+        self._reasons.setdefault((context.setting, stratum, digest, system), Counter())[reason] += 1
+
+    def _reasons_of(self, row: Row) -> Counter[str]:
+        key = row.key
+        return self._reasons.get((key.setting, key.stratum, key.pool_digest, key.system.system), Counter())
 
     def cells(self) -> list[dict[str, str]]:
         """Return one mapping per row, every value as it is printed."""
         rows = self._sorted_rows()
         answered = self._num_answered(rows)
-        return [self._label_cells(row, num) | _rate_cells(row) for row, num in zip(rows, answered, strict=True)]
+        by_reader = any(map(_readers_differ, rows))
+        return [
+            self._label_cells(row, num) | _rate_cells(row, by_reader=by_reader) | _reason_cells(self._reasons_of(row))
+            for row, num in zip(rows, answered, strict=True)
+        ]
 
     @property
     def chosen(self) -> tuple[str, str] | None:
@@ -245,6 +282,8 @@ class ResultTable:
         """Return one mapping per row: numbers as numbers, null for what is undefined or suppressed."""
         rows = self._sorted_rows()
         lines = [self._json_row(row, num) for row, num in zip(rows, self._num_answered(rows), strict=True)]
+        if not any(map(_readers_differ, rows)):
+            lines = [{key: value for key, value in line.items() if key not in _READER_KEYS} for line in lines]
         for name, view in self.metrics.views.items():
             keys = [column.key for column in view.metrics]
             is_optional = view.optional or name == "attribution"  # attributed on request, or in episodes
@@ -323,7 +362,9 @@ class ResultTable:
             numbers["participants"] = len(row.num_taken)
         if self.metrics.benchmark != NAMELESS_BENCHMARK:
             labels = {"benchmark": self.metrics.benchmark, **labels}
-        return labels | numbers | _rate_values(row)
+        reasons = self._reasons_of(row)
+        counted = {"reasons": {reason: reasons[reason] for reason in REASONS if reasons[reason]}} if reasons else {}
+        return labels | numbers | _rate_values(row) | counted
 
     def _num_answered(self, rows: Sequence[Row]) -> list[int]:
         """Return how many items of its pools each row's system answered; where rows are of pools, in all settings."""
@@ -335,8 +376,28 @@ class ResultTable:
         return [numbers[row.system, row.pool] for row in rows]
 
 
-def _rate_cells(row: Row) -> dict[str, str]:
-    cells = {key: rate.text for key, rate in row.rates.items()}
+_READER_KEYS = frozenset(metric.key for metric in READERS)
+
+
+def _readers_differ(row: Row) -> bool:
+    """Return whether an answer of a row is right by one reader and not by another."""
+    chosen, *alternatives = (row.frame.read(row.places[metric.key]) for metric in READERS)
+    return any(bool(((chosen != values) & ~np.isnan(values)).any()) for values in alternatives)
+
+
+def _reason_cells(reasons: Counter[str]) -> dict[str, str]:
+    """Return the numbers of responses that were left out, that hold no answer, and of each reason; none of them 0."""
+    numbers = {reason_key(reason): reasons[reason] for reason in REASONS}
+    numbers[NOT_RUN_COLUMN] = sum(reasons[reason] for reason in EXCLUDED)
+    numbers[NO_ANSWER_COLUMN] = sum(number for reason, number in reasons.items() if reason not in EXCLUDED)
+    if not numbers[NOT_RUN_COLUMN]:
+        del numbers[NOT_RUN_COLUMN]
+    return {key: str(number) if number else UNDEFINED for key, number in numbers.items()}
+
+
+def _rate_cells(row: Row, *, by_reader: bool = False) -> dict[str, str]:
+    hidden = frozenset({"chosen"}) if by_reader else _READER_KEYS
+    cells = {key: rate.text for key, rate in row.rates.items() if key not in hidden}
     for key, interval in _skill_intervals(row):
         cells[key] += f" [{interval.low:.2f}, {interval.high:.2f}]"
     num_structured = _num_structured(row)
@@ -351,7 +412,7 @@ def _rate_cells(row: Row) -> dict[str, str]:
 
 def _rate_values(row: Row) -> dict[str, Any]:
     """Return the same as numbers; null where a rate is undefined or suppressed, and which are suppressed."""
-    values: dict[str, Any] = {key: rate.value for key, rate in row.rates.items()}
+    values: dict[str, Any] = {key: rate.value for key, rate in row.rates.items() if key != "chosen"}
     num_structured = _num_structured(row)
     if num_structured is not None:
         values["structure_scored"] = num_structured
@@ -384,6 +445,34 @@ def _num_samples(row: Row) -> str:
         return UNDEFINED
     low, high = row.num_samples
     return UNDEFINED if high == 1 else str(low) if low == high else f"{low}-{high}"
+
+
+class Excluded:
+    """Responses of sources that are in no rate, by reason."""
+
+    def __init__(self) -> None:
+        self.listed: list[tuple[AnswerContext, str]] = []
+
+    def keep(self, answers: Iterable[Answer]) -> Iterator[Answer]:
+        """Yield the answers that have a verdict; the others are listed."""
+        for context, score in answers:
+            if not isinstance(score, LazyVerdict | MeanScore) and score.get("reason") in EXCLUDED:
+                self.listed.append((context, str(score["reason"])))
+            else:
+                yield context, score
+
+    def count_in(self, tables: Mapping[str, ResultTable]) -> None:
+        """Count them in the tables of their benchmarks."""
+        for context, reason in self.listed:
+            if context.benchmark in tables:
+                tables[context.benchmark].exclude(context, reason)
+
+    def lines(self) -> Iterator[str]:
+        """Yield how many there are, with the number of each reason; nothing without any."""
+        counts = Counter(reason for _, reason in self.listed)
+        if counts:
+            numbers = ", ".join(f"{reason} {counts[reason]}" for reason in REASONS if counts[reason])
+            yield f"{plural(counts.total(), 'responses')} left out of all rates ({numbers})"
 
 
 # --- Why protocols found nothing: a line for every system that exhausted its class or ran out of budget ---------------

@@ -1,7 +1,7 @@
-"""Fields of a prediction: item, model and answer by the names of tools, its steps, and counts of unread responses.
+"""Plain lines of prediction files: item, model and answer by the names of tools, steps; counts of how they were read.
 
-An answer is an object of the task's shape, or a text. It may stand in what a chat interface gives back: a list of
-choices (a sample each), a conversation (what the assistant said last), content in parts, an object around any of these.
+An answer is an object of the task's shape, or a text. It may stand in what a provider gives (bench.scoring.formats), in
+a conversation (what the assistant said last), in content in parts, or in an object around any of these.
 """
 
 from __future__ import annotations
@@ -10,16 +10,42 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
-from calibrant.bench.core.verdict import LazyVerdict
+from calibrant.bench.core.responses import (
+    DEFAULT_READING,
+    EXCLUDED,
+    REASONS,
+    REFUSED,
+    Reading,
+    ReadingOptions,
+    Response,
+)
 from calibrant.bench.scoring.files import answer_object
+from calibrant.bench.scoring.formats import (
+    THOUGHT_FIELDS,
+    ParsedLine,
+    failed_line,
+    last_assistant,
+    message_response,
+    parse_line,
+    provider_responses,
+    read_content,
+    stopped,
+)
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.dsl.text import plural
 
 # --- Which fields of a prediction hold its item, its model and its answer, by the names that tools write --------------
 MODEL_FIELD = "model"
 PROTOCOL_FIELD = "protocol"  # of a record of `run` or `play`, which is a prediction too
-MODEL_PATHS = ("response.body.model", "response.model", "body.model", "model_name")  # where a line has no MODEL_FIELD
+MODEL_PATHS = (
+    "response.body.model",
+    "response.model",
+    "body.model",
+    "model_name",
+    "model_id",
+)  # where a line has no MODEL_FIELD
 OBJECT_FIELDS = ("extractedAnswer", "answer")  # an object in them is the answer, whatever is in it
 ANSWER_FIELDS = (
     "extractedAnswer",
@@ -34,31 +60,26 @@ ANSWER_FIELDS = (
 )
 SAMPLE_FIELDS = ("sample", "epoch")
 _PARTS = frozenset({"mechanisms", "roots", "alternative", "experiment", "witness"})  # of an answer object
+_STOP_FIELDS = ("finish_reason", "stop_reason", "done_reason")
 _AROUND = ("choices", "completion", "message", "messages", "content", "text", "output", "body", "response", "answer")
 _DEEPEST = 8
 _SILENT_PARTS = ("reasoning", "function_call")  # items of an output without a message
-_TEXT_PARTS = ("text", "output_text")
-
-Answer: TypeAlias = str | dict[str, Any]
 
 
 class FieldNames(NamedTuple):
-    """Fields that the user has named; None where the usual names are looked for."""
+    """Fields that the user has named, None where the usual names are looked for; and how responses are read."""
 
     id: str | None = None
     text: str | None = None
     model: str | None = None
+    reading: ReadingOptions = DEFAULT_READING
 
 
 @dataclass
 class Recognised:
-    """Fields in which the parts of the predictions were recognised, and how often.
-
-    failed: samples of a log that ended with an error
-    """
+    """Fields in which the parts of the predictions were recognised, and how often."""
 
     lines: int = 0
-    failed: int = 0
     fields: dict[str, Counter[str]] = field(default_factory=lambda: {"item": Counter(), "model": Counter()})
     answers: Counter[tuple[str, str]] = field(default_factory=Counter)
 
@@ -69,11 +90,6 @@ class Recognised:
         parts.append(
             "answer from " + _list_names(Counter({f"{n} ({form})": k for (n, form), k in self.answers.items()}))
         )
-        empty = sum(number for (_, form), number in self.answers.items() if form == "null")
-        if empty:
-            parts.append(f"{empty} null answers are scored as empty responses")
-        if self.failed:
-            parts.append(f"{self.failed} samples ended with an error, have no answer and are left out")
         return "; ".join(parts)
 
 
@@ -82,31 +98,59 @@ def _list_names(names: Counter[str]) -> str:
 
 
 class AnswerField(NamedTuple):
-    """Field of a line that has the answers.
+    """Field of a line that has the responses.
 
-    form: text | object | null (the field is there, and empty)
+    form: text | object | null (the field is there, and empty) | error (in place of a field), or the name of a format
     """
 
     name: str
     form: str
-    answers: tuple[Answer, ...]
+    responses: tuple[Response, ...]
+    parsed: ParsedLine | None = None
 
 
 def answer_field(line: Mapping[str, Any], named: str | None = None) -> AnswerField:
-    """Return the answers of a line, one a sample; `CalibrantError` with its keys if it has no field for them."""
+    """Return the responses of a line, one a sample; `CalibrantError` with its keys if it has no field for them."""
+    if named is None and (parsed := parse_line(line)) is not None:
+        reason = failed_line(line)
+        responses = tuple(response._replace(reason=reason) if reason else response for response in parsed.responses)
+        return AnswerField(parsed.format, "format", responses, parsed)
+    field = _plain_field(line, named)
+    reason = failed_line(line) or (REFUSED if isinstance(line.get("refusal"), str) and line["refusal"] else "")
+    stop = next((line[key] for key in _STOP_FIELDS if isinstance(line.get(key), str)), None)
+    has_thoughts = any(line.get(name) for name in THOUGHT_FIELDS)
+    if not reason and stop is None and not has_thoughts:
+        return field
+    responses = tuple(
+        stopped(response, response.stop or stop)._replace(
+            reason=reason or response.reason, has_thoughts=response.has_thoughts or has_thoughts
+        )
+        for response in field.responses
+    )
+    return field._replace(responses=responses)
+
+
+def _plain_field(line: Mapping[str, Any], named: str | None) -> AnswerField:
     null: str | None = None
     for name in (named,) if named else ANSWER_FIELDS:
         present, value = _value(line, name)
         if not present:
             continue
+        if isinstance(value, str) and name not in OBJECT_FIELDS:
+            return AnswerField(name, "text", (Response(value),))
+        parsed = provider_responses(value) if name not in OBJECT_FIELDS else None
+        if parsed is not None:
+            return AnswerField(name, parsed.format, parsed.responses, parsed)
         answers = _of_field(name, value, named=named is not None)
         if answers:
-            form = "object" if isinstance(answers[0], dict) else "text"
+            form = "object" if answers[0].answer is not None else "text"
             return AnswerField(name, form, tuple(answers))
         if answers is not None and null is None:
             null = name
     if null is not None:
-        return AnswerField(null, "null", ("",))
+        return AnswerField(null, "null", (Response(),))
+    if not named and failed_line(line):
+        return AnswerField("error", "error", (Response(),))
     if named:
         raise CalibrantError(f"no answer in the field {short_repr(named)}; its keys are {keys_of(line)}")
     if {"valid", "correct"} <= line.keys():
@@ -150,55 +194,57 @@ def named_value(line: Mapping[str, Any], name: str) -> Any:
     return value
 
 
-def _of_field(name: str, value: Any, *, named: bool) -> list[Answer] | None:
-    """Answers of a field; none in a field that is null; None where the field holds something else."""
+def _of_field(name: str, value: Any, *, named: bool) -> list[Response] | None:
+    """Responses of a field; none in a field that is null; None where the field holds something else."""
     if isinstance(value, str) and name in OBJECT_FIELDS:
         answer = answer_object(value.encode("utf-8", "replace"))
-        return [value if answer is None else answer]
+        return [Response(value) if answer is None else Response(answer=answer)]
     if isinstance(value, dict) and name == OBJECT_FIELDS[0]:
-        return [value]
-    answers = _answers_in(value)
+        return [Response(answer=value)]
+    answers = _responses_in(value)
     is_answer = isinstance(value, dict) and (named or name in OBJECT_FIELDS)
-    return [value] if answers is None and is_answer else answers
+    return [Response(answer=value)] if answers is None and is_answer else answers
 
 
-def _answers_in(value: Any, depth: int = 0) -> list[Answer] | None:
+def _responses_in(value: Any, depth: int = 0) -> list[Response] | None:
     if value is None:
         return []
     if isinstance(value, str):
-        return [value]
+        return [Response(value)]
     if depth > _DEEPEST:
         return None
     if isinstance(value, dict):
         if not _PARTS.isdisjoint(value):
-            return [value]
-        around = (_answers_in(value[key], depth + 1) for key in _AROUND if key in value)
+            return [Response(answer=value)]
+        if value.get("role") == "assistant" and "content" in value:
+            return [message_response(value)]
+        around = (_responses_in(value[key], depth + 1) for key in _AROUND if key in value)
         return next((answers for answers in around if answers is not None), None)
     if isinstance(value, list):
         return _of_list(value, depth)
     return None
 
 
-def _of_list(values: list[Any], depth: int) -> list[Answer] | None:
+def _of_list(values: list[Any], depth: int) -> list[Response] | None:
     if all(isinstance(value, str) for value in values):
-        return list(values)
+        return [Response(value) for value in values]
     if not all(isinstance(value, dict) for value in values):
         return None
     if any("role" in value for value in values):
         turns = [value for value in values if value.get("role") in ("assistant", "user")]
-        last = turns[-1] if turns else {}
-        return _answers_in(last.get("content"), depth + 1) if last.get("role") == "assistant" else None
-    texts = [value.get("text") for value in values if value.get("type") in _TEXT_PARTS]
-    if texts:
-        return ["".join(text for text in texts if isinstance(text, str))]
+        return [last_assistant(values)] if turns and turns[-1].get("role") == "assistant" else None
+    content = read_content(values)
+    if content.text is not None or content.has_thoughts or content.is_refusal:
+        reason = REFUSED if content.is_refusal else ""
+        return [Response(content.text, has_thoughts=content.has_thoughts, reason=reason)]
     if any(value.get("type") in _SILENT_PARTS for value in values):
         return []
-    answers: list[Answer] = []
+    answers: list[Response] = []
     for value in values:
-        parts = _answers_in(value, depth + 1)
+        parts = _responses_in(value, depth + 1)
         if parts is None:
             return None
-        answers += parts or [""]
+        answers += parts or [Response()]
     return answers
 
 
@@ -233,59 +279,115 @@ def _json_object(answer: Mapping[Any, Any]) -> dict[str, Any]:
     return copied
 
 
-# --- Responses without an answer, or with one that is incomplete or misplaced, counted: nothing is scored 0 in silence
-UNREAD_STAGES = (
-    "extracted",
-    "schema",
-)  # of ReplaySCM's funnel: what is rejected there is no object of the task's shape
+# --- Counts of how responses were read: nothing is scored 0 in silence ------------------------------------------------
+UNREAD_STAGES = ("extracted", "schema")  # of ReplaySCM's funnel: what is rejected there is no object of the shape
 
 
-class UnreadAnswers:
-    """Numbers of such responses, each with the first one's item and reason."""
+class _First:
+    """Number of responses, with the place of the first."""
 
-    def __init__(self) -> None:
-        self._without = _Tally()
-        self._partial = _Tally()
-
-    def add(self, instance: str, reason: str) -> None:
-        """Count a response without an answer; an empty reason is none."""
-        self._without.add(instance, reason)
-
-    def add_partial(self, instance: str, reason: str) -> None:
-        """Count a response whose answer has a missing, misplaced or unreadable part; an empty reason is none."""
-        self._partial.add(instance, reason)
-
-    def lines(self) -> Iterator[str]:
-        """Yield one line for each of the two, where there are any."""
-        for tally, problem in (
-            (self._without, "no answer that can be read"),
-            (self._partial, "an answer that is incomplete or misplaced"),
-        ):
-            if tally.number:
-                subject = "1 response holds" if tally.number == 1 else f"{tally.number} responses hold"
-                yield f"{subject} {problem} {tally.first}"
-
-
-class _Tally:
     def __init__(self) -> None:
         self.number = 0
         self.first = ""
 
-    def add(self, instance: str, reason: str) -> None:
-        if not reason:
-            return
-        if not self.number:
-            self.first = f"(first: {short_repr(instance)[1:-1]}: {in_one_line(reason)[:200]})"
+    def add(self, place: str) -> None:
+        self.first = self.first if self.number else place
         self.number += 1
 
 
-def unread_reason(line: Mapping[str, Any]) -> str:
-    """Why a response to ReplaySCM has no answer, from its verdict; empty if it has one."""
-    if isinstance(line, LazyVerdict):
-        return line.unread
-    if "benchmark" in line:  # other benchmarks' answers are read before they are scored
-        return ""
-    return str(line.get("failureExplanation")) if line.get("stage") in UNREAD_STAGES else ""
+class ResponseCounts:
+    """Numbers of responses by reason and by kind of warning, each with the first place.
+
+    num_rated: responses in the rates; only: numbers of answers that only the named rule gets right
+    """
+
+    def __init__(self) -> None:
+        self.num_rated = 0
+        self.reasons: dict[str, _First] = {}
+        self.warnings: dict[str, _First] = {}
+        self.only = {name: _First() for name in ("published", "chosen", "lenient")}
+        self._partial = _First()
+        self._firsts = {True: "", False: ""}  # of excluded responses, and of others without an answer
+
+    def add(self, place: str, reading: Reading) -> None:
+        """Count a response; place: its line and item."""
+        where, _, instance = place.rpartition(", ")
+        at = f" at {where}" if where else ""
+        if not reading.is_excluded:
+            self.num_rated += 1
+        if reading.reason:
+            first = f"(first: {instance}: {in_one_line(reading.problem)[:200]}){at}"
+            self.reasons.setdefault(reading.reason, _First()).add(first)
+            self._firsts[reading.is_excluded] = self._firsts[reading.is_excluded] or first
+        for kind in reading.warnings:
+            self.warn(kind, place)
+        if not reading.reason and reading.gap:
+            self._partial.add(f"(first: {instance}: {in_one_line(reading.gap)[:200]}){at}")
+
+    def warn(self, kind: str, place: str) -> None:
+        """Count a warning."""
+        self.warnings.setdefault(kind, _First()).add(place)
+
+    def compare(self, place: str, correct: bool | None, published: bool | None, lenient: bool | None) -> None:
+        """Count an answer that one rule alone gets right."""
+        if published and not correct:
+            self.only["published"].add(place)
+        if lenient and not correct:
+            self.only["lenient"].add(place)
+        if correct and not (published and lenient):
+            self.only["chosen"].add(place)
+
+    @property
+    def num_excluded(self) -> int:
+        return sum(count.number for reason, count in self.reasons.items() if reason in EXCLUDED)
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line for excluded responses, for those without an answer, for differing rules and each warning."""
+        for is_excluded, words in ((True, "left out of all rates"), (False, "no answer that can be read")):
+            counts = {r: self.reasons[r] for r in REASONS if r in self.reasons and (r in EXCLUDED) == is_excluded}
+            number = sum(count.number for count in counts.values())
+            if not number:
+                continue
+            subject = "1 response" if number == 1 else f"{number} responses"
+            verb = ("is" if number == 1 else "are") if is_excluded else ("holds" if number == 1 else "hold")
+            listed = ", ".join(f"{reason} {count.number}" for reason, count in counts.items())
+            rated = f"; {plural(self.num_rated, 'responses')} in the rates" if is_excluded else ""
+            yield f"{subject} {verb} {words} {self._firsts[is_excluded]}: {listed}{rated}"
+        if self._partial.number:
+            subject = "1 response holds" if self._partial.number == 1 else f"{self._partial.number} responses hold"
+            yield f"{subject} an answer that is incomplete or misplaced {self._partial.first}"
+        if differing := {name: count for name, count in self.only.items() if count.number}:
+            names = {"published": "the published rule", "chosen": "the chosen rule", "lenient": "the lenient reader"}
+            listed = "; ".join(f"{names[name]} {c.number} (first: {c.first})" for name, c in differing.items())
+            yield f"answers that are right by one rule and not by all: {listed}"
+        for kind, count in self.warnings.items():
+            yield f"{kind} {count.number} (first: {count.first}): {WARNINGS[kind]}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the numbers, ready for JSON."""
+        return {
+            "rated": self.num_rated,
+            "reasons": {reason: self.reasons[reason].number for reason in REASONS if reason in self.reasons},
+            "warnings": {kind: count.number for kind, count in self.warnings.items()},
+        }
+
+
+WARNINGS = {
+    "cut_off_read": "a limit stopped the response behind its answer, which counts",
+    "tool_call_read": "the answer stands in the arguments of a tool call",
+    "unknown_stop": "the stop reason is none of the known ones and not used",
+    "filters": "lines that differ in `filter` alone are one",
+    "no_model": "the lines name no model; --model NAME names it",
+    "model_overridden": "--model stands in place of the line's model",
+    "item_from_prompt": "the item was found by its prompt",
+    "duplicate": "the same response again, counted once",
+    "equal_lines": "the whole line stands there again, and is a sample of its own; --duplicates drop counts it once",
+    "prompt_removed": "the response repeats the prompt, which was removed",
+    "skipped_line": "the line is left out",
+    "partial_last_line": "the last line breaks off, as of a run that was killed or still writes",
+    "unknown_item": "the line names no item of the pools",
+    "second_sample": "the sample number is stated twice, with different answers",
+}
 
 
 # --- Lines with an episode: its steps as records have them or in a benchmark's trace format, or the system's replies

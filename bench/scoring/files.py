@@ -1,4 +1,4 @@
-"""Objects of a prediction file, each with where it stands: JSON lines, bounded, or a log of Inspect (`.eval`).
+"""Objects of a prediction file, each with where it stands: JSON lines or documents, tables, or a log of Inspect.
 
 A log is a ZIP archive of JSON files. It is read with the standard library, as untrusted as any other input; nothing of
 Inspect is imported. Its entries are compressed with Zstandard, which Python has from 3.14 on and a package of the extra
@@ -7,7 +7,9 @@ Inspect is imported. Its entries are compressed with Zstandard, which Python has
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
 import math
 import struct
@@ -20,7 +22,7 @@ from functools import partial
 from importlib import import_module
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias, cast
+from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, in_one_line, short_repr
 from calibrant.dsl.parse_limits import (
@@ -49,14 +51,10 @@ def is_eval_log(path: Path) -> bool:
 
 
 class EvalLog:
-    """The samples of a log, in the order of its data set and by epochs; `CalibrantError` names what cannot be read.
-
-    num_failed: samples that ended with an error, so far; they have no answer and are left out
-    """
+    """The samples of a log, in the order of its data set and by epochs; `CalibrantError` names what cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.num_failed = 0
 
     def lines(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Return where each prediction stands in the log, and the prediction."""
@@ -66,11 +64,7 @@ class EvalLog:
                 system = _system(header)
                 for name in _samples(archive, header):
                     where = f"sample {short_repr(name)}"
-                    sample = _sample_object(archive, name)
-                    if sample.get("error"):
-                        self.num_failed += 1
-                    else:
-                        yield where, _prediction(sample, system, where)
+                    yield where, _prediction(_sample_object(archive, name), system, where)
         except CalibrantError:
             raise
         except _UNREADABLE as error:
@@ -155,6 +149,9 @@ def _at(value: Any, *keys: str) -> Any:
     return value
 
 
+_SAMPLE_KEYS = ("epoch", "messages", "output", "error", "limit", "input")  # by which the format is told
+
+
 def _prediction(sample: Mapping[str, Any], system: str | None, where: str) -> dict[str, Any]:
     """Return a sample as a line of predictions; `CalibrantError` if its id is none that Inspect writes.
 
@@ -166,6 +163,7 @@ def _prediction(sample: Mapping[str, Any], system: str | None, where: str) -> di
         raise CalibrantError(
             f"{where}: id is {short_repr(instance)}; it has to be the item's id, a text or a whole number"
         )
+    sample = _with_attachments(sample)
     line: dict[str, Any] = {"instanceId": str(instance), "model": system}
     epoch = sample.get("epoch")
     if epoch is not None:
@@ -178,11 +176,34 @@ def _prediction(sample: Mapping[str, Any], system: str | None, where: str) -> di
     if steps is not None:
         line["steps"] = steps
     if steps is None or _at(store, "Transcript:handed_in") is not True:
-        line["response"] = _at(sample, "output", "completion") or ""
+        line |= {key: sample[key] for key in _SAMPLE_KEYS if key in sample}
+        if steps is not None or "choices" not in (_at(sample, "output") or {}):
+            line["response"] = _at(sample, "output", "completion") or ""
+    elif sample.get("error"):
+        line["error"] = sample["error"]
     seconds = _at(store, "Transcript:seconds") or sample.get("working_time")
     if isinstance(seconds, int | float) and not isinstance(seconds, bool) and math.isfinite(seconds) and seconds >= 0:
         line["seconds"] = seconds
     return line
+
+
+_ATTACHMENT = "attachment://"
+
+
+def _with_attachments(sample: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a sample with its long texts in place of their addresses."""
+    attachments = sample.get("attachments")
+    if not isinstance(attachments, Mapping) or not attachments:
+        return sample
+
+    def resolve(value: Any) -> Any:
+        if isinstance(value, str) and value.startswith(_ATTACHMENT):
+            return attachments.get(value.removeprefix(_ATTACHMENT), value)
+        if isinstance(value, dict):
+            return {key: resolve(part) for key, part in value.items()}
+        return [resolve(part) for part in value] if isinstance(value, list) else value
+
+    return {key: resolve(value) if key in ("output", "messages", "input") else value for key, value in sample.items()}
 
 
 # --- JSON lines from a file, a compressed file or standard input, each bounded before it is read ----------------------
@@ -271,34 +292,265 @@ def _object(raw: bytes, scan: Callable[[str, int], tuple[Any, int]]) -> dict[str
     return value if end == len(text) and isinstance(value, dict) else None
 
 
-# --- The objects of a file of predictions, each with where it stands: JSON lines, or a log of Inspect -----------------
+# --- The objects of a file of predictions, each with where it stands --------------------------------------------------
+MAX_DOCUMENT_BYTES = 1 << 29  # of a JSON document, which is held as a whole
+PARTIAL, BROKEN = "partial_last_line", "skipped_line"
+_PARQUET = b"PAR1"
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_LISTS = ("request_states", "samples")  # of documents: HELM's scenario state, a log of Inspect
+
+
+class FileEntry(NamedTuple):
+    """A line, row, element or sample of a file of predictions.
+
+    where: for messages; number: from 1; line: its object, None where there is none, for which `problem` states why
+    kind: of such a problem; digest: equal for entries that are equal as a whole
+    """
+
+    where: str
+    number: int
+    line: dict[str, Any] | None
+    problem: str = ""
+    kind: str = BROKEN
+    digest: int = 0
 
 
 class PredictionFile:
-    """A file of predictions.
-
-    num_failed: samples of a log that ended with an error and are left out, so far
-    """
+    """A file of predictions: JSON lines, one JSON document, CSV or TSV, Parquet, a log of Inspect; also compressed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.num_failed = 0
 
     def objects(self) -> Iterator[tuple[str, dict[str, Any] | None]]:
         """Return where each stands, and what it says; None for what is no object. `CalibrantError` names the file."""
-        if not is_eval_log(self._path):
-            for number, raw in numbered_lines(self._path):
-                try:
-                    line = prediction_object(raw)
-                except CalibrantError as error:
-                    raise CalibrantError(f"{shown_name(self._path)}: line {number}: {error}") from None
-                yield f"line {number}", line
-            return
-        log = EvalLog(self._path)
+        for entry in self.entries():
+            if entry.line is None and entry.problem != NO_OBJECT:
+                raise CalibrantError(f"{shown_name(self._path)}: {entry.where}: {entry.problem}")
+            yield entry.where, entry.line
+
+    def entries(self) -> Iterator[FileEntry]:
+        """Yield what the file holds, one at a time; `CalibrantError` names a file that is unreadable as a whole."""
+        name = self._path.name.lower().removesuffix(".gz")
+        delimiter = next((mark for suffix, mark in _DELIMITERS.items() if name.endswith(suffix)), None)
         try:
-            yield from log.lines()
+            if is_eval_log(self._path):
+                log = EvalLog(self._path)
+                yield from (FileEntry(where, k, line) for k, (where, line) in enumerate(log.lines(), 1))
+            elif name.endswith(".parquet") or self._begins_with(_PARQUET):
+                yield from _parquet_entries(self._path)
+            elif delimiter is not None:
+                yield from _csv_entries(read_document(self._path), delimiter)
+            else:
+                yield from self._json_entries(is_document=name.endswith(".json"))
         except MissingExtraError as error:
             raise MissingExtraError(f"{shown_name(self._path)}: {error}") from None
         except CalibrantError as error:
-            raise CalibrantError(f"{shown_name(self._path)}: {error}") from None
-        self.num_failed = log.num_failed
+            named = f"{shown_name(self._path)}: "
+            raise CalibrantError(str(error) if str(error).startswith(named) else f"{named}{error}") from None
+
+    def _begins_with(self, magic: bytes) -> bool:
+        if not self._path.is_file():
+            return False
+        with self._path.open("rb") as file:
+            return file.read(len(magic)) == magic
+
+    def _json_entries(self, *, is_document: bool) -> Iterator[FileEntry]:
+        lines = numbered_lines(self._path)
+        first = next(lines, None)
+        if first is None:
+            return
+        beginning = first[1].lstrip()[:1]
+        if beginning == b"[" or (beginning == b"{" and (is_document or _is_opened(first[1]))):
+            if self._path == STANDARD_INPUT:
+                raw = first[1] + b"".join(line for _, line in lines)
+            else:
+                raw = read_document(self._path)
+            document = _document_entries(raw)
+            if document is not None:
+                yield from document
+                return
+            lines = numbered_lines(self._path)
+            next(lines, None)
+        yield from _line_entries(first, lines)
+
+
+NO_OBJECT = "not a JSON object in UTF-8"
+
+
+def _is_opened(raw: bytes) -> bool:
+    """Return whether a first line is no object by itself: it may open one that is printed over many lines."""
+    try:
+        return prediction_object(raw) is None
+    except CalibrantError:
+        return False
+
+
+def _line_entries(first: tuple[int, bytes], lines: Iterator[tuple[int, bytes]]) -> Iterator[FileEntry]:
+    yield from _line_entry(*first)
+    for number, raw in lines:
+        yield from _line_entry(number, raw)
+
+
+def _line_entry(number: int, raw: bytes) -> Iterator[FileEntry]:
+    """Yield a line; of one that is a whole document, such as HELM's, its parts."""
+    where = f"line {number}"
+    try:
+        line = prediction_object(raw)
+    except CalibrantError as error:
+        yield FileEntry(where, number, None, str(error))
+        return
+    if line is None:
+        is_partial = not raw.endswith(b"\n") and raw.lstrip()[:1] == b"{"
+        problem = (
+            f"{NO_OBJECT}: the line breaks off, as of a run that was killed or still writes"
+            if is_partial
+            else NO_OBJECT
+        )
+        yield FileEntry(where, number, None, problem, PARTIAL if is_partial else BROKEN)
+        return
+    if (listed := next((key for key in _LISTS if isinstance(line.get(key), list)), None)) is not None:
+        yield from _expand(line, listed)
+        return
+    yield FileEntry(where, number, line, digest=hash(raw.strip()))
+
+
+def read_document(path: Path) -> bytes:
+    """Return a whole file, uncompressed; `CalibrantError` for one larger than MAX_DOCUMENT_BYTES."""
+    with _open(path) as file:
+        source = file if hasattr(file, "peek") else BufferedReader(cast(Any, file))
+        first = cast(Any, source).peek(2)[:2]
+        whole: BinaryIO = cast(BinaryIO, gzip.GzipFile(fileobj=source)) if first == _GZIP else source
+        try:
+            raw = whole.read(MAX_DOCUMENT_BYTES + 1)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise CalibrantError(f"not whole as a gzip file: {error}") from None
+    if len(raw) > MAX_DOCUMENT_BYTES:
+        raise CalibrantError(f"a document larger than {MAX_DOCUMENT_BYTES} bytes; give JSON lines")
+    return raw.removeprefix(_BYTE_ORDER_MARK)
+
+
+def _document_entries(raw: bytes) -> Iterator[FileEntry] | None:
+    """Return the entries of a JSON document; None for JSON lines. `CalibrantError` for one that breaks off."""
+    try:
+        text = raw.decode("utf-8").strip(_SPACE)
+    except UnicodeDecodeError:
+        return None
+    if text.startswith("["):
+        return _array_entries(text)
+    try:
+        value, end = _scan_unique_keys(text, 0)
+    except (ValueError, RecursionError, StopIteration, CalibrantError):
+        lines = [line for line in text.splitlines() if line.strip()]
+        if len(lines) > 1 and lines[1].lstrip().startswith("{"):
+            return None
+        if len(lines) == 1:
+            return None
+        raise CalibrantError("a JSON document that breaks off, or is none; give it whole, or JSON lines") from None
+    if text[end:].strip():
+        return None
+    listed = next((key for key in _LISTS if isinstance(value.get(key), list)), None)
+    return iter((FileEntry("element 1", 1, value),)) if listed is None else _expand(value, listed)
+
+
+def _expand(document: Mapping[str, Any], listed: str) -> Iterator[FileEntry]:
+    """Yield the entries of HELM's request states, or of the samples of a log of Inspect."""
+    system = _system(document) if listed == "samples" else None
+    for number, entry in enumerate(document[listed], 1):
+        where = f"element {number}"
+        if not isinstance(entry, dict):
+            yield FileEntry(where, number, None, NO_OBJECT)
+        elif listed == "samples":
+            try:
+                yield FileEntry(where, number, _prediction(entry, system, where))
+            except CalibrantError as error:
+                yield FileEntry(where, number, None, str(error).removeprefix(f"{where}: "))
+        else:
+            yield FileEntry(where, number, entry)
+
+
+def _array_entries(text: str) -> Iterator[FileEntry]:
+    """Yield the elements of an array, decoded one by one; checked as a whole first."""
+    try:
+        check_json_text(text[:MAX_JSON_BYTES])
+        values, end = _scan(text, 0)
+    except CalibrantError as error:
+        raise CalibrantError(f"line 1: {error}") from None
+    except (ValueError, RecursionError, StopIteration):
+        raise CalibrantError("a JSON array that breaks off, or is none; give it whole, or JSON lines") from None
+    if text[end:].strip():
+        raise CalibrantError("a JSON array with text behind it; give one array, or JSON lines")
+    position = 1
+    for number, value in enumerate(values, 1):
+        while text[position] in _SPACE + ",":
+            position += 1
+        start = position
+        problem = ""
+        try:
+            _, position = _scan_unique_keys(text, start)
+        except CalibrantError as error:
+            problem = str(error)
+            _, position = _scan(text, start)
+        line = value if isinstance(value, dict) and not problem else None
+        digest = hash(text[start:position])
+        yield FileEntry(
+            f"element {number}", number, line, problem or ("" if line is not None else NO_OBJECT), digest=digest
+        )
+
+
+def _csv_entries(raw: bytes, delimiter: str) -> Iterator[FileEntry]:
+    """Yield the rows below the header."""
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise CalibrantError("not UTF-8; save the table as CSV in UTF-8") from None
+    csv.field_size_limit(MAX_JSON_BYTES)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        header = next(rows, [])
+        for number, row in enumerate((row for row in rows if row), 1):
+            where = f"row {number}"
+            if len(row) > len(header):
+                yield FileEntry(where, number, None, f"{len(row)} cells, but the header has {len(header)}")
+                continue
+            line = {name: cell for name, cell in zip(header, row, strict=False) if cell or name not in _OPTIONAL_CELLS}
+            yield FileEntry(where, number, {**line, **_cell_numbers(line)}, digest=hash(tuple(row)))
+    except csv.Error as error:
+        raise CalibrantError(f"not a table: {error}") from None
+
+
+_OPTIONAL_CELLS = frozenset(
+    {"sample", "epoch", "seconds", "error", "model", "finish_reason", "stop_reason", "refusal", "promptDigest", "pool"}
+)
+
+
+def _cell_numbers(line: Mapping[str, str]) -> dict[str, Any]:
+    """Return the cells that state numbers as numbers."""
+    numbers: dict[str, Any] = {
+        name: int(line[name])
+        for name in ("sample", "epoch")
+        if line.get(name, "").isascii() and line.get(name, "").isdecimal()
+    }
+    try:
+        return numbers | ({"seconds": float(line["seconds"])} if "seconds" in line else {})
+    except ValueError:
+        return numbers
+
+
+def _parquet_entries(path: Path) -> Iterator[FileEntry]:
+    """Yield the rows of a Parquet file, with pyarrow of the extra `parquet`."""
+    try:
+        parquet = import_module("pyarrow.parquet")
+    except ImportError:
+        raise MissingExtraError("a Parquet file: pip install 'calibrant[parquet]' has what reads it") from None
+    try:
+        file = parquet.ParquetFile(path)
+        number = 0
+        for batch in file.iter_batches(batch_size=1_000):
+            for row in batch.to_pylist():
+                number += 1
+                line = {key: value for key, value in row.items() if value is not None or key not in _OPTIONAL_CELLS}
+                yield FileEntry(f"row {number}", number, line, digest=hash(repr(row)))
+    except CalibrantError:
+        raise
+    except Exception as error:  # pyarrow has errors of many kinds for damaged files
+        raise CalibrantError(f"not a whole Parquet file: {in_one_line(str(error))[:200]}") from None

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from calibrant.bench.core.registry import benchmark, stated_name
+from calibrant.bench.core.responses import EXCLUDED
 from calibrant.bench.core.scoring import NO_MODEL, AnswerContext
 from calibrant.bench.core.verdict import LazyVerdict
 from calibrant.bench.scoring.files import json_object, numbered_lines
@@ -50,6 +51,37 @@ class _ContextFields(msgspec.Struct):
     seconds: float | None = None
 
 
+class _ExcludedFields(msgspec.Struct, rename="camel"):
+    """Fields of a line of an excluded response."""
+
+    instance_id: str
+    pool: str
+    pool_digest: str
+    pool_size: int
+    setting: str
+    stratum: str
+    reason: Literal["not_run", "infrastructure_error"]
+    model: str | None = None
+
+
+def context_of_excluded(line: Mapping[str, Any]) -> AnswerContext | None:
+    """Return where an excluded response is from; None for any other line."""
+    if line.get("reason") not in EXCLUDED:
+        return None
+    of = benchmark(stated_name(line.get("benchmark")))
+    fields = msgspec.convert(line, _ExcludedFields)
+    return AnswerContext(
+        fields.model or NO_MODEL,
+        fields.pool,
+        fields.pool_digest,
+        fields.pool_size,
+        fields.instance_id,
+        fields.setting,
+        fields.stratum,
+        benchmark=of.name,
+    )
+
+
 def context_of_line(line: Mapping[str, Any]) -> AnswerContext:
     """Return where the answer of a scored prediction is from; `msgspec.ValidationError` if it is not one.
 
@@ -77,16 +109,23 @@ def context_of_line(line: Mapping[str, Any]) -> AnswerContext:
 _REMEDY = "; predictions are scored first: calibrant score POOL PREDICTIONS --out VERDICTS"
 
 
-def scored_lines(path: Path) -> Iterator[ScoredPrediction]:
-    """Yield what `calibrant score` wrote, for a table; `CalibrantError` names file and line of anything else."""
+def scored_lines(path: Path, *, with_excluded: bool = False) -> Iterator[ScoredPrediction]:
+    """Yield what `calibrant score` wrote, for a table; `CalibrantError` names file and line of anything else.
+
+    with_excluded: also responses that are in no rate
+    """
     number = 0
     for number, raw in numbered_lines(path):
         try:
             line = json_object(raw) or {}
         except CalibrantError as error:
             raise CalibrantError(f"{path}: line {number}: {error}") from None
+        if line.keys() == {"summary"}:  # the last line of `score --json`
+            continue
         try:
-            yield ScoredPrediction(context_of_line(line), line)
+            excluded = context_of_excluded(line)
+            if excluded is None or with_excluded:
+                yield ScoredPrediction(context_of_line(line) if excluded is None else excluded, line)
         except (msgspec.ValidationError, CalibrantError):
             raise CalibrantError(f"{path}: line {number}: not a line that `calibrant score` wrote{_REMEDY}") from None
     if not number:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gc
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
@@ -22,10 +22,11 @@ from typing import Any, NamedTuple, TypeAlias
 from calibrant.bench.core.metrics import MetricSet, Sample
 from calibrant.bench.core.observations import ObservationReader, Values
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.core.responses import SAME, Reading
 from calibrant.bench.core.scoring import AnswerContext, Prediction
+from calibrant.bench.core.verdict import LazyVerdict, ReadVerdict
 from calibrant.bench.runs.executors.opening import open_executor
 from calibrant.bench.runs.jobs import Execution, Executor, Failure, error_line
-from calibrant.bench.scoring.answers import unread_reason
 from calibrant.bench.scoring.lines import json_line
 from calibrant.bench.scoring.scorer import PoolScorer, ScoredPrediction
 from calibrant.dsl.errors import CalibrantError, short_repr
@@ -36,17 +37,15 @@ CLUSTER_GROUP_SIZE = 50  # predictions of one job: a verdict takes a millisecond
 CLUSTER_GROUPS_AHEAD = 100  # that are read before all of them are scored
 
 
-def score_on_cluster(
-    scorer: PoolScorer, predictions: Iterable[Prediction], execution: Execution
-) -> Iterator[ScoredPrediction]:
-    """Yield each prediction's verdict; scored in this process if `execution` has no cluster."""
-    if execution.cluster is None:
-        yield from map(scorer.score, predictions)
-        return
+def count_on_cluster(
+    scorer: PoolScorer, metrics: MetricSet, predictions: Iterable[Prediction], execution: Execution
+) -> Iterator[CountedVerdict]:
+    """Yield each prediction's verdict, scored on the cluster of `execution`."""
+    judge = _Judge(scorer, metrics.benchmark, with_lines=True)
     remaining = iter(predictions)
     with open_executor(_prepare_nothing, execution) as executor:
         while groups := _groups(islice(remaining, CLUSTER_GROUP_SIZE * CLUSTER_GROUPS_AHEAD)):
-            yield from _score_in_order(executor, scorer, groups)
+            yield from _score_in_order(executor, judge, groups)
 
 
 def _groups(predictions: Iterable[Prediction]) -> list[list[Prediction]]:
@@ -54,21 +53,19 @@ def _groups(predictions: Iterable[Prediction]) -> list[list[Prediction]]:
     return [listed[start : start + CLUSTER_GROUP_SIZE] for start in range(0, len(listed), CLUSTER_GROUP_SIZE)]
 
 
-def _score_in_order(
-    executor: Executor, scorer: PoolScorer, groups: list[list[Prediction]]
-) -> Iterator[ScoredPrediction]:
-    verdicts_by_group: dict[int, list[ScoredPrediction]] = {}
-    for number, verdicts in executor.as_completed(partial(_score_group, scorer), dict(enumerate(groups))):
+def _score_in_order(executor: Executor, judge: _Judge, groups: list[list[Prediction]]) -> Iterator[CountedVerdict]:
+    verdicts_by_group: dict[int, _Group] = {}
+    for number, verdicts in executor.as_completed(partial(_judge_list, judge), dict(enumerate(groups))):
         if isinstance(verdicts, Failure):
             first, last = groups[number][0].instance, groups[number][-1].instance
             raise CalibrantError(f"predictions from {short_repr(first)} to {short_repr(last)}: {verdicts.error}")
         verdicts_by_group[number] = verdicts
-    for number in range(len(groups)):
-        yield from verdicts_by_group[number]
+    for number, group in enumerate(groups):
+        yield from judge.unpack(group, verdicts_by_group[number])
 
 
-def _score_group(scorer: PoolScorer, group: list[Prediction]) -> list[ScoredPrediction]:
-    return [score_prediction(scorer, prediction) for prediction in group]
+def _judge_list(judge: _Judge, group: list[Prediction]) -> _Group:
+    return judge.judge_group(group)
 
 
 def score_prediction(scorer: PoolScorer, prediction: Prediction) -> ScoredPrediction:
@@ -89,17 +86,24 @@ GROUP_SIZE = 500  # predictions of one job, more or less
 GROUPS_AHEAD = 5  # of each process, that are read before they are needed
 
 
+ByRule: TypeAlias = tuple[bool | None, bool | None, bool | None]
+_NO_SAMPLE = Sample(False, False, False, False, None)
+
+
 class CountedVerdict(NamedTuple):
     """A prediction's verdict as a table and a file of lines take it.
 
-    unread: the reason why there is no answer, if it is known
+    values: none of an excluded response; reading: how the response was read; place: its line and item
+    by_rule: `correct` by the chosen rule, the published one and the lenient reader
     """
 
     context: AnswerContext
-    values: Values
+    values: Values | None
     sample: Sample
     line: str | None
-    unread: str = ""
+    reading: Reading
+    by_rule: ByRule = (None, None, None)
+    place: str = ""
 
 
 def score_in_parallel(
@@ -116,7 +120,9 @@ def score_in_parallel(
         yield from _judge_in_processes(judge, chain((first,), remaining), workers)
 
 
-_Group: TypeAlias = tuple[list[tuple[Any, ...]], list[int], list[str | None], list[str | None], list[str]]
+_Group: TypeAlias = tuple[
+    list[tuple[Any, ...]], list[int], list[str | None], list[str | None], list[tuple[Reading, ByRule]]
+]
 
 
 class _Judge:
@@ -137,9 +143,12 @@ class _Judge:
 
     def judge(self, prediction: Prediction) -> CountedVerdict:
         context, line = score_prediction(self._scorer, prediction)
+        reading = reading_of(prediction, line)
+        text = json_line(line) if self._with_lines else None
+        if reading.is_excluded:
+            return CountedVerdict(context, None, _NO_SAMPLE, text, reading, place=prediction.place)
         values, sample = self._reader.read_values(context.setting, line)
-        unread = unread_reason(line)
-        return CountedVerdict(context, values, sample, json_line(line) if self._with_lines else None, unread)
+        return CountedVerdict(context, values, sample, text, reading, by_rule(line), prediction.place)
 
     def judge_group(self, predictions: Iterable[Prediction]) -> _Group:
         """Return the verdicts on a group in few and plain objects: most equal another one."""
@@ -147,22 +156,37 @@ class _Judge:
         which: list[int] = []
         meanings: list[str | None] = []
         lines: list[str | None] = []
-        reasons: list[str] = []
-        for _, values, sample, line, unread in map(self.judge, predictions):
+        readings: list[tuple[Reading, ByRule]] = []
+        for _, values, sample, line, reading, rules, _ in map(self.judge, predictions):
             *flags, meaning = sample
             which.append(kinds.setdefault((values, *flags), len(kinds)))
             meanings.append(meaning)
             lines.append(line)
-            reasons.append(unread)
-        return list(kinds), which, meanings, lines, reasons
+            readings.append((reading._replace(answer={}, published=None, lenient=None), rules))
+        return list(kinds), which, meanings, lines, readings
 
     def unpack(self, predictions: Sequence[Prediction], group: _Group) -> Iterator[CountedVerdict]:
         """Yield the verdicts of a group in full, in the process that has read the predictions."""
-        kinds, which, meanings, lines, reasons = group
-        values = [self._values.setdefault(values, values) for values, *_ in kinds]
-        for prediction, kind, meaning, line, unread in zip(predictions, which, meanings, lines, reasons, strict=True):
+        kinds, which, meanings, lines, readings = group
+        values = [values and self._values.setdefault(values, values) for values, *_ in kinds]
+        for prediction, kind, meaning, line, read in zip(predictions, which, meanings, lines, readings, strict=True):
             sample = Sample._make((*kinds[kind][1:], meaning))
-            yield CountedVerdict(self._scorer.context(prediction), values[kind], sample, line, unread)
+            yield CountedVerdict(self._scorer.context(prediction), values[kind], sample, line, *read, prediction.place)
+
+
+def reading_of(prediction: Prediction, line: Mapping[str, Any]) -> Reading:
+    """Return how a response was read: before it was scored, or with its verdict."""
+    if isinstance(line, LazyVerdict | ReadVerdict):
+        return line.reading
+    assert prediction.reading is not None
+    return prediction.reading
+
+
+def by_rule(line: Mapping[str, Any]) -> ByRule:
+    """Return `correct` of a line by each rule; of one that all rules read alike without making the line."""
+    if isinstance(line, LazyVerdict) and line.reading.published is SAME and line.reading.lenient is SAME:
+        return (None, None, None)
+    return line["correct"], line["correctPublished"], line["correctLenient"]
 
 
 def _make_judge(scorer: PoolScorer, benchmark_name: str, with_lines: bool) -> _Judge:

@@ -11,11 +11,13 @@ format (`item`, `agent`, `steps`), in which everything stated has to be true.
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
+from calibrant.bench.core.responses import EXCLUDED, Response
 from calibrant.bench.core.scoring import ID_FIELDS, Prediction
 from calibrant.bench.scoring.answers import (
     AGENT_FIELD,
@@ -26,15 +28,16 @@ from calibrant.bench.scoring.answers import (
     AnswerField,
     FieldNames,
     Recognised,
-    UnreadAnswers,
+    ResponseCounts,
     answer_field,
     is_trace,
     keys_of,
     model_field,
     named_value,
 )
-from calibrant.bench.scoring.files import PredictionFile, prediction_object, shown_name
+from calibrant.bench.scoring.files import BROKEN, NO_OBJECT, FileEntry, PredictionFile, prediction_object, shown_name
 from calibrant.bench.scoring.ids import PublicIds
+from calibrant.bench.scoring.prompts import PromptIndex, inner_object, prompt_texts
 from calibrant.bench.terminal import HintedError
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import plural
@@ -43,14 +46,31 @@ from calibrant.dsl.text import plural
 SampleKey: TypeAlias = tuple[str, str, str | None]  # digest of the pool, item, model
 
 
+class LineError(CalibrantError):
+    """An error of one line; kind: as it is counted where such lines are left out."""
+
+    def __init__(self, reason: str, kind: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
+
+
 class SampleNumbers:
-    """Numbers answers in the order of the file, unless a line states its own number."""
+    """Numbers answers in the order of the file, unless a line states its own number; knows which are there again."""
 
     def __init__(self) -> None:
         self._counts: dict[SampleKey, int] = {}
-        self._stated: set[tuple[SampleKey, int]] = set()
+        self._stated: dict[tuple[SampleKey, int], int] = {}  # with a digest of the answer
+        self._ids: set[tuple[SampleKey, str]] = set()
 
-    def number(self, key: SampleKey, stated: int | None) -> int:
+    def is_known(self, key: SampleKey, response: Response, stated: int | None) -> bool:
+        """Return whether a response was counted: one of this id, or the same answer under this sample number."""
+        if response.id:
+            if (key, response.id) in self._ids:
+                return True
+            self._ids.add((key, response.id))
+        return stated is not None and self._stated.get((key, stated)) == _digest(response)
+
+    def number(self, key: SampleKey, stated: int | None, response: Response = Response()) -> int:  # noqa: B008  # frozen
         """Return the number of the next answer; `CalibrantError` for one that was used."""
         if stated is None:
             number = self._counts.get(key, 0)
@@ -60,9 +80,14 @@ class SampleNumbers:
             return number
         if (key, stated) in self._stated or stated < self._counts.get(key, 0):
             _, instance, model = key
-            raise CalibrantError(f"a second sample {stated} of model {short_repr(model)} for {short_repr(instance)}")
-        self._stated.add((key, stated))
+            reason = f"a second sample {stated} of model {short_repr(model)} for {short_repr(instance)}"
+            raise LineError(reason, "second_sample")
+        self._stated[key, stated] = _digest(response)
         return stated
+
+
+def _digest(response: Response) -> int:
+    return hash(repr((response.text, response.answer, response.calls, response.reason)))
 
 
 # --- The items of a pool that predictions may be about, by either id, with the digests of their prompts ---------------
@@ -124,14 +149,22 @@ class AnswerReader(Protocol):
         """Return the prediction of a line with its answer; if it has none, with a stand-in and the reason."""
 
 
+class LineRules(NamedTuple):
+    """Rules for lines: whether an error stops, whether equal lines are one, and the model of all lines."""
+
+    on_error: Literal["stop", "skip"] = "stop"
+    duplicates: Literal["keep", "drop"] = "keep"
+    model: str | None = None
+
+
 class Predictions:
     """The predictions of a file, checked: `CalibrantError` names file and line of the first that cannot be scored.
 
     reader: also replays steps; `CalibrantError` names the first step that is false
-    skip_unknown: pass over items that no pool has (their number is `num_skipped`) instead of refusing
-    hint: the end of the refusal of such an item
+    skip_unknown: pass over items that no pool has (their number is `num_unknown`) instead of refusing
+    hint: the end of the refusal of such an item; with_excluded: also responses that are in no rate
     recognised: the fields that were recognised so far; num_unread: predictions for which nothing was submitted
-    unread: the responses without an answer, as far as they are read here
+    counts: of responses; skipped: lines that were left out, with number and reason
     """
 
     def __init__(
@@ -142,6 +175,8 @@ class Predictions:
         skip_unknown: bool = False,
         hint: str = "",
         fields: FieldNames | None = None,
+        rules: LineRules = LineRules(),  # noqa: B008  # frozen
+        with_excluded: bool = False,
     ) -> None:
         self._path = path
         self._file = shown_name(path)
@@ -150,76 +185,238 @@ class Predictions:
         self._skip_unknown = skip_unknown
         self._hint = hint
         self._fields = fields or FieldNames()
-        self.num_skipped = 0
+        self._rules = rules
+        self._with_excluded = with_excluded
+        self._prompts: PromptIndex | None = None
+        self._known_prompts: dict[tuple[str, str], str] = {}
+        self._only_model: tuple[str | None] | None = None
+        self._seen: set[int] = set()
+        self._filters: set[int] = set()
+        self._where = ""
+        self.num_unknown = 0
         self.num_unread = 0
-        self.unread = UnreadAnswers()
+        self.num_scored = 0
+        self.counts = ResponseCounts()
+        self.skipped: list[tuple[int, str]] = []
         self.recognised = Recognised()
 
     def __iter__(self) -> Iterator[Prediction]:
         samples = SampleNumbers()
-        for where, line in self._objects():
+        num_rated = 0
+        for entry in self._entries():
             self.recognised.lines += 1
+            self._where = entry.where
             try:
-                if line is None:
-                    raise CalibrantError("not a JSON object in UTF-8")
-                yield from self._of_line(line, samples)
+                if entry.line is None:
+                    raise LineError(entry.problem, entry.kind)
+                for prediction in self._of_line(entry.line, samples, entry):
+                    is_excluded = prediction.response.stated_reason in EXCLUDED
+                    num_rated += not is_excluded
+                    self.num_scored += 1
+                    if not is_excluded or self._with_excluded:
+                        yield prediction
+                    else:
+                        assert prediction.reading is not None
+                        self.counts.add(prediction.place, prediction.reading)
             except CalibrantError as error:
-                message = f"{self._file}: {where}: {error}"
-                raise HintedError(message, option=error.option if isinstance(error, HintedError) else ()) from None
-        if self.recognised.lines == self.num_skipped:
+                self._refuse(entry, error)
+        if self.skipped and len(self.skipped) == self.recognised.lines:
+            raise CalibrantError(
+                f"{self._file}: all {len(self.skipped)} lines are left out; first: {self.skipped[0][1]}"
+            )
+        if self.recognised.lines == self.num_unknown:
             problem = (
-                f"none of its {self.num_skipped} lines is about an item of these pools" if self.num_skipped else ""
+                f"none of its {self.num_unknown} lines is about an item of these pools" if self.num_unknown else ""
             )
             raise CalibrantError(f"{self._file}: {problem or 'no predictions in it'}")
+        if not num_rated and self.num_scored:
+            raise NothingRunError(self._file, self.counts)
 
-    def _objects(self) -> Iterator[tuple[str, dict[str, Any] | None]]:
-        """Yield the position of each line, and its object; None for a line that is no object."""
-        file = PredictionFile(self._path)
-        yield from file.objects()
-        self.recognised.failed = file.num_failed
-
-    def _of_line(self, line: Mapping[str, Any], samples: SampleNumbers) -> Iterator[Prediction]:
-        name, instance = self._instance(line)
-        model = self._model(line)
-        pool = self._pool(line, instance)
-        if pool is None:
-            self.num_skipped += 1
+    def _refuse(self, entry: FileEntry, error: CalibrantError) -> None:
+        """Raise the error of a line, or leave the line out."""
+        kind = getattr(error, "kind", BROKEN)
+        self.counts.warn(kind, entry.where)
+        if self._rules.on_error == "skip":
+            self.skipped.append((entry.number, str(error)))
             return
-        instance = pool.item_id(instance) or instance
+        message = f"{self._file}: {entry.where}: {error}"
+        good = self.recognised.lines - 1
+        if good:
+            message += f"; {'the line before it is' if good == 1 else f'the {good} before it are'} good"
+        if self._rules == LineRules() and self._with_excluded:
+            message += "; --on-error skip leaves such lines out"
+        raise HintedError(message, option=error.option if isinstance(error, HintedError) else ()) from None
+
+    def _entries(self) -> Iterator[FileEntry]:
+        """Yield the lines of the file."""
+        yield from PredictionFile(self._path).entries()
+
+    def _of_line(self, line: Mapping[str, Any], samples: SampleNumbers, entry: FileEntry) -> Iterator[Prediction]:
+        field, fault = AnswerField("", "", ()), None
+        try:
+            field = self._answer_field(line)
+        except CalibrantError as error:
+            fault = error
+        located = self._locate(line, field)  # first: a line to pass over needs no answer
+        if located is None:
+            self.num_unknown += 1
+            return
+        pool, instance, name = located
+        place = f"{entry.where}, {short_repr(instance)[1:-1]}"
+        notes: list[str] = []
         pool.check_prompt(instance, line)
-        field = self._answer_field(line)
+        if name == _PROMPT:
+            notes.append("item_from_prompt")
+        model = self._line_model(line, field, notes)
+        if fault is not None:
+            raise fault
         self.recognised.fields["item"][name] += 1
         self.recognised.answers[field.name, field.form] += 1
+        is_repeated = self._is_repeated(line, field, entry, place, notes)
+        for kind in notes:
+            self.counts.warn(kind, place)
+        if is_repeated:
+            return
         seconds = _seconds(line)
         stated = _sample(line)
-        if stated is not None and len(field.answers) > 1:
-            raise CalibrantError(f"sample {stated}, but {plural(len(field.answers), 'answers')}")
-        for answer in field.answers:
-            sample = samples.number((pool.digest, instance, model), stated)
-            yield self._read_prediction(Prediction(pool.digest, instance, model, sample, answer, seconds), line)
+        if stated is None and len(field.responses) == 1:
+            stated = field.responses[0].sample
+        if stated is not None and len(field.responses) > 1:
+            raise CalibrantError(f"sample {stated}, but {plural(len(field.responses), 'answers')}")
+        key = (pool.digest, instance, model)
+        for stated_response in field.responses:
+            response = self._without_prompt(stated_response, field, pool, instance, place)
+            response, notes = response._replace(notes=(*response.notes, *notes)), []  # one warning a line
+            number: int | None = None
+            if response.stated_reason not in EXCLUDED:
+                if samples.is_known(key, response, stated):
+                    self.counts.warn("duplicate", place)
+                    continue
+                number = samples.number(key, stated, response)
+            answer = response.answer if response.answer is not None else response.text or ""
+            prediction = Prediction(
+                pool.digest, instance, model, number, dict(answer) if isinstance(answer, Mapping) else answer, seconds
+            )
+            yield self._read_prediction(prediction._replace(response=response, where=entry.where), line)
+
+    def _is_repeated(
+        self, line: Mapping[str, Any], field: AnswerField, entry: FileEntry, place: str, notes: list[str]
+    ) -> bool:
+        """Return whether a line is another one again, and is not counted."""
+        if field.name == "lm-eval samples" and "filter" in line:
+            alike = {
+                key: value for key, value in line.items() if key in ("doc_id", "doc", "doc_hash", "resps", "arguments")
+            }
+            digest = hash(json.dumps(alike, sort_keys=True, default=str))
+            if digest in self._filters:
+                self.counts.warn("filters", place)
+                return True
+            self._filters.add(digest)
+        has_number = _sample(line) is not None or any(
+            response.id or response.sample is not None for response in field.responses
+        )
+        if not entry.digest or has_number:
+            return False
+        if entry.digest in self._seen:
+            is_dropped = self._rules.duplicates == "drop"
+            if is_dropped:
+                self.counts.warn("duplicate", place)
+            else:
+                notes.append("equal_lines")
+            return is_dropped
+        self._seen.add(entry.digest)
+        return False
+
+    def _without_prompt(
+        self, response: Response, field: AnswerField, pool: PoolItems, instance: str, place: str
+    ) -> Response:
+        """Return a response without the prompt that its text repeats."""
+        text = response.text
+        may_repeat = field.parsed is not None and field.parsed.may_repeat
+        # prompts begin with a word: a text that begins with a bracket or mark repeats none
+        if not text or pool.prompt is None or not (may_repeat or text[:1].isalpha()):
+            return response
+        key = pool.digest, instance
+        prompt = self._known_prompts.get(key)
+        if prompt is None:
+            prompt = self._known_prompts[key] = pool.prompt(instance)
+        start = text.find(prompt) if may_repeat else 0 if text.startswith(prompt) else -1
+        if start < 0 or not prompt:
+            return response
+        self.counts.warn("prompt_removed", place)
+        return response._replace(text=text[start + len(prompt) :], notes=("prompt_removed",))
 
     def _read_prediction(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
         checked = self._reader.read_answer(prediction, line)
-        if checked is not prediction:
-            self.num_unread += bool(checked.problem)
-            self.unread.add(checked.instance, checked.unread)
-            self.unread.add_partial(checked.instance, "" if checked.problem else checked.gap)
+        self.num_unread += bool(checked.problem) and checked.reading is not None and not checked.reading.is_excluded
         return checked
+
+    def _locate(self, line: Mapping[str, Any], field: AnswerField) -> tuple[PoolItems, str, str] | None:
+        """Return pool and item of a line, and the field that names it; None for one to pass over."""
+        objects = field.parsed.objects if field.parsed is not None else ()
+        if not self._fields.id and not self._is_trace(line):
+            named = self._named_item((line, *objects))
+            if named is None:
+                named = self._prompted_item(line, field)
+            if named is not None:
+                name, instance = named
+                pool = self._pool(line, instance)
+                assert pool is not None
+                return pool, pool.item_id(instance) or instance, name
+        name, instance = self._instance(line)
+        pool = self._pool(line, instance)
+        return None if pool is None else (pool, pool.item_id(instance) or instance, name)
+
+    def _named_item(self, objects: Sequence[Mapping[str, Any]]) -> tuple[str, str] | None:
+        """Return the first field that names an item of the pools: of the objects, then of objects in them."""
+        for holder in objects:
+            for name in _ITEM_FIELDS:
+                value = holder.get(name)
+                if isinstance(value, str) and self._has_item(value):
+                    return name, value
+        for holder in objects:
+            for outer in _INNER_FIELDS:
+                inner = inner_object(holder.get(outer))
+                for name in _ITEM_FIELDS if inner else ():
+                    value = inner.get(name)
+                    if isinstance(value, str) and self._has_item(value):
+                        return f"{outer}.{name}", value
+        return None
+
+    def _has_item(self, name: str) -> bool:
+        return any(pool.item_id(name) is not None for pool in self._pools)
+
+    def _prompted_item(self, line: Mapping[str, Any], field: AnswerField) -> tuple[str, str] | None:
+        """Return the one item whose prompt the line has; None without a prompt, `LineError` for several items."""
+        prompts = field.parsed.prompts if field.parsed is not None else ()
+        texts = prompt_texts((line, *prompts))
+        answers = [response.text for response in field.responses if response.text]
+        if not texts and not (answers and not any(name in line for name in _ITEM_FIELDS)):
+            return None
+        if self._prompts is None:
+            self._prompts = PromptIndex(self._pools)
+        found_items = self._prompts.find(texts) or self._prompts.find(answers)
+        if len(found_items) > 1:
+            raise LineError(
+                f"its prompt is that of {len(found_items)} items; a field such as instanceId has to name one",
+                "unknown_item",
+            )
+        return next(((_PROMPT, instance) for _, instance in found_items), None)
 
     def _is_trace(self, line: Mapping[str, Any]) -> bool:
         return self._reader.has_traces and is_trace(line)
 
     def _answer_field(self, line: Mapping[str, Any]) -> AnswerField:
         if self._is_trace(line):
-            return AnswerField(STEPS_FIELD, "trace", ("",))
+            return AnswerField(STEPS_FIELD, "trace", (Response(),))
         try:
             return answer_field(line, self._fields.text)
         except CalibrantError:
             if self._reader.has_replies and line.get(REPLIES_FIELD) is not None and not self._fields.text:
-                return AnswerField(REPLIES_FIELD, "dialogue", ("",))
+                return AnswerField(REPLIES_FIELD, "dialogue", (Response(),))
             if not self._reader.has_episodes or line.get(STEPS_FIELD) is None or self._fields.text:
                 raise
-            return AnswerField(STEPS_FIELD, "transcript", ("",))
+            return AnswerField(STEPS_FIELD, "transcript", (Response(),))
 
     def _instance(self, line: Mapping[str, Any]) -> tuple[str, str]:
         """Return the field that names the item, and the item: the first usual field that names one of the pools."""
@@ -238,7 +435,7 @@ class Predictions:
         for name, value in ids.items():
             raise CalibrantError(f"{name} is {short_repr(value)}, not a text")
         message = f"it names no item; its keys are {keys_of(line)}; --id-field names the one that does"
-        raise HintedError(message, option=self._id_option(line))
+        raise UnnamedItemError(message, option=self._id_option(line))
 
     def _id_option(self, line: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the option that names the field of a line in which an item of the pools is; empty if none is."""
@@ -250,7 +447,21 @@ class Predictions:
                 return ("--id-field", name)
         return ()
 
-    def _model(self, line: Mapping[str, Any]) -> str | None:
+    def _line_model(self, line: Mapping[str, Any], field: AnswerField, notes: list[str]) -> str | None:
+        """Return the model of a line; an error that names none belongs to the file's only model."""
+        model = self._model(line, field)
+        if self._rules.model is not None:
+            if model is not None and model != self._rules.model:
+                notes.append("model_overridden")
+            return self._rules.model
+        if model is not None:
+            return model
+        if all(response.stated_reason in EXCLUDED or response.reason for response in field.responses):
+            return self._sole_model()
+        notes.append("no_model")
+        return None
+
+    def _model(self, line: Mapping[str, Any], field: AnswerField) -> str | None:
         name, model = self._fields.model or "", None
         if self._is_trace(line) and not name:
             name, model = AGENT_FIELD, line[AGENT_FIELD]
@@ -258,11 +469,27 @@ class Predictions:
             model = named_value(line, name)
         else:
             name, model = model_field(line)
+            if model is None and field.parsed is not None:
+                name, model = "model", field.parsed.model
         if not isinstance(model, str | None):
             raise CalibrantError(f"{name} is {short_repr(model)}, not a text")
         if model is not None:
             self.recognised.fields["model"][name] += 1
-        return model
+        return model or None
+
+    def _sole_model(self) -> str | None:
+        """Return the only model that the lines of the file name; None if they name several, or none."""
+        if self._only_model is None:
+            models: set[str] = set()
+            if self._path.is_file():
+                for entry in PredictionFile(self._path).entries():
+                    try:
+                        model = None if entry.line is None else self._model(entry.line, self._answer_field(entry.line))
+                    except CalibrantError:
+                        continue
+                    models.update((model,) if model else ())
+            self._only_model = (next(iter(models)) if len(models) == 1 else None,)
+        return self._only_model[0]
 
     def _pool(self, line: Mapping[str, Any], instance: str) -> PoolItems | None:
         """Return the pool that has the item; where several have it, the one that the line names."""
@@ -280,9 +507,28 @@ class Predictions:
             lacking = "have" if len(self._pools) > 1 else "has"
             message = f"{pools} {lacking} no instance {short_repr(instance)}"
             if option := self._id_option(line):
-                raise HintedError(f"{message}; its field {short_repr(option[1])} names one", option=option)
-            raise CalibrantError(f"{message}{self._hint}")
+                raise UnnamedItemError(f"{message}; its field {short_repr(option[1])} names one", option=option)
+            raise LineError(f"{message}{self._hint}", "unknown_item")
         return having[0] if having else None
+
+
+_PROMPT = "prompt"
+_ITEM_FIELDS = (*ID_FIELDS, "key")
+_INNER_FIELDS = ("doc", "instance", "metadata", "info", "data", "input", "item", "record")
+
+
+class UnnamedItemError(HintedError):
+    """A line names no item of the pools; kind: as it is counted."""
+
+    kind = "unknown_item"
+
+
+class NothingRunError(CalibrantError):
+    """No response of a file is in the rates; counts: of their reasons."""
+
+    def __init__(self, file: str, counts: ResponseCounts) -> None:
+        listed = ", ".join(f"{reason} {number}" for reason, number in counts.as_json()["reasons"].items())
+        super().__init__(f"{file}: nothing was run: {listed}")
 
 
 class _ItemsOnly:
@@ -307,7 +553,7 @@ class PredictionLines(Predictions):
         super().__init__(Path("lines"), _ItemsOnly(pool))
         self._lines = lines
 
-    def _objects(self) -> Iterator[tuple[str, dict[str, Any] | None]]:
+    def _entries(self) -> Iterator[FileEntry]:
         for number, line in enumerate(self._lines, 1):
             if not isinstance(line, str | bytes):
                 raise CalibrantError(f"line {number} is {short_repr(type(line).__name__)}, neither text nor bytes")
@@ -317,12 +563,13 @@ class PredictionLines(Predictions):
                     fields = prediction_object(raw)
                 except CalibrantError as error:
                     raise CalibrantError(f"line {number}: {error}") from None
-                yield f"line {number}", fields
+                problem = "" if fields is not None else NO_OBJECT
+                yield FileEntry(f"line {number}", number, fields, problem)
 
-    def _of_line(self, line: Mapping[str, Any], samples: SampleNumbers) -> Iterator[Prediction]:
+    def _of_line(self, line: Mapping[str, Any], samples: SampleNumbers, entry: FileEntry) -> Iterator[Prediction]:
         if line.get("steps") is not None:
             raise CalibrantError("it has steps of an episode; `calibrant score` replays those")
-        return super()._of_line(line, samples)
+        return super()._of_line(line, samples, entry)
 
 
 def _sample(line: Mapping[str, Any]) -> int | None:

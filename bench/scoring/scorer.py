@@ -13,7 +13,8 @@ from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import EVALUATOR, PLAY, REPLIES, TRACES
 from calibrant.bench.core.options import option_struct
-from calibrant.bench.core.registry import one_benchmark
+from calibrant.bench.core.registry import is_stated, one_benchmark
+from calibrant.bench.core.responses import DEFAULT_READING, EXCLUDED, SAME, UNREADABLE, Answer, Reading, ReadingOptions
 from calibrant.bench.core.scoring import (
     NO_MODEL,
     AnswerContext,
@@ -27,6 +28,7 @@ from calibrant.bench.runs.records import StepRecord
 from calibrant.bench.scoring.answers import DIALOGUE_FIELD, REPLIES_FIELD, STEPS_FIELD, is_trace
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.scoring.predictions import PoolItems
+from calibrant.bench.scoring.reading import NO_ANSWER, AnswerRules, item_rules, read_response, verdict_fields
 from calibrant.dsl.episode import ActionError, Step, verify_transcript
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item
@@ -43,14 +45,18 @@ class AnswerEvaluator:
         self._item = item
 
     def evaluate(self, prediction: Prediction, context: AnswerContext) -> dict[str, Any]:
-        """Return the line: the benchmark's keys, then problem, replies, attribution and where the answer belongs."""
-        answer = prediction.answer
+        """Return the line: the benchmark's keys, then how it was read, problem, replies, attribution and the place."""
+        answer, reading = prediction.answer, prediction.reading
         assert isinstance(answer, dict)
+        assert reading is not None
         score = self._benchmark.scoring.score(self._item, answer, prediction.steps)
+        if score["correct"] is None and (reading.reason or reading.source):  # nothing was submitted
+            score = {**score, "correct": self._benchmark.metrics.success.judge(score, self._item.setting)}
         return {
             "benchmark": self._benchmark.name,
             **line_head(prediction),
             **score,
+            **verdict_fields(reading, score["correct"], self._is_correct),
             "problem": prediction.problem or prediction.gap,
             **({} if prediction.dialogue is None else {"dialogue": prediction.dialogue}),
             KEY: self._benchmark.attribution(self._item, answer, prediction.steps, score),
@@ -58,24 +64,41 @@ class AnswerEvaluator:
             "seconds": prediction.seconds,
         }
 
+    def _is_correct(self, answer: Answer) -> bool | None:
+        """Return the verdict on an answer of another reader, submitted at once."""
+        assert isinstance(answer, dict)
+        correct: bool | None = self._benchmark.scoring.score(self._item, answer, ())["correct"]
+        return correct
+
+
+def excluded_line(benchmark: Benchmark[Any], prediction: Prediction, context: AnswerContext) -> dict[str, Any]:
+    """Return the line of a response that is in no rate: it has no verdict, and the reason."""
+    assert prediction.reading is not None
+    head = {"benchmark": benchmark.name} if is_stated(benchmark.name) else {}
+    return {
+        **head,
+        **line_head(prediction),
+        "correct": None,
+        **verdict_fields(prediction.reading, None, lambda _: None),
+        "correctPublished": None,
+        "correctLenient": None,
+        **line_place(context),
+        "seconds": prediction.seconds,
+    }
+
 
 # --- Responses to interactive items: their steps replayed, then their answer submitted --------------------------------
-NO_ANSWER = "no answer"
-
-
 class ReplayedAnswer(NamedTuple):
     """An answer with the episode in which it was submitted.
 
     answer: the answer that was submitted, or would have been; empty if there is none
     steps: all of the episode; problem: why nothing was submitted, empty if something was
-    unread: why the response has no answer, where nothing was submitted for that reason
     gap: the part that the submission lacks, and why; empty if the answer is complete
     """
 
     answer: dict[str, Any]
     steps: tuple[Step[Any], ...]
     problem: str
-    unread: str = ""
     gap: str = ""
 
 
@@ -87,20 +110,19 @@ def replay_answer(
     `TranscriptError` names a false step; `CalibrantError` if the answer differs from the one that the steps submit.
     """
     episode = verify_transcript(benchmark.play.open(item), steps)
-    answer, unread, gap = extract_answer(benchmark, item, response) if response else ({}, NO_ANSWER, "")
-    problem = unread
+    answer, problem, gap = extract_answer(benchmark, item, response) if response else ({}, NO_ANSWER, "")
     submitted = benchmark.play.submitted(episode.steps)
     if submitted is not None:
         if answer and not benchmark.scoring.same_answer(item, answer, submitted):
             raise CalibrantError(
                 f"the answer {short_repr(answer)} is not what the steps submit: {short_repr(submitted)}"
             )
-        answer, problem, unread = submitted, "", ""
+        answer, problem = submitted, ""
     elif answer:
         actions = benchmark.play.submission(answer, tuple(episode.steps))
         problem = next((step.refused for step in map(episode.act, actions) if step.refused), "")
     omission = "" if problem else benchmark.play.omission(episode.steps)
-    return ReplayedAnswer(answer, tuple(episode.steps), problem, unread, ": ".join(filter(None, (omission, gap))))
+    return ReplayedAnswer(answer, tuple(episode.steps), problem, ": ".join(filter(None, (omission, gap))))
 
 
 def extract_answer(
@@ -160,21 +182,29 @@ class PoolScorer:
     """Scores predictions for one or more pools of one benchmark.
 
     options: the benchmark's Struct of `calibrant score`, its defaults if None
+    reading: way from a response to its answer
     has_episodes: lines may have the steps of an episode, which are replayed before they count
     has_traces: lines may be traces in the benchmark's own format
     has_replies: lines may have the replies of an episode, which are played before they count
     """
 
-    def __init__(self, pools: Sequence[Path], options: Any = None) -> None:
+    def __init__(
+        self,
+        pools: Sequence[Path],
+        options: Any = None,
+        reading: ReadingOptions = DEFAULT_READING,
+    ) -> None:
         self.benchmark: Benchmark[Any] = one_benchmark(pools)
         self.has_episodes = self.benchmark.has(PLAY)
         self.has_traces = self.benchmark.has(TRACES)
         self.has_replies = self.benchmark.has(REPLIES)
         self._options = option_struct("score", self.benchmark.name)() if options is None else options
+        self._reading = reading
         opened = [_OpenPool.load(self.benchmark, path) for path in pools]
         self._pools = {pool.digest: pool for pool in opened}
         self._settings: dict[tuple[str, str], str] = {}  # few: asked for each prediction
         self._evaluators: EvaluatorCache[Evaluator] = EvaluatorCache()
+        self._rules: EvaluatorCache[AnswerRules] = EvaluatorCache()
 
     @property
     def items(self) -> list[PoolItems]:
@@ -206,7 +236,7 @@ class PoolScorer:
             self._setting(item.setting, pool.digest),
             item.stratum,
             seconds=prediction.seconds,
-            sample=prediction.sample,
+            sample=prediction.sample or 0,
             benchmark=self.benchmark.name,
         )
 
@@ -218,14 +248,31 @@ class PoolScorer:
         """Return the prediction of a line with its answer, after its steps were replayed; else the reason.
 
         `TranscriptError` names a false step; `CalibrantError` if the answer differs from the one that the steps submit.
+        Answers of a benchmark with evaluators of its own are read when they are scored.
         """
+        if prediction.response.stated_reason in EXCLUDED:
+            return prediction._replace(sample=None, answer={}, reading=self._read(prediction))
         if self.benchmark.has(EVALUATOR):
             return self._replay_played(prediction, line)
         return self._replay(prediction, line) if self.has_episodes else self._extract(prediction)
 
+    def answer_of(self, prediction: Prediction) -> str | dict[str, Any]:
+        """Return the answer of a prediction as it is scored, without thoughts; its text if it has none."""
+        if prediction.reading is not None or not self.benchmark.has(EVALUATOR):
+            return prediction.answer
+        reading = self._read(prediction)
+        return reading.answer or ""
+
+    def _read(self, prediction: Prediction) -> Reading:
+        item = self.item(prediction)
+        rules = self._rules.get((prediction.pool, prediction.instance), lambda: item_rules(self.benchmark, item))
+        return read_response(rules, prediction.response, self._reading)
+
     def score(self, prediction: Prediction) -> ScoredPrediction:
         """Return the verdict on a prediction that was read."""
         context = self.context(prediction)
+        if prediction.reading is not None and prediction.reading.is_excluded:
+            return ScoredPrediction(context, excluded_line(self.benchmark, prediction, context))
         return ScoredPrediction(context, self.evaluator(prediction).evaluate(prediction, context))
 
     def evaluator(self, prediction: Prediction) -> Evaluator:
@@ -237,7 +284,7 @@ class PoolScorer:
 
     def _make_evaluator(self, item: Item[Any, Any]) -> Evaluator:
         make = self.benchmark.capability(EVALUATOR)
-        return AnswerEvaluator(self.benchmark, item) if make is None else make(item, self._options)
+        return AnswerEvaluator(self.benchmark, item) if make is None else make(item, self._options, self._reading)
 
     def _replay_played(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
         """Replay the steps of a line about an item that is played; answers without steps are read when scored."""
@@ -245,7 +292,7 @@ class PoolScorer:
             return prediction
         if self.benchmark.is_interactive(self.item(prediction)):
             return self._replay(prediction, line)
-        if prediction.answer == "":
+        if not _has_response(prediction):
             raise CalibrantError("it has steps of an episode, but the item is not played")
         return prediction
 
@@ -259,12 +306,13 @@ class PoolScorer:
         return self.benchmark.items.system_and_prompt(self._pools[digest].items[instance])[1]
 
     def _extract(self, prediction: Prediction) -> Prediction:
-        item, problem = self.item(prediction), NO_ANSWER
-        if prediction.answer != "":
-            answer, problem, gap = extract_answer(self.benchmark, item, prediction.answer)
-            if not problem:
-                return prediction._replace(answer=answer, gap=gap)
-        return prediction._replace(answer=self.benchmark.scoring.no_answer(item), problem=problem, unread=problem)
+        reading = self._read(prediction)
+        # an object that is no answer is scored, too: its verdict states what it lacks
+        answer = reading.answer
+        if answer is None:
+            answer = self.benchmark.scoring.no_answer(self.item(prediction))
+        problem = reading.problem if reading.reason else ""
+        return prediction._replace(answer=answer, problem=problem, gap=reading.gap, reading=reading)
 
     def _replay(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
         item = self.item(prediction)
@@ -272,13 +320,26 @@ class PoolScorer:
             return self._replay_replies(prediction, item, line)
         has_trace = self.has_traces and is_trace(line)
         steps = self.benchmark.require(TRACES)(item, line) if has_trace else steps_of(line.get(STEPS_FIELD))
-        replayed = replay_answer(self.benchmark, item, prediction.answer, steps)
+        return self._submit(prediction, item, steps)
+
+    def _submit(self, prediction: Prediction, item: Any, steps: Sequence[Step[Any]]) -> Prediction:
+        """Return the prediction after its answer was submitted behind these steps."""
+        reading = self._read(prediction)
+        answer = reading.answer if isinstance(reading.answer, dict) and not reading.reason else {}
+        replayed = replay_answer(self.benchmark, item, answer, steps)
+        if steps:  # other readers' answers would stand behind the same steps
+            has_answer = self.benchmark.play.submitted(steps) is not None
+            reason = reading.reason if _has_response(prediction) and not has_answer else ""
+            reading = reading._replace(reason=reason, published=SAME, lenient=SAME)
+        problem = replayed.problem
+        if problem == NO_ANSWER:
+            problem = reading.problem or reading.gap or problem
+        gap = replayed.gap
+        if reading.gap and reading.gap not in (gap, problem):
+            gap = ": ".join(filter(None, (gap, reading.gap)))
+        reading = reading._replace(gap="" if problem else gap)
         return prediction._replace(
-            answer=replayed.answer,
-            steps=replayed.steps,
-            problem=replayed.problem,
-            unread=replayed.unread if prediction.answer or not replayed.steps else "",
-            gap=replayed.gap,
+            answer=replayed.answer, steps=replayed.steps, problem=problem, gap=gap, reading=reading
         )
 
     def _replay_replies(self, prediction: Prediction, item: Any, line: Mapping[str, Any]) -> Prediction:
@@ -290,16 +351,15 @@ class PoolScorer:
             raise CalibrantError(f"{REPLIES_FIELD} is {short_repr(replies)}, not a list of texts or objects")
         if not isinstance(options, Mapping | None):
             raise CalibrantError(f"{DIALOGUE_FIELD} is {short_repr(options)}, not an object of options")
-        played = self.benchmark.require(REPLIES)(item, replies, options or {})
-        replayed = replay_answer(self.benchmark, item, prediction.answer, played.steps)
-        problem, unread = replayed.problem, replayed.unread if prediction.answer else ""
-        if not prediction.answer and played.totals["unread"] == len(replies):
-            problem = unread = f"none of {len(replies)} replies states an action"
-        return prediction._replace(
-            answer=replayed.answer,
-            steps=replayed.steps,
-            problem=problem,
-            unread=unread,
-            gap=replayed.gap,
-            dialogue=played.totals,
-        )
+        played = self.benchmark.require(REPLIES)(item, replies, options or {}, self._reading.thoughts)
+        submitted = self._submit(prediction, item, played.steps)._replace(dialogue=played.totals)
+        if not _has_response(prediction) and played.totals["unread"] == len(replies):
+            assert submitted.reading is not None
+            problem = f"none of {len(replies)} replies states an action"
+            reading = submitted.reading._replace(reason=UNREADABLE, problem=problem)
+            return submitted._replace(problem=problem, reading=reading)
+        return submitted
+
+
+def _has_response(prediction: Prediction) -> bool:
+    return prediction.response.text is not None or prediction.response.answer is not None

@@ -21,6 +21,7 @@ from calibrant.bench.answers.rates import exact_mean, mean_if_known, sum_classes
 from calibrant.bench.core.attribution import KEY, KINDS
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark, benchmark_of
+from calibrant.bench.core.responses import Response
 from calibrant.bench.core.scoring import Prediction
 from calibrant.bench.hub.card import record_text
 from calibrant.bench.report.overview.contract import is_answered
@@ -153,7 +154,12 @@ class PoolJudge:
         """Score a file; `CalibrantError` names the first line that cannot be scored or is forged."""
         answers: dict[str, list[_Answer]] = {name: [] for name in self.ids}
         models: set[str | None] = set()
-        for prediction in Predictions(file, self.scorer):
+        for read in Predictions(file, self.scorer, with_excluded=True):
+            # an item cannot be left out: a request that failed counts as an empty response
+            is_excluded = read.reading is not None and read.reading.is_excluded
+            prediction = (
+                self.scorer.read_answer(read._replace(response=Response(), sample=0), {}) if is_excluded else read
+            )
             models.add(prediction.model)
             if len(models) > 1:
                 names = ", ".join(sorted(map(short_repr, models)))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
 
 if find_spec("inspect_ai") is None:
     raise ImportError("calibrant.inspect needs inspect-ai: pip install 'calibrant[inspect]'", name="inspect_ai")
@@ -16,7 +15,9 @@ if find_spec("inspect_ai") is None:
 from inspect_ai import Task, task
 from inspect_ai.solver import Solver, generate
 
+from calibrant.bench.core.responses import Extractor
 from calibrant.bench.version import program_version
+from calibrant.dsl.answer_text import Thoughts
 from calibrant.inspect.samples import pool_dataset
 from calibrant.inspect.solvers import Transcript, experimenter, experiments, player, protocol
 from calibrant.inspect.verdicts import verdict
@@ -37,58 +38,58 @@ __all__ = [
 
 
 @task
-def replayscm(pool: str, extractor: Literal["paper", "published"] = "paper", turns: int = 100) -> Task:
+def replayscm(pool: str, extractor: Extractor = "paper", turns: int = 100, thoughts: Thoughts = "strip") -> Task:
     """ReplaySCM: one completion is one answer; an agent plays episodes.
 
     pool: a pool file, native or official; extractor: how a response text becomes an answer
-    turns: replies of the agent that are taken at most
+    turns: replies of the agent that are taken at most; thoughts: what of a response is thoughts, and no answer
     """
-    task_of_pool = _task("replayscm", pool, player(turns))
-    task_of_pool.scorer = [verdict(extractor)]
-    return task_of_pool
+    return _task("replayscm", pool, player(turns), extractor, thoughts)
 
 
 @task
-def causim(pool: str) -> Task:
+def causim(pool: str, extractor: Extractor = "paper", thoughts: Thoughts = "strip") -> Task:
     """CauSim: one completion is one answer.
 
-    pool: a pool file
+    pool: a pool file; extractor: rule that reads a response; thoughts: what of it is thoughts, and no answer
     """
-    return _task("causim", pool, generate())
+    return _task("causim", pool, generate(), extractor, thoughts)
 
 
 @task
-def logic(pool: str) -> Task:
+def logic(pool: str, extractor: Extractor = "paper", thoughts: Thoughts = "strip") -> Task:
     """Evaluate logic models of networks: one completion is one answer.
 
-    pool: a pool file
+    pool: a pool file; extractor: rule that reads a response; thoughts: what of it is thoughts, and no answer
     """
-    return _task("logic", pool, generate())
+    return _task("logic", pool, generate(), extractor, thoughts)
 
 
 @task
-def causalab(pool: str, turns: int = 100) -> Task:
+def causalab(pool: str, turns: int = 100, extractor: Extractor = "paper", thoughts: Thoughts = "strip") -> Task:
     """CausaLab: an agent experiments in a laboratory; `--solver generate` asks for an answer at once.
 
     pool: a pool file or a released suite; turns: replies of the agent that are taken at most
+    extractor: rule that reads a response; thoughts: what of it is thoughts, and no answer
     """
-    return _task("causalab", pool, experimenter(turns))
+    return _task("causalab", pool, experimenter(turns), extractor, thoughts)
 
 
 @task
-def blickets(pool: str, turns: int = 100) -> Task:
+def blickets(pool: str, turns: int = 100, extractor: Extractor = "paper", thoughts: Thoughts = "strip") -> Task:
     """Evaluate extended blickets: an agent experiments at a detector; `--solver generate` asks for an answer at once.
 
     pool: a pool file; turns: replies of the agent that are taken at most
+    extractor: rule that reads a response; thoughts: what of it is thoughts, and no answer
     """
-    return _task("blickets", pool, experimenter(turns))
+    return _task("blickets", pool, experimenter(turns), extractor, thoughts)
 
 
-def _task(benchmark: str, pool: str, solved: Solver) -> Task:
+def _task(benchmark: str, pool: str, solved: Solver, extractor: Extractor, thoughts: Thoughts) -> Task:
     return Task(
         dataset=pool_dataset(Path(pool), benchmark),
         setup=experiments(),
         solver=solved,
-        scorer=verdict(),
+        scorer=verdict(extractor, thoughts),
         version=program_version(),
     )

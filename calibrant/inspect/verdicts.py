@@ -13,12 +13,13 @@ from inspect_ai.solver import TaskState
 
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.metrics import InvalidHandling
-from calibrant.bench.core.registry import DEFAULT
+from calibrant.bench.core.responses import EXCLUDED, Response
+from calibrant.bench.scoring.formats import parse_inspect
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.official import table_setting
 from calibrant.inspect.samples import CLUSTER, item_of
 from calibrant.inspect.solvers import Transcript
-from calibrant.verbs import score as scored
+from calibrant.verbs import response_scoring
 
 LOGGER = logging.getLogger(__name__)
 FOUND = "found"
@@ -39,26 +40,30 @@ def clustered_stderr() -> Metric:
 
 
 @scorer(metrics={"*": [mean(), clustered_stderr()]})
-def verdict(extractor: Literal["paper", "published"] = "paper") -> Scorer:
+def verdict(
+    extractor: Literal["paper", "published", "lenient"] = "paper",
+    thoughts: Literal["strip", "opened", "keep"] = "strip",
+) -> Scorer:
     """Return the verdict of `calibrant score`, flat: `correct` and the columns of our tables; NaN is what is undefined.
 
     The standard errors are clustered: items that are drawn together (one latent SCM, one program) count once. Of one
     cluster there is none.
 
-    A sample whose record or transcript is refused has no score: metrics leave it out, which is not a 0, and its
-    explanation says why. `CalibrantError` for an extractor where the benchmark has one way to read an answer.
+    A sample whose record or transcript is refused, or whose request failed, has no score: metrics leave it out, which
+    is not a 0, and its explanation says why.
 
-    extractor: of ReplaySCM, how a response text becomes an answer: the protocol's rule or the released scorer's
+    extractor: rule that reads a response: the paper's, the published one, or the lenient reader
+    thoughts: what of a response is thoughts, and no answer; the published rule has its own way
     """
-    options = {} if extractor == "paper" else {"extractor": extractor}
+    options: dict[str, Any] = (
+        {"extractor": extractor} if extractor == "published" else {"extractor": extractor, "thoughts": thoughts}
+    )
 
     async def score(state: TaskState, target: Target) -> Score:
         try:
             of, item = item_of(state.metadata)
         except CalibrantError as error:
             return unscored(state, error)
-        if options and of.name != DEFAULT:  # a wrong option is wrong for every sample
-            raise CalibrantError(f"extractor: {of.title} has one way to read an answer")
         try:
             return score_of(of, item, state)
         except CalibrantError as error:
@@ -71,19 +76,29 @@ def verdict(extractor: Literal["paper", "published"] = "paper") -> Scorer:
     def score_of(of: Benchmark[Any], item: Any, state: TaskState) -> Score:
         transcript = state.store_as(Transcript) if KEPT in state.store else None
         played = {"steps": transcript.as_steps()} if transcript and of.is_interactive(item) else {}
-        response = "" if transcript and transcript.handed_in else state.output.completion
-        verdict_on_response = scored(item, response, **options, **played)
+        response = Response() if transcript and transcript.handed_in else response_of(state)
+        if response.stated_reason in EXCLUDED:
+            return Score.unscored(
+                reason=response.stated_reason, explanation=f"{response.stated_reason}: no answer was made"
+            )
+        verdict_on_response = response_scoring(of, options | played)(item, response)
         record = verdict_on_response.to_dict()
         outcomes = [transcript.outcome] if transcript and transcript.outcome not in ("", FOUND) else []
         return Score(
             value=figures(of, record, table_setting(state.metadata.get("poolDigest", ""), item.setting)),
-            answer=_answer(of, transcript, response),
+            answer=_answer(of, transcript, response.text or ""),
             explanation="; ".join([*outcomes, *([verdict_on_response.failure] if verdict_on_response.failure else [])])
             or None,
-            metadata={"verdict": record},
+            metadata={"verdict": record, "reason": verdict_on_response.reason},
         )
 
     return score
+
+
+def response_of(state: TaskState) -> Response:
+    """Return the response of a sample, as it is read from its log."""
+    output = state.output.model_dump(mode="json")
+    return parse_inspect({"output": output}).responses[0]
 
 
 def figures(of: Benchmark[Any], record: Mapping[str, Any], setting: str) -> dict[str, float]:

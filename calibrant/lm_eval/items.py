@@ -18,6 +18,7 @@ from calibrant.bench.core.registry import benchmark as named
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.training import in_turns, lesson, shaped, verdict
+from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.errors import CalibrantError, short_repr
 
 
@@ -27,9 +28,10 @@ def documents(
     seed: int = 0,
     count: int = 100,
     suites: Sequence[str] = (),
+    thoughts: Thoughts = "strip",
     **_: Any,
 ) -> dict[str, Any]:
-    """Return the split `test`: a row for each item."""
+    """Return the split `test`: a row for each item, with what of a response is thoughts."""
     of = named(benchmark)
     if pool is None:
         items = [sample.item for sample in islice(in_turns(of, suites, seed), count)]
@@ -49,6 +51,7 @@ def documents(
             "question": of.items.prompt(item),
             "answer": json.dumps(of.training.gold(item)),
             "record": json.dumps(of.items.record(item)),
+            "thoughts": thoughts,
         }
         for item in items
     ]
@@ -63,7 +66,7 @@ def results(doc: Mapping[str, Any], responses: Sequence[str]) -> dict[str, float
     shaped: the share that is right; answered: whether the response contains an answer
     """
     task = lesson(doc["benchmark"], doc["record"])
-    conversation = task.score_completion(responses[0])
+    conversation = task.score_completion(responses[0], doc.get("thoughts", "strip"))
     assert conversation is not None
     extracted = verdict(task, conversation)
     verdicts = {} if extracted is None else {"extracted": extracted, "strict": extracted * _is_object(responses[0])}

@@ -10,7 +10,7 @@ chosen. Source of the lines: arXiv 2604.20039, Panel 1 and A.1.
 
 An answer is an object with the keys `rule` and `blickets`, alone, anywhere in a text or inside another object, or the
 same in words. A response that states two different rules has no answer: which of them is meant
-is not ours to choose. What stands in a closed <think> block is not read.
+is not ours to choose. Texts come without thoughts (dsl.answer_text).
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from typing import Any
 from calibrant.dsl.blickets.item import Form, Rule, rule_from_json
 from calibrant.dsl.episode import Action, ActionError
 from calibrant.dsl.errors import short_repr
-from calibrant.dsl.json_objects import decode, json_objects, without_thoughts
+from calibrant.dsl.json_objects import decode, json_objects
+from calibrant.dsl.lenient_json import Shape, Shaped, StatedLines, comparable, shaped_keys
 
 MAX_LINE = 1_000  # characters of a line that is read as words
 _MARK = re.compile(
@@ -53,7 +54,6 @@ def stated_action(text: str, objects: Sequence[str]) -> Action | None:
 
     `ActionError` if there are several, or if one was meant and cannot be read.
     """
-    text = without_thoughts(text)
     parts = marked_parts(text)
     actions = list(marked_actions(parts, objects))
     if not any(parts.values()) and ("\n" not in text.strip() or text.strip()[:1] in ("{", "`")):
@@ -205,6 +205,15 @@ def stated_rules(response: str | Mapping[str, Any], objects: Sequence[str]) -> d
     return rules
 
 
+def is_one_rule(response: str | Mapping[str, Any], objects: Sequence[str]) -> bool:
+    """Return whether a response states exactly one rule, whether or not the item can take it."""
+    try:
+        stated = [(str(rule["rule"]), comparable(rule["blickets"])) for rule in _all_stated(response, objects)]
+    except ActionError:
+        return False
+    return len(set(stated)) == 1
+
+
 def _all_stated(response: str | Mapping[str, Any], objects: Sequence[str]) -> Iterable[dict[str, Any]]:
     waiting: list[Any] = [response]
     while waiting:
@@ -254,7 +263,7 @@ def _stated_in_text(text: str, objects: Sequence[str]) -> Iterator[dict[str, Any
 
 def answer_of(response: str | Mapping[str, Any], objects: Sequence[str]) -> dict[str, Any]:
     """{"rule": ..., "blickets": [names]} as the response states it; `ActionError` says why it states none."""
-    rules = stated_rules(without_thoughts(response) if isinstance(response, str) else response, objects)
+    rules = stated_rules(response, objects)
     if len(rules) > 1:
         listed = " and ".join(short_repr(rule.in_words(objects)) for rule in list(rules)[:2])
         raise ActionError(f"{len(rules)} different rules in the text: {listed}")
@@ -267,3 +276,20 @@ def answer_of(response: str | Mapping[str, Any], objects: Sequence[str]) -> dict
         )
     rule_from_json(response, objects)  # states why
     return dict(response)
+
+
+def _shaped_rule(stated: Mapping[str, Any]) -> Shaped | None:
+    shaped = shaped_keys(stated, _KEYS)
+    return shaped if shaped is not None and _has_rule(shaped.answer) else None
+
+
+def _has_rule(answer: Mapping[str, Any]) -> bool:
+    return isinstance(answer.get("rule"), str) and isinstance(answer.get("blickets"), str | list)
+
+
+def _rule_of_lines(lines: StatedLines) -> dict[str, Any] | None:
+    answer = lines.values(_KEYS)
+    return answer if answer is not None and _has_rule(answer) else None
+
+
+SHAPE = Shape(_shaped_rule, _rule_of_lines)

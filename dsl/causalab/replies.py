@@ -28,7 +28,8 @@ from calibrant.dsl.causalab.hypothesis import FILLERS, node_name, number, stated
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Values
 from calibrant.dsl.episode import Action, ActionError
 from calibrant.dsl.errors import short_repr
-from calibrant.dsl.json_objects import decode, json_objects, without_thoughts
+from calibrant.dsl.json_objects import decode, json_objects, without_think_pairs
+from calibrant.dsl.lenient_json import Shape, Shaped, StatedLines, comparable, shaped_keys
 
 # --- JSON in replies, found as the released code finds it: one way for actions, another for the text that is scored
 FENCE = "```"
@@ -40,7 +41,12 @@ def controller_json(text: str) -> str | None:
     Closed <think> blocks are dropped. Then the first ```json fence counts, to its end or that of the text, whatever is
     in it; else the whole text if it is JSON; else the last balanced object if that is JSON.
     """
-    text = without_thoughts(text).strip()
+    return _stated_json(without_think_pairs(text))
+
+
+def _stated_json(text: str) -> str | None:
+    """Return the JSON text of a reply without thoughts, or None."""
+    text = text.strip()
     opening = text.find(f"{FENCE}json")
     if opening >= 0:
         return text[opening + len(FENCE) + 4 :].partition(FENCE)[0].strip()
@@ -261,13 +267,54 @@ def _states_answer(raw: Mapping[str, Any]) -> bool:
 
 
 def _object_of(text: str) -> dict[str, Any]:
-    held = controller_json(text)
+    held = _stated_json(text)
     if held is None:
         raise ActionError("no JSON in the text")
     parsed_object = parse_object(held)
     if parsed_object is None:
         raise ActionError(f"not a JSON object: {short_repr(held)}")
     return parsed_object
+
+
+_SHAPE_KEYS = {plain: plain for plain in ("frequency", "reactor", "hypothesis", "edges", "coefficients", "weights")} | {
+    "freqequation": "freq_equation",
+    "submit": "submit",
+}
+
+
+def _shaped_answer(stated: Mapping[str, Any]) -> Shaped | None:
+    """Return frequency and hypothesis of an object; a frequency that is no number, or is stated twice, is none."""
+    shaped = shaped_keys(stated, _SHAPE_KEYS)
+    if shaped is None:
+        return None
+    parts, repairs = dict(shaped.answer), shaped.repairs
+    submitted = parts.pop("submit", None)
+    if isinstance(submitted, Mapping):
+        inner = shaped_keys(submitted, _SHAPE_KEYS)
+        if inner is None:
+            return None
+        parts, repairs = parts | inner.answer, repairs | inner.repairs
+    answer: dict[str, Any] = {}
+    frequencies = [parts[key] for key in FREQUENCY_KEYS if parts.get(key) is not None]
+    if frequencies and all(map(_is_finite, frequencies)) and len(set(map(comparable, frequencies))) == 1:
+        answer["frequency"] = frequencies[0]
+    if isinstance(parts.get(HYPOTHESIS), Mapping):
+        answer[HYPOTHESIS] = dict(parts[HYPOTHESIS])
+    elif isinstance(parts.get("edges"), list):
+        answer[HYPOTHESIS] = {key: value for key, value in parts.items() if key in _OF_HYPOTHESIS}
+    return Shaped(answer, repairs) if answer else None
+
+
+def _is_finite(value: object) -> bool:
+    return _number(value) is not None
+
+
+def _frequency_of_lines(lines: StatedLines) -> dict[str, Any] | None:
+    stated = lines.values(dict.fromkeys(FREQUENCY_KEYS, "frequency"))
+    return stated if stated and _is_finite(stated["frequency"]) else None
+
+
+SHAPE = Shape(_shaped_answer, _frequency_of_lines)
 
 
 # --- Schema of a hypothesis as the paper checks it (arXiv 2605.26029, A.5): a reply that breaks it is returned --------

@@ -21,7 +21,8 @@ from typing import Any, Final, Literal, TypeAlias
 from calibrant.dsl.causim.model import Model, ModelError, Node, Symbol, assignment_text, is_value, loose_symbol, run
 from calibrant.dsl.causim.question import Answer, Question
 from calibrant.dsl.errors import short_repr
-from calibrant.dsl.json_objects import json_objects, last_object
+from calibrant.dsl.json_objects import json_objects, last_object, without_think_pairs
+from calibrant.dsl.lenient_json import Shape, Shaped, StatedLines
 
 # --- Rewards: the last JSON object of a reply is right iff it is a member of the answer set ---------------------------
 Failure: TypeAlias = Literal["no_object", "wrong_keys"]
@@ -57,6 +58,34 @@ def answer_of(stated_object: Mapping[str, Any], required_keys: Sequence[str]) ->
             return None
         answer[alike[0]] = loose_symbol(value)
     return answer if len(answer) == len(required) else None
+
+
+def answer_shape(required_keys: Sequence[str]) -> Shape:
+    """Return the shape of an answer with these keys; the case of letters may differ where the key is unambiguous."""
+    by_lower: dict[str, list[str]] = {}
+    for key in required_keys:
+        by_lower.setdefault(key.lower(), []).append(key)
+
+    def match(stated: Mapping[str, Any]) -> Shaped | None:
+        answer: dict[str, Any] = {}
+        repairs = set()
+        for name, value in stated.items():
+            alike = [name] if name in required_keys else by_lower.get(str(name).lower(), [])
+            if len(alike) != 1:
+                repairs.add("extra_keys")
+                continue
+            if alike[0] in answer:
+                return None
+            if alike[0] != name:
+                repairs.add("key_spelling")
+            answer[alike[0]] = value
+        return Shaped(answer, frozenset(repairs)) if answer and len(answer) == len(required_keys) else None
+
+    def read_lines(lines: StatedLines) -> dict[str, Any] | None:
+        stated = lines.values({key: key for key in required_keys}, exactly=True)
+        return stated if stated and len(stated) == len(required_keys) else None
+
+    return Shape(match, read_lines)
 
 
 def odd_value_message(answer: Answer) -> str:
@@ -101,7 +130,7 @@ def _all_objects(response: str | Mapping[str, Any]) -> Iterator[Mapping[str, Any
 
 def extract(text: str, required_keys: Sequence[str]) -> Extraction:
     """Return the answer in the last object of a reply."""
-    last = last_object(text)
+    last = last_object(without_think_pairs(text))
     if last is None:
         return Extraction(None, "no_object")
     answer = answer_of(last, required_keys)

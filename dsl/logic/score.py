@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.lenient_json import Shape, Shaped, StatedLines, shaped_keys
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.item import (
     LogicError,
@@ -102,6 +103,24 @@ def _parse_table(rows: object, task: Task) -> Table:
                 raise AnswerError(f"probabilities: {short_repr(entry)}; a number from 0 to 1")
         table.append(tuple(float(entry) for entry in row))
     return tuple(table)
+
+
+def is_stated(answer: Mapping[str, Any]) -> bool:
+    """Return whether an object has the one key of an answer, with a list, legal or not."""
+    return len(answer) == 1 and isinstance(answer.get("model", answer.get("probabilities")), list)
+
+
+def _shaped_answer(stated: Mapping[str, Any]) -> Shaped | None:
+    shaped = shaped_keys(stated, {"model": "model", "probabilities": "probabilities"}, drops=True)
+    return shaped if shaped is not None and is_stated(shaped.answer) else None
+
+
+def _answer_of_lines(lines: StatedLines) -> dict[str, Any] | None:
+    answer = lines.values({"model": "model", "probabilities": "probabilities"})
+    return answer if answer is not None and is_stated(answer) and next(iter(answer.values())) else None
+
+
+SHAPE = Shape(_shaped_answer, _answer_of_lines)
 
 
 def answer_json(answer: LogicAnswer) -> dict[str, Any]:

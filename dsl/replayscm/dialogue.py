@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from calibrant.dsl.answer_text import Thoughts, read_reply_text
 from calibrant.dsl.episode import ActionError, Step, action_of_text
 from calibrant.dsl.errors import in_one_line, short_repr
 from calibrant.dsl.formulas.formula import OPERATORS
@@ -28,8 +29,9 @@ NO_ACTION = f"No action found. End your reply with a line such as {MARK} {{...}}
 class TextDialogue:
     """An episode that replies act in. `closed` once it was submitted to, or all replies are spent."""
 
-    def __init__(self, episode: ScmEpisode) -> None:
+    def __init__(self, episode: ScmEpisode, thoughts: Thoughts = "strip") -> None:
         self.episode = episode
+        self._thoughts = thoughts
         extension = episode.task.extension
         assert extension is not None
         assert extension.allowance is not None
@@ -55,7 +57,7 @@ class TextDialogue:
             return "The episode is over."
         self.num_replies += 1
         try:
-            action = read_reply(text)
+            action = read_reply(read_reply_text(text, self._thoughts))
         except ActionError as error:
             # a step too, so that transcripts count what was refused
             self.episode.act({"unreadable": short_repr(text)})

@@ -23,7 +23,7 @@ come to it. For every other text the functions here give None, and those rules d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from types import MappingProxyType
@@ -32,6 +32,7 @@ from typing import Any, Final, Literal, TypeAlias, assert_never
 import msgspec
 
 from calibrant.dsl.json_objects import JsonObject, decode, json_fragments, json_objects
+from calibrant.dsl.lenient_json import Shape, Shaped, StatedLines, shaped_keys
 
 # --- From the text of a response to the answer it gives: two rules, chosen by name ------------------------------------
 Kind: TypeAlias = Literal["scm", "roots", "alternative"]
@@ -254,3 +255,41 @@ def _is_one_line(text: str, start: int, end: int) -> bool:
 
 
 PLAIN: Final[Mapping[str, PlainReader]] = MappingProxyType({"paper": read_plain, "published": read_bare})
+
+
+# --- Shape of an answer for the lenient reader ------------------------------------------------------------------------
+_LENIENT_KEYS: Final[Mapping[Kind, tuple[str, ...]]] = {
+    **_SHAPE_KEYS,
+    "scm": ("mechanisms", "noise", "forecast"),
+}
+
+
+def answer_shape(kind: Kind, variables: Sequence[str], *, with_forecast: bool = False) -> Shape:
+    """Return the shape of an answer; variables: that may have a mechanism, as lines name them."""
+    names = {key: key for key in _LENIENT_KEYS[kind]}
+
+    def match(stated: Mapping[str, Any]) -> Shaped | None:
+        shaped = shaped_keys(stated, names)
+        if shaped is None:
+            return None
+        answer, repairs = shaped.answer, shaped.repairs
+        if kind == "alternative" and isinstance(inner := answer.get("alternative"), Mapping):
+            spelled = shaped_keys(inner, {"mechanisms": "mechanisms"})
+            if spelled is None:
+                return None
+            answer, repairs = answer | {"alternative": dict(inner) | spelled.answer}, repairs | spelled.repairs
+        has_forecast = with_forecast and isinstance(answer.get("forecast"), list)
+        return Shaped(answer, repairs) if has_forecast or _shape(answer, kind) == _FULL_SHAPE[kind] else None
+
+    def read_lines(lines: StatedLines) -> dict[str, Any] | None:
+        mechanisms = None if kind == "alternative" else lines.values_below("mechanisms", variables)
+        if not mechanisms:
+            return None
+        if kind == "scm":
+            return {"mechanisms": mechanisms}
+        roots = (lines.values({"roots": "roots"}) or {}).get("roots")
+        if isinstance(roots, str):
+            roots = [name.strip() for name in roots.split(",")]
+        return {"roots": roots, "mechanisms": mechanisms} if isinstance(roots, list) and roots else None
+
+    return Shape(match, read_lines)

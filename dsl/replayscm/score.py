@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Protocol, TypeAlias
@@ -31,6 +32,7 @@ from calibrant.dsl.replayscm.submission import (
     sum_counts,
 )
 from calibrant.dsl.replayscm.world import MAX_CACHED_ORDERS, Panel
+from calibrant.dsl.score_reading import UNREAD, ScoreReading
 
 # --- Scores under the published scorer's keys. Keys that do not apply to an answer are absent, as they are there ------
 ScoreCache: TypeAlias = dict[tuple[str, ...], dict[str, Any]]
@@ -283,6 +285,11 @@ _SHAPES: dict[TaskKind, Kind] = {
 }
 
 
+def answer_kind(problem: Problem) -> Kind:
+    """Return the kind of answer that an item asks for."""
+    return _SHAPES[problem.task.kind]
+
+
 @dataclass(frozen=True, init=False)
 class Score:
     """Verdict and metrics of one answer.
@@ -323,6 +330,38 @@ class Score:
         fields["submission"], fields["train"], fields["heldout"] = submission, train, heldout
         fields["roots"], fields["alternative"], fields["strict_json"] = roots, alternative, strict_json
         fields["_kept"] = cache
+
+    @property
+    def reading(self) -> ScoreReading:
+        """Reading of the response behind the score."""
+        reading: ScoreReading = self.__dict__.get("_reading", UNREAD)
+        return reading
+
+    def with_reading(self, reading: ScoreReading) -> Score:
+        """Return the score of a response that was read so."""
+        score = copy(self)
+        score.__dict__["_reading"] = reading
+        return score
+
+    @property
+    def reason(self) -> str:
+        """Why the response holds no answer (docs/predictions.md); empty if it does."""
+        return self.reading.reason
+
+    @property
+    def repairs(self) -> tuple[str, ...]:
+        """Repairs that the lenient reader needed, where the paper's rule reads nothing."""
+        return self.reading.repairs
+
+    @property
+    def correct_published(self) -> bool | None:
+        """`correct` by the released scorer's extractor, of the whole text."""
+        return self.reading.published(self.correct)
+
+    @property
+    def correct_lenient(self) -> bool | None:
+        """`correct` by the lenient reader."""
+        return self.reading.lenient(self.correct)
 
     @property
     def cache(self) -> ScoreCache | None:
@@ -454,9 +493,9 @@ class Evaluator:
         assert first is not None
         return first
 
-    def score_answer(self, answer: Mapping[str, Any]) -> Score:
-        """Score an answer object of the task's schema."""
-        return self._score(answer, None)
+    def score_answer(self, answer: Mapping[str, Any], strict_json: bool | None = None) -> Score:
+        """Score an answer object of the task's schema; strict_json: whether its text was nothing else."""
+        return self._score(answer, strict_json)
 
     def _score(self, answer: Mapping[str, Any], strict: bool | None) -> Score:
         match self.problem.task.kind:

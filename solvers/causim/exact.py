@@ -27,6 +27,7 @@ from calibrant.dsl.causim.model import Assignment, Model, ModelError, Symbol, Sy
 from calibrant.dsl.causim.question import Answer, Question, copy_evidence, project
 from calibrant.dsl.causim.reference import worlds
 from calibrant.dsl.causim.score import Reason, answer_of, extract, reasons
+from calibrant.dsl.json_objects import last_object
 from calibrant.solvers.causim.elimination import Factor, equation_factor, restrict, sum_of_products
 from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 
@@ -506,6 +507,11 @@ class Judge:
         if extraction.answer is None:
             return Judgement(0, extraction.failure, None)
         return self.judge_answer(extraction.answer)
+
+    def judge_text(self, text: str) -> Judgement:
+        """Judge an answer text, of which no part is thoughts."""
+        stated = last_object(text)
+        return Judgement(0, "no_object", None) if stated is None else self.judge_object(stated)
 
     def judge_object(self, record: Mapping[str, Any]) -> Judgement:
         """Judge a JSON object."""

@@ -141,7 +141,9 @@ def test_lines_that_cannot_be_scored_are_refused_with_their_number(
 ) -> None:
     file = jsonl(tmp_path / "in.jsonl", {"instanceId": "I0", "model": "first", "text": ""}, "", line)
     out = tmp_path / "scores.jsonl"
-    assert refused(capsys, "score", pool, file, "--out", out) == f"{file}: line 3: {reason}"
+    assert refused(capsys, "score", pool, file, "--out", out) == (
+        f"{file}: line 3: {reason}; the line before it is good; --on-error skip leaves such lines out"
+    )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "small.jsonl"]  # nothing half written
 
 

@@ -79,12 +79,13 @@ def test_what_is_no_path_is_an_error_of_ours(odd: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("odd", ODD)
 def test_an_odd_answer_or_option_never_ends_otherwise(odd: str, name: str) -> None:
     item: Any = calibrant.load_pool(ITEMS[name]).items[0]
-    for call in (
+    calls: tuple[Callable[[], object], ...] = (
         lambda: calibrant.score(item, ODD[odd]),
         lambda: calibrant.score(item, "x", extractor=ODD[odd]),
         lambda: calibrant.score(item, "x", steps=ODD[odd]),
         lambda: calibrant.version_space(item, steps=ODD[odd], nonsense=1),  # type: ignore[call-overload]
-    ):
+    )
+    for call in calls:
         said = "scored"
         try:
             call()

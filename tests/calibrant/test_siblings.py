@@ -269,7 +269,7 @@ def test_what_a_benchmark_does_not_have_is_one_clear_line() -> None:
     verbs: list[tuple[Any, calibrant.Item, dict[str, Any], str]] = [
         (calibrant.solve, DETECTOR, {"max_parents": 3}, "solve has no option 'max_parents'; on Extended blickets it"),
         (calibrant.score, QUESTION, {"steps": []}, "score has no option 'steps'; on CauSim it has none"),
-        (calibrant.score, LAB, {"extractor": "paper"}, "score has no option 'extractor'; its options: steps"),
+        (calibrant.score, LAB, {"structure": True}, "score has no option 'structure'; its options: steps"),
         (calibrant.score, LAB, {"steps": "abc"}, "steps is 'abc', not a list of steps"),
         (calibrant.score, LAB, {"steps": [{"action": 1}]}, "step 0: Expected `object`, got `int`"),
         (calibrant.version_space, LAB, {"steps": 5}, "steps is 5, not a list of steps"),

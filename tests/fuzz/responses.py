@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from calibrant.bench.core.registry import bundled_pools
-from calibrant.bench.replayscm.options import ScoreOptions
+from calibrant.bench.core.responses import ReadingOptions
 from calibrant.bench.replayscm.scoring import meaning_digest
 from calibrant.bench.scoring.lines import json_line
 from calibrant.bench.scoring.predictions import PredictionLines
@@ -37,6 +37,7 @@ COMPILED = 1 / 2  # of all are also judged in compiled code
 EVERY = 6  # of the 24 problems of a bundled pool
 SEEDS = 60  # of texts that come again
 OF_THE_FILE = ("instanceId", "model", "sample", "pool", "poolDigest", "poolSize", "setting", "stratum", "seconds")
+OF_THE_READING = ("correctPublished", "correctLenient", "reason", "source", "stop", "warnings", "repairs")
 NUMBERS = ("1e999999", "-1e999999", "1" * 4_000, "1" * 5_000, "NaN", "0.1e-99999", "18446744073709551616")
 
 
@@ -56,7 +57,7 @@ def _evaluator(extractor: str, pool: int, instance: str) -> Evaluator:
 
 @cache
 def _scorer(extractor: Extractor) -> PoolScorer:
-    return PoolScorer(bundled_pools(), ScoreOptions(extractor=extractor))
+    return PoolScorer(bundled_pools(), reading=ReadingOptions(extractor))
 
 
 def case(rng: random.Random) -> str:
@@ -80,7 +81,9 @@ def case(rng: random.Random) -> str:
     if expected is None:  # damage has made another line of it, which counts as what it is
         return "another line"
     wanted = plainly.verdict(problem, expected, extractor, by_rows=rng.random() < BY_ROWS)
-    told = {key: value for key, value in found.items() if key not in (*OF_THE_FILE, "meaning", "structure")}
+    told = {
+        key: value for key, value in found.items() if key not in (*OF_THE_FILE, *OF_THE_READING, "meaning", "structure")
+    }
     wanted = json.loads(json.dumps(wanted))
     _require_same(told, wanted, line)
     if rng.random() < COMPILED:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.replayscm.verdict import score_record
+from calibrant.dsl.answer_text import read_answer_text
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.item import ModelResult, Problem
@@ -83,7 +84,7 @@ class StoredResults:
         )
 
     def _score(self, evaluator: Evaluator, result: ModelResult) -> Mapping[str, Any]:
-        text = evaluator.score_text(result.raw_response or "")
+        text = evaluator.score_text(read_answer_text(result.raw_response or "").text)
         has_answer = isinstance(result.extracted_answer, dict)
         score = evaluator.score_answer(result.extracted_answer) if has_answer else text
         computed = score_record(score) | {"strictJson": text.strict_json if result.raw_response is not None else None}

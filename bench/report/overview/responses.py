@@ -24,7 +24,7 @@ from calibrant.bench.report.remaining import RemainingLists
 from calibrant.bench.report.sources import context_of, folders_of, items_of_pools
 from calibrant.bench.runs.records import FILE_NAME, Record, read_records
 from calibrant.bench.scoring.answers import FieldNames
-from calibrant.bench.scoring.files import STANDARD_INPUT, is_eval_log
+from calibrant.bench.scoring.files import STANDARD_INPUT, FileEntry, is_eval_log
 from calibrant.bench.scoring.lines import scored_lines
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer, steps_of
@@ -213,20 +213,25 @@ class _LocatedPredictions(Predictions):
     number: int = 0
     fields_of_line: Mapping[str, Any] = {}
 
-    def _objects(self) -> Iterator[tuple[str, dict[str, Any] | None]]:
-        for where, line in super()._objects():
-            digits = "".join(letter for letter in where if letter.isdigit())
-            self.number, self.fields_of_line = int(digits or 0), line or {}
-            yield where, line
+    def _entries(self) -> Iterator[FileEntry]:
+        for entry in super()._entries():
+            self.number, self.fields_of_line = entry.number, entry.line or {}
+            yield entry
 
 
 def _of_predictions(file: Path, pools: Sequence[Path], fields: FieldNames | None) -> Iterator[RawAnswer]:
-    scorer = PoolScorer(pools, benchmark_of(pools[0]).scoring.report_options)
+    reading = (fields or FieldNames()).reading
+    scorer = PoolScorer(pools, benchmark_of(pools[0]).scoring.report_options, reading)
     predictions = _LocatedPredictions(file, scorer, skip_unknown=True, fields=fields)
     for prediction in predictions:
         line = partial(_json, predictions.fields_of_line)
         yield RawAnswer(
-            scorer.context(prediction), prediction.answer, prediction.steps, str(file), predictions.number, line
+            scorer.context(prediction),
+            scorer.answer_of(prediction),
+            prediction.steps,
+            str(file),
+            predictions.number,
+            line,
         )
 
 

@@ -223,6 +223,13 @@ class ExtendedEvaluator:
         legal = (answer for answer in answers if not isinstance(self._check_map(answer), Rejection))
         return next(legal, answers[0]), extraction.strict_json, None
 
+    def schema_fault(self, answer: Mapping[str, Any]) -> str:
+        """Return why an object is no answer, before it is checked what the answer states; empty if it is one."""
+        if FORECAST in answer and self.extension.question is Question.FORECAST:
+            return "" if isinstance(answer[FORECAST], list) else "forecast: a list of worlds"
+        checked = self._check_map(answer)
+        return checked.reason if isinstance(checked, Rejection) and checked.stage in ("extracted", "schema") else ""
+
     def score_text(self, text: str) -> ExtendedScore:
         """Score a response to a passive item."""
         answer, strict, rejection = self.extract(text)

@@ -53,11 +53,11 @@ def scored(capsys: pytest.CaptureFixture[str], pool: Path, *lines: Any) -> tuple
         ({"response": f"I think\n```json\n{json.dumps({'answer': GOOD})}\n```"}, True, ""),
         ({"response": f"{json.dumps(GOOD)}, that is {json.dumps({**GOOD, 'blickets': ['A', 'B']})}"}, True, ""),
         ({"answer": WRONG}, False, ""),
-        ({"response": f"{json.dumps(GOOD)} or {json.dumps(WRONG)}"}, None, "2 different rules in the text"),
-        ({"response": "A and B"}, None, "no JSON object with the keys rule and blickets"),
-        ({"answer": {**GOOD, "blickets": ["Q"]}}, None, "unknown object 'Q'"),
-        ({"answer": {**GOOD, "rule": "xor"}}, None, "unknown rule type 'xor'"),
-        ({"answer": None}, None, "no answer"),
+        ({"response": f"{json.dumps(GOOD)} or {json.dumps(WRONG)}"}, False, "2 different rules in the text"),
+        ({"response": "A and B"}, False, "no JSON object with the keys rule and blickets"),
+        ({"answer": {**GOOD, "blickets": ["Q"]}}, False, "unknown object 'Q'"),
+        ({"answer": {**GOOD, "rule": "xor"}}, False, "unknown rule type 'xor'"),
+        ({"answer": None}, False, "no answer"),
     ],
     ids=str,
 )
@@ -66,7 +66,7 @@ def test_an_answer_alone_is_submitted_at_once(
 ) -> None:
     (line,), said = scored(capsys, pool, given)
     assert (line["correct"], line["steps"], line["benchmark"]) == (correct, 0, "blickets")
-    assert line["closed"] == ("open" if correct is None else "answered")
+    assert line["closed"] == ("open" if problem else "answered")
     assert line["problem"].startswith(problem)
     assert bool(line["problem"]) == bool(problem) == ("nothing was submitted in 1 of them" in said)
     assert line["attribution"]["kind"] == ("lucky" if correct else "short")

@@ -107,8 +107,11 @@ def test_samples_that_failed_are_left_out_and_said(tmp_path: Path, capsys: pytes
     log = _log(tmp_path / "log.eval", samples)
     assert main(["score", str(POOL), str(log), "--json"]) == 0
     printed = capsys.readouterr()
-    assert len(printed.out.splitlines()) == 2
-    assert "; 1 samples ended with an error, have no answer and are left out\n" in printed.err
+    lines = [json.loads(line) for line in printed.out.splitlines()]
+    assert [line["reason"] for line in lines] == ["empty", "infrastructure_error", "empty"]
+    assert [line["sample"] for line in lines] == [0, None, 0]
+    assert "1 response is left out of all rates" in printed.err
+    assert ": infrastructure_error 1; 2 responses in the rates" in printed.err
 
 
 @pytest.mark.parametrize("instance", [None, True, 1.5, ["a"], {"id": "a"}], ids=str)

@@ -105,7 +105,7 @@ def test_answers_of_every_family_are_dialled_and_submitted(
             {"response": _fenced({"memory": {"edges": []}})},
             "no frequency and no hypothesis in it; its keys are 'memory'",
         ),
-        ({"answer": {}}, "no answer"),
+        ({"answer": {}}, "no frequency and no hypothesis in it; its keys are none"),
         ({"answer": {"frequency": "7"}}, "'7' is not a finite number"),
         ({"answer": {"frequency": 7, "reactor": 8}}, "two frequencies: 7.0 and 8.0"),
         ({"answer": {"hypothesis": [1]}}, "hypothesis is [1], not an object"),

@@ -24,7 +24,6 @@ from calibrant.bench.replayscm.scoring import ReplayScmAttribution
 from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.table import ResultTable
 from calibrant.bench.scoring import parallel
-from calibrant.bench.scoring.answers import unread_reason
 from calibrant.bench.scoring.lines import json_line
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer
@@ -76,7 +75,7 @@ def test_processes_change_nothing(
     assert found[0][1].err == found[1][1].err.replace("verdicts2", "verdicts1")  # the hint names the file
     assert found[0][0].count(b"\n") == 99
     first = small_pool(["good"]).problems[0].id
-    assert f"27 responses hold no answer that can be read (first: {first}: no_json)\n" in found[0][1].err
+    assert f"27 responses hold no answer that can be read (first: {first}: no_json) at line " in found[0][1].err
 
 
 def test_responses_without_an_answer_are_counted_however_they_are_scored(
@@ -93,11 +92,11 @@ def test_responses_without_an_answer_are_counted_however_they_are_scored(
     for prediction in Predictions(files[1], scorer):
         _, late = scorer.score(prediction)
         assert isinstance(late, LazyVerdict)
-        assert unread_reason(late) == unread_reason(late.record()) == unread_reason(pickle.loads(pickle.dumps(late)))
-        reasons.append(unread_reason(late))
+        assert late.reading.reason == late["reason"] == pickle.loads(pickle.dumps(late))["reason"]
+        reasons.append(late.reading.problem)
     assert {reason for reason in reasons if reason} == {
         "no_json",
-        "empty",
+        "no answer",
         "'mechanisms' is 1, not an object of" + FORM,
     }
 

@@ -17,9 +17,11 @@ from calibrant.bench.cli import main
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.metrics import InvalidHandling, Metric
 from calibrant.bench.core.registry import NAMES, benchmark, bundled_pool, bundled_sample
-from calibrant.dsl.episode import ActionError
+from calibrant.bench.core.responses import Reading, ReadingOptions, Response
+from calibrant.bench.scoring.reading import item_rules, read_response
+from calibrant.dsl.answer_text import read_answer_text
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.json_objects import without_thoughts
+from calibrant.dsl.json_objects import without_think_pairs
 from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
@@ -122,7 +124,7 @@ def test_lines_of_openai_batches_are_read_as_they_are(
 ) -> None:
     (found,), said = scored(capsys, pool, jsonl(tmp_path / "p.jsonl", batch_line("I2", **body)))
     assert (found["instanceId"], found["model"], found["correct"]) == ("I2", "maker-1", True)
-    assert "item from custom_id; model from response.body.model; answer from response (text)" in said
+    assert "item from custom_id; model from response.body.model; answer from batch output (format)" in said
 
 
 def test_an_output_of_openai_without_a_message_is_an_empty_response(
@@ -131,7 +133,8 @@ def test_an_output_of_openai_without_a_message_is_an_empty_response(
     cut = {**RESPONSE, "status": "incomplete", "output": [{"type": "reasoning", "summary": []}]}
     (found,), said = scored(capsys, pool, jsonl(tmp_path / "p.jsonl", batch_line("I0", **cut)))
     assert (found["model"], found["valid"]) == ("maker-1", False)
-    assert "1 null answers are scored as empty responses" in said
+    assert found["reason"] == "cut_off"
+    assert ": cut_off 1" in said
 
 
 def test_a_batch_line_about_no_item_is_named_by_its_custom_id(
@@ -174,7 +177,6 @@ def test_named_fields_are_taken_and_dots_lead_into_objects(
         {"prediction": TEXT},
         {"response": 4},
         {"response": {"usage": {"tokens": 4}}},
-        {"choices": [{"delta": {}}]},
         {"messages": [{"role": "assistant", "content": "?"}, {"role": "user", "content": TEXT}]},
         {"output": [TEXT, 4]},
     ],
@@ -189,6 +191,11 @@ def test_a_line_without_an_answer_is_refused_and_never_scored(
     assert f"line 2: no answer in it; its keys are {keys}; --text-field names the one that holds it" in told
 
 
+def test_a_chunk_of_a_stream_is_refused(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = jsonl(tmp_path / "p.jsonl", {"instanceId": "I1", "choices": [{"delta": {}}]})
+    assert "line 1: no answer in it, but a chunk of a stream" in refused(capsys, "score", pool, file)
+
+
 def test_null_answers_are_empty_responses_and_said_to_be(
     pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -196,7 +203,7 @@ def test_null_answers_are_empty_responses_and_said_to_be(
     lines = [{"instanceId": f"I{i}", "model": "m", **way} for i, way in enumerate(ways)]
     found, said = scored(capsys, pool, jsonl(tmp_path / "p.jsonl", *lines))
     assert [line["valid"] for line in found] == [False, False]
-    assert "2 null answers are scored as empty responses" in said
+    assert ": empty 2" in said
 
 
 @pytest.mark.parametrize("content", ["", "\n \n", "\ufeff"])
@@ -256,7 +263,7 @@ def test_several_pools_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str
     ]
     both = {"id": "B", "model": "m", "response": TEXT}
     told = refused(capsys, "score", one, two, jsonl(tmp_path / "q.jsonl", both))
-    assert told.endswith("line 1: 2 pools have 'B': one, two; a field 'pool' names one")
+    assert "line 1: 2 pools have 'B': one, two; a field 'pool' names one; --on-error skip" in told
     for name in ("two", "two.jsonl", file_digest(two)):
         (line,), _ = scored(capsys, one, two, jsonl(tmp_path / "q.jsonl", both | {"pool": name}))
         assert line["pool"] == "two"
@@ -398,18 +405,25 @@ def test_what_is_thought_is_no_answer(name: str) -> None:
     of = benchmark(name)
     item = of.items.read_pool(bundled_sample(name)).items[0]
     thought, answer = map(json.dumps, ANSWERS[name])
-    assert of.scoring.extract(item, f"<think>{thought}</think> {answer}") == ANSWERS[name][1]
-    assert of.scoring.extract(item, f"{answer} <think>perhaps {thought}</think>") == ANSWERS[name][1]
-    with pytest.raises(ActionError):
-        of.scoring.extract(item, f"<think>{answer}</think> that is all")
-    with pytest.raises(ActionError):
-        of.scoring.extract(item, f"<think>{answer}</think><think>{thought}</think>")
+    rules = item_rules(of, item)
+
+    def read(text: str) -> Reading:
+        return read_response(rules, Response(text), ReadingOptions())
+
+    for text in (f"<think>{thought}</think> {answer}", f"{answer} <think>perhaps {thought}</think>"):
+        assert rules.read(answer).answer == rules.read(_answer_text(text)).answer
+    for text in (f"<think>{answer}</think> that is all", f"<think>{answer}</think><think>{thought}</think>"):
+        assert read(text).reason in ("unreadable", "only_thoughts")
 
 
-def test_an_open_block_stays() -> None:
-    assert without_thoughts("a<think>b") == "a<think>b"
-    assert without_thoughts("a<think>b</think>c</think>d<think>e</think>") == "ac</think>d"
-    assert without_thoughts("<think><think>x</think>y") == "y"
+def _answer_text(text: str) -> str:
+    return read_answer_text(text).text
+
+
+def test_an_open_block_stays_for_the_published_readers() -> None:
+    assert without_think_pairs("a<think>b") == "a<think>b"
+    assert without_think_pairs("a<think>b</think>c</think>d<think>e</think>") == "ac</think>d"
+    assert without_think_pairs("<think><think>x</think>y") == "y"
 
 
 def test_prompts_may_ask_for_tags() -> None:

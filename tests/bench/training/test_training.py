@@ -87,7 +87,9 @@ def test_what_cannot_be_meant() -> None:
     ],
 )
 def test_what_the_model_said(completion: object, said: list[str]) -> None:
-    assert replies(completion) == said
+    responses = replies(completion)
+    assert responses is not None
+    assert [response.text or "" for response in responses] == said
 
 
 @pytest.mark.parametrize("completion", [None, 1, {"role": "assistant", "content": "a"}, ["a"], [None]])

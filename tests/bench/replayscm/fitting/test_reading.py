@@ -153,3 +153,14 @@ def test_rows_with_gaps_are_left_out_where_asked(tmp_path: Path) -> None:
         "missing: 2 cells (1 A, 1 Y)",
         "Y = A",
     ]
+
+
+def test_all_notes_are_printed_on_request(tmp_path: Path) -> None:
+    names = [f"X{k}" for k in range(1, 12)]
+    file = tmp_path / "equal.csv"
+    file.write_text("\n".join([",".join(names), *(",".join([bit] * len(names)) for bit in "0101")]), "utf-8")
+    table = read_table(file)
+    short, whole = list(table.reading_lines()), list(table.reading_lines(every=True))
+    assert len(whole) >= len(names) - 1
+    assert len(short) < len(whole)
+    assert short[-1].endswith("(--verbose)")

@@ -1,0 +1,275 @@
+"""From a response to its answer: by the paper's rule, the published one or the lenient reader; else a reason."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from calibrant.bench.core.capabilities import EVALUATOR
+from calibrant.bench.core.responses import (
+    CUT_OFF,
+    EMPTY,
+    EXCLUDED,
+    ONLY_THOUGHTS,
+    SAME,
+    STOP_CLASSES,
+    TOOL_CALL,
+    UNREADABLE,
+    WRONG_FORMAT,
+    Answer,
+    ReadAnswer,
+    Reading,
+    ReadingOptions,
+    Response,
+)
+from calibrant.bench.scoring.answers import parse_answer
+from calibrant.dsl.answer_text import AnswerText, read_answer_text
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.lenient_json import LenientAnswer, Shape, comparable, read_leniently
+from calibrant.dsl.score_reading import ScoreReading
+
+if TYPE_CHECKING:
+    from calibrant.bench.core.benchmark import Benchmark
+
+NO_ANSWER = "no answer"
+
+
+class AnswerRules(NamedTuple):
+    """Rules by which responses to one item are read.
+
+    read: the paper's, of an answer text or an object; read_published: of a whole text
+    shape: of an answer, for the lenient reader
+    """
+
+    read: Callable[[str | Mapping[str, Any]], ReadAnswer]
+    read_published: Callable[[str], ReadAnswer]
+    shape: Shape
+
+
+def item_rules(of: Benchmark[Any], item: Any) -> AnswerRules:
+    """Return the rules of an item, as its benchmark's scoring has them."""
+    scoring = of.scoring
+    return AnswerRules(partial(scoring.read, item), partial(scoring.read_published, item), scoring.shape(item))
+
+
+class _Found(NamedTuple):
+    """Answer with its source."""
+
+    read: ReadAnswer
+    source: str = ""
+
+    @property
+    def answer(self) -> Answer | None:
+        return None if self.read.problem else self.read.answer
+
+
+def check_reading(options: ReadingOptions, *, thoughts_given: bool) -> None:
+    """Refuse a policy of thoughts beside the published rule, which has its own way."""
+    if options.extractor == "published" and thoughts_given:
+        raise CalibrantError("thoughts: the extractor `published` reads a whole text in its own way; leave one out")
+
+
+def read_response(rules: AnswerRules, response: Response, options: ReadingOptions) -> Reading:
+    """Return the answer of a response, or the reason why it has none."""
+    notes = _stop_notes(response)
+    if reason := response.stated_reason:
+        warnings = () if reason in EXCLUDED else notes
+        problem = reason.replace("_", " ")
+        return Reading(None, reason, stop=response.stop, problem=problem, warnings=warnings, notes=response.notes)
+    text = response.text or ""
+    answer_text = AnswerText("") if response.answer is not None else read_answer_text(text, options.thoughts)
+    calls = tuple(call for call in (*response.calls, *answer_text.calls) if call)
+    by_paper = _read_by_paper(rules, response, answer_text, calls)
+    leniently, by_lenient = LenientAnswer(None), by_paper
+    if by_paper.answer is None:
+        leniently, by_lenient = _read_leniently(rules, response, answer_text, calls)
+    by_published = _read_published(rules, response, by_paper, answer_text)
+    chosen = {"paper": by_paper, "published": by_published, "lenient": by_lenient}[options.extractor]
+    has_answer = chosen.answer is not None
+    reason = "" if has_answer else _reason(response, answer_text, calls, by_lenient, options)
+    problem = "" if has_answer else chosen.read.problem
+    if leniently.problem and not has_answer:
+        problem = f"{problem}; {leniently.problem}" if problem else leniently.problem
+    if has_answer and response.stop_class == CUT_OFF:
+        notes += ("cut_off_read",)
+    if has_answer and chosen.source == "tool_call":
+        notes += ("tool_call_read",)
+    return Reading(
+        chosen.read.answer,
+        reason,
+        (chosen if has_answer else by_lenient).source,
+        response.stop,
+        problem,
+        chosen.read.gap,
+        leniently.repairs,
+        notes,
+        SAME if has_answer and by_published is chosen else by_published.answer,
+        SAME if has_answer and by_lenient is chosen else by_lenient.answer,
+        response.notes,
+    )
+
+
+def _stop_notes(response: Response) -> tuple[str, ...]:
+    is_known = not response.stop or response.stop.lower() in STOP_CLASSES or response.is_limited
+    return () if is_known else ("unknown_stop",)
+
+
+def _read_by_paper(
+    rules: AnswerRules, response: Response, answer_text: AnswerText, calls: tuple[str | Mapping[str, Any], ...]
+) -> _Found:
+    if response.answer is not None:
+        return _Found(rules.read(response.answer), "object")
+    text = answer_text.text
+    by_text = rules.read(text) if text.strip() else ReadAnswer(None, NO_ANSWER)
+    if not by_text.problem:
+        return _Found(by_text, "text")
+    read = _read_calls(rules.read(_call_object(call)) for call in calls)
+    return _Found(by_text) if read is None else _Found(read, "tool_call")
+
+
+def _call_object(call: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
+    """Return the arguments of a call as an object, where their text is one."""
+    if not isinstance(call, str):
+        return call
+    try:
+        value = json.loads(call)
+    except (ValueError, RecursionError):
+        return call
+    return value if isinstance(value, dict) else call
+
+
+def _read_calls(answers: Iterable[ReadAnswer]) -> ReadAnswer | None:
+    """Return the answer that all calls with one hold; None if none does, or they differ."""
+    holding = [read for read in answers if not read.problem]
+    is_one = len({comparable(read.answer) for read in holding}) == 1
+    return holding[0] if is_one else None
+
+
+def _read_leniently(
+    rules: AnswerRules, response: Response, answer_text: AnswerText, calls: tuple[str | Mapping[str, Any], ...]
+) -> tuple[LenientAnswer, _Found]:
+    """Return what the lenient reader reads, and its answer as the benchmark takes it."""
+    stated: str | Mapping[str, Any] = answer_text.text if response.answer is None else response.answer
+    leniently = read_leniently(stated, rules.shape) if stated else LenientAnswer(None)
+    if leniently.answer is not None:
+        return leniently, _Found(_as_answer(rules, leniently), "text" if response.answer is None else "object")
+    of_calls = [read_leniently(call, rules.shape) for call in calls]
+    answers = [answer for answer in of_calls if answer.answer is not None]
+    if len({comparable(answer.answer) for answer in answers}) == 1:
+        return answers[0], _Found(_as_answer(rules, answers[0]), "tool_call")
+    return leniently, _Found(ReadAnswer(None, leniently.problem or NO_ANSWER))
+
+
+def _as_answer(rules: AnswerRules, leniently: LenientAnswer) -> ReadAnswer:
+    """Return a lenient answer as the paper's rule takes objects; one that it refuses is there, and not right."""
+    assert leniently.answer is not None
+    read = rules.read(leniently.answer)
+    return ReadAnswer(read.answer or leniently.answer, "", read.problem or read.gap)
+
+
+def _read_published(rules: AnswerRules, response: Response, by_paper: _Found, answer_text: AnswerText) -> _Found:
+    """Return what the published rule reads; it sees no tool calls."""
+    if response.answer is not None:
+        return by_paper
+    text = response.text or ""
+    read = rules.read_published(text) if text.strip() else ReadAnswer(None, NO_ANSWER)
+    is_same = by_paper.source == "text" and not read.problem and read.answer == by_paper.answer
+    return by_paper if is_same else _Found(read, "" if read.problem else "text")
+
+
+def _reason(
+    response: Response,
+    answer_text: AnswerText,
+    calls: tuple[str | Mapping[str, Any], ...],
+    by_lenient: _Found,
+    options: ReadingOptions,
+) -> str:
+    """Return the first reason that fits a response without an answer."""
+    stop_class = response.stop_class
+    if options.extractor == "paper" and by_lenient.answer is not None:
+        return WRONG_FORMAT
+    if calls or response.calls or stop_class == TOOL_CALL:
+        return TOOL_CALL
+    if stop_class == CUT_OFF or (answer_text.is_unclosed and stop_class != "itself"):
+        return CUT_OFF
+    if response.answer is None and not answer_text.text.strip():
+        return ONLY_THOUGHTS if response.has_thoughts or answer_text.has_thoughts else EMPTY
+    return UNREADABLE
+
+
+def verdict_fields(
+    reading: Reading, correct: bool | None, is_correct: Callable[[Answer], bool | None]
+) -> dict[str, Any]:
+    """Return the fields of a verdict line on how the response was read.
+
+    correct: of the answer that is scored; is_correct: the verdict on another answer
+    """
+
+    def judge(answer: Answer | None) -> bool | None:
+        if answer is SAME:
+            return correct
+        return False if answer is None else is_correct(answer)
+
+    return {
+        "correctPublished": judge(reading.published),
+        "correctLenient": judge(reading.lenient),
+        "reason": reading.reason,
+        "source": reading.source,
+        "stop": reading.stop,
+        "warnings": [*reading.warnings, *reading.notes],
+        "repairs": list(reading.repairs),
+    }
+
+
+# --- Responses in memory: the verdict of a benchmark, with how the response was read ----------------------------------
+
+
+def score_response(
+    of: Benchmark[Any], item: Any, answer: object, options: ReadingOptions, judge: Callable[[object], Any]
+) -> Any:
+    """Return the verdict on a text, an object, a response or another value that JSON has.
+
+    judge: the benchmark's verdict on an answer text or object
+    """
+    parsed = answer if isinstance(answer, Response) else _as_response(answer)
+    if parsed is None:
+        return judge(answer).with_reading(ScoreReading(EMPTY if answer is None else UNREADABLE))
+    rules = item_rules(of, item)
+    text = parsed.answer if parsed.answer is not None else read_answer_text(parsed.text or "", options.thoughts).text
+    verdict = None
+    if options.extractor == "paper" and not parsed.stated_reason:
+        verdict = judge(text)
+        if verdict.valid and text:  # what a benchmark takes is an answer: the other readers wait until they are asked
+            source = "text" if parsed.answer is None else "object"
+            by_published = None if text == parsed.text or source == "object" else _later(rules, parsed, judge)
+            if of.has(EVALUATOR) and source == "text":
+                by_published = _later(rules, parsed, judge)
+            return verdict.with_reading(ScoreReading("", source, (), by_published))
+    reading = read_response(rules, parsed, options)
+    if verdict is None or (not reading.reason and reading.source == "tool_call"):
+        verdict = judge("" if reading.reason or reading.answer is None else reading.answer)
+    others = (_verdict_of(answer, judge) for answer in (reading.published, reading.lenient))
+    return verdict.with_reading(ScoreReading(reading.reason, reading.source, reading.repairs, *others))
+
+
+def _as_response(answer: object) -> Response | None:
+    value = parse_answer(answer)
+    if value is None:
+        return None
+    return Response(value) if isinstance(value, str) else Response(answer=value)
+
+
+def _verdict_of(answer: Answer | None, judge: Callable[[object], Any]) -> Callable[[], bool | None] | None:
+    if answer is SAME:
+        return None
+    return (lambda: False) if answer is None else lambda: judge(answer).correct
+
+
+def _later(rules: AnswerRules, response: Response, judge: Callable[[object], Any]) -> Callable[[], bool | None]:
+    def read() -> bool | None:
+        published = rules.read_published(response.text or "")
+        return False if published.problem else judge(published.answer).correct
+
+    return read
