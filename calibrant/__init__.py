@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from calibrant.bench.protocols.base import Protocol, ProtocolResult
     from calibrant.bench.replayscm.audit.separations import SeparatedPair
     from calibrant.bench.replayscm.fitting.fit import Fit, fit
-    from calibrant.bench.replayscm.fitting.networks import NetworkFit, learn_networks
+    from calibrant.bench.replayscm.fitting.network_fit import NetworkFit
+    from calibrant.bench.replayscm.fitting.networks import learn_networks, rank_graph
     from calibrant.bench.replayscm.fitting.reading import read_table
     from calibrant.bench.replayscm.fitting.table import Table
     from calibrant.bench.runs.records import Record
@@ -119,6 +120,7 @@ __all__ = [
     "network_class",
     "open_episode",
     "protocols",
+    "rank_graph",
     "read_network",
     "read_table",
     "run",
@@ -153,7 +155,7 @@ _HOME = {
     "LogicItem": "calibrant.item_types",
     "LogicScore": "calibrant.item_types",
     "NetworkClass": "calibrant.baselines.structure_learning.classes",
-    "NetworkFit": "calibrant.bench.replayscm.fitting.networks",
+    "NetworkFit": "calibrant.bench.replayscm.fitting.network_fit",
     "OutOfBudget": "calibrant.solvers.outcome",
     "Pool": "calibrant.dsl.item",
     "PoolError": "calibrant.dsl.errors",
@@ -184,6 +186,7 @@ _HOME = {
     "open_episode": "calibrant.verbs",
     "protocols": "calibrant.running",
     "read_network": "calibrant.solvers.networks.network",
+    "rank_graph": "calibrant.bench.replayscm.fitting.networks",
     "read_table": "calibrant.bench.replayscm.fitting.reading",
     "run": "calibrant.running",
     "score": "calibrant.verbs",

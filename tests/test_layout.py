@@ -62,11 +62,11 @@ SIZES = {
     "dsl": Size(122, 30038, 17, 1484),
     "solvers": Size(110, 25011, 15, 1431),
     "audits": Size(67, 16243, 12, 1147),
-    "baselines": Size(35, 8061, 8, 468),
-    "bench": Size(336, 69789, 52, 5989),
+    "baselines": Size(40, 9664, 8, 550),
+    "bench": Size(339, 71264, 52, 6081),
     "calibrant": Size(17, 1718, 6, 282),
     "calibrant_tasks": Size(3, 198, 2, 32),
-    "tests": Size(599, 87546, 164, 8410),
+    "tests": Size(600, 87741, 164, 8422),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -90,3 +90,25 @@ def count_arcs(dags: I64, protected: I64, counts: I64) -> None:
                 else:
                     counts[i, j] += 1
                     counts[j, i] += 1
+
+
+@kernel
+def essential_graphs(dags: I64, separated: I64, graphs: I64) -> None:
+    """Fill in the essential graphs of many DAGs [r, v]: graphs [r, 2 v], masks of directed parents, then of neighbours.
+
+    separated: [v] columns that were set without v, or v without them: such arcs cannot be reversed
+    """
+    num_vars = dags.shape[1]
+    compelled = np.empty(num_vars, np.int64)
+    for r in range(dags.shape[0]):
+        compelled_arcs(dags[r], separated, compelled)
+        for v in range(num_vars):
+            graphs[r, v] = compelled[v]
+            graphs[r, num_vars + v] = 0
+        for v in range(num_vars):
+            unvisited = dags[r, v] & ~compelled[v]
+            while unvisited:
+                u = lowest(unvisited)
+                unvisited &= unvisited - 1
+                graphs[r, num_vars + v] |= np.int64(1) << u
+                graphs[r, num_vars + u] |= np.int64(1) << v

@@ -97,9 +97,19 @@ class ScoreOptimum:
         """Score all parent sets that the constraints admit; `listen` is told how many shares of how many are done."""
         if constraints.num_vars != scores.frame.num_vars:
             raise ValueError(f"constraints on {constraints.num_vars} variables, a frame of {scores.frame.num_vars}")
-        self.scores = scores
-        self.constraints = constraints
-        self.table = scores.table(constraints, listen)
+        self._adopt(scores.frame.variables, scores.table(constraints, listen), constraints.earlier)
+
+    @classmethod
+    def of_table(cls, variables: tuple[str, ...], table: F64, earlier: Iterable[Mask]) -> ScoreOptimum:
+        """Return the answers about local scores, [v, 2**v], minus infinity for parent sets that are not admitted."""
+        optimum = cls.__new__(cls)
+        optimum._adopt(variables, table, tuple(earlier))
+        return optimum
+
+    def _adopt(self, variables: tuple[str, ...], table: F64, earlier: tuple[Mask, ...]) -> None:
+        self.variables = variables
+        self.table = table
+        self.earlier = earlier
 
     def best(self, *, roots: Mask = 0) -> ScoredDag:
         """Return a network of highest score; with `roots`, of those in which these variables have no parents."""
@@ -146,21 +156,29 @@ class ScoreOptimum:
 
         If there are more than `limit`, or the enumeration takes too many steps, some of them, and the result says so.
         """
+        networks, is_complete = self.list_within(gap, limit, MAX_STEPS)
+        dags = sorted((self._score_dag(dag) for dag in networks.tolist()), key=lambda item: (-item.score, item.dag))
+        return ScoredDags(tuple(dags), is_complete)
+
+    def list_within(self, gap: float, limit: int, max_steps: int) -> tuple[I64, bool]:
+        """Return networks at most `gap` below the best, [networks, v], unsorted, and whether they are all."""
         totals, _ = self._totals(0)
         networks = np.empty((limit, len(self.table)), np.int64)
-        count, is_complete = networks_within(*self._ranked, totals, gap, MAX_STEPS, networks)
-        dags = sorted(
-            (self._score_dag(dag) for dag in networks[:count].tolist()), key=lambda item: (-item.score, item.dag)
-        )
-        return ScoredDags(tuple(dags), is_complete)
+        count, is_complete = networks_within(*self._ranked, totals, gap, max_steps, networks)
+        return networks[:count], is_complete
+
+    def totals_of(self, networks: I64) -> F64:
+        """Return the scores of networks, [networks, v]."""
+        totals: F64 = self.table[np.arange(len(self.table)), networks].sum(axis=1)
+        return totals
 
     def posteriors(self) -> Posteriors:
         """Probabilities of all parent sets; local scores are taken for log marginal likelihoods, so use BDe or mbde."""
         posteriors = np.empty_like(self.table)
-        log_evidence = parent_set_posteriors(self.table, np.array(self.constraints.earlier, np.int64), posteriors)
+        log_evidence = parent_set_posteriors(self.table, np.array(self.earlier, np.int64), posteriors)
         if log_evidence == -np.inf:
             raise ValueError("no network that the constraints admit agrees with the known order")
-        return Posteriors(self.scores.frame.variables, posteriors, log_evidence)
+        return Posteriors(self.variables, posteriors, log_evidence)
 
     def best_parent_sets(self, child: int, count: int) -> list[ScoredParents]:
         """Return the parent sets of one variable with the highest local scores, first the highest, acyclicity aside."""

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypedDict, TypeVar
 
 from calibrant.bench.episodes import Chat, json_chat
 from calibrant.dsl.answer_text import Thoughts
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from calibrant.bench.core.scoring import AnswerContext, Attribute, EvaluatorMaker, Scorable
     from calibrant.bench.core.words import Words
     from calibrant.dsl.item import Message
+    from calibrant.dsl.knowledge import Knowledge
     from calibrant.solvers.outcome import Outcome  # listing benchmarks imports no solver
 
 
@@ -107,8 +108,38 @@ class FittedTable(Protocol):
         ...
 
 
+class NetworkQuestion(TypedDict, total=False):
+    """Question about networks; docs/api.md states what each option of `calibrant.learn_networks` means."""
+
+    score: str
+    iss: float
+    k: int
+    require: Sequence[str]
+    forbid: Sequence[str]
+    tiers: str
+    order: str
+    roots: Sequence[str]
+    max_parents: int | None
+    max_parents_of: Mapping[str, int]
+    knowledge: Knowledge
+    graph: str | None
+    effect: str | None
+    prior: Literal["dags", "orders"] | None
+    seconds: float
+    search: bool
+
+
 class FittedNetworks(Protocol):
     """Networks of highest score on a table of one's own."""
+
+    @property
+    def refutes_graph(self) -> bool:
+        """Whether a graph was given that other networks beat."""
+        ...
+
+    def export(self, path: Path) -> None:
+        """Write the first network, in the format of the suffix."""
+        ...
 
     def lines(self, *, verbose: bool = False) -> Iterator[str]:
         """Yield the lines of the terminal; verbose: all notes on how the table was read."""
@@ -139,15 +170,17 @@ class Fittable(Protocol):
     def networks(
         self,
         data: Path,
+        question: NetworkQuestion,
         *,
-        score: str,
-        best: int,
-        max_parents: int | None,
         gaps: Literal["complete", "drop"],
         reading: Mapping[str, Any],
         progress: Callable[[str, int, int], None],
+        report: Callable[[str], None],
     ) -> FittedNetworks:
-        """Return networks of highest score on a CSV file; `CalibrantError` names row and column of a fault."""
+        """Return networks of highest score on a file; `CalibrantError` names row and column of a fault.
+
+        progress: called with the share of the scores; report: with the state of an integer program, in words
+        """
         ...
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,29 +14,46 @@ from calibrant.bench.commands.start.table_options import (
     Best,
     Binarize,
     Certificates,
+    ColumnOrder,
     Do,
     DoFlags,
     Drop,
+    Effect,
+    Export,
+    FailOn,
+    Forbidden,
     GapHandling,
+    GraphPrior,
+    KnowledgeFile,
     MaxParents,
     Missing,
+    OwnGraph,
     Page,
+    ParentLimits,
     Picture,
     PoolOut,
+    ProofSeconds,
+    Required,
     Roots,
+    SampleSize,
     ScoreName,
+    Search,
     TablePath,
     Target,
+    Tiers,
     Verbose,
     WordsForOne,
 )
 
 if TYPE_CHECKING:
-    from calibrant.bench.core.capabilities import FittedTable
+    from calibrant.bench.core.capabilities import FittedNetworks, FittedTable, NetworkQuestion
     from calibrant.bench.terminal import NextCommand
+    from calibrant.dsl.knowledge import Knowledge
 
 DEFAULT_PARENTS, MAX_PARENTS = 4, 6
 FEW_NETWORKS = 5  # shown where one was
+ABOUT_FORMULAS = "not with --score, which prints networks of all columns; it takes --best, --json, --export"
+ABOUT_NETWORKS = "it is about networks: give --score"
 
 
 def fit(
@@ -53,6 +70,20 @@ def fit(
     max_parents: MaxParents = None,
     score: ScoreName = None,
     best: Best = None,
+    iss: SampleSize = None,
+    require: Required = None,
+    forbid: Forbidden = None,
+    tiers: Tiers = None,
+    order: ColumnOrder = None,
+    max_parents_of: ParentLimits = None,
+    knowledge: KnowledgeFile = None,
+    graph: OwnGraph = None,
+    effect: Effect = None,
+    prior: GraphPrior = None,
+    seconds: ProofSeconds = None,
+    search: Search = False,
+    fail_on: FailOn = None,
+    export: Export = None,
     html: Page = None,
     svg: Picture = None,
     out: PoolOut = None,
@@ -67,24 +98,56 @@ def fit(
     programming over all of them, with the probability of each arc; rows in which a column was set do not count for
     its own parents.
     """
+    reading: dict[str, Any] = {"do": do or (), "do_flags": do_flags, "one": ones or (), "binarize": binarize or ()}
+    reading |= {"drop": drop or (), "missing": missing or ()}
+    of_formulas = {"--target": target, "--html": html, "--svg": svg, "--out": out, "--certificates": certificates}
+    stated = {"require": require, "forbid": forbid, "tiers": tiers, "order": order, "max-parents-of": max_parents_of}
+    of_networks = {"best": best, "iss": iss, **stated, "knowledge": knowledge, "graph": graph, "effect": effect}
+    of_networks |= {"prior": prior, "seconds": seconds, "search": search, "fail-on": fail_on, "export": export}
+    if score is None:
+        refuse_options({f"--{name}": value for name, value in of_networks.items()}, ABOUT_NETWORKS)
+        outputs = (html, svg, out, certificates)
+        return _print_fit(table, target, roots, max_parents, gaps, reading, outputs, as_json=as_json, verbose=verbose)
+    refuse_options(
+        of_formulas, "not with --score, which prints networks of all columns; it takes --best, --json, --export"
+    )
+    if fail_on is not None and graph is None:
+        raise typer.BadParameter("it asks about a network: give --graph", param_hint="--fail-on")
+    stated |= {"roots": roots, "max-parents": None if max_parents is None else str(max_parents)}
+    question: NetworkQuestion = {"score": score, "k": best or 1, "iss": 1.0 if iss is None else iss, "graph": graph}
+    question |= {"effect": effect, "prior": prior, "seconds": seconds or 300.0, "search": search}
+    question |= {"knowledge": _knowledge(stated, knowledge)}
+    networks = _learn(table, question, gaps, reading)
+    if export is not None:
+        networks.export(export)
+    _print_networks(networks, best or 1, as_json=as_json, verbose=verbose)
+    return int(fail_on is not None and networks.refutes_graph)
+
+
+def _print_fit(
+    table: Path,
+    target: str | None,
+    roots: str | None,
+    max_parents: int | None,
+    gaps: Literal["complete", "drop"],
+    reading: Mapping[str, Any],
+    outputs: tuple[Path | None, Path | None, Path | None, Path | None],
+    *,
+    as_json: bool,
+    verbose: bool,
+) -> int:
+    """Fit SCMs or formulas, print and write them. outputs: page, picture, pool, certificates."""
     from calibrant.bench.commands import options
     from calibrant.bench.core.capabilities import FITTING
     from calibrant.bench.core.registry import sole_provider
     from calibrant.bench.terminal import print_next
 
-    if score is None and best is not None:
-        raise typer.BadParameter("it is about networks: give --score", param_hint="--best")
-    reading: dict[str, Any] = {"do": do or (), "do_flags": do_flags, "one": ones or (), "binarize": binarize or ()}
-    reading |= {"drop": drop or (), "missing": missing or ()}
-    if score is not None:
-        refused = {"--target": target, "--roots": roots, "--html": html, "--svg": svg, "--out": out}
-        reason = "not with --score, which prints networks of all columns; it takes --best, --max-parents, --json"
-        refuse_options(refused | {"--certificates": certificates}, reason)
-        _print_networks(table, score, best or 1, max_parents, gaps, reading, as_json=as_json, verbose=verbose)
-        return 0
-    fitting, parents = sole_provider(FITTING), max_parents or DEFAULT_PARENTS
+    if max_parents is not None and not 1 <= max_parents <= MAX_PARENTS:
+        raise typer.BadParameter(f"1 to {MAX_PARENTS} are allowed without --score", param_hint="--max-parents")
+    html, svg, out, certificates = outputs
+    parents = max_parents or DEFAULT_PARENTS
     with options.progress_bar("fitting: ", first=options.PROMPT) as listen:
-        fitted = fitting.fit(
+        fitted = sole_provider(FITTING).fit(
             table, target=target, roots=roots, max_parents=parents, gaps=gaps, reading=reading, progress=listen
         )
     for note in fitted.write(table.name, html=html, svg=svg, out=out, certificates=certificates):
@@ -122,31 +185,41 @@ def _next_commands(html: Path | None, out: Path | None, certificates: Path | Non
         yield NextCommand(("verify", *written, out), "check the certificate")
 
 
-def _print_networks(
-    table: Path,
-    score: str,
-    best: int,
-    max_parents: int | None,
-    gaps: Literal["complete", "drop"],
-    reading: Mapping[str, Any],
-    *,
-    as_json: bool,
-    verbose: bool,
-) -> None:
+def _knowledge(stated: Mapping[str, Sequence[str] | str | None], file: Path | None) -> Knowledge:
+    """Return the statements of options, word -> text or texts, and of a file; messages name the option or the line."""
+    from calibrant.dsl.bounded_files import read_text
+    from calibrant.dsl.knowledge import Knowledge, parse_knowledge, parse_statement
+
+    lines = [
+        (word, text) for word, texts in stated.items() for text in ([texts] if isinstance(texts, str) else texts or ())
+    ]
+    knowledge = Knowledge(tuple(parse_statement(word, text, f"--{word} {text!r}") for word, text in lines))
+    return knowledge if file is None else knowledge + parse_knowledge(read_text(file), str(file))
+
+
+def _learn(
+    table: Path, question: NetworkQuestion, gaps: Literal["complete", "drop"], reading: Mapping[str, Any]
+) -> FittedNetworks:
     from calibrant.bench.commands import options
     from calibrant.bench.core.capabilities import FITTING
     from calibrant.bench.core.registry import sole_provider
+
+    def report(line: str) -> None:
+        typer.echo(line, err=True)
+
+    with options.progress_bar("fitting: ", first=options.PROMPT) as listen:
+        return sole_provider(FITTING).networks(
+            table, question, gaps=gaps, reading=reading, progress=listen, report=report
+        )
+
+
+def _print_networks(networks: FittedNetworks, best: int, *, as_json: bool, verbose: bool) -> None:
     from calibrant.bench.terminal import NextCommand, invocation, print_next
 
-    fitting = sole_provider(FITTING)
-    with options.progress_bar("fitting: ", first=options.PROMPT) as listen:
-        networks = fitting.networks(
-            table, score=score, best=best, max_parents=max_parents, gaps=gaps, reading=reading, progress=listen
-        )
     if as_json:
         typer.echo(json.dumps(networks.to_dict(), indent=1))
-    else:
-        for line in networks.lines(verbose=verbose):
-            typer.echo(line)
-        more = [NextCommand((*invocation.get(), "--best", FEW_NETWORKS), "the next best")] if best == 1 else []
-        print_next([*more, NextCommand((*invocation.get(), "--json"), "all figures")])
+        return
+    for line in networks.lines(verbose=verbose):
+        typer.echo(line)
+    more = [NextCommand((*invocation.get(), "--best", FEW_NETWORKS), "the next best")] if best == 1 else []
+    print_next([*more, NextCommand((*invocation.get(), "--json"), "all figures")])

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 import typer
 
 from calibrant.bench.commands.guard import READS, WRITES, WRITES_PAGE, WRITES_PICTURE, Writes
-from calibrant.bench.help import INPUT, METHOD, OUTPUT
+from calibrant.bench.help import INPUT, METHOD, NETWORKS, OUTPUT
 
 TablePath: TypeAlias = Annotated[
     Path, typer.Argument(metavar="TABLE", help="CSV or Parquet file of two-valued columns."), READS
@@ -19,9 +19,9 @@ MaxParents: TypeAlias = Annotated[
     int | None,
     typer.Option(
         "--max-parents",
-        min=1,
-        max=17,
-        help="Columns that one may depend on, at most: 1 to 6. [default: 4; with --score no limit]",
+        min=0,
+        max=61,
+        help="Columns that one may depend on, at most: 1 to 6. [default: 4; with --score none, 3 beyond 18 columns]",
         rich_help_panel=METHOD,
     ),
 ]
@@ -166,4 +166,125 @@ PoolOut: TypeAlias = Annotated[
     Path | None,
     typer.Option("--out", metavar="POOL", help="Write the table as a pool of one item.", rich_help_panel=OUTPUT),
     WRITES,
+]
+
+
+# --- Networks, with --score -------------------------------------------------------------------------------------------
+SampleSize: TypeAlias = Annotated[
+    float | None,
+    typer.Option("--iss", metavar="ROWS", help="Imaginary rows of bde and bds. [default: 1]", rich_help_panel=NETWORKS),
+]
+
+
+Required: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--require", metavar="'A -> B'", help="An arc that every network has (repeatable).", rich_help_panel=NETWORKS
+    ),
+]
+
+
+Forbidden: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--forbid", metavar="'A -> B'", help="An arc that no network has (repeatable).", rich_help_panel=NETWORKS
+    ),
+]
+
+
+Tiers: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--tiers", metavar="'A,B < C'", help="No arc from a later to an earlier tier.", rich_help_panel=NETWORKS
+    ),
+]
+
+
+ColumnOrder: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--order", metavar="A,B,...", help="No arc from a later to an earlier column.", rich_help_panel=NETWORKS
+    ),
+]
+
+
+ParentLimits: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--max-parents-of", metavar="B=1", help="Most parents of one column (repeatable).", rich_help_panel=NETWORKS
+    ),
+]
+
+
+KnowledgeFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--knowledge",
+        metavar="FILE",
+        help="Lines such as `require A -> B`, `tiers A < B`, `max-parents 2`.",
+        rich_help_panel=NETWORKS,
+    ),
+    READS,
+]
+
+
+OwnGraph: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--graph",
+        metavar="FILE|'A -> B'",
+        help="Rank this network: DOT, GraphML, BIF, CSV, model string or arcs.",
+        rich_help_panel=NETWORKS,
+    ),
+]
+
+
+Effect: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--effect",
+        metavar="'Y=yes | do(X=no)'",
+        help="Probability of a value if others are set, over all best networks.",
+        rich_help_panel=NETWORKS,
+    ),
+]
+
+
+GraphPrior: TypeAlias = Annotated[
+    Literal["dags", "orders"] | None,
+    typer.Option(
+        "--prior",
+        help="Of the posterior: every network alike, or weighted by orders. [default: dags to 12 columns]",
+        rich_help_panel=NETWORKS,
+    ),
+]
+
+
+ProofSeconds: TypeAlias = Annotated[
+    float | None,
+    typer.Option("--seconds", help="For the proof beyond 18 columns. [default: 300]", rich_help_panel=NETWORKS),
+]
+
+
+Search: TypeAlias = Annotated[
+    bool,
+    typer.Option("--search", help="Beyond 18 columns: a search with a bound, no proof.", rich_help_panel=NETWORKS),
+]
+
+
+Export: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--export",
+        metavar="FILE",
+        help="Write the best network as .dot, .graphml, .bif or .txt.",
+        rich_help_panel=OUTPUT,
+    ),
+    WRITES,
+]
+
+
+FailOn: TypeAlias = Annotated[
+    Literal["refuted"] | None,
+    typer.Option("--fail-on", help="Exit code 1 if another network beats --graph.", rich_help_panel=OUTPUT),
 ]

@@ -15,11 +15,12 @@ from markupsafe import Markup
 from calibrant.audits.replayscm.why.explanation import Limits, explain, smallest_contradiction
 from calibrant.audits.replayscm.why.parts import Contradiction, Decider, ReplayWhy, title
 from calibrant.audits.replayscm.why.smallest_pair import Choices
-from calibrant.bench.core.capabilities import Fittable
+from calibrant.bench.core.capabilities import Fittable, NetworkQuestion
 from calibrant.bench.pages.why import why_page
 from calibrant.bench.replayscm.audit.records import write_certificates
 from calibrant.bench.replayscm.fitting.naming import Naming
-from calibrant.bench.replayscm.fitting.networks import NetworkFit, learn_in_steps
+from calibrant.bench.replayscm.fitting.network_fit import NetworkFit
+from calibrant.bench.replayscm.fitting.networks import learn_in_steps, options_of
 from calibrant.bench.replayscm.fitting.reading import Reading, read_with, reading_options, split_names
 from calibrant.bench.replayscm.fitting.table import Gaps, Table, complete_table
 from calibrant.bench.replayscm.why.page import body, drawing
@@ -426,15 +427,14 @@ class TableFitting:
     def networks(
         self,
         data: Path,
+        question: NetworkQuestion,
         *,
-        score: str,
-        best: int,
-        max_parents: int | None,
         gaps: Gaps,
         reading: Mapping[str, Any],
         progress: Steps,
+        report: Callable[[str], None],
     ) -> NetworkFit:
-        return learn_in_steps(data, score, 1.0, best, max_parents, gaps, reading, progress)
+        return learn_in_steps(data, options_of(**question), gaps, reading, progress, report)
 
 
 FITTING: Fittable = TableFitting()

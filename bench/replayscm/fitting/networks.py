@@ -1,114 +1,99 @@
-"""Networks of highest score on a table of 0 and 1 with interventions: exact optimum, the k best, posteriors of arcs."""
+"""Networks of highest score on a table: optimum, class, arcs, rank of a graph, effects; exact or with a bound."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Unpack
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import comb, log
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 
-from calibrant.baselines.structure_learning.graph import Frame, free_constraints
-from calibrant.baselines.structure_learning.score_optimum import ScoredDag, ScoreOptimum
-from calibrant.baselines.structure_learning.scores import (
-    Interventional,
-    LocalScores,
-    NetworkScore,
-    aic,
-    bdj,
-    bds,
-    bic,
-    k2,
-    mbde,
+from calibrant.baselines.structure_learning.classes import (
+    EssentialGraph,
+    always_set,
+    arcs_of_dag,
+    dag_of_arcs,
+    essential_graph,
+    model_string,
 )
+from calibrant.baselines.structure_learning.effects import Effects, Query
+from calibrant.baselines.structure_learning.graph import Constraints, Dag, Mask
+from calibrant.baselines.structure_learning.large import best_large_network
+from calibrant.baselines.structure_learning.levels import (
+    MAX_DENSE_VARIABLES,
+    MAX_LAYERED_VARIABLES,
+    DagSum,
+    LevelFrame,
+    LevelScore,
+    LevelScores,
+    draw_by_orders,
+    family_score,
+    frame_of_codes,
+)
+from calibrant.baselines.structure_learning.ranking import Ranking, count_classes, rank_dag
+from calibrant.baselines.structure_learning.score_optimum import ScoredDag, ScoreOptimum
+from calibrant.baselines.structure_learning.scores import Interventional, LocalScores, bds
+from calibrant.bench.replayscm.fitting.gap_networks import learn_with_gaps
+from calibrant.bench.replayscm.fitting.graph_files import read_effect, read_graph
+from calibrant.bench.replayscm.fitting.network_fit import ClassSummary, EffectSummary, Network, NetworkFit
 from calibrant.bench.replayscm.fitting.reading import Reading, read_with, reading_options
-from calibrant.bench.replayscm.fitting.table import Gaps, Table, complete_table
+from calibrant.bench.replayscm.fitting.table import Gaps, Table
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.text import plural
+from calibrant.dsl.knowledge import CheckedKnowledge, Knowledge, state_knowledge
+from calibrant.solvers.acyclic.count import Weights, total
+from calibrant.solvers.outcome import BudgetSpent
 
-SCORES: Mapping[str, Callable[[float], NetworkScore]] = {
-    "bde": mbde,
-    "bds": lambda iss: Interventional(bds(iss)),
-    "bdj": lambda iss: Interventional(bdj()),
-    "k2": lambda iss: Interventional(k2()),
-    "bic": lambda iss: Interventional(bic()),
-    "aic": lambda iss: Interventional(aic()),
-}
+SCORES = ("bde", "bds", "bdj", "k2", "bic", "aic")
 BAYESIAN = ("bde", "bds", "bdj", "k2")  # marginal likelihoods, of which posteriors are made
 SAMPLE_SIZED = ("bde", "bds")  # that have an equivalent sample size
-MAX_COLUMNS = 18  # 2**18 parent sets of each column are scored
+Prior = Literal["dags", "orders"]
 MAX_NETWORKS = 1_000
-ARCS_SHOWN = 12  # lines of the terminal
+MAX_LISTED_OPTIMA = 10_000
+DEFAULT_LARGE_PARENTS = 3  # of more than 18 columns
+MAX_LISTED_COLUMNS = 5  # 29,281 networks
+NUM_SAMPLES = 2_000  # of networks, for the mean effect
+MAX_COUNTED_COLUMNS = 9  # of admitted networks under knowledge: 3**9 terms of large integers
 
 
 @dataclass(frozen=True)
-class Network:
-    """A network. arcs: pairs (parent, child) by name; score: sum of its local scores, natural logarithms."""
+class NetworkOptions:
+    """Question about a table.
 
-    arcs: tuple[tuple[str, str], ...]
-    score: float
-
-
-@dataclass(frozen=True)
-class NetworkFit:
-    """Networks of highest score on a table.
-
-    networks: by falling score, the first is an exact optimum; num_optimal: as good as it, within 1e-9
-    all_counted: `num_optimal` is their number, and not only a lower bound
-    arcs: probability of each arc, averaged over all networks, for Bayesian scores; empty for others
-    table: the table as it was read
+    k: number of best networks; knowledge: as it was stated; graph, effect: texts or objects, None for none
+    prior: of the posterior, None for the default by the number of columns
+    seconds: on the clock, of the integer program; is_search: a search with a bound is enough
     """
 
-    variables: tuple[str, ...]
-    score: str
-    networks: tuple[Network, ...]
-    num_optimal: int
-    all_counted: bool
-    arcs: Mapping[tuple[str, str], float]
-    table: Table
+    score: str = "bde"
+    iss: float = 1.0
+    k: int = 1
+    knowledge: Knowledge = field(default_factory=Knowledge)
+    graph: Any = None
+    effect: Any = None
+    prior: Prior | None = None
+    seconds: float = 300.0
+    is_search: bool = False
 
-    def __repr__(self) -> str:
-        number = f"{self.num_optimal:,}" if self.all_counted else f"at least {self.num_optimal:,}"
-        best = self.networks[0]
-        columns = f"{plural(len(self.variables), 'columns')}, score {self.score}"
-        return f"<NetworkFit: {columns}, best {best.score:.4f} with {len(best.arcs)} arcs, {number} as good>"
+    def check(self) -> None:
+        """Refuse values that are not allowed."""
+        if self.score not in SCORES:
+            raise CalibrantError(f"unknown score {short_repr(self.score)}; known: {', '.join(SCORES)}")
+        if not _is_number(self.iss) or not 0 < self.iss < float("inf"):
+            raise CalibrantError(f"iss is {short_repr(self.iss)}; a number above 0 is allowed")
+        if not _is_number(self.k) or self.k != int(self.k) or not 1 <= self.k <= MAX_NETWORKS:
+            raise CalibrantError(f"k is {short_repr(self.k)}; 1 to {MAX_NETWORKS:,} networks are listed")
+        if self.prior is not None and self.prior not in get_args(Prior):
+            raise CalibrantError(f"prior is {short_repr(self.prior)}; allowed: {', '.join(get_args(Prior))}")
+        if not _is_number(self.seconds) or not self.seconds > 0:
+            raise CalibrantError(f"seconds is {short_repr(self.seconds)}; a number above 0 is allowed")
 
-    def __str__(self) -> str:
-        """Return the text of the terminal."""
-        return "\n".join(self.lines())
 
-    @property
-    def fits(self) -> bool:
-        """True: some network always has the highest score."""
-        return True
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {
-            "variables": list(self.variables),
-            "rows": self.table.num_rows,
-            "coding": self.table.coding,
-            "notes": list(self.table.notes),
-            "score": self.score,
-            "networks": [{"arcs": [*map(list, network.arcs)], "score": network.score} for network in self.networks],
-            "num_optimal": self.num_optimal,
-            "all_counted": self.all_counted,
-            "arcs": [{"from": a, "to": b, "probability": p} for (a, b), p in self.arcs.items()],
-        }
 
-    def lines(self, *, verbose: bool = False) -> Iterator[str]:
-        """Yield the lines of the terminal; verbose: all notes on columns."""
-        yield from self.table.reading_lines(every=verbose, networks=True)
-        for place, network in enumerate(self.networks, 1):
-            arcs = ", ".join(f"{parent} -> {child}" for parent, child in network.arcs) or "no arcs"
-            yield f"{place}  {network.score:.4f}  {arcs}"
-        number = f"{self.num_optimal:,}" if self.all_counted else f"at least {self.num_optimal:,}"
-        yield f"score {self.score}: the first is proven highest over all networks; networks with that score: {number}"
-        if self.arcs:
-            yield ""
-            yield "probability of arcs, over all networks weighted by their score and number of orders"
-            for (parent, child), probability in sorted(self.arcs.items(), key=lambda item: -item[1])[:ARCS_SHOWN]:
-                yield f"{probability:.3f}  {parent} -> {child}"
+Listen = Callable[[str, int, int], None]
 
 
 def learn_networks(
@@ -117,7 +102,19 @@ def learn_networks(
     score: str = "bde",
     iss: float = 1.0,
     k: int = 1,
+    require: str | Sequence[Any] = (),
+    forbid: str | Sequence[Any] = (),
+    tiers: str | Sequence[Sequence[str]] = (),
+    order: str | Sequence[str] = (),
+    roots: Sequence[str] = (),
     max_parents: int | None = None,
+    max_parents_of: Mapping[str, int] | None = None,
+    knowledge: Knowledge | None = None,
+    graph: Any = None,
+    effect: Any = None,
+    prior: Prior | None = None,
+    seconds: float = 300,
+    search: bool = False,
     gaps: Gaps = "complete",
     **reading: Unpack[Reading],
 ) -> NetworkFit:
@@ -125,68 +122,433 @@ def learn_networks(
 
     data, gaps, reading: as `fit` takes them; rows in which a column was set do not count for its own parents
     score: bde, bds, bdj, k2, bic or aic; iss: equivalent sample size of bde and bds
-    k: number of best networks; max_parents: largest number of parents of a column, None for no limit
+    k: number of best networks
+    require, forbid, tiers, order, roots, max_parents, max_parents_of: knowledge, as texts or objects
+    knowledge: further statements, as `dsl.knowledge.parse_knowledge` returns them
+    graph: a network to rank: a file, a text, pairs, or a graph of networkx or pgmpy
+    effect: `Y=yes | do(X=no)`, or {"of": {"Y": "yes"}, "do": {"X": "no"}}
+    prior: "dags" (every network alike; default to 12 columns) or "orders" (weighted by topological orders)
+    seconds: on the clock, beyond 18 columns; search: a search over orders with a bound instead of a proof there
     """
-    return learn_in_steps(data, score, iss, k, max_parents, gaps, reading, lambda step, done, total: None)
+    options = options_of(
+        score=score,
+        iss=iss,
+        k=k,
+        require=require,
+        forbid=forbid,
+        tiers=tiers,
+        order=order,
+        roots=roots,
+        max_parents=max_parents,
+        max_parents_of=max_parents_of,
+        knowledge=knowledge,
+        graph=graph,
+        effect=effect,
+        prior=prior,
+        seconds=seconds,
+        search=search,
+    )
+    return learn_in_steps(data, options, gaps, reading, lambda step, done, total: None, lambda line: None)
+
+
+def options_of(
+    *,
+    score: str = "bde",
+    iss: float = 1.0,
+    k: int = 1,
+    require: str | Sequence[Any] = (),
+    forbid: str | Sequence[Any] = (),
+    tiers: str | Sequence[Sequence[str]] = (),
+    order: str | Sequence[str] = (),
+    roots: Sequence[str] = (),
+    max_parents: int | None = None,
+    max_parents_of: Mapping[str, int] | None = None,
+    knowledge: Knowledge | None = None,
+    graph: Any = None,
+    effect: Any = None,
+    prior: Prior | None = None,
+    seconds: float = 300,
+    search: bool = False,
+) -> NetworkOptions:
+    """Return the options with the knowledge put together; they mean what they mean for `learn_networks`."""
+    stated = state_knowledge(
+        require=require,
+        forbid=forbid,
+        tiers=tiers,
+        order=order,
+        roots=roots,
+        max_parents=max_parents,
+        max_parents_of=max_parents_of,
+    )
+    return NetworkOptions(
+        score, iss, k, stated + (knowledge or Knowledge()), graph, effect, prior, seconds, bool(search)
+    )
+
+
+def rank_graph(data: Any, graph: Any, **options: Any) -> Ranking:
+    """Rank a network of one's own among all: how many score higher, and which arc to change first.
+
+    data, options: as `learn_networks` takes them; graph: as there
+    """
+    if graph is None:
+        raise CalibrantError("no graph is given; give a file, a text 'A -> B', pairs, or a graph of networkx or pgmpy")
+    ranking = learn_networks(data, graph=graph, **options).ranking
+    assert ranking is not None  # a graph was given
+    return ranking
 
 
 def learn_in_steps(
     data: Any,
-    score: str,
-    iss: float,
-    k: int,
-    max_parents: int | None,
+    options: NetworkOptions,
     gaps: Gaps,
     reading: Mapping[str, Any],
-    listen: Callable[[str, int, int], None],
+    listen: Listen,
+    report: Callable[[str], None],
 ) -> NetworkFit:
-    """Learn networks as `learn_networks` does; `listen` is called with the share of the scores that are computed."""
-    table = complete_table(read_with(data, reading_options(reading), "networks"), gaps)
-    _check(table, score, iss, k, max_parents)
-    constraints = free_constraints(len(table.names), max_parents=max_parents)
-    scores = LocalScores(_frame(table), SCORES[score](iss))
-    optimum = ScoreOptimum(scores, constraints, lambda done, total: listen("scores of parent sets", done, total + 1))
-    best = optimum.k_best(k)
-    optimal = optimum.co_optimal()
-    arcs: dict[tuple[str, str], float] = {}
-    if score in BAYESIAN:
-        frequency = optimum.posteriors().arcs().frequency()
-        for a, parent in enumerate(table.names):
-            arcs |= {(parent, child): float(frequency[a, b]) for b, child in enumerate(table.names) if a != b}
-    networks = tuple(_network(table.names, scored) for scored in best)
-    return NetworkFit(table.names, score, networks, len(optimal.dags), optimal.is_complete, arcs, table)
+    """Learn networks as `learn_networks` does.
+
+    listen: called with the share of the scores that are computed; report: with the state of an integer program
+    """
+    options.check()
+    table = read_with(data, reading_options(reading), "networks")
+    if gaps not in get_args(Gaps):
+        raise CalibrantError(f"gaps is {short_repr(gaps)}; allowed: {', '.join(get_args(Gaps))}")
+    if gaps == "drop":
+        table = table.without_gaps()
+    if not table.names:
+        raise CalibrantError(f"{table.source} has no column with two to 64 values; networks need at least one")
+    if table.num_gaps:
+        return learn_with_gaps(table, options.score, options.iss, checked_knowledge(table, options), options.k)
+    return _Learning(table, options, listen, report).fit()
 
 
-def _check(table: Table, score: str, iss: object, k: object, max_parents: object) -> None:
-    if score not in SCORES:
-        raise CalibrantError(f"unknown score {short_repr(score)}; known: {', '.join(SCORES)}")
-    if isinstance(iss, bool) or not isinstance(iss, int | float) or not 0 < iss < float("inf"):
-        raise CalibrantError(f"iss is {short_repr(iss)}; a number above 0 is allowed")
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_NETWORKS:
-        raise CalibrantError(f"k is {short_repr(k)}; 1 to {MAX_NETWORKS:,} networks are listed")
-    if max_parents is not None and (not isinstance(max_parents, int) or max_parents < 0):
-        raise CalibrantError(f"max_parents is {short_repr(max_parents)}; a whole number from 0, or None, is allowed")
-    if len(table.names) > MAX_COLUMNS:
-        raise CalibrantError(
-            f"{table.source} has {len(table.names)} columns; exact optima are for at most {MAX_COLUMNS}: leave some out"
+def checked_knowledge(table: Table, options: NetworkOptions) -> CheckedKnowledge:
+    """Return the knowledge on the columns of a table; beyond 18 columns with a limit of parents.
+
+    A column that is set in every row has no mechanism in the data: it is a root.
+    """
+    num_vars = len(table.names)
+    checked = options.knowledge.check(table.names)
+    has_limit = any(s.word == "max-parents" for s in options.knowledge.statements)
+    limits = checked.limits
+    if num_vars > MAX_DENSE_VARIABLES and not has_limit:
+        least = [max(mask.bit_count(), DEFAULT_LARGE_PARENTS) for mask in checked.required]
+        limits = tuple(min(limit, at_least) for limit, at_least in zip(checked.limits, least, strict=True))
+    always = always_set(sorted(set(table.set_masks.tolist())))
+    for v in range(num_vars):
+        if always >> v & 1 and checked.required[v]:
+            raise CalibrantError(
+                f"{table.names[v]} was set in every row, so its parents are not in the data; take the required arcs"
+                " into it away"
+            )
+    allowed = tuple(0 if always >> v & 1 else mask for v, mask in enumerate(checked.allowed))
+    return replace(checked, limits=limits, allowed=allowed)
+
+
+def level_frame(table: Table) -> LevelFrame:
+    """Return the rows of a table without gaps."""
+    levels = [column.num_levels for column in table.used]
+    return frame_of_codes(
+        table.names, levels, np.ascontiguousarray(table.codes.T, np.int32), table.set_masks, table.counts
+    )
+
+
+class _Learning:
+    """One table, and all that is asked of it."""
+
+    def __init__(self, table: Table, options: NetworkOptions, listen: Listen, report: Callable[[str], None]) -> None:
+        self.table = table
+        self.options = options
+        self.listen = listen
+        self.report = report
+        self.names = table.names
+        self.frame = level_frame(table)
+        self.score = LevelScore(options.score, float(options.iss))
+        self.knowledge = checked_knowledge(table, options)
+        self.is_restricted = bool(options.knowledge)
+        self.is_dense = len(self.names) <= MAX_DENSE_VARIABLES
+        # read before anything is scored: a fault of the graph or the effect is reported at once
+        self.graph = None if options.graph is None else dag_of_arcs(self.names, read_graph(options.graph, self.names))
+        self.query = None if options.effect is None else read_effect(options.effect, table)
+        if options.score == "bds":
+            wide = next((column.name for column in table.used if column.num_levels > 2), None)
+            if wide is not None or not self.is_dense:
+                reason = f"{wide} has more" if wide is not None else f"there are {len(self.names)} columns"
+                raise CalibrantError(f"bds is for at most 18 columns of two values; {reason}: --score bde")
+            self._bds = LocalScores(self.frame.binary(), Interventional(bds(float(options.iss))))
+
+    def local(self, child: int, parents: Mask) -> float:
+        """Return one local score, whatever the knowledge."""
+        if self.options.score == "bds":
+            return self._bds.local(child, parents)
+        return family_score(self.frame, self.score, child, parents)
+
+    def fit(self) -> NetworkFit:
+        """Answer everything."""
+        return self._fit_dense() if self.is_dense else self._fit_large()
+
+    def _table_of_scores(self, knowledge: CheckedKnowledge) -> np.ndarray[Any, np.dtype[np.float64]]:
+        def heard(done: int, total: int) -> None:
+            self.listen("scores of parent sets", done, total + 1)
+
+        if self.options.score == "bds":
+            limit = max(knowledge.limits)
+            constraints = Constraints(knowledge.allowed, knowledge.required, limit, knowledge.earlier)
+            table = self._bds.table(constraints, heard)
+            sizes = np.array([mask.bit_count() for mask in range(table.shape[1])])
+            table[sizes[None] > np.array(knowledge.limits)[:, None]] = -np.inf
+            return table
+        return LevelScores(self.frame, self.score, knowledge).scored_sets(heard)[1]
+
+    def _fit_dense(self) -> NetworkFit:
+        scores = self._table_of_scores(self.knowledge)
+        optimum = ScoreOptimum.of_table(self.names, scores, self.knowledge.earlier)
+        best = optimum.k_best(self.options.k)
+        optimal = optimum.co_optimal(limit=MAX_LISTED_OPTIMA)
+        dags = [network.dag for network in optimal.dags] or [best[0].dag]
+        classes = count_classes(np.array(dags, np.int64), self.frame.targets) if optimal.is_complete else None
+        num_admitted = self._count_admitted(scores)
+        by_dags: dict[tuple[str, str], float] | None = None
+        by_orders: dict[tuple[str, str], float] | None = None
+        evidence: float | None = None
+        dag_sum: DagSum | None = None
+        is_bayesian = self.options.score in BAYESIAN
+        if is_bayesian and len(self.names) <= MAX_LAYERED_VARIABLES and self.options.prior != "orders":
+            dag_sum = DagSum(scores)
+            by_dags = self._arcs(dag_sum.arcs())
+            evidence = None if num_admitted is None else dag_sum.log_sum - log(num_admitted)
+        if is_bayesian and self.options.prior != "dags":
+            by_orders = self._arcs(optimum.posteriors().arcs().frequency())
+        ranking = None
+        if self.graph is not None:
+            ranking = rank_dag(
+                self.graph,
+                self.names,
+                self.knowledge,
+                self.local,
+                best[0].score,
+                dags,
+                optimum=optimum,
+                targets=self.frame.targets,
+                log_sum=None if dag_sum is None else dag_sum.log_sum,
+            )
+        return NetworkFit(
+            self.names,
+            self.options.score,
+            tuple(self._network(network) for network in best),
+            len(dags),
+            optimal.is_complete,
+            by_dags if by_dags is not None else by_orders or {},
+            self.table,
+            frame=self.frame,
+            imaginary_rows=self.options.iss,
+            num_admitted=num_admitted,
+            optimal=tuple(arcs_of_dag(self.names, dag) for dag in dags),
+            num_classes=classes,
+            summary=self._summary(best[0].dag),
+            log_evidence=evidence,
+            arcs_by_dags=by_dags,
+            arcs_by_orders=by_orders,
+            ranking=ranking,
+            graph=None if self.graph is None else arcs_of_dag(self.names, self.graph),
+            effect=self._effect(best[0].dag, scores, dag_sum),
+            price=self._price(best[0].score),
+            max_parents=self._stated_limit(),
         )
 
+    def _fit_large(self) -> NetworkFit:
+        scores = LevelScores(self.frame, self.score, self.knowledge)
 
-def _frame(table: Table) -> Frame:
-    wide = next((column.name for column in table.used if column.num_levels > 2), None)
-    if wide is not None:
-        raise CalibrantError(f"{table.source}, column {short_repr(wide)}: more than two values; give --binarize")
-    values = np.zeros(len(table.counts), np.uint64)
-    for k in range(len(table.used)):
-        values |= table.codes[:, k].astype(np.uint64) << np.uint64(k)
-    return Frame(table.names, values[table.pattern_of_row], table.set_masks[table.pattern_of_row])
+        def heard(done: int, total: int) -> None:
+            self.listen("scores of parent sets", done, total + 1)
+
+        optimum = best_large_network(
+            scores, is_search=self.options.is_search, seconds=self.options.seconds, report=self.report, listen=heard
+        )
+        ranking = None
+        if self.graph is not None:
+            ranking = rank_dag(
+                self.graph,
+                self.names,
+                self.knowledge,
+                self.local,
+                optimum.score,
+                [optimum.dag],
+                optimum=None,
+                targets=self.frame.targets,
+                log_sum=None,
+                is_proven=optimum.is_proven,
+            )
+        return NetworkFit(
+            self.names,
+            self.options.score,
+            (self._network(ScoredDag(optimum.dag, optimum.score)),),
+            optimum.num_networks or 1,
+            optimum.num_networks is not None,
+            {},
+            self.table,
+            frame=self.frame,
+            imaginary_rows=self.options.iss,
+            optimal=(arcs_of_dag(self.names, optimum.dag),),
+            num_classes=optimum.num_classes,
+            summary=self._summary(optimum.dag),
+            ranking=ranking,
+            graph=None if self.graph is None else arcs_of_dag(self.names, self.graph),
+            effect=self._effect(optimum.dag, None, None),
+            upper_bound=optimum.upper_bound,
+            method=optimum.method,
+            max_parents=self._stated_limit(),
+        )
+
+    def _network(self, scored: ScoredDag) -> Network:
+        return Network(arcs_of_dag(self.names, scored.dag), scored.score)
+
+    def _arcs(self, frequency: Any) -> dict[tuple[str, str], float]:
+        return {
+            (parent, child): float(frequency[a, b])
+            for a, parent in enumerate(self.names)
+            for b, child in enumerate(self.names)
+            if a != b
+        }
+
+    def _stated_limit(self) -> int | None:
+        """Return the default limit of parents where it holds."""
+        has_limit = any(s.word == "max-parents" for s in self.options.knowledge.statements)
+        return None if has_limit or self.is_dense else DEFAULT_LARGE_PARENTS
+
+    def _class_of(self, dag: Dag) -> EssentialGraph | None:
+        """Return the class of a network under the knowledge; None if its members are too many to be listed."""
+        graph = essential_graph(dag, self.frame.targets)
+        try:
+            return graph.restrict(self.knowledge.admits if self.is_restricted else None)
+        except BudgetSpent:
+            return None
+
+    def _summary(self, dag: Dag) -> ClassSummary | None:
+        graph = self._class_of(dag)
+        if graph is None:
+            return None
+        after: dict[str, Any] = {}
+        if graph.num_members > 1:
+            after = {v: graph.left_after(i) for i, v in enumerate(self.names)}
+        return ClassSummary(
+            graph.num_members,
+            arcs_of_dag(self.names, graph.directed),
+            graph.undirected_names(self.names),
+            model_string(self.names, dag),
+            after,
+        )
+
+    def _count_admitted(self, scores: Any) -> int | None:
+        """Return the number of admitted networks; None where it would take long."""
+        num_vars = len(self.names)
+        if not self.is_restricted and not always_set(self.frame.targets):
+            return count_dags(num_vars)
+        if num_vars > MAX_COUNTED_COLUMNS:
+            return None
+        sets = {v: {int(mask): 1 for mask in np.flatnonzero(np.isfinite(row))} for v, row in enumerate(scores)}
+        return total(Weights(sets, 0))
+
+    def _price(self, best: float) -> float | None:
+        """Return the optimum without knowledge less the one with it; None without knowledge."""
+        if not self.is_restricted:
+            return None
+        free = checked_knowledge(self.table, replace(self.options, knowledge=Knowledge()))
+        scores = self._table_of_scores(free)
+        return max(0.0, ScoreOptimum.of_table(self.names, scores, free.earlier).best().score - best)
+
+    def _effect(self, dag: Dag, scores: Any, dag_sum: DagSum | None) -> EffectSummary | None:
+        if self.query is None:
+            return None
+        from fractions import Fraction
+
+        effects = Effects(self.frame, Fraction(str(self.options.iss)))
+        graph = self._class_of(dag)
+        over = None if graph is None else effects.over_class(graph, self.query)
+        means: dict[str, tuple[float, float | None]] = {}
+        if scores is not None and self.options.score in BAYESIAN:
+            means = self._mean_effects(effects, scores, dag_sum)
+        contrast = None
+        if len(self.query.setting) == 1:
+            contrast = self._contrast(effects, self.graph if self.graph is not None else dag)
+        return EffectSummary(
+            self._words_of(self.query),
+            None if self.graph is None else effects.in_network(self.graph, self.query),
+            None if over is None else over.values,
+            None if over is None else over.members,
+            means.get("dags"),
+            means.get("orders"),
+            contrast,
+        )
+
+    def _words_of(self, query: Query) -> str:
+        words = [column.word for column in self.table.used]
+        setting = ", ".join(f"{self.names[v]}={words[v](code)}" for v, code in sorted(query.setting.items()))
+        return f"P({self.names[query.target]}={words[query.target](query.value)} | do({setting}))"
+
+    def _contrast(self, effects: Effects, dag: Dag) -> tuple[tuple[str, float], ...]:
+        """Return the differences to the effects of the other values of X."""
+        assert self.query is not None
+        ((v, code),) = self.query.setting.items()
+        base = effects.in_network(dag, self.query)
+        return tuple(
+            (
+                self.table.used[v].word(value),
+                float(base - effects.in_network(dag, self.query._replace(setting={v: value}))),
+            )
+            for value in range(self.frame.levels[v])
+            if value != code
+        )
+
+    def _mean_effects(
+        self, effects: Effects, scores: Any, dag_sum: DagSum | None
+    ) -> dict[str, tuple[float, float | None]]:
+        """Return the mean effect under each prior that was asked for, with its standard error if it is sampled."""
+        assert self.query is not None
+        means: dict[str, tuple[float, float | None]] = {}
+        num_vars = len(self.names)
+        if num_vars <= MAX_LISTED_COLUMNS:
+            optimum = ScoreOptimum.of_table(self.names, scores, self.knowledge.earlier)
+            networks, _ = optimum.list_within(float("inf"), 30_000, 1 << 40)
+            logs = optimum.totals_of(networks)
+            weights = np.exp(logs - logs.max())
+            dags = [tuple(dag) for dag in networks.tolist()]
+            values = np.array([float(effects.in_network(dag, self.query, is_exact=False)) for dag in dags])
+            orders = np.array([_count_orders(dag, self.knowledge.earlier) for dag in dags], np.float64)
+            if self.options.prior != "orders":
+                means["dags"] = float((weights * values).sum() / weights.sum()), None
+            if self.options.prior != "dags" and orders.any():
+                weights = weights * orders
+                means["orders"] = float((weights * values).sum() / weights.sum()), None
+            return means
+        samples: dict[str, list[Dag]] = {}
+        if dag_sum is not None:
+            samples["dags"] = dag_sum.sample(NUM_SAMPLES, np.random.default_rng(0))
+        if self.options.prior != "dags" and (dag_sum is None or self.options.prior == "orders"):
+            rng = np.random.default_rng(0)
+            samples["orders"] = draw_by_orders(scores, self.knowledge.earlier, NUM_SAMPLES, rng)
+        for prior, dags in samples.items():
+            values = np.array([float(effects.in_network(dag, self.query, is_exact=False)) for dag in dags])
+            means[prior] = float(values.mean()), float(values.std(ddof=1) / NUM_SAMPLES**0.5)
+        return means
 
 
-def _network(names: Sequence[str], scored: ScoredDag) -> Network:
-    arcs = tuple(
-        (names[parent], names[child])
-        for child, parents in enumerate(scored.dag)
-        for parent in range(len(names))
-        if parents >> parent & 1
-    )
-    return Network(arcs, scored.score)
+def count_dags(num_vars: int) -> int:
+    """Return the number of DAGs (R. W. Robinson, 1973)."""
+    counts = [1]
+    for n in range(1, num_vars + 1):
+        counts.append(sum((-1) ** (k + 1) * comb(n, k) * 2 ** (k * (n - k)) * counts[n - k] for k in range(1, n + 1)))
+    return counts[num_vars]
+
+
+def _count_orders(dag: Dag, earlier: Sequence[Mask]) -> int:
+    """Return the number of topological orders that also put `earlier` of each column before it."""
+    before = [a | b for a, b in zip(dag, earlier, strict=True)]
+    counts = [1] + [0] * ((1 << len(dag)) - 1)
+    for placed in range(1, 1 << len(dag)):
+        counts[placed] = sum(
+            counts[placed ^ (1 << v)]
+            for v in range(len(dag))
+            if placed >> v & 1 and not before[v] & ~(placed ^ (1 << v))
+        )
+    return counts[-1]

@@ -8,7 +8,8 @@ Sums beyond MAX_SUM are refused: HiGHS computes in floating point.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from time import monotonic
 
 import numpy as np
@@ -32,12 +33,15 @@ from calibrant.solvers.outcome import Undecided
 MAX_SUM = 10**8
 
 
-def least_by_program(part: Part, *, seconds: float | None = None) -> dict[int, Mask] | None:
+def least_by_program(
+    part: Part, *, seconds: float | None = None, listen: Callable[[Incumbent, int], None] | None = None
+) -> dict[int, Mask] | None:
     """Return the parents within the part of every variable; None if every assignment has a cycle.
 
     `Undecided` with a bound and the incumbent if time ran out, `MissingExtraError` without HiGHS.
 
     seconds: on the clock, checked between steps; None means no limit
+    listen: called with the incumbent and the lower bound of the size above each variable's least, as they improve
     """
     require_highs()
     until = None if seconds is None else monotonic() + seconds
@@ -52,7 +56,10 @@ def least_by_program(part: Part, *, seconds: float | None = None) -> dict[int, M
         lower_bound = sum(min(candidates.values()).cost for candidates in part.values())
         reached = f"sizes differ by more than {MAX_SUM:,} in all: too much for floating point"
         raise Undecided(lower_bound, reached, start)
-    return _Search(Incumbent(part, start, until)).solve()
+    incumbent = Incumbent(part, start, until)
+    if listen is not None:
+        incumbent.listen = partial(listen, incumbent)
+    return _Search(incumbent).solve()
 
 
 class _Search:

@@ -175,11 +175,19 @@ class Incumbent:
     """Best assignment so far, by all criteria lexicographically.
 
     until: deadline on the monotonic clock
+    listen: called with the lower bound of the first criterion after every relaxation
     settled: objectives that are fixed to their optimum, and the optimum
     cuts: clusters, as positions of variables, with which the next tree begins
     """
 
-    def __init__(self, part: Part, chosen: dict[int, Mask], until: float | None) -> None:
+    def __init__(
+        self,
+        part: Part,
+        chosen: dict[int, Mask],
+        until: float | None,
+        listen: Callable[[int], None] = lambda at_least: None,
+    ) -> None:
+        self.listen = listen
         self.part = part
         self.variables = sorted(part)
         self.chosen = chosen

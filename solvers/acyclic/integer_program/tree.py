@@ -124,6 +124,8 @@ class Tree:
         allowed, bound, stalled_rounds = node.allowed, node.bound, 0
         while True:
             self._check_time(bound)
+            if not self.incumbent.settled:
+                self.incumbent.listen(self._lower_bound(bound))
             column_values, proof = self.relaxation.solve(allowed, self.incumbent.seconds_left())
             min_rise = max(1.0, MIN_PROGRESS * (self.upper_bound - bound))
             stalled_rounds = stalled_rounds + 1 if proof.bound - bound < min_rise else 0
@@ -287,4 +289,8 @@ class Tree:
 
     def _check_time(self, bound: float) -> None:
         if self.incumbent.is_late():
-            raise TimeLimitReached(int(min([self.upper_bound, bound, *(node.bound for node in self.queue)])))
+            raise TimeLimitReached(self._lower_bound(bound))
+
+    def _lower_bound(self, bound: float) -> int:
+        """Return the proven bound while a node with this one is open."""
+        return int(min([self.upper_bound, bound, *(node.bound for node in self.queue)]))

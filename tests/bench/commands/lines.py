@@ -63,6 +63,7 @@ class Files:
         lines = source.read_text("utf-8").splitlines(keepends=True)
         files = cls(benchmark, folder, tuple(json.loads(line)["id"] for line in (lines[1], lines[5])))
         files.pool.write_text("".join((lines[0], lines[1], lines[5])), "utf-8")
+        files.knowledge.write_text("forbid X1 -> X3\n", "utf-8")
         second = folder / "second.jsonl"
         second.write_text("".join((lines[0].replace('"name":"', '"name":"second_', 1), lines[1])), "utf-8")
         for pool, run in ((files.pool, files.run), (second, files.second_run)):

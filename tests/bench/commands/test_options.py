@@ -43,6 +43,8 @@ IDLE = {
     "audit:--limit": "test_findings_fail_the_audit_of_the_chosen_items",
     "pool convert:--drop-results": "test_convert_keeps_the_problems",
     "pool check:--fields": "test_check_passes_for_the_sample_and_says_what_it_did_not_read",
+    "fit:--seconds": "test_nineteen_columns_have_a_proven_optimum_or_a_stated_bound",
+    "fit:--search": "test_nineteen_columns_have_a_proven_optimum_or_a_stated_bound",
 }
 """What has no effect on some of the pools here, and the test that shows its effect where it has one."""
 
@@ -115,6 +117,19 @@ VALUES: dict[str, list[str]] = {
     "--review": ["OUT/review.html"],
     "--import": ["POOL"],
 }
+NETWORK_OPTIONS = {
+    "iss": ["4"],
+    "require": ["X3 -> X1"],
+    "forbid": ["X1 -> X3"],
+    "tiers": ["X3 < X2 < X1"],
+    "order": ["X3,X2,X1"],
+    "max-parents-of": ["X3=0"],
+    "knowledge": ["KNOWLEDGE"],
+    "graph": ["X1 -> X2"],
+    "effect": ["X3=1 | do(X1=0)"],
+    "prior": ["orders"],
+    "export": ["OUT/network.dot"],
+}
 BESIDE = {
     "play:--serve": ["--jsonl"],  # refused: a server would not end
     "audit:--nested-roots": ["--details"],
@@ -129,6 +144,8 @@ BESIDE = {
     "score:--structure": ["--json"],
     "show:--system": ["--run", "RUN"],
     "fit:--best": ["--score", "bde"],
+    "fit:--fail-on": ["--score", "bde", "--graph", "X2 -> X1"],
+    **{f"fit:--{name}": ["--score", "bde"] for name in NETWORK_OPTIONS},
     "list:--class": ["--scores", "RUN"],
     "list:--system": ["--scores", "RUN"],
     "show:--id-field": ["--run", "PREDICTIONS"],
@@ -174,6 +191,10 @@ CHOSEN = {
     "export:--audits": ["AUDIT"],
     "score:--model": ["another", "--json"],
     "fit:--target": ["X3"],
+    **{f"fit:--{name}": given for name, given in NETWORK_OPTIONS.items()},
+    "fit:--seconds": ["5"],
+    "fit:--search": [],
+    "fit:--fail-on": ["refuted"],
     "fit:--do": ["no-such-column"],
     "fit:--do-flags": ["no_*"],
     "fit:--one": ["X1=0"],
@@ -217,6 +238,7 @@ def words(texts: list[str], files: Files, out: Path) -> list[str]:
         "ID": files.ids[1],
         "POOL": str(files.pool),
         "COHORT": f"base={files.pool}",
+        "KNOWLEDGE": str(files.knowledge),
         "RUN": str(files.run),
         "RUN_OF_ANOTHER": str(files.second_run),
         "AUDIT": str(files.audit),

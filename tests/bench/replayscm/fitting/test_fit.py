@@ -381,5 +381,5 @@ def test_progress_is_printed_from_two_seconds_on(
     file.write_text("\n".join([",".join(data), *(",".join(map(str, row)) for row in rows)]), encoding="utf-8")
     assert main(["fit", str(file), "--score", "bde"]) == 0
     lines = capsys.readouterr().err.splitlines()
-    counts = {int(found[1]) for line in lines if (found := re.search(r"scores of parent sets: (\d+) of 5 done", line))}
+    counts = {int(found[1]) for line in lines if (found := re.search(r"scores of parent sets: (\d+) of 16 done", line))}
     assert len(counts) > 2

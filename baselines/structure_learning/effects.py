@@ -1,0 +1,197 @@
+"""Effects of interventions in networks: P(Y = y | do(X = x)) by the truncated product of posterior means.
+
+The probability of a value given the parents is (s/(q r) + n_jk) / (s/q + n_j) from rows in which the column was not
+set, with s imaginary rows in all. With BDe the product of these means is the posterior mean of the effect in the
+network. Variables are summed out one by one, those that leave the smallest table first; only ancestors of Y count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.baselines.structure_learning.classes import EssentialGraph
+from calibrant.baselines.structure_learning.graph import Dag, Mask
+from calibrant.baselines.structure_learning.levels import LevelFrame
+from calibrant.dsl.errors import CalibrantError
+from calibrant.solvers.acyclic.least import members_of
+from calibrant.solvers.outcome import BudgetSpent
+
+MAX_TABLE = 20_000_000  # entries of a table of elimination
+MAX_EXACT_TABLE = 20_000  # entries up to which tables hold fractions
+MAX_LISTED_MEMBERS = 10_000  # of a class, gone through one by one
+FEW_MEMBERS = 100  # up to which members are gone through even where parent sets would do
+
+
+class Query(NamedTuple):
+    """Effect asked for: the column and its value, as codes; and the columns that are set, with their values."""
+
+    target: int
+    value: int
+    setting: Mapping[int, int]
+
+
+class _Table(NamedTuple):
+    """Table over some variables, one axis each in this order."""
+
+    scope: tuple[int, ...]
+    values: npt.NDArray[Any]
+
+
+class ClassEffect(NamedTuple):
+    """Effect over a class. values: all different ones, ascending; members: number of networks."""
+
+    values: tuple[Fraction | float, ...]
+    members: int
+
+
+@dataclass
+class Effects:
+    """Effects in networks on one frame.
+
+    imaginary_rows: s of the posterior means
+    """
+
+    frame: LevelFrame
+    imaginary_rows: Fraction
+    _tables: dict[tuple[int, Mask], _Table] = field(default_factory=dict)
+    _effects: dict[tuple[object, ...], Fraction | float] = field(default_factory=dict)
+
+    def in_network(self, dag: Dag, query: Query, *, is_exact: bool = True) -> Fraction | float:
+        """Return the probability; a fraction if tables are small and `is_exact`.
+
+        `CalibrantError` if a table of the elimination has more than MAX_TABLE entries.
+        """
+        relevant = _ancestors(dag, query)
+        key = (is_exact, query.target, query.value, tuple(sorted(query.setting.items())))
+        families = tuple((v, dag[v]) for v in members_of(relevant))
+        if (key, families) not in self._effects:
+            self._effects[key, families] = self._eliminate(families, query, is_exact)
+        return self._effects[key, families]
+
+    def over_class(self, graph: EssentialGraph, query: Query) -> ClassEffect | None:
+        """Return the different values over the members of a class.
+
+        Members are listed up to MAX_LISTED_MEMBERS; beyond, for a single X, one member for every possible parent set of
+        X is enough, since equivalent networks with equal parents of X have equal effects. None if neither is possible.
+        """
+        members = graph.num_members
+        if members > (FEW_MEMBERS if len(query.setting) == 1 else MAX_LISTED_MEMBERS):
+            if len(query.setting) == 1:
+                try:
+                    by_parents = [dag for dag, _ in graph.members_by_parents(next(iter(query.setting)))]
+                except BudgetSpent:
+                    return None
+                # under knowledge members are listed anyway: the same parents of X, the same effect
+                return ClassEffect(self._different(by_parents, query), members)
+            return None
+        return ClassEffect(self._different(graph.members(), query), members)
+
+    def _different(self, dags: Any, query: Query) -> tuple[Fraction | float, ...]:
+        values = sorted({self.in_network(dag, query) for dag in dags})
+        different: list[Fraction | float] = []
+        for value in values:
+            # floating point of large tables: equal effects differ by rounding alone
+            if not different or isinstance(value, Fraction) or value - different[-1] > 1e-12:
+                different.append(value)
+        return tuple(different)
+
+    def _eliminate(self, families: Sequence[tuple[int, Mask]], query: Query, is_exact: bool) -> Fraction | float:
+        levels = self.frame.levels
+        tables = [self._restrict(self._table_of(v, parents), query) for v, parents in families]
+        sizes = prod(levels[v] for v, _ in families if v != query.target)
+        is_exact = is_exact and max([table.values.size for table in tables], default=1) <= MAX_EXACT_TABLE
+        is_exact = is_exact and sizes <= MAX_EXACT_TABLE**2
+        if not is_exact:
+            tables = [_Table(table.scope, table.values.astype(np.float64)) for table in tables]
+        hidden = {v for v, _ in families} - {query.target}
+        while hidden:
+            v = min(hidden, key=lambda u: (_size(_scope([t for t in tables if u in t.scope]), levels), u))
+            touched = [table for table in tables if v in table.scope]
+            scope = _scope(touched)
+            if _size(scope, levels) > MAX_TABLE:
+                raise CalibrantError(f"an effect needs a table of more than {MAX_TABLE:,} entries; --drop columns")
+            product = _multiply(touched, scope)
+            rest = tuple(u for u in scope if u != v)
+            tables = [table for table in tables if v not in table.scope]
+            tables.append(_Table(rest, np.asarray(product.sum(axis=scope.index(v)), product.dtype)))
+            hidden.remove(v)
+        return _number(prod(_multiply(tables, ()).ravel().tolist()), is_exact)
+
+    def means(self, v: int, parents: Mask) -> npt.NDArray[Any]:
+        """Return the posterior means of a column given its parents, ascending, the column's axis last."""
+        return self._table_of(v, parents).values
+
+    def _table_of(self, v: int, parents: Mask) -> _Table:
+        """Return the posterior means with their columns; fractions, unless the table is large."""
+        if (v, parents) not in self._tables:
+            frame = self.frame
+            scope = (*members_of(parents), v)
+            shape = tuple(frame.levels[u] for u in scope)
+            if prod(shape) > MAX_TABLE:
+                raise CalibrantError(f"an effect needs a table of more than {MAX_TABLE:,} entries; --drop columns")
+            is_free = (frame.clamped >> np.uint64(v) & np.uint64(1)) == 0
+            flat = np.zeros(len(frame.weights), np.int64)
+            for u in scope:
+                flat = flat * frame.levels[u] + frame.codes[u]
+            counts = np.bincount(flat[is_free], weights=frame.weights[is_free], minlength=prod(shape))
+            rows = counts.astype(np.int64).reshape(shape)
+            totals = rows.sum(axis=-1, keepdims=True)
+            if prod(shape) > MAX_EXACT_TABLE:
+                s = float(self.imaginary_rows)
+                means: npt.NDArray[Any] = (s / prod(shape) + rows) / (s / prod(shape[:-1]) + totals)
+            else:
+                cell, row = self.imaginary_rows / prod(shape), self.imaginary_rows / prod(shape[:-1])
+                means = np.empty(shape, object)
+                for index in np.ndindex(shape):
+                    means[index] = (cell + int(rows[index])) / (row + int(totals[(*index[:-1], 0)]))
+            self._tables[v, parents] = _Table(scope, means)
+        return self._tables[v, parents]
+
+    def _restrict(self, table: _Table, query: Query) -> _Table:
+        """Return the table at the values that are set and asked for."""
+        fixed = {**query.setting, query.target: query.value}
+        values = table.values[tuple(fixed.get(v, slice(None)) for v in table.scope)]
+        return _Table(tuple(v for v in table.scope if v not in fixed), np.asarray(values, table.values.dtype))
+
+
+def _number(value: Any, is_exact: bool) -> Fraction | float:
+    return Fraction(value) if is_exact else float(value)
+
+
+def _ancestors(dag: Dag, query: Query) -> Mask:
+    """Return Y and its ancestors once the arcs into X are cut, without X."""
+    relevant = frontier = 1 << query.target
+    is_set = sum(1 << v for v in query.setting)
+    while frontier:
+        reached = 0
+        for v in members_of(frontier):
+            reached |= dag[v]
+        frontier = reached & ~relevant & ~is_set
+        relevant |= frontier
+    return relevant
+
+
+def _scope(tables: Sequence[_Table]) -> tuple[int, ...]:
+    return tuple(sorted({v for table in tables for v in table.scope}))
+
+
+def _size(scope: Sequence[int], levels: Sequence[int]) -> int:
+    return prod(levels[v] for v in scope)
+
+
+def _multiply(tables: Sequence[_Table], scope: tuple[int, ...]) -> npt.NDArray[Any]:
+    """Return the product of tables over a scope that has all of theirs."""
+    product: npt.NDArray[Any] = np.ones((), object if any(t.values.dtype == object for t in tables) else np.float64)
+    for table in tables:
+        axes = sorted(range(len(table.scope)), key=lambda i: table.scope[i])
+        values = np.transpose(table.values, axes) if table.scope else table.values
+        sizes = dict(zip(sorted(table.scope), values.shape, strict=True))
+        product = product * values.reshape(tuple(sizes.get(v, 1) for v in scope))
+    return np.asarray(product)

@@ -1,0 +1,353 @@
+"""Networks of highest score on 19 to 62 columns: exact by order, by forest or by integer program, else with a bound.
+
+Parent sets are scored up to a size, and sets that score no more than one of their subsets are removed, which leaves the
+optimum unchanged. If the best sets of all columns are acyclic together, they are the optimum. With one parent a column
+and a score that does not depend on the direction of an arc the optimum is a maximum spanning forest (C. Chow and
+C. Liu, 1968), and the optima are counted by the matrix-tree theorem. Anything else goes to branch and cut
+(solvers.acyclic.integer_program); its costs are whole, so its bound is rounded towards the safe side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import fsum, inf, prod
+from time import monotonic
+
+import numpy as np
+
+from calibrant.baselines.structure_learning.graph import Dag, Mask, is_acyclic
+from calibrant.baselines.structure_learning.levels import F64, I64, LevelScores
+from calibrant.dsl.errors import CalibrantError
+from calibrant.solvers.acyclic.integer_program.least import least_by_program
+from calibrant.solvers.acyclic.integer_program.order_local_search import OrderLocalSearch
+from calibrant.solvers.acyclic.integer_program.relaxation import Incumbent
+from calibrant.solvers.acyclic.least import (
+    Part,
+    cost_by_size,
+    find_good_choice,
+    least_branching,
+    members_of,
+    reduce_to_parts,
+    total_size,
+)
+from calibrant.solvers.highs import has_highs
+from calibrant.solvers.outcome import Undecided
+
+TIE = 1e-9
+ROUNDING = 1e-3  # nats: a gap that the rounding of an integer program's whole costs explains
+MAX_UNITS = 50_000_000  # sum of all columns' ranges of costs: half of what an integer program takes
+MAX_UNITS_PER_NAT = 1_000_000
+NUM_RESTARTS = 20  # of the search over orders
+RESTART_PERTURBATIONS = 100  # of each random order, per column
+MAX_OPTIONAL_EDGES = 16  # edges without gain, whose 2**16 sets are gone through to count classes
+PROGRESS_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class LargeOptimum:
+    """The best network that was found.
+
+    upper_bound: no network scores more; method: how it was found and bounded, in words
+    num_networks, num_classes: as good as it, within 1e-9; None if they are not counted
+    """
+
+    dag: Dag
+    score: float
+    upper_bound: float
+    method: str
+    num_networks: int | None = None
+    num_classes: int | None = None
+
+    @property
+    def gap(self) -> float:
+        """Nats by which a better network could exceed this one."""
+        return max(0.0, self.upper_bound - self.score)
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the network is the optimum, but for the rounding of whole costs."""
+        return self.gap <= ROUNDING
+
+
+Report = Callable[[str], None]
+
+
+def best_large_network(
+    scores: LevelScores, *, is_search: bool, seconds: float, report: Report, listen: Callable[[int, int], None]
+) -> LargeOptimum:
+    """Return the best network and a bound.
+
+    is_search: whether a search over orders is enough; seconds: on the clock, of the integer program
+    report: called with the best score, the bound and the gap every PROGRESS_SECONDS
+    """
+    masks, table = scores.scored_sets(listen)
+    options = scores.undominated(masks, table)
+    for name, sets in zip(scores.frame.variables, options, strict=True):
+        if not sets:
+            raise CalibrantError(f"the knowledge leaves {name} no parent set")
+    highest = tuple(max(sets, key=sets.__getitem__) for sets in options)
+    ceiling = fsum(sets[mask] for sets, mask in zip(options, highest, strict=True))
+    is_ordered = is_acyclic(tuple(_union(sets) for sets in options))
+    if is_acyclic(highest):
+        method = "the best parent sets of all columns close no cycle"
+        ties = None
+        if is_ordered and _is_acyclic_union(masks, table):
+            ties = prod(int(np.count_nonzero(row >= row.max() - TIE)) for row in table)
+            method = "the order of the columns is known, so each has its best parent set"
+        return LargeOptimum(highest, ceiling, ceiling, method, ties, 1 if ties == 1 else None)
+    if max(scores.knowledge.limits) <= 1:
+        return _best_forest(options, masks, table)
+    if is_search or not has_highs():
+        return _search(options, ceiling, "" if is_search else " (pip install 'calibrant[large]' proves optima)")
+    return _by_program(options, ceiling, seconds, report)
+
+
+def _union(sets: Iterable[Mask]) -> Mask:
+    union = 0
+    for mask in sets:
+        union |= mask
+    return union
+
+
+def _is_acyclic_union(masks: I64, table: F64) -> bool:
+    """Return whether all admitted sets together close no cycle, so that every choice of sets is a network."""
+    return is_acyclic(tuple(int(np.bitwise_or.reduce(masks[np.isfinite(row)], initial=0)) for row in table))
+
+
+# --- One parent a column ----------------------------------------------------------------------------------------------
+def _best_forest(options: Sequence[Mapping[Mask, float]], masks: I64, table: F64) -> LargeOptimum:
+    num_vars = len(options)
+    number = {int(mask): i for i, mask in enumerate(masks.tolist())}
+    gain = np.full((num_vars, num_vars), -inf)  # [parent, child]
+    is_free = bool(np.isfinite(table[:, number[0]]).all())
+    if is_free:
+        for u in range(num_vars):
+            gain[u] = table[:, number[1 << u]] - table[:, number[0]]
+    off_diagonal = ~np.eye(num_vars, dtype=np.bool_)
+    pairs = gain[off_diagonal]
+    np.fill_diagonal(gain, 0.0)
+    if is_free and np.isfinite(pairs).all() and float(abs(gain - gain.T).max(initial=0.0)) < TIE:
+        return _spanning_forest(gain, fsum(table[:, number[0]]))
+    # Edmonds' branching on exact whole costs: 2**-20 nats are far below the tolerance of ties in sums of 62
+    costs = [{mask: round((max(sets.values()) - value) * 2**40) for mask, value in sets.items()} for sets in options]
+    chosen = least_branching(dict(enumerate(costs)))
+    if chosen is None:
+        raise CalibrantError("the knowledge admits no network with one parent a column")
+    dag = tuple(chosen[v] for v in range(num_vars))
+    score = fsum(options[v][mask] for v, mask in enumerate(dag))
+    return LargeOptimum(dag, score, score, "maximum branching (Edmonds 1967)")
+
+
+def _spanning_forest(gain: F64, base: float) -> LargeOptimum:
+    """Return a maximum spanning forest, rooted at the first column of each tree, and the number of optima."""
+    num_vars = len(gain)
+    edges = sorted(((gain[u, v], u, v) for v in range(num_vars) for u in range(v)), reverse=True)
+    tree = list(range(num_vars))  # the tree of each column, by number
+    neighbours = [0] * num_vars
+    num_forests = 1
+    score = base
+    position = 0
+    while position < len(edges) and edges[position][0] > TIE:
+        group = [edge for edge in edges[position:] if edge[0] >= edges[position][0] - TIE]
+        position += len(group)
+        between = [(tree[u], tree[v]) for _, u, v in group if tree[u] != tree[v]]
+        num_forests *= _count_spanning_forests(between)
+        for weight, u, v in group:
+            if tree[u] != tree[v]:
+                old, new = tree[v], tree[u]
+                tree = [new if number == old else number for number in tree]
+                neighbours[u] |= 1 << v
+                neighbours[v] |= 1 << u
+                score += float(weight)
+    optional = [(tree[u], tree[v]) for weight, u, v in edges[position:] if weight > -TIE and tree[u] != tree[v]]
+    sizes = {number: tree.count(number) for number in tree}
+    num_classes = _count_forests(optional, len(sizes))
+    return LargeOptimum(
+        _root(neighbours),
+        score,
+        score,
+        "maximum spanning forest (Chow and Liu 1968)",
+        num_forests * _count_rooted_forests(optional, sizes),
+        None if num_classes is None else num_forests * num_classes,
+    )
+
+
+def _root(neighbours: Sequence[Mask]) -> Dag:
+    parents = [0] * len(neighbours)
+    placed = 0
+    for root in range(len(neighbours)):
+        stack = [] if placed >> root & 1 else [root]
+        placed |= 1 << root
+        while stack:
+            v = stack.pop()
+            for u in members_of(neighbours[v] & ~placed):
+                parents[u] = 1 << v
+                placed |= 1 << u
+                stack.append(u)
+    return tuple(parents)
+
+
+def _count_spanning_forests(edges: Sequence[tuple[int, int]]) -> int:
+    """Count the maximal forests of a multigraph: spanning trees of each component, by the matrix-tree theorem."""
+    group = {v: v for edge in edges for v in edge}
+    for u, v in edges:
+        old, new = group[u], group[v]
+        group = {w: new if number == old else number for w, number in group.items()}
+    count = 1
+    for number in set(group.values()):
+        nodes = [v for v in group if group[v] == number]
+        inner = [edge for edge in edges if group[edge[0]] == number]
+        count *= _determinant(_laplacian(nodes[1:], inner))
+    return count
+
+
+def _count_rooted_forests(edges: Sequence[tuple[int, int]], sizes: Mapping[int, int]) -> int:
+    """Count forests of a multigraph with one of `sizes` roots in each node, one root a tree: det(sizes + Laplacian)."""
+    nodes = sorted(sizes)
+    matrix = _laplacian(nodes, edges)
+    for i, v in enumerate(nodes):
+        matrix[i][i] += sizes[v]
+    return _determinant(matrix)
+
+
+def _count_forests(edges: Sequence[tuple[int, int]], num_nodes: int) -> int | None:
+    """Count the sets of edges without a cycle; None for more than MAX_OPTIONAL_EDGES edges."""
+    if len(edges) > MAX_OPTIONAL_EDGES:
+        return None
+    count = 0
+    for chosen in range(1 << len(edges)):
+        group: dict[int, int] = {}
+        is_forest = True
+        for i in members_of(chosen):
+            u, v = (group.get(node, node) for node in edges[i])
+            if u == v:
+                is_forest = False
+                break
+            group = {node: v if number == u else number for node, number in group.items()} | {u: v, edges[i][0]: v}
+        count += is_forest
+    return count
+
+
+def _laplacian(nodes: Sequence[int], edges: Iterable[tuple[int, int]]) -> list[list[Fraction]]:
+    position = {v: i for i, v in enumerate(nodes)}
+    matrix = [[Fraction(0)] * len(nodes) for _ in nodes]
+    for edge in edges:
+        for a, b in (edge, edge[::-1]):
+            if a in position:
+                matrix[position[a]][position[a]] += 1
+                if b in position:
+                    matrix[position[a]][position[b]] -= 1
+    return matrix
+
+
+def _determinant(matrix: list[list[Fraction]]) -> int:
+    """Return the determinant of a positive definite matrix of whole numbers by Gauss' elimination in fractions."""
+    result = Fraction(1)
+    for i in range(len(matrix)):
+        pivot = matrix[i][i]
+        result *= pivot
+        for j in range(i + 1, len(matrix)):
+            factor = matrix[j][i] / pivot
+            if factor:
+                matrix[j] = [b - factor * a for a, b in zip(matrix[i], matrix[j], strict=True)]
+    return int(result)
+
+
+# --- Integer program and search ---------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Units:
+    """Whole costs of parent sets: nats below the best set of the column, rounded down.
+
+    per_nat: units; costs: per column parent set -> units
+    """
+
+    per_nat: float
+    costs: list[dict[Mask, int]]
+
+
+def _incumbent(options: Sequence[Mapping[Mask, float]], num_restarts: int) -> tuple[Dag, float]:
+    """Return a good network by searches over orders, each with the best admitted sets of its order."""
+    units = _units(options, inf)
+    whole = {v: {mask: cost_by_size(cost, 0) for mask, cost in sets.items()} for v, sets in enumerate(units.costs)}
+    good = find_good_choice(whole, 0)
+    if good is None:
+        raise CalibrantError("the knowledge admits no network with these numbers of parents")
+    search = OrderLocalSearch(dict(enumerate(units.costs)))
+    best = _total(options, good[1])
+    chosen = good[1]
+    for _ in range(num_restarts):
+        restarted = search.restart(RESTART_PERTURBATIONS * len(options))
+        if restarted is not None and _total(options, restarted) > best:
+            best, chosen = _total(options, restarted), restarted
+    return tuple(chosen[v] for v in range(len(options))), best
+
+
+def _total(options: Sequence[Mapping[Mask, float]], chosen: Mapping[int, Mask]) -> float:
+    return fsum(options[v][mask] for v, mask in chosen.items())
+
+
+def _units(options: Sequence[Mapping[Mask, float]], slack: float) -> _Units:
+    """Return whole costs of the sets that lose at most `slack` nats, as fine as MAX_UNITS allows."""
+    losses = [{mask: max(sets.values()) - value for mask, value in sets.items()} for sets in options]
+    losses = [{mask: loss for mask, loss in sets.items() if loss <= slack + TIE} for sets in losses]
+    span = sum(max(sets.values()) for sets in losses)
+    per_nat = min(MAX_UNITS_PER_NAT, MAX_UNITS / span if span else MAX_UNITS_PER_NAT)
+    return _Units(per_nat, [{mask: int(loss * per_nat) for mask, loss in sets.items()} for sets in losses])
+
+
+def _least_loss(parts: Sequence[Part]) -> int:
+    """Return the sum of the least units of all columns of some parts."""
+    return sum(min(total_size(s.cost) for s in sets.values()) for part in parts for sets in part.values())
+
+
+def _search(options: Sequence[Mapping[Mask, float]], ceiling: float, advice: str) -> LargeOptimum:
+    dag, score = _incumbent(options, NUM_RESTARTS)
+    method = f"search over orders with {NUM_RESTARTS} restarts; bound: the best parent set of each column{advice}"
+    return LargeOptimum(dag, score, ceiling, method)
+
+
+def _by_program(
+    options: Sequence[Mapping[Mask, float]], ceiling: float, seconds: float, report: Report
+) -> LargeOptimum:
+    until = monotonic() + seconds
+    dag, score = _incumbent(options, 2)
+    # a set that loses more than the incumbent does in all is in no better network
+    units = _units(options, ceiling - score)
+    costs = {v: {mask: cost_by_size(cost, 0) for mask, cost in sets.items()} for v, sets in enumerate(units.costs)}
+    parts = reduce_to_parts(costs, 0)
+    if parts is None:
+        raise CalibrantError("the knowledge admits no network with these numbers of parents")
+    chosen: dict[int, Mask] = {}
+    loss = 0
+    is_complete = True
+    last_report = monotonic()
+    for number, part in enumerate(parts):
+        least = _least_loss([part])
+        later = _least_loss(parts[number + 1 :])
+
+        def listen(incumbent: Incumbent, at_least: int, settled: int = loss + later + least) -> None:
+            nonlocal last_report
+            if monotonic() - last_report >= PROGRESS_SECONDS:
+                last_report = monotonic()
+                bound = ceiling - (settled + at_least) / units.per_nat
+                report(f"best {score:.4f}, bound {bound:.4f}, gap {max(0.0, bound - score):.4f} nats")
+
+        try:
+            assignment: Mapping[int, Mask] | None = least_by_program(
+                part, seconds=max(0.0, until - monotonic()), listen=listen
+            )
+            assert assignment is not None  # the incumbent's sets are all there
+            loss += sum(total_size(part[v][mask].cost) for v, mask in assignment.items())
+        except Undecided as spent:
+            assignment = spent.incumbent
+            loss += total_size(spent.at_least)
+        if assignment is None:
+            is_complete = False
+        else:
+            chosen |= {v: part[v][mask].mask for v, mask in assignment.items()}
+    if is_complete and (total := _total(options, chosen)) > score:
+        dag, score = tuple(chosen[v] for v in range(len(options))), total
+    upper_bound = max(score, ceiling - loss / units.per_nat)
+    return LargeOptimum(dag, score, upper_bound, "integer program by HiGHS, bound without rounding")

@@ -1,0 +1,321 @@
+"""Local scores of columns with any number of values, posteriors over all DAGs, and networks as masks.
+
+A frame counts rows by pattern, so a million rows of few columns cost as much as their patterns. Scores are those of
+`scores`, with r values of the child and q configurations of its parents: rows in which the child was set do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import comb, fsum, lgamma, log, prod
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.baselines.structure_learning._kernels_levels import (
+    BY_CELL,
+    BY_CONFIGURATIONS,
+    BY_LIKELIHOOD,
+    Levels,
+    arc_probabilities,
+    best_of_subsets,
+    configuration_sums,
+    layered_sums,
+    local_scores,
+    sample_by_orders,
+    sample_dags,
+)
+from calibrant.baselines.structure_learning.graph import MAX_VARIABLES, Dag, Frame, Mask, is_acyclic
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.knowledge import CheckedKnowledge
+
+MAX_DENSE_VARIABLES = 18  # 18 x 2**18 scores are 38 MB
+MAX_LAYERED_VARIABLES = 12  # 4**12 layers take 3 s
+MAX_SETS = 5_000_000  # parent sets of all columns together
+TABLE_ENTRIES = 4_000_000  # terms remembered: 32 MB
+MAX_REMEMBERED_COUNT = 1_024  # larger counts are few: at most rows / 1,024 configurations have one
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class LevelFrame:
+    """Rows of columns with several values, by pattern.
+
+    variables: names; levels: number of values of each column, at least 1
+    codes: [columns, patterns] values from 0
+    clamped: [patterns] mask of the columns that were set; weights: [patterns] number of rows
+    """
+
+    variables: tuple[str, ...]
+    levels: tuple[int, ...]
+    codes: npt.NDArray[np.int32]
+    clamped: npt.NDArray[np.uint64]
+    weights: I64
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.variables) <= MAX_VARIABLES:
+            raise CalibrantError(f"{len(self.variables)} columns; networks are learned of 1 to {MAX_VARIABLES}")
+
+    @property
+    def num_vars(self) -> int:
+        return len(self.variables)
+
+    @property
+    def num_rows(self) -> int:
+        return int(self.weights.sum())
+
+    @cached_property
+    def targets(self) -> tuple[Mask, ...]:
+        """Sets of columns that were set together in some row."""
+        return tuple(sorted(set(self.clamped.tolist())))
+
+    def binary(self) -> Frame:
+        """Return the rows one by one, for scores of two-valued columns alone."""
+        words = np.zeros(len(self.weights), np.uint64)
+        for v, column in enumerate(self.codes):
+            words |= column.astype(np.uint64) << np.uint64(v)
+        return Frame(self.variables, np.repeat(words, self.weights), np.repeat(self.clamped, self.weights))
+
+
+def frame_of_codes(
+    variables: Sequence[str],
+    levels: Sequence[int],
+    codes: npt.NDArray[np.int32],
+    clamped: npt.NDArray[np.uint64],
+    weights: I64 | None = None,
+) -> LevelFrame:
+    """Return a frame with equal rows put together. codes: [columns, rows]; clamped, weights: [rows]."""
+    num_rows = len(clamped)
+    weights = np.ones(num_rows, np.int64) if weights is None else weights
+    if num_rows:
+        table = np.vstack([codes.astype(np.int64), clamped.astype(np.int64)[None]])
+        patterns, inverse = np.unique(table, axis=1, return_inverse=True)
+        totals = np.bincount(inverse.ravel(), weights=weights, minlength=patterns.shape[1]).astype(np.int64)
+        codes, clamped, weights = patterns[:-1].astype(np.int32), patterns[-1].astype(np.uint64), totals
+    return LevelFrame(tuple(variables), tuple(levels), np.ascontiguousarray(codes), clamped, weights)
+
+
+@dataclass(frozen=True)
+class LevelScore:
+    """A score of columns with several values.
+
+    name: bde, k2, bdj, bic or aic; iss: imaginary rows of bde
+    """
+
+    name: str
+    iss: float = 1.0
+
+    @property
+    def is_bayesian(self) -> bool:
+        return self.name in ("bde", "k2", "bdj")
+
+    @property
+    def is_equivalent(self) -> bool:
+        """Whether equivalent networks have equal scores."""
+        return self.name in ("bde", "bic", "aic")
+
+    @property
+    def cell(self) -> float:
+        """Imaginary rows of a cell."""
+        return {"k2": 1.0, "bdj": 0.5}[self.name]
+
+    def price(self, num_rows: int) -> float:
+        """Return the price of a free parameter."""
+        return {"bic": log(num_rows) / 2 if num_rows else 0.0, "aic": 1.0}.get(self.name, 0.0)
+
+
+Listen = Callable[[int, int], None]
+
+
+class LevelScores:
+    """Local scores of one frame under one score and knowledge, all of them at once."""
+
+    def __init__(self, frame: LevelFrame, score: LevelScore, knowledge: CheckedKnowledge) -> None:
+        self.frame = frame
+        self.score = score
+        self.knowledge = knowledge
+        self.max_size = max(knowledge.limits)
+        if frame.num_vars > MAX_DENSE_VARIABLES:
+            sets = sum(comb(frame.num_vars - 1, k) for k in range(self.max_size + 1)) * frame.num_vars
+            if sets > MAX_SETS:
+                raise CalibrantError(
+                    f"{frame.num_vars} columns have {sets:,} parent sets of at most {self.max_size} columns; at most"
+                    f" {MAX_SETS:,} are scored: lower --max-parents (max_parents)"
+                )
+        self._levels = self._make_levels()
+
+    def _make_levels(self) -> Levels:
+        frame = self.frame
+        bits = frame.clamped >> np.arange(frame.num_vars, dtype=np.uint64)[:, None] & np.uint64(1)
+        counted = (1 - bits.astype(np.int64)) * frame.weights
+        weights, group = np.unique(counted, axis=0, return_inverse=True)
+        self.group: I64 = group.ravel().astype(np.int64)
+        levels = np.array(frame.levels, np.int64)
+        strides = np.zeros(frame.num_vars, np.int64)
+        num_rows = 1
+        kind = BY_LIKELIHOOD
+        priors = np.ones(1)
+        self.parent_term: I64 = np.zeros(frame.num_vars, np.int64)
+        if self.score.name == "bde":
+            kind, priors = BY_CONFIGURATIONS, np.array([self.score.iss])
+            for value in sorted(set(frame.levels)):
+                columns = np.flatnonzero(levels == value)
+                strides[columns] = num_rows
+                num_rows *= min(len(columns), self.max_size + 1) + 1
+        elif self.score.is_bayesian:
+            kind = BY_CELL
+            distinct = sorted(set(frame.levels))
+            priors = np.array([self.score.cell, *(self.score.cell * value for value in distinct)])
+            self.parent_term = np.array([1 + distinct.index(value) for value in frame.levels])
+            num_rows = len(priors)
+        counts = min(MAX_REMEMBERED_COUNT, self.frame.num_rows + 1, TABLE_ENTRIES // num_rows)
+        if counts == 0:  # too many kinds of sets: strides could overflow
+            strides[:] = 0
+        table = np.full((num_rows if counts else 0, counts), np.nan)
+        is_dense = frame.num_vars <= MAX_DENSE_VARIABLES
+        binomials = np.array([[comb(n, k) for k in range(self.max_size + 2)] for n in range(frame.num_vars + 1)])
+        codes = np.ascontiguousarray(frame.codes, np.int32)
+        return Levels(codes, levels, np.ascontiguousarray(weights), kind, priors, strides, table, binomials, is_dense)
+
+    def _num_sets(self, size: int) -> int:
+        num_vars = self.frame.num_vars
+        return 1 << num_vars if self._levels.is_dense else sum(comb(num_vars, k) for k in range(size + 1))
+
+    def scored_sets(self, listen: Listen = lambda done, total: None) -> tuple[I64, F64]:
+        """Return the sets, [sets], and the scores of each column's admitted ones, [columns, sets]; minus infinity else.
+
+        Up to MAX_DENSE_VARIABLES columns a set stands at its mask, beyond after all its subsets.
+        listen: called with the number of columns whose sets are summed, and of all
+        """
+        num_vars = self.frame.num_vars
+        size = min(self.max_size, num_vars - 1)
+        sums = np.zeros((len(self._levels.weights), len(self._levels.priors), self._num_sets(size + 1)))
+        configuration_sums(self._levels, -1, size + 1, sums)
+        for step, first in enumerate(range(num_vars - 1, -1, -1)):
+            listen(step, num_vars)
+            configuration_sums(self._levels, first, size + 1, sums)
+        listen(num_vars, num_vars)
+        num_sets = self._num_sets(size)
+        masks = np.zeros(num_sets, np.int64)
+        scores = np.full((num_vars, num_sets), -np.inf)
+        local_scores(
+            self._levels,
+            sums,
+            self.group,
+            self.parent_term,
+            self.score.price(self.frame.num_rows),
+            np.array(self.knowledge.allowed, np.int64),
+            np.array(self.knowledge.required, np.int64),
+            np.array(self.knowledge.limits, np.int64),
+            size,
+            masks,
+            scores,
+        )
+        return masks, scores
+
+    def undominated(self, masks: I64, scores: F64) -> list[dict[Mask, float]]:
+        """Return, per column, the scores of the sets that score more than each of their admitted subsets."""
+        best = np.empty_like(scores)
+        best_of_subsets(self._levels, masks, scores, best)
+        return [
+            dict(zip(masks[better].tolist(), scores[v, better].tolist(), strict=True))
+            for v, better in enumerate((scores > best) & np.isfinite(scores))
+        ]
+
+
+def family_score(frame: LevelFrame, score: LevelScore, child: int, parents: Mask) -> float:
+    """Return one local score from its definition, whatever the knowledge."""
+    is_free = (frame.clamped >> np.uint64(child) & np.uint64(1)) == 0
+    configuration = np.zeros(int(is_free.sum()), np.int64)
+    for u in range(frame.num_vars):
+        if parents >> u & 1:
+            _, configuration = np.unique(configuration * frame.levels[u] + frame.codes[u, is_free], return_inverse=True)
+    num_levels = frame.levels[child]
+    number = int(configuration.max(initial=-1)) + 1
+    cells = np.zeros((number, num_levels))
+    np.add.at(cells, (configuration.ravel(), frame.codes[child, is_free]), frame.weights[is_free])
+    totals = cells.sum(axis=1)
+    q = prod(frame.levels[u] for u in range(frame.num_vars) if parents >> u & 1)
+    if score.is_bayesian:
+        cell = score.iss / q / num_levels if score.name == "bde" else score.cell
+        row = cell * num_levels
+        rows = fsum(lgamma(row) - lgamma(row + total) for total in totals.tolist())
+        return rows + fsum(lgamma(cell + count) - lgamma(cell) for count in cells.ravel().tolist() if count)
+    entropy = (cells * np.log(np.maximum(cells, 1))).sum() - (totals * np.log(np.maximum(totals, 1))).sum()
+    return float(entropy - score.price(frame.num_rows) * q * (num_levels - 1))
+
+
+class DagSum:
+    """Sum over all DAGs of the product of their local weights: every DAG alike a priori.
+
+    log_sum: natural logarithm of the sum
+    """
+
+    def __init__(self, table: F64) -> None:
+        """Add up. table: [columns, 2**columns] logarithms of weights, minus infinity where not admitted."""
+        self.table = table
+        num_vars = len(table)
+        if num_vars > MAX_LAYERED_VARIABLES:
+            raise ValueError(f"{num_vars} columns; sums over all DAGs are for at most {MAX_LAYERED_VARIABLES}")
+        self.ternary: I64 = np.array([sum(3**i for i in range(num_vars) if s >> i & 1) for s in range(1 << num_vars)])
+        self._inside = np.empty_like(table)
+        self._forward, self._backward = np.empty((2, 3**num_vars))
+        self.log_sum = layered_sums(table, self.ternary, self._inside, self._forward, self._backward)
+
+    def arcs(self) -> F64:
+        """Return the probability of each arc, [from, to]."""
+        arcs = np.zeros((len(self.table), len(self.table)))
+        state = (self.table, self.ternary, self._inside, self._forward, self._backward)
+        arc_probabilities(*state, self.log_sum, arcs)
+        return arcs
+
+    def sample(self, number: int, rng: np.random.Generator) -> list[Dag]:
+        """Draw DAGs independently, with probabilities proportional to their weights."""
+        num_vars = len(self.table)
+        dags = np.zeros((number, num_vars), np.int64)
+        state = (self.table, self.ternary, self._inside, self._forward, self._backward)
+        sample_dags(*state, rng.random((number, (num_vars + 1) ** 2)), dags)
+        return [tuple(dag) for dag in dags.tolist()]
+
+
+def draw_by_orders(table: F64, earlier: Sequence[Mask], number: int, rng: np.random.Generator) -> list[Dag]:
+    """Draw DAGs weighted by their number of topological orders, independently."""
+    dags = np.zeros((number, len(table)), np.int64)
+    sample_by_orders(table, np.array(earlier, np.int64), rng.random((number, 2 * len(table))), dags)
+    return [tuple(dag) for dag in dags.tolist()]
+
+
+def changes_of(dag: Dag, knowledge: CheckedKnowledge) -> Iterator[tuple[str, int, int, Dag]]:
+    """Yield the single additions, deletions and reversals of arcs to acyclic networks that the knowledge admits."""
+    for child in range(len(dag)):
+        for parent in range(len(dag)):
+            if parent == child:
+                continue
+            if dag[child] >> parent & 1:
+                options = [("delete", False), ("reverse", True)]
+            elif dag[parent] >> child & 1:
+                continue
+            else:
+                options = [("add", False)]
+            for kind, turns in options:
+                changed = list(dag)
+                changed[child] ^= 1 << parent
+                if turns:
+                    changed[parent] |= 1 << child
+                touched = (child, parent) if turns else (child,)
+                if all(knowledge.admits(v, changed[v]) for v in touched) and is_acyclic(tuple(changed)):
+                    yield kind, parent, child, tuple(changed)
+
+
+def num_changes(first: Dag, second: Dag) -> int:
+    """Return the fewest additions, deletions and reversals between two networks."""
+    count = 0
+    for v in range(len(first)):
+        for u in range(v):
+            ways = [(dag[v] >> u & 1, dag[u] >> v & 1) for dag in (first, second)]
+            count += ways[0] != ways[1]
+    return count

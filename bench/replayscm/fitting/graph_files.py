@@ -1,0 +1,412 @@
+"""Networks as files, texts and objects: graphs of one's own in, learned networks out; effects as they are asked for.
+
+Read are DOT, GraphML, BIF, CSV edge lists, model strings (`[A][B|A]`), texts (`A -> B, B -> C`), pairs of names, and
+graphs of networkx and pgmpy. Written are .dot, .graphml, .bif and .txt (model string). Names are those of the table.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from html import unescape
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from calibrant.baselines.structure_learning.classes import dag_of_arcs
+from calibrant.baselines.structure_learning.effects import Effects, Query
+from calibrant.baselines.structure_learning.levels import LevelFrame
+from calibrant.bench.replayscm.fitting.table import Table
+from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.knowledge import parse_statement
+from calibrant.dsl.text import known_names
+from calibrant.solvers.acyclic.least import members_of
+
+Arcs = list[tuple[str, str]]
+MAX_GRAPH_BYTES = 10_000_000  # of a file; 62 columns have 3,782 arcs
+FORMS = "DOT (.dot, .gv), GraphML, BIF, CSV, or a text with a model string or arcs (.txt)"
+EXPORTS = (".dot", ".graphml", ".bif", ".txt")
+
+# --- Graphs -----------------------------------------------------------------------------------------------------------
+
+
+def read_graph(graph: Any, names: Sequence[str]) -> Arcs:
+    """Return the arcs of a graph of one's own over these columns; `CalibrantError` states what cannot be read."""
+    if isinstance(graph, Path) or (isinstance(graph, str) and _is_file(graph)):
+        arcs, source = _read_file(Path(graph)), str(graph)
+    elif isinstance(graph, str):
+        arcs, source = _read_text(graph, "graph"), "graph"
+    elif hasattr(graph, "edges"):
+        edges = graph.edges() if callable(graph.edges) else graph.edges
+        arcs, source = [(str(edge[0]), str(edge[1])) for edge in edges], "graph"
+        _require_names(map(str, getattr(graph, "nodes", ())), names, source)
+        if hasattr(graph, "is_directed") and not graph.is_directed():
+            raise CalibrantError("graph is undirected; a network has arcs from parents to children")
+    else:
+        arcs, source = _read_pairs(graph), "graph"
+    _require_names((name for arc in arcs for name in arc), names, source)
+    arcs = list(dict.fromkeys(arcs))
+    dag_of_arcs(names, arcs)  # refuses cycles
+    return arcs
+
+
+def _is_file(text: str) -> bool:
+    return not re.search(r"->|\n|^\s*\[", text) and (Path(text).is_file() or Path(text).suffix.lower() in _READERS)
+
+
+def _require_names(named: Iterable[str], names: Sequence[str], source: str) -> None:
+    unknown = next((name for name in named if name not in names), None)
+    if unknown is not None:
+        raise CalibrantError(f"{source} has {short_repr(unknown)}, which is no column; {known_names(unknown, names)}")
+
+
+def _read_pairs(graph: Any) -> Arcs:
+    try:
+        pairs = [tuple(arc) for arc in graph]
+    except TypeError:
+        pairs = [()]
+    if not all(len(pair) == 2 and all(isinstance(name, str) for name in pair) for pair in pairs):
+        raise CalibrantError(
+            f"graph is {short_repr(graph)}; a file, a text 'A -> B, B -> C', a model string, pairs of names, or a graph"
+            " of networkx or pgmpy is allowed"
+        )
+    return [(parent, child) for parent, child in pairs]
+
+
+def _read_file(path: Path) -> Arcs:
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        raise CalibrantError(f"{path}: a graph is read from {FORMS}")
+    try:
+        if path.stat().st_size > MAX_GRAPH_BYTES:
+            raise CalibrantError(f"{path} has more than {MAX_GRAPH_BYTES:,} bytes, too many for a graph")
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        raise CalibrantError(f"{path}: cannot be read: {reason}") from error
+    return reader(text, str(path))
+
+
+def _read_text(text: str, source: str) -> Arcs:
+    stripped = text.strip()
+    if not stripped:
+        return []
+    if stripped.startswith("[") and "->" not in stripped:
+        return _read_model_string(stripped, source)
+    lines = [line.strip().rstrip(",;") for line in re.split(r"[\n;]", stripped)]
+    return [arc for line in lines if line for arc in parse_statement("require", line, source).arcs]
+
+
+def _read_model_string(text: str, source: str) -> Arcs:
+    nodes = re.findall(r"\[([^\[\]|]+)(?:\|([^\[\]|]*))?\]", text)
+    written = "".join(f"[{name}|{parents}]" if parents else f"[{name}]" for name, parents in nodes)
+    if re.sub(r"\s", "", written) != re.sub(r"\s", "", text):
+        raise CalibrantError(f"{source}: {short_repr(text)} is no model string such as [A][C][B|A:C]")
+    return [(parent.strip(), name.strip()) for name, parents in nodes if parents for parent in parents.split(":")]
+
+
+_DOT_TOKEN = re.compile(
+    r'"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*|-?(?:\.\d+|\d+(?:\.\d*)?))'
+    r"|(?P<sign>->|--|[\[\]{};,=])|(?P<space>\s+|//[^\n]*|#[^\n]*|/\*.*?\*/)",
+    re.DOTALL,
+)
+
+
+def _read_dot(text: str, source: str) -> Arcs:
+    """Read a digraph without subgraphs and ports: nodes, chains of arcs, attributes."""
+    tokens: list[tuple[str, bool]] = []  # the text, and whether it is a name
+    position = 0
+    while position < len(text):
+        match = _DOT_TOKEN.match(text, position)
+        if match is None:
+            line = text.count("\n", 0, position) + 1
+            raise CalibrantError(f"{source}, line {line}: {short_repr(text[position : position + 20])} is no DOT")
+        position = match.end()
+        if match["sign"]:
+            tokens.append((match["sign"], False))
+        elif not match["space"]:
+            quoted = match["quoted"]
+            tokens.append((re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else match["plain"], True))
+    if ("--", False) in tokens:
+        raise CalibrantError(f"{source}: an edge -- has no direction; a network has arcs ->")
+    if ("{", False) not in tokens or tokens.count(("{", False)) > 1:
+        raise CalibrantError(f"{source}: one digraph {{ ... }} without subgraphs is read")
+    arcs: Arcs = []
+    chain: list[str] = []
+    expects, depth = False, 0
+    for token, is_name in tokens[tokens.index(("{", False)) + 1 :]:
+        if token in ("[", "]") and not is_name:
+            depth += 1 if token == "[" else -1
+        elif depth:
+            continue
+        elif is_name:
+            if expects:
+                arcs.append((chain[-1], token))
+            chain, expects = [token], False
+        else:
+            expects = token == "->" and bool(chain)
+            chain = chain if expects else []
+    return arcs
+
+
+def _read_graphml(text: str, source: str) -> Arcs:
+    if "<!ENTITY" in text or "<!DOCTYPE" in text:
+        raise CalibrantError(f"{source}: a document type is not read in GraphML")
+    if "<graphml" not in text:
+        raise CalibrantError(f"{source}: no <graphml> in it")
+    if re.search(r"""edgedefault\s*=\s*["']undirected""", text):
+        raise CalibrantError(f"{source}: the graph is undirected; a network has arcs")
+    labels = dict(_graphml_labels(text))
+    arcs = []
+    for attributes in re.findall(r"<edge\b([^>]*)>", text):
+        ends = dict(re.findall(r"""\b(source|target)\s*=\s*["']([^"']*)["']""", attributes))
+        if len(ends) != 2:
+            raise CalibrantError(f"{source}: an edge without source and target")
+        parent, child = unescape(ends["source"]), unescape(ends["target"])
+        arcs.append((labels.get(parent, parent), labels.get(child, child)))
+    return arcs
+
+
+def _graphml_labels(text: str) -> Iterator[tuple[str, str]]:
+    """Yield node id -> name, of files that write names as data of a key called label or name."""
+    keys = [
+        identifier
+        for attributes in re.findall(r"<key\b([^>]*)>", text)
+        if (identifier := _attribute(attributes, "id")) and _attribute(attributes, "attr.name") in ("label", "name")
+    ]
+    for attributes, inner in re.findall(r"<node\b([^>/]*)>(.*?)</node>", text, re.DOTALL):
+        for key, value in re.findall(r"""<data\s+key\s*=\s*["']([^"']*)["']\s*>([^<]*)</data>""", inner):
+            if key in keys and (identifier := _attribute(attributes, "id")):
+                yield unescape(identifier), unescape(value).strip()
+
+
+def _attribute(attributes: str, name: str) -> str | None:
+    match = re.search(rf"""(?:^|\s){re.escape(name)}\s*=\s*["']([^"']*)["']""", attributes)
+    return None if match is None else match[1]
+
+
+def _read_bif(text: str, source: str) -> Arcs:
+    bodies = re.findall(r"\bprobability\s*\(([^)]*)\)", text)
+    if not bodies:
+        raise CalibrantError(f"{source}: no `probability ( child | parents )` in it")
+    arcs = []
+    for body in bodies:
+        child, _, parents = body.partition("|")
+        name = _unquote(child)
+        arcs += [(_unquote(parent), name) for parent in parents.split(",") if parent.strip()]
+    return arcs
+
+
+def _unquote(name: str) -> str:
+    return name.strip().strip('"')
+
+
+def _read_csv(text: str, source: str) -> Arcs:
+    """Read an arc a line; a head such as `from,to` or `source,target` is none."""
+    rows = [row for row in csv.reader(text.splitlines(), skipinitialspace=True) if any(cell.strip() for cell in row)]
+    for number, row in enumerate(rows, 1):
+        if len(row) < 2:
+            raise CalibrantError(f"{source}, line {number}: {short_repr(','.join(row))} is not of the form from,to")
+    heads = {("from", "to"), ("source", "target"), ("parent", "child"), ("cause", "effect")}
+    if rows and tuple(cell.strip().lower() for cell in rows[0][:2]) in heads:
+        rows = rows[1:]
+    return [(row[0].strip(), row[1].strip()) for row in rows]
+
+
+_READERS = {
+    ".dot": _read_dot,
+    ".gv": _read_dot,
+    ".graphml": _read_graphml,
+    ".bif": _read_bif,
+    ".csv": _read_csv,
+    ".txt": _read_text,
+}
+
+# --- Effects ----------------------------------------------------------------------------------------------------------
+_EFFECT = re.compile(r"\s*(?:P\s*\(\s*)?(?P<of>.+?)\s*\|\s*do\s*\((?P<do>.+)\)\s*\)?\s*")
+
+
+def read_effect(effect: Any, table: Table) -> Query:
+    """Return the effect that is asked for: `Y=yes | do(X=no, Z=1)`, or {"of": {"Y": "yes"}, "do": {"X": "no"}}."""
+    form = "write Y=yes | do(X=no)"
+    if isinstance(effect, str):
+        match = _EFFECT.fullmatch(effect)
+        if match is None:
+            raise CalibrantError(f"effect {short_repr(effect)}: {form}")
+        ends = match["do"].rstrip(") ")
+        of = [_assignment(match["of"], table.names)]
+        setting = [_assignment(part, table.names) for part in next(csv.reader([ends], skipinitialspace=True))]
+    elif (
+        isinstance(effect, Mapping)
+        and set(effect) == {"of", "do"}
+        and all(isinstance(part, Mapping) for part in effect.values())
+    ):
+        of, setting = list(effect["of"].items()), list(effect["do"].items())
+    else:
+        raise CalibrantError(
+            f"effect is {short_repr(effect)}; {form}, or {{'of': {{'Y': 'yes'}}, 'do': {{'X': 'no'}}}}"
+        )
+    if len(of) != 1 or not setting:
+        raise CalibrantError(f"effect has {len(of)} values before | and {len(setting)} settings; {form}")
+    ((target, value),) = (_code(name, word, table) for name, word in of)
+    settings = dict(_code(name, word, table) for name, word in setting)
+    if len(settings) < len(setting) or target in settings:
+        raise CalibrantError(f"effect {short_repr(effect)} names a column twice")
+    return Query(target, value, settings)
+
+
+def _assignment(text: str, names: Sequence[str]) -> tuple[str, str]:
+    """Split `COL=WORD` where the left part is a column; names may hold an equals sign."""
+    ends = [match.start() for match in re.finditer("=", text)]
+    end = next((end for end in reversed(ends) if text[:end].strip() in names), ends[0] if ends else None)
+    if end is None:
+        raise CalibrantError(f"effect {short_repr(text.strip())}: write COL=WORD")
+    return text[:end].strip(), text[end + 1 :].strip()
+
+
+def _code(name: str, word: Any, table: Table) -> tuple[int, int]:
+    if name not in table.names:
+        raise CalibrantError(f"effect names {short_repr(name)}, which is no column; {known_names(name, table.names)}")
+    column = table.used[table.position(name)]
+    code = column.code_of(str(word))
+    if code is None:
+        raise CalibrantError(
+            f"effect has {name}={short_repr(str(word))}; the values of {name} are {', '.join(column.words)}"
+        )
+    return table.position(name), code
+
+
+# --- Exports ----------------------------------------------------------------------------------------------------------
+
+
+class WrittenNetwork(NamedTuple):
+    """Content of a file of a network.
+
+    words: the values of each column; arcs: (parent, child); probabilities: of arcs, where there are any
+    frame, imaginary_rows: of the tables of posterior means; None for a table with gaps
+    """
+
+    variables: tuple[str, ...]
+    words: tuple[tuple[str, ...], ...]
+    arcs: tuple[tuple[str, str], ...]
+    probabilities: Mapping[tuple[str, str], float]
+    frame: LevelFrame | None
+    imaginary_rows: float
+
+
+def export_network(network: WrittenNetwork, path: Path) -> None:
+    """Write the first network; `CalibrantError` for another suffix, or a name that the format cannot hold."""
+    suffix = path.suffix.lower()
+    if suffix not in EXPORTS:
+        raise CalibrantError(f"{path}: a network is written as {', '.join(EXPORTS)}")
+    text = {".dot": _dot_text, ".graphml": _graphml_text, ".bif": _bif_text, ".txt": _model_text}[suffix](network)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CalibrantError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _model_text(network: WrittenNetwork) -> str:
+    from calibrant.baselines.structure_learning.classes import model_string
+
+    return f"{model_string(network.variables, dag_of_arcs(network.variables, network.arcs))}\n"
+
+
+def _dot_text(network: WrittenNetwork) -> str:
+    def quote(name: str) -> str:
+        escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+
+    lines = [f" {quote(name)};" for name in network.variables]
+    for parent, child in network.arcs:
+        probability = network.probabilities.get((parent, child))
+        attributes = "" if probability is None else f" [probability={probability:.9f}]"
+        lines.append(f" {quote(parent)} -> {quote(child)}{attributes};")
+    return "\n".join(["digraph network {", *lines, "}", ""])
+
+
+def _graphml_text(network: WrittenNetwork) -> str:
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
+        ' <key id="probability" for="edge" attr.name="probability" attr.type="double"/>',
+        ' <graph edgedefault="directed">',
+        *(f"  <node id={quoteattr(name)}/>" for name in network.variables),
+    ]
+    for parent, child in network.arcs:
+        probability = network.probabilities.get((parent, child))
+        data = "" if probability is None else f'<data key="probability">{probability:.9f}</data>'
+        lines.append(f"  <edge source={quoteattr(parent)} target={quoteattr(child)}>{data}</edge>")
+    return "\n".join([*lines, " </graph>", "</graphml>", ""])
+
+
+def _bif_text(network: WrittenNetwork) -> str:
+    words = network.words
+    for text in (*network.variables, *(word for row in words for word in row)):
+        if not re.fullmatch(r"[^\s\"(){}\[\],;|]+", text):
+            raise CalibrantError(
+                f"{short_repr(text)} cannot be written in BIF, whose names have no blanks, quotes, commas, bars or"
+                " brackets; the other formats hold it"
+            )
+    pieces = ["network unknown {\n}\n"]
+    for name, row in zip(network.variables, words, strict=True):
+        pieces.append(f"variable {name} {{\n  type discrete [ {len(row)} ] {{ {', '.join(row)} }};\n}}\n")
+    for v, (scope, means) in enumerate(_means(network)):
+        parents = scope[:-1]
+        head = network.variables[v] + (f" | {', '.join(network.variables[u] for u in parents)}" if parents else "")
+        pieces.append(f"probability ( {head} ) {{\n")
+        for index in np.ndindex(means.shape[:-1]):
+            shares = ", ".join(repr(float(value)) for value in means[index])
+            values = ", ".join(words[u][code] for u, code in zip(parents, index, strict=True))
+            pieces.append(f"  ({values}) {shares};\n" if parents else f"  table {shares};\n")
+        pieces.append("}\n")
+    return "".join(pieces)
+
+
+def _means(network: WrittenNetwork) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """Yield, per column, its parents and itself, and the posterior means, the column's axis last."""
+    if network.frame is None:
+        raise CalibrantError("a table with gaps has no tables of probabilities; --gaps drop learns some")
+    effects = Effects(network.frame, Fraction(str(network.imaginary_rows)))
+    for v, parents in enumerate(dag_of_arcs(network.variables, network.arcs)):
+        yield (*members_of(parents), v), effects.means(v, parents)
+
+
+def to_networkx(network: WrittenNetwork) -> Any:
+    """Return the first network as a `networkx.DiGraph`."""
+    networkx = import_module("networkx")
+    graph = networkx.DiGraph()
+    graph.add_nodes_from(network.variables)
+    for arc in network.arcs:
+        graph.add_edge(*arc, **({"probability": network.probabilities[arc]} if arc in network.probabilities else {}))
+    return graph
+
+
+def to_pgmpy(network: WrittenNetwork) -> Any:
+    """Return the first network as a pgmpy `DiscreteBayesianNetwork` with tables of posterior means."""
+    try:
+        from pgmpy.factors.discrete import TabularCPD
+        from pgmpy.models import DiscreteBayesianNetwork
+    except ImportError as error:
+        raise CalibrantError("pgmpy is not installed: pip install 'calibrant[rivals]'") from error
+    model = DiscreteBayesianNetwork(network.arcs)
+    model.add_nodes_from(network.variables)
+    words = network.words
+    for v, (scope, means) in enumerate(_means(network)):
+        parents = scope[:-1]
+        model.add_cpds(
+            TabularCPD(
+                network.variables[v],
+                len(words[v]),
+                means.reshape(-1, len(words[v])).T.astype(float),
+                [network.variables[u] for u in parents] or None,
+                [len(words[u]) for u in parents] or None,
+                {network.variables[u]: words[u] for u in scope},
+            )
+        )
+    return model

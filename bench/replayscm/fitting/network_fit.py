@@ -1,0 +1,329 @@
+"""Networks of highest score on a table, as a result: text, JSON, exports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import exp
+from pathlib import Path
+from typing import Any
+
+from calibrant.baselines.structure_learning.classes import always_set
+from calibrant.baselines.structure_learning.large import ROUNDING
+from calibrant.baselines.structure_learning.levels import LevelFrame
+from calibrant.baselines.structure_learning.ranking import MAX_RANKED, Ranking
+from calibrant.bench.replayscm.fitting.graph_files import WrittenNetwork, export_network, to_networkx, to_pgmpy
+from calibrant.bench.replayscm.fitting.table import Table
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.text import plural
+
+ARCS_SHOWN = 12  # lines of the terminal
+MAX_OPTIMA_STATED = 20  # networks of JSON
+
+Arcs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network. arcs: pairs (parent, child) by name; score: sum of its local scores, natural logarithms."""
+
+    arcs: Arcs
+    score: float
+
+
+@dataclass(frozen=True)
+class ClassSummary:
+    """Class of the first network. left_after: expected members once a column is set again, where there are several."""
+
+    members: int
+    directed: Arcs
+    undirected: Arcs
+    modelstring: str
+    left_after: Mapping[str, Fraction | None]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {
+            "members": self.members,
+            "directed": [*map(list, self.directed)],
+            "undirected": [*map(list, self.undirected)],
+            "left_after": {v: None if size is None else str(size) for v, size in self.left_after.items()},
+        }
+
+    def next_experiment(self) -> tuple[str, Fraction] | None:
+        """Return the column whose setting leaves the fewest members, and their expected number."""
+        sizes = [(size, v) for v, size in self.left_after.items() if size is not None and size < self.members]
+        size, name = min(sizes, key=lambda pair: pair[0], default=(None, ""))
+        return None if size is None else (name, size)
+
+
+@dataclass(frozen=True)
+class EffectSummary:
+    """An effect. question: in the user's words; in_graph: in the given network; values: over the class of the optimum.
+
+    mean_dags, mean_orders: mean over the posterior, and its standard error if networks were sampled
+    contrast: (other value of X, difference to it), in the given network, else in the first
+    """
+
+    question: str
+    in_graph: Fraction | float | None
+    values: tuple[Fraction | float, ...] | None
+    members: int | None
+    mean_dags: tuple[float, float | None] | None
+    mean_orders: tuple[float, float | None] | None
+    contrast: tuple[tuple[str, float], ...] | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON; fractions are texts."""
+        entries: dict[str, Any] = {"question": self.question}
+        if self.in_graph is not None:
+            entries["graph"] = _stated(self.in_graph)
+        if self.values:
+            entries |= {
+                "class_members": self.members,
+                "class_values": [_stated(value) for value in self.values],
+                "range": [_stated(self.values[0]), _stated(self.values[-1])],
+            }
+        for key, mean in (("mean_dags", self.mean_dags), ("mean_orders", self.mean_orders)):
+            if mean is not None:
+                entries[key] = mean[0]
+                if mean[1] is not None:
+                    entries[f"{key}_standard_error"] = mean[1]
+        if self.contrast is not None:
+            entries["differences"] = dict(self.contrast)
+        return entries
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the terminal."""
+        if self.in_graph is not None:
+            yield f"{self.question} = {_short(self.in_graph)} in your graph"
+        if self.values:
+            over = f"over the {plural(self.members or 1, 'networks')} of the optimum's class"
+            if len(self.values) == 1:
+                yield f"{self.question} = {_short(self.values[0])} {over}"
+            else:
+                least, most = _short(self.values[0]), _short(self.values[-1])
+                yield f"{self.question} from {least} to {most} {over}, {len(self.values):,} different values"
+        else:
+            yield f"{self.question}: not listed over the class, which has too many members"
+        means = (("every network alike", self.mean_dags), ("weighted by orders", self.mean_orders))
+        for prior, mean in means:
+            if mean is not None:
+                error = "" if mean[1] is None else f" (standard error {mean[1]:.4f}, 2,000 sampled networks)"
+                yield f"  mean over the posterior, {prior}: {mean[0]:.4f}{error}"
+        for word, difference in self.contrast or ():
+            yield f"  difference to {word}: {difference:+.4f}"
+        yield "  assumed: no confounder outside the table; nothing is conditioned on after the intervention"
+
+
+def _stated(value: Fraction | float) -> str | float:
+    return str(value) if isinstance(value, Fraction) else value
+
+
+def _short(value: Fraction | float) -> str:
+    text = f"{float(value):.4f}"
+    return f"{value} ({text})" if isinstance(value, Fraction) and len(str(value)) <= 12 else text
+
+
+@dataclass(frozen=True)
+class NetworkFit:
+    """Networks of highest score on a table.
+
+    networks: by falling score, the first is the optimum; num_optimal: as good as it, within 1e-9
+    all_counted: `num_optimal` is their number, and not only a lower bound
+    arcs: probability of each arc under the prior in use, for Bayesian scores; empty for others
+    table: the table as it was read
+    num_admitted: DAGs that the knowledge admits; optimal: arcs of the best networks; num_classes: of these
+    summary: class of the first network; log_evidence: logarithm of the mean likelihood over all admitted networks
+    ranking, effect: of the graph and the effect asked for; price: nats that the knowledge costs
+    upper_bound: no network scores more; None if the first is an exact optimum; method: how it was found, in words
+    max_parents: default limit that holds because there are many columns; num_completions: of the gaps, None without
+    """
+
+    variables: tuple[str, ...]
+    score: str
+    networks: tuple[Network, ...]
+    num_optimal: int
+    all_counted: bool
+    arcs: Mapping[tuple[str, str], float]
+    table: Table
+    frame: LevelFrame | None = field(default=None, repr=False)
+    imaginary_rows: float = 1.0
+    num_admitted: int | None = None
+    optimal: tuple[Arcs, ...] = ()
+    num_classes: int | None = None
+    summary: ClassSummary | None = None
+    log_evidence: float | None = None
+    arcs_by_dags: Mapping[tuple[str, str], float] | None = None
+    arcs_by_orders: Mapping[tuple[str, str], float] | None = None
+    ranking: Ranking | None = None
+    graph: Arcs | None = None
+    effect: EffectSummary | None = None
+    price: float | None = None
+    upper_bound: float | None = None
+    method: str | None = None
+    max_parents: int | None = None
+    num_completions: int | None = None
+
+    def __repr__(self) -> str:
+        number = f"{self.num_optimal:,}" if self.all_counted else f"at least {self.num_optimal:,}"
+        columns = f"{plural(len(self.variables), 'columns')}, score {self.score}"
+        if not self.networks:
+            return f"<NetworkFit: {columns}, arcs over {self.num_completions:,} completions of gaps>"
+        best = self.networks[0]
+        return f"<NetworkFit: {columns}, best {best.score:.4f} with {len(best.arcs)} arcs, {number} as good>"
+
+    def __str__(self) -> str:
+        """Return the text of the terminal."""
+        return "\n".join(self.lines())
+
+    @property
+    def fits(self) -> bool:
+        """True: some network always has the highest score."""
+        return True
+
+    @property
+    def refutes_graph(self) -> bool:
+        """Whether a graph was given that other networks beat."""
+        return self.ranking is not None and self.ranking.gap > 1e-9
+
+    @property
+    def gap(self) -> float:
+        """Nats by which a better network could exceed the first; 0 for an exact optimum."""
+        return 0.0 if self.upper_bound is None else max(0.0, self.upper_bound - self.networks[0].score)
+
+    @property
+    def proof(self) -> str:
+        """Return in words how the first network is proven."""
+        if self.num_completions is not None:
+            return f"score summed over {plural(self.num_completions, 'completions')} of the gaps, all networks listed"
+        if self.upper_bound is None:
+            return "proven highest over all networks"
+        if self.gap <= ROUNDING:
+            rounding = f", to {self.gap:.1g} nats" if self.gap > 0 else ""
+            return f"proven highest{rounding}: {self.method}"
+        return f"not proven: at most {self.gap:.4g} nats below the optimum; {self.method}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        entries: dict[str, Any] = {
+            "variables": list(self.variables),
+            "rows": self.table.num_rows,
+            "coding": self.table.coding,
+            "notes": list(self.table.notes),
+            "score": self.score,
+            "networks": self.num_admitted,
+            "best_score": self.networks[0].score if self.networks else None,
+            "best": [{"arcs": [*map(list, network.arcs)], "score": network.score} for network in self.networks],
+            "optimal_networks": self.num_optimal if self.all_counted else None,
+            "optimal_networks_at_least": self.num_optimal,
+            "optimal_classes": self.num_classes,
+            "optimal": [[*map(list, arcs)] for arcs in self.optimal[:MAX_OPTIMA_STATED]],
+            "class": None if self.summary is None else self.summary.to_dict(),
+            "modelstring": None if self.summary is None else self.summary.modelstring,
+            "proof": self.proof,
+        }
+        if self.upper_bound is not None:
+            entries |= {"upper_bound": self.upper_bound, "gap": self.gap}
+        if self.num_completions is not None:
+            entries |= {"gaps": self.table.num_gaps, "completions": self.num_completions}
+        if self.log_evidence is not None:
+            entries["log_evidence_dags"] = self.log_evidence
+        for key, arcs in (("arcs_by_dags", self.arcs_by_dags), ("arcs_by_orders", self.arcs_by_orders)):
+            if arcs is not None:
+                entries[key] = [[parent, child, probability] for (parent, child), probability in arcs.items()]
+        optional = {"graph": self.ranking, "effect": self.effect}
+        entries |= {key: value.to_dict() for key, value in optional.items() if value is not None}
+        if self.price is not None:
+            entries["price"] = self.price
+        return entries
+
+    def lines(self, *, verbose: bool = False) -> Iterator[str]:
+        """Yield the lines of the terminal; verbose: all notes on columns, all arcs."""
+        yield from self.table.reading_lines(every=verbose, networks=True)
+        if self.num_completions is not None:
+            gaps = plural(self.table.num_gaps, "gaps")
+            yield f"{gaps}: summed over {self.num_completions:,} completions; assumed: why a cell is a gap does not"
+            yield "  depend on its value"
+        always = always_set(self.table.set_masks.tolist())
+        for name in (name for v, name in enumerate(self.variables) if always >> v & 1):
+            yield f"{name} was set in every row: it is a root here, its own mechanism is not in the data"
+        if self.max_parents is not None:
+            yield f"at most {self.max_parents} parents a column, since there are more than 18 (--max-parents)"
+        if self.ranking is not None:
+            yield from self._rank_lines(self.ranking)
+        for place, network in enumerate(self.networks, 1):
+            arcs = ", ".join(f"{parent} -> {child}" for parent, child in network.arcs) or "no arcs"
+            yield f"{place}  {network.score:.4f}  {arcs}"
+        yield from self._proof_lines()
+        if self.effect is not None:
+            yield ""
+            yield from self.effect.lines()
+        if self.arcs:
+            yield ""
+            prior = "every network alike" if self.arcs_by_dags is not None else "weighted by their number of orders"
+            yield f"probability of arcs, over all networks by their score; a priori {prior}"
+            ranked = sorted(self.arcs.items(), key=lambda item: -item[1])
+            for (parent, child), probability in ranked if verbose else ranked[:ARCS_SHOWN]:
+                yield f"{probability:.3f}  {parent} -> {child}"
+            if not verbose and len(ranked) > ARCS_SHOWN:
+                yield f"and {len(ranked) - ARCS_SHOWN:,} more (--verbose)"
+
+    def _proof_lines(self) -> Iterator[str]:
+        if not self.networks:
+            yield f"score {self.score}: {self.proof}; the optimum is listed up to 5 columns"
+            return
+        number = f"{self.num_optimal:,}" if self.all_counted else f"at least {self.num_optimal:,}"
+        classes = "" if self.num_classes is None else f", in {plural(self.num_classes, 'classes')}"
+        yield f"score {self.score}: the first is {self.proof}; networks with that score: {number}{classes}"
+        if self.price is not None:
+            yield f"price of the knowledge: {self.price:.4f} nats"
+        if self.summary is not None and self.summary.members > 1:
+            undirected = ", ".join(f"{a} - {b}" for a, b in self.summary.undirected[:ARCS_SHOWN])
+            members = plural(self.summary.members, "networks")
+            yield f"class of the first: {members} that these data cannot tell apart; either way: {undirected}"
+            experiment = self.summary.next_experiment()
+            if experiment is not None:
+                name, size = experiment
+                yield f"next experiment: set {name}; {float(size):.3g} of {self.summary.members:,} expected to be left"
+
+    def _rank_lines(self, ranking: Ranking) -> Iterator[str]:
+        yield from (f"your graph violates the knowledge: {line}" for line in ranking.violations)
+        rank = f"more than {MAX_RANKED:,}" if ranking.better_networks is None else f"{ranking.better_networks:,}"
+        admitted = "" if self.num_admitted is None else f" of {self.num_admitted:,}"
+        if ranking.better_networks == 0:
+            yield f"Your graph is as good as the best{admitted} (score {ranking.score:.4f})"
+            return
+        if ranking.better_networks is None and ranking.posterior is None and self.upper_bound is not None:
+            place = f"Your graph scores {ranking.score:.4f}"
+        else:
+            place = f"{rank} networks{admitted} score higher than your graph ({ranking.score:.4f})"
+        times = f"{exp(ranking.gap):,.0f} times as probable, " if self.arcs and ranking.gap < 50 else ""
+        bound = "" if ranking.is_gap_exact else " or more"
+        best = f"the best are {times}gap {ranking.gap:.4g} nats{bound}"
+        change = ""
+        if ranking.gain is not None and ranking.gain > 0:
+            kind, parent, child = ranking.changes[0]
+            more = f", {len(ranking.changes) - 1} more as good" if len(ranking.changes) > 1 else ""
+            change = f"; first change: {kind} {parent} -> {child} ({ranking.gain:+.4g}{more})"
+        yield f"{place}; {best}{change}; {plural(ranking.distance, 'changes')} to an optimum"
+
+    def _written(self) -> WrittenNetwork:
+        if not self.networks:
+            raise CalibrantError("no network is listed of so many columns with gaps; --gaps drop learns one")
+        words = tuple(tuple(column.word(code) for code in range(column.num_levels)) for column in self.table.used)
+        arcs = self.networks[0].arcs
+        return WrittenNetwork(self.variables, words, arcs, self.arcs, self.frame, self.imaginary_rows)
+
+    def to_networkx(self) -> Any:
+        """Return the first network as a `networkx.DiGraph`, with the probability of each arc where there is one."""
+        return to_networkx(self._written())
+
+    def to_pgmpy(self) -> Any:
+        """Return the first network as a pgmpy `DiscreteBayesianNetwork` with tables of posterior means."""
+        return to_pgmpy(self._written())
+
+    def export(self, path: Path) -> None:
+        """Write the first network; the suffix is .dot, .graphml, .bif or .txt (model string)."""
+        export_network(self._written(), path)
