@@ -66,7 +66,7 @@ SIZES = {
     "bench": Size(339, 71264, 52, 6081),
     "calibrant": Size(17, 1718, 6, 282),
     "calibrant_tasks": Size(3, 198, 2, 32),
-    "tests": Size(600, 87741, 164, 8422),
+    "tests": Size(601, 87797, 165, 8430),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60
