@@ -59,8 +59,8 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(122, 30038, 17, 1484),
-    "solvers": Size(110, 25011, 15, 1431),
+    "dsl": Size(123, 30130, 17, 1489),
+    "solvers": Size(111, 25261, 15, 1453),
     "audits": Size(67, 16243, 12, 1147),
     "baselines": Size(40, 9664, 8, 550),
     "bench": Size(339, 71264, 52, 6081),

@@ -17,15 +17,17 @@ from calibrant.dsl.logic.series import SeriesTask, parse_series, readings
 from calibrant.dsl.networks.edge_tables import parse_edges
 from calibrant.dsl.networks.functions import Function
 from calibrant.dsl.networks.network import recognize
+from calibrant.dsl.networks.trajectories import FUNCTION_CLASSES, Question, Trajectory, TrajectoryTask
 from calibrant.solvers.logic.family import solve_family
 from calibrant.solvers.logic.series import count_functions, solve_series
 from calibrant.solvers.networks.network import parse_network
+from calibrant.solvers.networks.trajectories import answer_of, fit_networks
 from calibrant.solvers.outcome import Found
 from tests.support.logic.vectors import task_of
 from tests.support.networks.vectors import Vector, content_of, network_of, vectors_of
 from tests.support.shared import shared_file
 
-FIELDS = {"read": 10, "same": 4, "edges": 2, "dynamics": 3, "cut": 5, "member": 6, "midas": 9, "series": 9}
+FIELDS = {"read": 10, "same": 4, "edges": 2, "dynamics": 3, "cut": 5, "fits": 3, "member": 6, "midas": 9, "series": 9}
 """Kind -> fields of an answer that is no refusal."""
 
 
@@ -174,6 +176,32 @@ def _member(vector: Vector) -> dict[str, Any]:
     return answer
 
 
+def _fits(vector: Vector) -> dict[str, Any]:
+    network = network_of(vector)
+    question = vector["question"]
+    start = "".join(str(question["start"][name]) for name in network.nodes)
+    task = TrajectoryTask(
+        network.nodes,
+        {gene: tuple(map(tuple, candidates)) for gene, candidates in vector["candidates"].items()},
+        tuple(Trajectory(entry["clamps"], tuple(entry["states"])) for entry in vector["evidence"]),
+        Question(question["clamps"], start, question["steps"]),
+    )
+    answer: dict[str, Any] = {}
+    for function_class in FUNCTION_CLASSES:
+        fitting = fit_networks(task, function_class)
+        assert isinstance(fitting, Found)
+        true = answer_of(network, fitting.value)
+        answer[function_class] = {
+            "genes": {gene: str(number) for gene, number in fitting.value.counts.items()},
+            "count": str(fitting.value.count),
+            "answer": [*true.states],
+            "agree": str(true.agree),
+            "decided": true.is_decided,
+        }
+        answer["reached"] = {"transient": true.transient, "attractor": [*true.attractor]}
+    return answer
+
+
 def _shared_text(name: str) -> str:
     return decode_text(shared_file(name, part="frontier").read_bytes(), name)
 
@@ -184,6 +212,7 @@ ANSWERS: dict[str, Callable[[Vector], dict[str, Any]]] = {
     "edges": _edges,
     "dynamics": _dynamics,
     "cut": _cut,
+    "fits": _fits,
     "member": _member,
     "midas": _midas,
     "series": _series,
