@@ -506,9 +506,12 @@ _LINE_KEYS: Final = frozenset(
 )
 
 
+_PLAIN_KEYS: Final = frozenset({"instanceId", "id", "item_id", "model", "response", "sample", "seconds", "pool"})
+
+
 def parse_line(line: _Object) -> ParsedLine | None:
     """Return the responses of a line in one of the formats; None for plain lines."""
-    if _LINE_KEYS.isdisjoint(line):
+    if _LINE_KEYS.isdisjoint(line) or (line.keys() <= _PLAIN_KEYS and isinstance(line.get("response"), str)):
         return None
     _refuse_chunk(line)
     return next((form.parse(line) for form in LINES if form.matches(line)), None)

@@ -27,6 +27,7 @@ from calibrant.bench.core.responses import (
 from calibrant.bench.scoring.answers import parse_answer
 from calibrant.dsl.answer_text import AnswerText, read_answer_text
 from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.json_objects import THINK
 from calibrant.dsl.lenient_json import LenientAnswer, Shape, comparable, read_leniently
 from calibrant.dsl.score_reading import ScoreReading
 
@@ -40,18 +41,21 @@ class AnswerRules(NamedTuple):
     """Rules by which responses to one item are read.
 
     read: the paper's, of an answer text or an object; read_published: of a whole text
-    shape: of an answer, for the lenient reader
+    shape: of an answer, for the lenient reader; is_one_rule: the published reader has the same rule for a plain text
     """
 
     read: Callable[[str | Mapping[str, Any]], ReadAnswer]
     read_published: Callable[[str], ReadAnswer]
     shape: Shape
+    is_one_rule: bool = False
 
 
 def item_rules(of: Benchmark[Any], item: Any) -> AnswerRules:
     """Return the rules of an item, as its benchmark's scoring has them."""
     scoring = of.scoring
-    return AnswerRules(partial(scoring.read, item), partial(scoring.read_published, item), scoring.shape(item))
+    return AnswerRules(
+        partial(scoring.read, item), partial(scoring.read_published, item), scoring.shape(item), not of.has(EVALUATOR)
+    )
 
 
 class _Found(NamedTuple):
@@ -174,6 +178,8 @@ def _read_published(rules: AnswerRules, response: Response, by_paper: _Found, an
     if response.answer is not None:
         return by_paper
     text = response.text or ""
+    if rules.is_one_rule and by_paper.source == "text" and answer_text.text == text and THINK not in text:
+        return by_paper
     read = rules.read_published(text) if text.strip() else ReadAnswer(None, NO_ANSWER)
     is_same = by_paper.source == "text" and not read.problem and read.answer == by_paper.answer
     return by_paper if is_same else _Found(read, "" if read.problem else "text")
