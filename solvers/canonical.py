@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -64,8 +64,28 @@ class Structure:
         """Return colours and sorted edges under an order of the vertices: equal iff both orders spell one structure."""
         position = np.empty(len(order), np.int64)
         position[np.asarray(order, np.int64)] = np.arange(len(order))
-        rows = np.stack([position[self.sources], position[self.targets], self.labels.astype(np.int64)])
-        return self.colours[np.asarray(order, np.int64)].tobytes() + rows[:, np.lexsort(rows)].tobytes()
+        codes = np.sort(self._edge_codes(position))
+        targets, sources = np.divmod(codes, len(order))
+        rows = np.stack([sources, targets % len(order), self._sorted_labels[0].astype(np.int64)])
+        return self.colours[np.asarray(order, np.int64)].tobytes() + rows.tobytes()
+
+    def is_same(self, first: Indices, second: Indices) -> bool:
+        """Return whether two orders of the vertices spell one structure."""
+        if not np.array_equal(self.colours[first], self.colours[second]):
+            return False
+        position = np.empty((2, len(first)), np.int64)
+        position[0, first] = position[1, second] = np.arange(len(first))
+        return np.array_equal(np.sort(self._edge_codes(position[0])), np.sort(self._edge_codes(position[1])))
+
+    @cached_property
+    def _sorted_labels(self) -> tuple[Words, Indices]:
+        """Labels of all edges, ascending, and for each edge the rank of its label."""
+        return np.sort(self.labels), np.searchsorted(np.unique(self.labels), self.labels)
+
+    def _edge_codes(self, position: Indices) -> Indices:
+        """Return a number for each edge that sorts by label, then by position of its target, then of its source."""
+        number = len(position)
+        return (self._sorted_labels[1] * number + position[self.targets]) * number + position[self.sources]
 
 
 @dataclass
@@ -96,6 +116,18 @@ class StructureBuilder:
         """Add an edge from each of the sources."""
         self.sources.extend(sources)
         self.targets.extend([target] * len(sources))
+        self.labels.extend([label] * len(sources))
+
+    def vertices_of(self, colour: int, number: int) -> Indices:
+        """Add vertices of a colour that is a word; return their numbers."""
+        first = len(self.colours)
+        self.colours.extend([colour] * number)
+        return np.arange(first, first + number)
+
+    def edge_pairs(self, sources: Indices, targets: Indices, label: int) -> None:
+        """Add an edge from each of the sources to the target at the same index."""
+        self.sources.extend(sources.tolist())
+        self.targets.extend(targets.tolist())
         self.labels.extend([label] * len(sources))
 
     def build(self, base: int) -> Structure:
@@ -151,6 +183,20 @@ def refined_colours(structure: Structure) -> Words:
     return _Search(structure, 0).refine(structure.colours)
 
 
+class _Messages(NamedTuple):
+    """Operands of refinement: for each end of each edge, grouped by the vertex that reads it, the colour of the other.
+
+    senders: the other vertex; added, crossed: words that are added to its colour, then combined by exclusive or
+    vertices: the readers, ascending; starts: index of each reader's first message
+    """
+
+    senders: Indices
+    added: Words
+    crossed: Words
+    vertices: Indices
+    starts: Indices
+
+
 class _Search:
     """Depth-first search over individualised vertices."""
 
@@ -166,19 +212,24 @@ class _Search:
         self.return_depth: int | None = None  # depth to go back to after an automorphism
 
     @cached_property
-    def _mixed_labels(self) -> tuple[Words, Words]:
-        labels = self.structure.labels
-        return _mix(labels + np.uint64(1)), _mix(labels ^ np.uint64(0x5851F42D4C957F2D))
+    def _messages(self) -> _Messages:
+        structure, zeros = self.structure, np.zeros_like(self.structure.labels)
+        readers = np.concatenate([structure.sources, structure.targets])
+        by_reader = np.argsort(readers, kind="stable")
+        senders = np.concatenate([structure.targets, structure.sources])[by_reader]
+        added = np.concatenate([_mix(structure.labels + np.uint64(1)), zeros])[by_reader]
+        crossed = np.concatenate([zeros, _mix(structure.labels ^ np.uint64(0x5851F42D4C957F2D))])[by_reader]
+        vertices, starts = np.unique(readers[by_reader], return_index=True)
+        return _Messages(senders, added, crossed, vertices, starts)
 
     def refine(self, colours: Words) -> Words:
         """Return the colours after refinement to a fixed point."""
-        structure = self.structure
-        forward, backward = self._mixed_labels
-        num_classes = _num_different(colours)
+        messages, num_classes = self._messages, _num_different(colours)
         while True:
             sums = np.zeros_like(colours)
-            np.add.at(sums, structure.sources, _mix(colours[structure.targets] + forward))
-            np.add.at(sums, structure.targets, _mix(colours[structure.sources] ^ backward))
+            if len(messages.senders):
+                content = _mix(colours[messages.senders] + messages.added ^ messages.crossed)
+                sums[messages.vertices] = np.add.reduceat(content, messages.starts)
             colours = _mix(colours * np.uint64(3) + _mix(sums))
             refined = _num_different(colours)
             if refined == num_classes:
@@ -195,6 +246,9 @@ class _Search:
         for vertex in cell:
             if any(vertex in self._orbit(sibling, path) for sibling in visited):
                 continue
+            if visited and (swap := self._swap(visited[-1], vertex)):
+                self.automorphisms.append(swap)
+                continue
             visited.append(vertex)
             changed = colours.copy()
             changed[vertex] = _mix(changed[vertex : vertex + 1] ^ _INDIVIDUAL)[0]
@@ -206,6 +260,32 @@ class _Search:
                 if self.return_depth < len(path):
                     return
                 self.return_depth = None
+
+    @cached_property
+    def _base_words(self) -> tuple[Words, Indices]:
+        """Different words for the base vertices, and the order of all vertices that they decide."""
+        words = _mix(np.arange(1, self.structure.base + 1, dtype=np.uint64))
+        return words, self._decided_order(words)
+
+    def _decided_order(self, words: Words) -> Indices:
+        colours = self.structure.colours.copy()
+        colours[: len(words)] = words
+        return np.argsort(self.refine(colours), kind="stable")
+
+    def _swap(self, first: int, second: int) -> Permutation | None:
+        """Return the automorphism that swaps two base vertices and keeps the others, None if there is none.
+
+        Values that a structure does not tell apart are such: a search below each would find them leaf by leaf.
+        """
+        words, order = self._base_words
+        swapped = words.copy()
+        swapped[[first, second]] = words[[second, first]]
+        swapped_order = self._decided_order(swapped)
+        if not self.structure.is_same(order, swapped_order):
+            return None
+        image = np.empty(len(order), np.int64)
+        image[order] = swapped_order
+        return tuple(image.tolist())
 
     def _cell(self, colours: Words) -> list[int] | None:
         """Return the smallest class of several base vertices, of these the least colour; None without one."""

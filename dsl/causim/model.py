@@ -223,11 +223,11 @@ class Model:
     def __len__(self) -> int:
         return len(self.nodes)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(node.name for node in self.nodes)
 
-    @property
+    @cached_property
     def noises(self) -> tuple[str, ...]:
         return tuple(node.noise for node in self.nodes)
 

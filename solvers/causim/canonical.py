@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -242,13 +241,12 @@ def _add_tables(
         builder.edge(keys[node.noise], keys[node.name], word("noise"))
         for parent in node.parents:
             builder.edge(keys[parent], keys[node.name], word("parent"))
-        arguments = [values[parent].values() for parent in node.parents] + [values[node.noise].values()]
-        outputs = [values[node.name][symbol] for symbol in local.domain]
-        for row, output in zip(product(*arguments), local.table.ravel().tolist(), strict=True):
-            vertex = builder.vertex_of(row_colour)
-            builder.edge(vertex, outputs[output], output_label)
-            for argument in row:
-                builder.edge(vertex, argument, argument_label)
+        rows = builder.vertices_of(row_colour, local.table.size)
+        outputs = np.array([values[node.name][symbol] for symbol in local.domain])
+        builder.edge_pairs(rows, outputs[local.table.ravel()], output_label)
+        axes = [[*values[key].values()] for key in (*node.parents, node.noise)]
+        for arguments in np.meshgrid(*axes, indexing="ij"):
+            builder.edge_pairs(rows, arguments.ravel(), argument_label)
 
 
 def _topological_order(model: Model, rank: list[int]) -> tuple[int, ...]:

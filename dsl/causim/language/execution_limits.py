@@ -229,7 +229,20 @@ class Scope:
 
 def cost(*nodes: ast.AST | None) -> int:
     """Return the steps that a statement with these expressions costs each time."""
-    return 1 + sum(1 for node in nodes if node is not None for _ in ast.walk(node)) // NODES_PER_STEP
+    return 1 + sum(len(tree_nodes(node)) for node in nodes if node is not None) // NODES_PER_STEP
+
+
+def tree_nodes(root: ast.AST) -> list[ast.AST]:
+    """Return the nodes of a tree in the order of `ast.walk`, which takes two to three times as long."""
+    nodes = [root]
+    for node in nodes:
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, ast.AST):
+                nodes.append(value)
+            elif type(value) is list:
+                nodes.extend([part for part in value if isinstance(part, ast.AST)])
+    return nodes
 
 
 def check_name(name: str) -> str:

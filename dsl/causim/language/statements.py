@@ -18,12 +18,14 @@ from calibrant.dsl.causim.language.execution_limits import (
     cost,
     require_ordered,
     target_names,
+    tree_nodes,
 )
 from calibrant.dsl.causim.language.expressions import Evaluate, assign, expression, item_of, store_item
 from calibrant.dsl.causim.language.randomness import Choices, Unsupported
 
 Run: TypeAlias = Callable[[Frame], object]
 MAX_BLOCKS: Final = 20
+_BINDING: Final = (ast.AugAssign, ast.AnnAssign, ast.For)
 
 _BREAK: Final = object()
 _CONTINUE: Final = object()
@@ -93,15 +95,16 @@ def function(node: ast.FunctionDef, *, random: bool) -> Function:
     reads: list[set[str]] = []
     for statement in statements:
         names_read: set[str] = set()
-        for part in ast.walk(statement):
-            if isinstance(part, ast.Assign):
+        for part in tree_nodes(statement):
+            if isinstance(part, ast.Name):
+                if isinstance(part.ctx, ast.Load):
+                    names_read.add(part.id)
+            elif isinstance(part, ast.Assign):
                 bound.update(name for target in part.targets for name in target_names(target))
-            elif isinstance(part, ast.AugAssign | ast.AnnAssign | ast.For):
+            elif isinstance(part, _BINDING):
                 bound.update(target_names(part.target))
                 if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name):
                     names_read.add(part.target.id)
-            elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-                names_read.add(part.id)
         reads.append(names_read)
     everything = set().union(*reads)
     scope = Scope(frozenset(bound), random=random)
