@@ -66,6 +66,15 @@ def outer_probes(windows: Mapping[str, Sequence[str]]) -> tuple[Probe, ...]:
     return tuple(chosen)
 
 
+def consecutive_probes(windows: Mapping[str, Sequence[str]]) -> tuple[Probe, ...]:
+    """Return every run of PROBE_SIZE neighbours in each window; the whole window where it has fewer."""
+    return tuple(
+        Probe(variable, tuple(window[start : start + PROBE_SIZE]))
+        for variable, window in windows.items()
+        for start in range(max(1, len(window) - PROBE_SIZE + 1))
+    )
+
+
 def rows_by_pattern(columns: Sequence[Column], every_row: Column) -> list[Column]:
     """Return a list with entry p the rows in which the columns show pattern p."""
     groups = [every_row]
@@ -97,6 +106,35 @@ def unite(pattern_sets: Iterable[PatternSets], num_probes: int) -> PatternSets:
 def count_new(before: PatternSets, after: PatternSets) -> int:
     """Count the patterns of `after` that `before` lacks."""
     return sum((new_bits & ~bits).bit_count() for bits, new_bits in zip(before, after, strict=True))
+
+
+class Support(NamedTuple):
+    """Patterns that at least one world shows, and those that at least two show."""
+
+    once: PatternSets
+    twice: PatternSets
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Numbers of patterns shown twice and once: what Extra Worlds raises, in this order."""
+        return sum(map(int.bit_count, self.twice)), sum(map(int.bit_count, self.once))
+
+    def after(self, world_patterns: PatternSets) -> Support:
+        """Return the support after one more world that shows these patterns."""
+        once = tuple(bits | new for bits, new in zip(self.once, world_patterns, strict=True))
+        twice = tuple(
+            bits | (earlier & new) for bits, earlier, new in zip(self.twice, self.once, world_patterns, strict=True)
+        )
+        return Support(once, twice)
+
+
+def support(worlds: Iterable[World], probes: Sequence[Probe]) -> Support:
+    """Return the support that worlds give to the patterns of these probes."""
+    nothing = (0,) * len(probes)
+    result = Support(nothing, nothing)
+    for world in worlds:
+        result = result.after(patterns(world, probes))
+    return result
 
 
 def coverage(worlds: Iterable[World], probes: Sequence[Probe]) -> float:
@@ -167,11 +205,23 @@ def seen_patterns(worlds: Iterable[World], listed: tuple[Probe, ...]) -> Pattern
 
 
 def pattern_coverage(problem: Problem) -> PatternCoverage:
-    """Return the coverage of each endogenous variable by the training worlds."""
+    """Return the coverage of each endogenous variable by the training worlds: every subset, each pattern shown once."""
     listed = probes(problem)
-    united = seen_patterns(problem.task.training.worlds, listed)
+    return _by_variable(problem, listed, seen_patterns(problem.task.training.worlds, listed))
+
+
+def support_coverage(problem: Problem) -> PatternCoverage:
+    """Return the coverage under which pools of the published strata meet Table F.2: see docs/findings.md.
+
+    Probes are runs of neighbours in a window, and a pattern counts that at least two training worlds show.
+    """
+    listed = consecutive_probes(windows(problem))
+    return _by_variable(problem, listed, support(problem.task.training.worlds, listed).twice)
+
+
+def _by_variable(problem: Problem, listed: Sequence[Probe], covered: PatternSets) -> PatternCoverage:
     by_variable: dict[str, list[int]] = {variable: [0, 0] for variable in windows(problem)}
-    for probe, bits in zip(listed, united, strict=True):
+    for probe, bits in zip(listed, covered, strict=True):
         by_variable[probe.variable][0] += bits.bit_count()
         by_variable[probe.variable][1] += probe.num_patterns
     return PatternCoverage(tuple(VariableCoverage(v, *numbers) for v, numbers in by_variable.items()))

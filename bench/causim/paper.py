@@ -138,8 +138,9 @@ def paper() -> Paper:
 
 _CAPTION = "Share of right answers {by}. Ours: other questions with one right answer, Wilson's 95 %."
 ANSWERS_OF_CELL: Final[Mapping[str, int]] = {
-    # 3 to 6: every printed figure is a multiple of 1/400 and of 1/600; 12, 13, 25: of 1/100, and 11 is over both types
-    **dict.fromkeys(("3", "4", "5", "6"), 400),
+    # 3 to 6: all 160 printed figures are k/600, rounded (20 programs x 3 topologies x 5 questions x 2); 12, 13, 25:
+    # k/100, and 11 is over both types
+    **dict.fromkeys(("3", "4", "5", "6"), 600),
     "11": 200,
     **dict.fromkeys(("12", "13", OF_NETWORKS), 100),
 }
@@ -284,7 +285,7 @@ def _printed_cells(number: str, texts: Sequence[str]) -> tuple[Cell, ...]:
 
 def _with_interval(text: str, answers: int) -> Cell:
     share = float(text)
-    return cell(text, Interval(*wilson(share * answers, answers)))
+    return cell(text, Interval(*wilson(round(share * answers), answers)))  # the digits tell the whole number
 
 
 def _table(

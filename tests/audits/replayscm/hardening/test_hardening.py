@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations, pairwise, product
+from fractions import Fraction
+from itertools import combinations, product
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from calibrant.audits.replayscm.ambiguity import gold_class
-from calibrant.audits.replayscm.coverage import latent_scm, pattern_coverage
+from calibrant.audits.replayscm.coverage import latent_scm, pattern_coverage, support_coverage
 from calibrant.audits.replayscm.hardening.harden import (
     Hardening,
     HardeningEffort,
@@ -352,24 +354,44 @@ def test_gold_has_to_be_a_member() -> None:
 # --- extra worlds ----------------------------------------------------------------------------------------------------
 
 
-def test_extra_worlds_are_single_variable_worlds_for_new_patterns() -> None:
-    added = 0
-    for seed in range(10):
-        problem = gold_problem(seed, shape=Shape(roots=2, endogenous=4, units=4, training=1))
+def shown_twice(problem: Problem, num_worlds: int) -> tuple[int, int]:
+    """Count the patterns of three neighbours among the predecessors that two of the first worlds show, and all."""
+    order, gold = problem.sealed.latent_order, latent_scm(problem)
+    bound = problem.sealed.max_predecessors or len(order)
+    seen = total = 0
+    for place, v in enumerate(order):
+        window = order[max(0, place - bound) : place] if v in gold.mechanisms else ()
+        for start in range(max(1, len(window) - 2) if window else 0):
+            causes = window[start : start + 3]
+            worlds_of = Counter(
+                pattern
+                for world in problem.task.training.worlds[:num_worlds]
+                if v not in world.intervention.targets
+                for pattern in {tuple(world.column(u) >> row & 1 for u in causes) for row in range(world.num_rows)}
+            )
+            seen += sum(number >= 2 for number in worlds_of.values())
+            total += 2 ** len(causes)
+    return seen, total
+
+
+def test_extra_worlds_are_three_or_four_single_variable_worlds_for_new_patterns() -> None:
+    numbers, gained = Counter[int](), 0
+    for seed in range(12):
+        problem = gold_problem(seed, shape=Shape(roots=2, endogenous=4, units=6, training=1 + 15 * (seed % 2)))
+        before = len(problem.task.training.worlds)
         after = extra_worlds(problem, 0)
-        new = after.task.training.worlds[1:]
-        assert len(new) <= 3
+        new = after.task.training.worlds[before:]
         assert all(len(world.intervention.targets) <= 1 for world in new)
         assert all(world.intervention.signature not in heldout_signatures(problem) for world in new)
-        shares = [
-            pattern_coverage(
-                replace(after, task=replace(after.task, training=replace(after.task.training, worlds=worlds)))
-            ).share
-            for worlds in (after.task.training.worlds[: n + 1] for n in range(len(new) + 1))
-        ]
-        assert all(one < other for one, other in pairwise(shares))
-        added += len(new)
-    assert added >= 15
+        counts = [shown_twice(after, before + number)[0] for number in range(len(new) + 1)]
+        assert counts == sorted(counts)
+        gained += counts[-1] - counts[0]
+        seen, total = shown_twice(after, before + 3)
+        assert len(new) == (3 if seen >= 0.95 * total else 4)
+        assert support_coverage(after).share == Fraction(*shown_twice(after, len(after.task.training.worlds)))
+        numbers[len(new)] += 1
+    assert set(numbers) == {3, 4}
+    assert gained > 60
 
 
 def test_variants_of_an_instance_get_the_same_extra_worlds() -> None:
@@ -379,7 +401,7 @@ def test_variants_of_an_instance_get_the_same_extra_worlds() -> None:
         new = [extra_worlds(p, 4).task.training.worlds[len(p.task.training.worlds) :] for p in variants]
         assert new[0] == new[1] == new[2] == new[3]
         added += len(new[0])
-    assert added >= 3
+    assert added >= 12  # at least three each
 
 
 # --- shared pools ----------------------------------------------------------------------------------------------------
