@@ -68,7 +68,8 @@ def test_a_completion_gets_the_verdict_of_the_public_name(tmp_path: Path) -> Non
             assert figures(sample)["correct"] == expected.correct
             assert found.explanation == expected.failure
             assert found.answer == text
-            assert found.metadata == {"verdict": json.loads(json.dumps(expected.to_dict()))}
+            reason = "unreadable" if text in ("no answer", "{}") else ""
+            assert found.metadata == {"verdict": json.loads(json.dumps(expected.to_dict())), "reason": reason}
         right = [calibrant.score(item, text).correct is True for item, text in zip(items, texts, strict=True)]
         assert 0 < sum(right) < 4
         assert metrics(log)["correct"]["mean"] == sum(right) / 4
@@ -90,9 +91,17 @@ def test_the_extractor_is_an_option_of_task_and_scorer(tmp_path: Path) -> None:
         log = evaluated(adapter.replayscm(str(pool), extractor), tmp_path, reply=reply)
         assert metrics(log)["correct"]["mean"] == mean
     causim = pool_of("causim", tmp_path)
-    log = evaluated(adapter.causim(str(causim)), tmp_path, reply=lambda messages: said("{}"))
-    with pytest.raises(calibrant.CalibrantError, match="extractor"):
-        score(log, verdict("published"), action="overwrite", display="none")
+    items = {benchmark("causim").items.messages(item)[-1]["content"]: item for item in calibrant.load_pool(causim)}
+
+    def with_draft(messages: list[Any]) -> ModelOutput:
+        """Reply with an answer behind a mark that nothing opened: the published rule reads the whole text."""
+        right = json.dumps(_solved(items[messages[-1].text]))
+        return said(f"{right}</think>")
+
+    log = evaluated(adapter.causim(str(causim)), tmp_path, reply=with_draft)
+    assert metrics(log)["correct"]["mean"] == 0
+    again = score(log, verdict("published"), action="overwrite", display="none")
+    assert metrics(again)["correct"]["mean"] == 1
 
 
 def test_standard_errors_are_clustered_by_latent_scm(tmp_path: Path) -> None:
