@@ -60,13 +60,13 @@ class Size(NamedTuple):
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
     "dsl": Size(123, 30130, 17, 1489),
-    "solvers": Size(111, 25261, 15, 1453),
+    "solvers": Size(115, 26253, 15, 1498),
     "audits": Size(67, 16243, 12, 1147),
     "baselines": Size(40, 9664, 8, 550),
-    "bench": Size(339, 71264, 52, 6081),
+    "bench": Size(340, 71873, 52, 6124),
     "calibrant": Size(17, 1718, 6, 282),
     "calibrant_tasks": Size(3, 198, 2, 32),
-    "tests": Size(601, 87797, 165, 8430),
+    "tests": Size(602, 87992, 165, 8445),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -108,6 +108,19 @@ class FittedTable(Protocol):
         ...
 
 
+class FormulaQuestion(TypedDict, total=False):
+    """Question about functions; docs/api.md states what each option of `calibrant.fit` means."""
+
+    target: str | None
+    roots: str | None
+    max_parents: int
+    operators: Literal["all", "and-or-not", "sop", "pos"]
+    errors: str | None
+    ties: int
+    rates: str | None
+    prior: Literal["uniform", "by_parents"]
+
+
 class NetworkQuestion(TypedDict, total=False):
     """Question about networks; docs/api.md states what each option of `calibrant.learn_networks` means."""
 
@@ -156,10 +169,8 @@ class Fittable(Protocol):
     def fit(
         self,
         data: Path,
+        question: FormulaQuestion,
         *,
-        target: str | None,
-        roots: str | None,
-        max_parents: int,
         gaps: Literal["complete", "drop"],
         reading: Mapping[str, Any],
         progress: Callable[[str, int, int], None],

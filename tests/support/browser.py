@@ -88,6 +88,10 @@ class Browser:
         result: dict[str, Any] = answer["result"]
         return result
 
+    def forget_event(self, session: str, name: str) -> None:
+        """Forget an event of a session that has come."""
+        self._events.discard((session, name))
+
     def wait_event(self, session: str, name: str) -> None:
         """Wait for an event of a session; one that has come since the last wait counts."""
         while (session, name) not in self._events:
@@ -154,6 +158,7 @@ class Tab:
         self._browser.wait_event(self._session, "Page.loadEventFired")
 
     def reload(self) -> None:
+        self._browser.forget_event(self._session, "Page.loadEventFired")  # of a page before: one load may fire late
         self.call("Page.reload")
         self._browser.wait_event(self._session, "Page.loadEventFired")
 

@@ -19,6 +19,7 @@ from calibrant.bench.commands.start.table_options import (
     DoFlags,
     Drop,
     Effect,
+    Errors,
     Export,
     FailOn,
     Forbidden,
@@ -27,12 +28,14 @@ from calibrant.bench.commands.start.table_options import (
     KnowledgeFile,
     MaxParents,
     Missing,
+    Operators,
     OwnGraph,
     Page,
     ParentLimits,
     Picture,
     PoolOut,
     ProofSeconds,
+    Rates,
     Required,
     Roots,
     SampleSize,
@@ -41,12 +44,13 @@ from calibrant.bench.commands.start.table_options import (
     TablePath,
     Target,
     Tiers,
+    Ties,
     Verbose,
     WordsForOne,
 )
 
 if TYPE_CHECKING:
-    from calibrant.bench.core.capabilities import FittedNetworks, FittedTable, NetworkQuestion
+    from calibrant.bench.core.capabilities import FittedNetworks, FittedTable, FormulaQuestion, NetworkQuestion
     from calibrant.bench.terminal import NextCommand
     from calibrant.dsl.knowledge import Knowledge
 
@@ -68,6 +72,10 @@ def fit(
     gaps: GapHandling = "complete",
     roots: Roots = None,
     max_parents: MaxParents = None,
+    operators: Operators = None,
+    errors: Errors = None,
+    ties: Ties = None,
+    rates: Rates = None,
     score: ScoreName = None,
     best: Best = None,
     iss: SampleSize = None,
@@ -93,41 +101,63 @@ def fit(
 ) -> int:
     """Fit a table of two-valued columns: the least SCM, or formula of --target, with proof; how many fit; what is open.
 
-    Any two values, any names; the first lines state what was read as 1. Exit code 1 if nothing fits; the output states
-    what was gone through. Columns with noise are no functions of others: --score learns networks instead, by dynamic
-    programming over all of them, with the probability of each arc; rows in which a column was set do not count for
-    its own parents.
+    Any two values, any names; the first lines state what was read as 1. Exit code 1 if nothing fits. Columns with noise
+    are no functions of others: --errors has the least formula of every number of errors, --score learns networks.
     """
     reading: dict[str, Any] = {"do": do or (), "do_flags": do_flags, "one": ones or (), "binarize": binarize or ()}
     reading |= {"drop": drop or (), "missing": missing or ()}
-    of_formulas = {"--target": target, "--html": html, "--svg": svg, "--out": out, "--certificates": certificates}
+    of_formulas: dict[str, object] = {
+        "target": target,
+        "html": html,
+        "svg": svg,
+        "out": out,
+        "certificates": certificates,
+    }
+    of_formulas |= {"operators": operators, "errors": errors, "ties": ties, "rates": rates}
     stated = {"require": require, "forbid": forbid, "tiers": tiers, "order": order, "max-parents-of": max_parents_of}
     of_networks = {"best": best, "iss": iss, **stated, "knowledge": knowledge, "graph": graph, "effect": effect}
-    of_networks |= {"prior": prior, "seconds": seconds, "search": search, "fail-on": fail_on, "export": export}
+    of_networks |= {"seconds": seconds, "search": search, "fail-on": fail_on, "export": export}
+    of_other_mode = of_networks if score is None else of_formulas
+    _refuse(of_other_mode, prior, is_about_networks=score is not None, lacks_graph=bool(fail_on and not graph))
     if score is None:
-        refuse_options({f"--{name}": value for name, value in of_networks.items()}, ABOUT_NETWORKS)
-        outputs = (html, svg, out, certificates)
-        return _print_fit(table, target, roots, max_parents, gaps, reading, outputs, as_json=as_json, verbose=verbose)
-    refuse_options(
-        of_formulas, "not with --score, which prints networks of all columns; it takes --best, --json, --export"
-    )
-    if fail_on is not None and graph is None:
-        raise typer.BadParameter("it asks about a network: give --graph", param_hint="--fail-on")
+        formulas: FormulaQuestion = {"target": target, "roots": roots, "max_parents": max_parents or DEFAULT_PARENTS}
+        formulas |= {"operators": operators or "all", "errors": errors, "ties": ties or 20, "rates": rates}
+        formulas["prior"] = "by_parents" if prior == "by_parents" else "uniform"
+        written = (html, svg, out, certificates)
+        return _print_fit(table, formulas, max_parents, gaps, reading, written, as_json=as_json, verbose=verbose)
     stated |= {"roots": roots, "max-parents": None if max_parents is None else str(max_parents)}
-    question: NetworkQuestion = {"score": score, "k": best or 1, "iss": 1.0 if iss is None else iss, "graph": graph}
-    question |= {"effect": effect, "prior": prior, "seconds": seconds or 300.0, "search": search}
-    question |= {"knowledge": _knowledge(stated, knowledge)}
-    networks = _learn(table, question, gaps, reading)
-    if export is not None:
-        networks.export(export)
-    _print_networks(networks, best or 1, as_json=as_json, verbose=verbose)
-    return int(fail_on is not None and networks.refutes_graph)
+    question: NetworkQuestion = {"score": score, "k": best or 1, "graph": graph, "effect": effect, "search": search}
+    question |= {"knowledge": _knowledge(stated, knowledge), **_options_given(iss, prior, seconds)}
+    networks, is_judged = _learn(table, question, gaps, reading), fail_on is not None
+    return _print_networks(networks, best or 1, export, is_judged=is_judged, as_json=as_json, verbose=verbose)
+
+
+def _options_given(iss: float | None, prior: str | None, seconds: float | None) -> NetworkQuestion:
+    """Return those that were given; others have their defaults."""
+    question: NetworkQuestion = {}
+    if iss is not None:
+        question["iss"] = iss
+    if prior is not None:
+        question["prior"] = "orders" if prior == "orders" else "dags"
+    if seconds is not None:
+        question["seconds"] = seconds
+    return question
+
+
+def _refuse(options: Mapping[str, object], prior: str | None, *, is_about_networks: bool, lacks_graph: bool) -> None:
+    """Refuse options of the other mode, a prior of it, and --fail-on without a graph."""
+    reason = ABOUT_FORMULAS if is_about_networks else ABOUT_NETWORKS
+    refuse_options({f"--{name}": value for name, value in options.items()}, reason)
+    if prior is not None and is_about_networks != (prior in ("dags", "orders")):
+        allowed = "dags or orders with --score, uniform or by_parents with --rates"
+        raise typer.BadParameter(f"{prior} is of the other kind: {allowed}", param_hint="--prior")
+    if lacks_graph:
+        raise typer.BadParameter("it asks about a network: give --graph", param_hint="--fail-on")
 
 
 def _print_fit(
     table: Path,
-    target: str | None,
-    roots: str | None,
+    question: FormulaQuestion,
     max_parents: int | None,
     gaps: Literal["complete", "drop"],
     reading: Mapping[str, Any],
@@ -145,11 +175,8 @@ def _print_fit(
     if max_parents is not None and not 1 <= max_parents <= MAX_PARENTS:
         raise typer.BadParameter(f"1 to {MAX_PARENTS} are allowed without --score", param_hint="--max-parents")
     html, svg, out, certificates = outputs
-    parents = max_parents or DEFAULT_PARENTS
     with options.progress_bar("fitting: ", first=options.PROMPT) as listen:
-        fitted = sole_provider(FITTING).fit(
-            table, target=target, roots=roots, max_parents=parents, gaps=gaps, reading=reading, progress=listen
-        )
+        fitted = sole_provider(FITTING).fit(table, question, gaps=gaps, reading=reading, progress=listen)
     for note in fitted.write(table.name, html=html, svg=svg, out=out, certificates=certificates):
         typer.echo(note, err=True)
     if as_json:
@@ -213,13 +240,19 @@ def _learn(
         )
 
 
-def _print_networks(networks: FittedNetworks, best: int, *, as_json: bool, verbose: bool) -> None:
+def _print_networks(
+    networks: FittedNetworks, best: int, export: Path | None, *, is_judged: bool, as_json: bool, verbose: bool
+) -> int:
+    """Export and print networks; return exit code 1 if a graph is judged and others beat it."""
     from calibrant.bench.terminal import NextCommand, invocation, print_next
 
+    if export is not None:
+        networks.export(export)
     if as_json:
         typer.echo(json.dumps(networks.to_dict(), indent=1))
-        return
+        return int(is_judged and networks.refutes_graph)
     for line in networks.lines(verbose=verbose):
         typer.echo(line)
     more = [NextCommand((*invocation.get(), "--best", FEW_NETWORKS), "the next best")] if best == 1 else []
     print_next([*more, NextCommand((*invocation.get(), "--json"), "all figures")])
+    return int(is_judged and networks.refutes_graph)

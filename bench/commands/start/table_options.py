@@ -169,6 +169,50 @@ PoolOut: TypeAlias = Annotated[
 ]
 
 
+Operators: TypeAlias = Annotated[
+    Literal["all", "and-or-not", "sop", "pos"] | None,
+    typer.Option(
+        "--operators",
+        help="Formulas: all operators, not/and/or, sums of products, products of sums. [default: all]",
+        rich_help_panel=METHOD,
+    ),
+]
+
+
+Errors: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--errors",
+        metavar="front|N",
+        help="Least size for every number of errors, or up to N.",
+        rich_help_panel=METHOD,
+    ),
+]
+
+
+Ties: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--ties",
+        min=1,
+        max=10_000,
+        help="Formulas listed of a point of --errors. [default: 20]",
+        rich_help_panel=METHOD,
+    ),
+]
+
+
+Rates: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--rates",
+        metavar="1/10,1/20:4/5",
+        help="Unknown rate of errors in --target: these, or with priors.",
+        rich_help_panel=METHOD,
+    ),
+]
+
+
 # --- Networks, with --score -------------------------------------------------------------------------------------------
 SampleSize: TypeAlias = Annotated[
     float | None,
@@ -251,11 +295,11 @@ Effect: TypeAlias = Annotated[
 
 
 GraphPrior: TypeAlias = Annotated[
-    Literal["dags", "orders"] | None,
+    Literal["dags", "orders", "uniform", "by_parents"] | None,
     typer.Option(
         "--prior",
-        help="Of the posterior: every network alike, or weighted by orders. [default: dags to 12 columns]",
-        rich_help_panel=NETWORKS,
+        help="Networks: every one alike, or by orders. With --rates: uniform, by_parents. [default: dags, uniform]",
+        rich_help_panel=METHOD,
     ),
 ]
 

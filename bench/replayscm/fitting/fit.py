@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb
 from pathlib import Path
 from typing import Any, TypeAlias, Unpack
@@ -15,9 +15,18 @@ from markupsafe import Markup
 from calibrant.audits.replayscm.why.explanation import Limits, explain, smallest_contradiction
 from calibrant.audits.replayscm.why.parts import Contradiction, Decider, ReplayWhy, title
 from calibrant.audits.replayscm.why.smallest_pair import Choices
-from calibrant.bench.core.capabilities import Fittable, NetworkQuestion
+from calibrant.bench.core.capabilities import Fittable, FormulaQuestion, NetworkQuestion
 from calibrant.bench.pages.why import why_page
 from calibrant.bench.replayscm.audit.records import write_certificates
+from calibrant.bench.replayscm.fitting.fronts import (
+    FrontOptions,
+    ScmFront,
+    TargetFront,
+    TargetRates,
+    scm_front,
+    target_front,
+    target_rates,
+)
 from calibrant.bench.replayscm.fitting.naming import Naming
 from calibrant.bench.replayscm.fitting.network_fit import NetworkFit
 from calibrant.bench.replayscm.fitting.networks import learn_in_steps, options_of
@@ -33,6 +42,8 @@ from calibrant.dsl.replayscm.item import Pool, Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
 from calibrant.dsl.text import known_names, plural
+from calibrant.solvers.formulas.flip_rates import Prior
+from calibrant.solvers.formulas.least_formulas import Measure
 from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, OutOfBudget
 from calibrant.solvers.replayscm.exact import ExactAnswer, solve
 from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSpace
@@ -80,6 +91,7 @@ class Fit:
     table: the table as it was read; naming: legal names of its columns in `problem`, and the user's own
     uncounted: the limit that kept `why` from being made
     is_contradictory: nothing of any class fits, because rows contradict each other
+    fronts: errors against size, of the target, of whole SCMs, or of each column; rates: posterior of a rate of errors
     """
 
     problem: Problem
@@ -89,6 +101,8 @@ class Fit:
     table: Table
     uncounted: str | None = None
     is_contradictory: bool = False
+    fronts: tuple[TargetFront | ScmFront, ...] = ()
+    rates: TargetRates | None = None
 
     @property
     def naming(self) -> Naming:
@@ -130,12 +144,24 @@ class Fit:
             "why": None if self.why is None else self.why.to_dict(),
         }
         inside = {key: self.naming.value(value) for key, value in entries.items() if key not in AS_READ}
-        return {key: inside.get(key, value) for key, value in entries.items()}
+        stated = {key: inside.get(key, value) for key, value in entries.items()}
+        if len(self.fronts) == 1:
+            stated |= self.fronts[0].to_dict()
+        elif self.fronts:
+            columns = {front.target: front.to_dict() for front in self.fronts if isinstance(front, TargetFront)}
+            stated["columns"] = columns
+        return stated if self.rates is None else stated | self.rates.to_dict()
 
     def lines(self, *, verbose: bool = False) -> Iterator[str]:
         """Yield the lines of the terminal; verbose: all notes on columns."""
         yield from self.table.reading_lines(every=verbose, target=self.target)
         yield from map(self.naming.text, self._result_lines())
+        for front in self.fronts:
+            yield ""
+            yield from front.lines(every=verbose)
+        if self.rates is not None:
+            yield ""
+            yield from self.rates.lines()
 
     def _result_lines(self) -> Iterator[str]:
         if isinstance(self.outcome, Found):
@@ -207,6 +233,11 @@ def fit(
     target: str | None = None,
     roots: str | Sequence[str] | None = None,
     max_parents: int = 4,
+    operators: Measure = "all",
+    errors: str | int | None = None,
+    ties: int = 20,
+    rates: Any = None,
+    prior: Prior = "uniform",
     gaps: Gaps = "complete",
     **reading: Unpack[Reading],
 ) -> Fit:
@@ -217,10 +248,15 @@ def fit(
     target: the column to explain by the others; None explains every column that is no root
     roots: columns that need no explanation; None: as few as possible, proven by exhaustion
     max_parents: largest number of columns that one depends on, 1 to 6
+    operators: all, and-or-not (nodes of formulas), sop or pos (sums of products, products of sums)
+    errors: "front" for the least size of every number of errors, or the largest number; ties: formulas listed of each
+    rates: of an unknown rate of errors in the target: "1/10", "1/100:1/5,1/20:4/5", or pairs; prior: of functions,
+        uniform or by_parents
     gaps: `complete` or `drop`, which leaves out rows with a gap
     reading: how the table is read: do, do_flags, one, binarize, drop, missing, columns (docs/tables.md)
     """
-    return fit_in_steps(data, target, roots, max_parents, gaps, reading, lambda step, done, total: None)
+    options = FrontOptions(operators, errors, ties, rates, prior)
+    return fit_in_steps(data, target, roots, max_parents, options, gaps, reading, lambda step, done, total: None)
 
 
 def fit_in_steps(
@@ -228,11 +264,13 @@ def fit_in_steps(
     target: str | None,
     roots: str | Sequence[str] | None,
     max_parents: int,
+    options: FrontOptions,
     gaps: Gaps,
     reading: Mapping[str, Any],
     listen: Steps,
 ) -> Fit:
     """Fit a table as `fit` does; `listen` is called with each step."""
+    options.check()
     if max_parents not in range(1, MAX_PARENTS + 1):
         raise CalibrantError(f"max_parents is {short_repr(max_parents)}; 1 to {MAX_PARENTS} are supported")
     if target is not None and roots is not None:
@@ -244,17 +282,41 @@ def fit_in_steps(
         if name not in table.names:
             near = known_names(str(name), table.names)
             raise CalibrantError(f"{table.source} has no column {short_repr(name)}; {near}")
+    free = [name for name in table.names if name != target] if target is not None else listed
+    if options.rates is not None and target is None:
+        raise CalibrantError("rates are of one target: name it (--target)")
+    if options.is_asked:
+        listen("fronts", 0, 1)
+    posterior = None
+    if options.rates is not None and target is not None:
+        posterior = target_rates(table, target, max_parents, options)
+    fronts = _fronts(table, target, listed, max_parents, options)
     try:
-        if target is not None:
-            free: Sequence[str] | None = [name for name in table.names if name != target]
-        else:
-            free = listed
         if free is None:
-            return _fewest_roots(table, max_parents, listen)
-        task = _task(table, HiddenOrder(natural(table.legal_names), natural(map(naming.to_legal, free))))
-        return _fit_under(table, task, target, max_parents, listen)
+            fitted = _fewest_roots(table, max_parents, listen)
+        else:
+            task = _task(table, HiddenOrder(natural(table.legal_names), natural(map(naming.to_legal, free))))
+            fitted = _fit_under(table, task, target, max_parents, listen)
     except CalibrantError as error:
-        raise CalibrantError(naming.text(str(error))) from None
+        if not options.is_asked:
+            raise CalibrantError(naming.text(str(error))) from None
+        disclosed = HiddenOrder(natural(table.legal_names), natural(map(naming.to_legal, free or table.names)))
+        problem = _problem(table, _task(table, disclosed))
+        fitted = Fit(problem, target, Impossible(naming.text(str(error))), None, table, is_contradictory=True)
+    return replace(fitted, fronts=fronts, rates=posterior)
+
+
+def _fronts(
+    table: Table, target: str | None, roots: Sequence[str] | None, max_parents: int, options: FrontOptions
+) -> tuple[TargetFront | ScmFront, ...]:
+    """Return the front that is asked for: of the target, of whole SCMs under roots, else of each column."""
+    if options.errors is None and options.operators == "all":
+        return ()
+    if target is not None:
+        return (target_front(table, target, max_parents, options),)
+    if roots is not None:
+        return (scm_front(table, roots, max_parents, options),)
+    return tuple(target_front(table, name, max_parents, options) for name in table.names)
 
 
 def _fewest_roots(table: Table, max_parents: int, listen: Steps) -> Fit:
@@ -414,15 +476,21 @@ class TableFitting:
     def fit(
         self,
         data: Path,
+        question: FormulaQuestion,
         *,
-        target: str | None,
-        roots: str | None,
-        max_parents: int,
         gaps: Gaps,
         reading: Mapping[str, Any],
         progress: Steps,
     ) -> Fit:
-        return fit_in_steps(data, target, roots, max_parents, gaps, reading, progress)
+        options = FrontOptions(
+            question.get("operators", "all"),
+            question.get("errors"),
+            question.get("ties", 20),
+            question.get("rates"),
+            question.get("prior", "uniform"),
+        )
+        target, roots, max_parents = question.get("target"), question.get("roots"), question.get("max_parents", 4)
+        return fit_in_steps(data, target, roots, max_parents, options, gaps, reading, progress)
 
     def networks(
         self,

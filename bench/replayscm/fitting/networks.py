@@ -123,7 +123,8 @@ def learn_networks(
     data, gaps, reading: as `fit` takes them; rows in which a column was set do not count for its own parents
     score: bde, bds, bdj, k2, bic or aic; iss: equivalent sample size of bde and bds
     k: number of best networks
-    require, forbid, tiers, order, roots, max_parents, max_parents_of: knowledge, as texts or objects
+    require, forbid, tiers, order, roots: knowledge, as texts or objects
+    max_parents, max_parents_of: largest numbers of parents, of every column and of single ones
     knowledge: further statements, as `dsl.knowledge.parse_knowledge` returns them
     graph: a network to rank: a file, a text, pairs, or a graph of networkx or pgmpy
     effect: `Y=yes | do(X=no)`, or {"of": {"Y": "yes"}, "do": {"X": "no"}}

@@ -13,8 +13,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-import yaml
-
 from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.replayscm.item import ModelResult, Problem, TaskKind
@@ -29,7 +27,6 @@ from calibrant.dsl.replayscm.pools.records import (
     SealedRecord,
     WorldRecord,
 )
-from calibrant.dsl.yaml_text import load_yaml
 
 # --- The benchmark's official pool files: how they are recognised, and the name of their row in published tables ------
 
@@ -222,6 +219,8 @@ class EmbeddedResults:
     def __call__(self) -> tuple[ModelResult, ...]:
         """Return the results in file order; `PoolError` if they are not what the format says."""
         if self._mapping is None:
+            from calibrant.dsl.yaml_text import load_yaml  # 12 ms, which scoring need not wait for
+
             self._mapping = load_yaml(f"{_KEY}\n{self._text}")["modelResults"] or {}
         if not isinstance(self._mapping, Mapping):
             raise PoolError("expected a mapping from model to result", field="modelResults")
@@ -231,6 +230,8 @@ class EmbeddedResults:
     def as_text(self) -> str:
         """YAML that says the same; whatever its writer raises if these results do not fit it."""
         if not self._text:
+            import yaml
+
             text: str = yaml.dump({_KEY[:-1]: self._mapping}, Dumper=yaml.CSafeDumper, sort_keys=False)
             self._text = text.partition("\n")[2]
         return self._text

@@ -258,6 +258,7 @@ ELSEWHERE = {
     "difficulty:_held_out": "losses of a fit",
     "difficulty:ResponseModel": "information of items",
     "pages:_reorder": "places of nodes",
+    "replayscm:_Learning": "networks that were sampled",
     "replayscm:extended_share": "cells of one answer",
     "replayscm:calibration": "bounds of items",
     "replayscm:_row": "bounds of items",

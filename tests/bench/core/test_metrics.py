@@ -103,7 +103,8 @@ def test_draws_have_an_interval() -> None:
 
 # --- Lines of `calibrant score`: what all benchmarks share around the fields of a score -------------------------------
 HEAD = ["benchmark", "instanceId", "model", "sample"]
-TAIL = ["pool", "poolDigest", "poolSize", "setting", "stratum", "seconds"]
+READING = ["correctPublished", "correctLenient", "reason", "source", "stop", "warnings", "repairs"]
+TAIL = [*READING, "pool", "poolDigest", "poolSize", "setting", "stratum", "seconds"]
 
 
 class Fields(Struct, kw_only=True, rename={"kind": "class"}):
@@ -134,7 +135,9 @@ def test_a_line_is_read_strictly() -> None:
         "seconds": None,
     }
     line = {"benchmark": "chess", "instanceId": "i", "model": None, "sample": 0, "class": "k", "problem": ""} | where
-    assert msgspec.to_builtins(msgspec.convert(line, LINE, strict=True)) == line | {"size": 0}
+    reading = {"correctPublished": None, "correctLenient": None, "reason": "", "source": "", "stop": ""}
+    defaults: dict[str, Any] = {"size": 0, **reading, "warnings": [], "repairs": []}
+    assert msgspec.to_builtins(msgspec.convert(line, LINE, strict=True)) == line | defaults
     for wrong in ({"benchmark": "go"}, {"kind": "k"}, {"sample": "0"}, {"size": None}):
         with pytest.raises(msgspec.ValidationError):
             msgspec.convert(line | wrong, LINE, strict=True)

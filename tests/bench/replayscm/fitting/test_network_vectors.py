@@ -169,3 +169,13 @@ def test_the_command_ranks_a_graph_states_an_effect_and_exports(
     assert "give --score" in refused(capsys, "fit", table, "--graph", "A b -> D")
     clash = refused(capsys, "fit", table, "--score", "bde", "--require", "C -> D", "--forbid", "C -> D")
     assert "--require 'C -> D' requires C -> D, which --forbid 'C -> D' forbids" in clash
+
+
+def test_fronts_are_refused_with_scores_and_priors_of_the_other_kind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("A,B\n0,0\n1,1\n", "utf-8")
+    assert "--errors" in refused(capsys, "fit", table, "--score", "bde", "--errors", "front")
+    assert "of the other kind" in refused(capsys, "fit", table, "--score", "bde", "--prior", "uniform")
+    assert "of the other kind" in refused(capsys, "fit", table, "--prior", "dags")

@@ -1,0 +1,434 @@
+"""Errors against size on a table, and posteriors of an unknown rate of errors, as `calibrant fit` states them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.bench.replayscm.fitting.columns import GAP, quote_name
+from calibrant.bench.replayscm.fitting.table import Table
+from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.formulas.table import full_mask
+from calibrant.dsl.text import plural
+from calibrant.solvers.acyclic.pareto_sums import MAX_VARIABLES, Counts, pareto_points, sum_over_dags
+from calibrant.solvers.formulas.flip_rates import Prior, RatePosterior, posterior_of_rates
+from calibrant.solvers.formulas.fronts import (
+    MAX_SETS,
+    Front,
+    FrontFunction,
+    FrontPoint,
+    Patterns,
+    front,
+    functions_of,
+    num_sets,
+    supports,
+)
+from calibrant.solvers.formulas.least_formulas import MEASURES, NUM_VARS, Measure, formula_book
+
+MAX_TIES = 10_000
+MAX_TABLE_COLUMNS = 12  # columns up to which measures are keyed by truth tables, of 4,096 characters
+MAX_RATE_SETS = 1_000  # sets of columns whose functions are summed, a few ms each in fractions
+RATES = "1/100,1/50,1/20,1/10,1/5"
+LINES_SHOWN = 12
+_MEASURES: Mapping[Measure, str] = {
+    "all": "nodes, all operators",
+    "and-or-not": "nodes of not, and, or",
+    "sop": "sums of products: products+literals",
+    "pos": "products of sums: sums+literals",
+}
+
+
+@dataclass(frozen=True)
+class TargetFront:
+    """Front of one target.
+
+    columns: all others, in the order of the table; counted, ones: rows that count, and those of target 1
+    """
+
+    target: str
+    columns: tuple[str, ...]
+    measure: Measure
+    max_parents: int
+    counted: int
+    ones: int
+    front: Front
+    patterns: Patterns
+    ties: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        points = [self._point(point) for point in self.front.points]
+        entries: dict[str, Any] = {"counted": self.counted, "ones": self.ones, "front": points}
+        if self.front.max_size is not None:
+            entries["exact_to_size"] = self.front.max_size
+        return entries
+
+    def _point(self, point: FrontPoint) -> dict[str, Any]:
+        entries: dict[str, Any] = {
+            "errors": point.errors,
+            "size": list(point.size) if isinstance(point.size, tuple) else point.size,
+            "formulas": point.num_formulas,
+            "functions": len(point.functions),
+            "listed": point.listed(self.ties),
+            "measures": {self._key(f): list(map(_fraction, self._fit_of(f))) for f in point.functions},
+        }
+        if self.measure == "sop":
+            entries["terms"] = {text: self._terms(text) for text in entries["listed"]}
+        return entries
+
+    def _key(self, function: FrontFunction) -> str:
+        """Return the truth table over all columns, or of many columns the first formula."""
+        if len(self.columns) > MAX_TABLE_COLUMNS:
+            return function.listed[0]
+        rows = np.arange(1 << len(self.columns))
+        codes = (rows[:, None] >> np.arange(len(self.columns)) & 1).astype(np.int16)
+        return "".join(map(str, function.value(codes).tolist()))
+
+    def _fit_of(self, function: FrontFunction) -> tuple[Fraction | None, Fraction | None]:
+        """Return consistency and coverage: rows of f = 1 and target 1, of those of f = 1 and of those of target 1."""
+        is_one = function.value(self.patterns.codes) == 1
+        return self._consistency(is_one), _ratio(int(self.patterns.ones[is_one].sum()), self.ones)
+
+    def _consistency(self, is_one: npt.NDArray[np.bool_]) -> Fraction | None:
+        true = int(self.patterns.ones[is_one].sum())
+        return _ratio(true, true + int(self.patterns.zeros[is_one].sum()))
+
+    def _terms(self, text: str) -> dict[str, list[str | None]]:
+        """Return product -> consistency, raw and unique coverage, of a sum of products."""
+        formula = parse_prefix(text)
+        products = formula[1:] if isinstance(formula, tuple) and formula[0] == "or" else [formula]
+        places = {quote_name(name): place for place, name in enumerate(self.columns)}
+        covers = [_value(product, self.patterns.codes, places) for product in products]
+        terms = {}
+        for place, (product, cover) in enumerate(zip(products, covers, strict=True)):
+            others = np.zeros(len(cover), np.bool_)
+            for covered in (*covers[:place], *covers[place + 1 :]):
+                others |= covered
+            raw = _ratio(int(self.patterns.ones[cover].sum()), self.ones)
+            unique = _ratio(int(self.patterns.ones[cover & ~others].sum()), self.ones)
+            terms[prefix_text(product)] = [*map(_fraction, (self._consistency(cover), raw, unique))]
+        return terms
+
+    def lines(self, *, every: bool = False) -> Iterator[str]:
+        """Yield the front as a table; every: all points."""
+        yield (
+            f"{self.target}: errors against size over all formulas ({_MEASURES[self.measure]}) of at most"
+            f" {self.max_parents} of {plural(len(self.columns), 'columns')}, {self.counted} rows; proven"
+        )
+        if self.front.max_size is not None:
+            yield f"proven up to size {self.front.max_size}; larger formulas of five or six columns were not compared"
+        yield "errors  size  formulas  functions  formula"
+        points = self.front.points if every else self.front.points[:LINES_SHOWN]
+        for point in points:
+            size = "+".join(map(str, point.size)) if isinstance(point.size, tuple) else str(point.size)
+            first = _plain_first(point)
+            yield f"{point.errors:6d}  {size:>4}  {point.num_formulas:8d}  {len(point.functions):9d}  {first}"
+        if len(points) < len(self.front.points):
+            yield f"and {len(self.front.points) - len(points)} more (--verbose)"
+
+
+@dataclass(frozen=True)
+class ScmFront:
+    """Front of whole SCMs under named roots. points: errors, size, formulas, functions, by rising size."""
+
+    roots: tuple[str, ...]
+    max_parents: int
+    points: tuple[tuple[int, int, int, int], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        keys = ("errors", "size", "formulas", "functions")
+        return {"front": [dict(zip(keys, point, strict=True)) for point in self.points]}
+
+    def lines(self, *, every: bool = False) -> Iterator[str]:
+        """Yield the front as a table; every: all points."""
+        roots = ", ".join(self.roots) or "none"
+        yield f"errors against size over all SCMs of at most {self.max_parents} parents, roots {roots}; proven"
+        yield "errors  size  formulas  functions"
+        points = self.points if every else self.points[:LINES_SHOWN]
+        for errors, size, formulas, functions in points:
+            yield f"{errors:6d}  {size:4d}  {formulas:8d}  {functions:9d}"
+        if len(points) < len(self.points):
+            yield f"and {len(self.points) - len(points)} more (--verbose)"
+
+
+@dataclass(frozen=True)
+class TargetRates:
+    """Posteriors of a target that is flipped with an unknown rate."""
+
+    target: str
+    columns: tuple[str, ...]
+    prior: Prior
+    posterior: RatePosterior
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON; probabilities are fractions."""
+        posterior, number = self.posterior, len(self.columns)
+        entries: dict[str, Any] = {
+            "functions": posterior.num_functions,
+            "evidence": str(posterior.evidence),
+            "rates": {str(rate): str(p) for rate, p in posterior.rates.items() if p},
+            "parents": [[[self.columns[v] for v in s], str(p)] for s, p in posterior.parents.items()],
+            "arcs": {name: str(p) for name, p in zip(self.columns, posterior.arcs, strict=True)},
+            "predict": {"".join(map(str, pattern)): str(p) for pattern, p in posterior.predictions.items()},
+        }
+        if number <= MAX_TABLE_COLUMNS:
+            tables = [_wide_table(columns, bits, number) for columns, bits in posterior.best]
+            entries["best"] = {"tables": sorted(tables), "posterior": str(posterior.best_posterior)}
+        return entries
+
+    def lines(self) -> Iterator[str]:
+        """Yield the posteriors, most probable first."""
+        yield f"{self.target} as a function of others, flipped with an unknown rate; prior {self.prior}"
+        for rate, p in sorted(self.posterior.rates.items()):
+            yield f"  rate {rate!s:>6}  {float(p):.4f}"
+        ranked = sorted(self.posterior.parents.items(), key=lambda item: (-item[1], item[0]))
+        for s, p in ranked[:LINES_SHOWN]:
+            yield f"  parents {', '.join(self.columns[v] for v in s) or 'none'}: {float(p):.4f}"
+        if len(ranked) > LINES_SHOWN:
+            yield f"  and {len(ranked) - LINES_SHOWN} more sets"
+
+
+@dataclass(frozen=True)
+class FrontOptions:
+    """Options of `fit` beyond exact functions.
+
+    errors: "front", a largest number, or None; rates: as `parse_rates` reads them, or None
+    """
+
+    operators: Measure = "all"
+    errors: str | int | None = None
+    ties: int = 20
+    rates: Any = None
+    prior: Prior = "uniform"
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether anything but the exact fit is asked for."""
+        return self.errors is not None or self.rates is not None or self.operators != "all"
+
+    @property
+    def max_errors(self) -> int | None:
+        """Largest number of errors, None for all; other operators without errors are fitted exactly."""
+        if self.errors == "front":
+            return None
+        return 0 if self.errors is None else int(self.errors)
+
+    def check(self) -> None:
+        """Refuse values that are not allowed."""
+        if self.operators not in MEASURES:
+            raise CalibrantError(f"operators is {short_repr(self.operators)}; allowed: {', '.join(MEASURES)}")
+        if self.errors is not None and self.errors != "front" and not _is_count(self.errors):
+            raise CalibrantError(f"errors is {short_repr(self.errors)}; 'front' or a whole number from 0 is allowed")
+        if not _is_count(self.ties) or not 1 <= self.ties <= MAX_TIES:
+            raise CalibrantError(f"ties is {short_repr(self.ties)}; 1 to {MAX_TIES:,} formulas are listed")
+        if self.prior not in ("uniform", "by_parents"):
+            raise CalibrantError(f"prior is {short_repr(self.prior)}; allowed: uniform, by_parents")
+
+
+def _is_count(value: object) -> bool:
+    text = str(value)
+    return not isinstance(value, bool) and isinstance(value, int | str) and text.isascii() and text.isdigit()
+
+
+def parse_rates(rates: Any) -> list[tuple[Fraction, Fraction]]:
+    """Return rates with their prior: `1/10`, `1/100:1/5,1/20:4/5`, or pairs; without priors every rate alike."""
+    items = [tuple(part.split(":")) for part in rates.split(",")] if isinstance(rates, str) else [
+        tuple(item) if isinstance(item, tuple | list) else (item,) for item in rates
+    ]  # fmt: skip
+    try:
+        parsed = [tuple(map(Fraction, item)) for item in items]
+    except (ValueError, ZeroDivisionError, TypeError):
+        parsed = []
+    if not parsed or len({len(item) for item in parsed}) > 1 or len(parsed[0]) not in (1, 2):
+        raise CalibrantError(f"rates is {short_repr(rates)}; write 1/10, 1/100,1/20 or 1/100:1/5,1/20:4/5")
+    priors = [item[1] if len(item) == 2 else Fraction(1, len(parsed)) for item in parsed]
+    values = [item[0] for item in parsed]
+    if not all(0 <= rate < Fraction(1, 2) for rate in values) or len(set(values)) < len(values):
+        raise CalibrantError(f"rates is {short_repr(rates)}; different rates from 0 and below 1/2 are allowed")
+    if sum(priors) != 1 or min(priors) < 0:
+        raise CalibrantError(f"rates is {short_repr(rates)}; their prior probabilities do not add up to 1")
+    return list(zip(values, priors, strict=True))
+
+
+def patterns_of_target(table: Table, target: str) -> tuple[tuple[str, ...], Patterns]:
+    """Return the other columns, and the rows in which the target is known and was not set."""
+    place = table.position(target)
+    counts = (table.codes[:, place] != GAP) & ~table.is_set(place)
+    others = [k for k in range(len(table.names)) if k != place]
+    codes, values, numbers = table.codes[counts][:, others], table.codes[counts, place], table.counts[counts]
+    names = tuple(table.names[k] for k in others)
+    return names, Patterns(codes, np.where(values == 0, numbers, 0), np.where(values == 1, numbers, 0))
+
+
+def target_front(table: Table, target: str, max_parents: int, options: FrontOptions) -> TargetFront:
+    """Return the front of one target."""
+    names, patterns = patterns_of_target(table, target)
+    number = num_sets(len(names), max_parents)
+    if number > MAX_SETS:
+        raise CalibrantError(
+            f"{table.source}: {len(names)} columns have {number:,} sets of columns to compare; at most {MAX_SETS:,}"
+            " are: lower max_parents (--max-parents), or leave out columns"
+        )
+    texts = [quote_name(name) for name in names]
+    points = front(patterns, options.operators, max_parents, texts, max_errors=options.max_errors, ties=options.ties)
+    counted, ones = int((patterns.zeros + patterns.ones).sum()), int(patterns.ones.sum())
+    return TargetFront(target, names, options.operators, max_parents, counted, ones, points, patterns, options.ties)
+
+
+def target_rates(table: Table, target: str, max_parents: int, options: FrontOptions) -> TargetRates:
+    """Return the posteriors of an unknown rate."""
+    names, patterns = patterns_of_target(table, target)
+    number = sum(1 for k in range(min(max_parents, len(names)) + 1) for _ in combinations(names, k))
+    if max_parents > NUM_VARS or number > MAX_RATE_SETS:
+        raise CalibrantError(
+            f"{table.source}: rates are for at most {NUM_VARS} parents and {MAX_RATE_SETS:,} sets of columns; here are"
+            f" {number:,}: lower max_parents (--max-parents), or leave out columns"
+        )
+    try:
+        posterior = posterior_of_rates(patterns, max_parents, parse_rates(options.rates), options.prior)
+    except ValueError as error:
+        raise CalibrantError(f"{table.source}: {error}; give rates above 0") from None
+    return TargetRates(target, names, options.prior, posterior)
+
+
+def scm_front(table: Table, roots: Sequence[str], max_parents: int, options: FrontOptions) -> ScmFront:
+    """Return the front of whole SCMs: errors and sizes are summed over the columns that are no roots."""
+    inner = [name for name in table.names if name not in roots]
+    if options.operators in ("sop", "pos") or len(inner) > MAX_VARIABLES or max_parents > NUM_VARS:
+        raise CalibrantError(
+            f"{table.source}: fronts of whole SCMs are for operators all and and-or-not, at most {MAX_VARIABLES}"
+            f" columns that are no roots, and {NUM_VARS} parents; give --target for one column, or name more roots"
+        )
+    formulas = [_choices(table, name, inner, max_parents, options, 0) for name in inner]
+    functions = [_choices(table, name, inner, max_parents, options, 1) for name in inner]
+    counts, number_of = sum_over_dags(formulas), sum_over_dags(functions)
+    points = [
+        (errors, size, number, number_of[errors, size])
+        for errors, size, number in pareto_points(counts)
+        if options.max_errors is None or errors <= options.max_errors
+    ]
+    return ScmFront(tuple(roots), max_parents, tuple(points))
+
+
+def _choices(
+    table: Table, name: str, inner: Sequence[str], max_parents: int, options: FrontOptions, kind: int
+) -> dict[int, Counts]:
+    """Return mask of parents among `inner` -> least formulas by (errors, size); kind: 0 formulas, 1 functions."""
+    names, patterns = patterns_of_target(table, name)
+    book = formula_book(options.operators)
+    choices: dict[int, Counts] = {}
+    for number in range(min(max_parents, len(names)) + 1):
+        for chosen in combinations(range(len(names)), number):
+            functions = functions_of(options.operators, number)
+            depends = supports(number)[functions.words.astype(np.int64)] == (1 << number) - 1
+            errors = functions.count_errors(*patterns.merge(chosen), "sure")[depends]
+            words, sizes = functions.words[depends], functions.codes[depends]
+            mask = sum(1 << inner.index(names[v]) for v in chosen if names[v] in inner)
+            counts = choices.setdefault(mask, {})
+            least = None
+            for size in np.unique(sizes).tolist():
+                of_size = sizes == size
+                fewest = int(errors[of_size].min())
+                if least is not None and fewest >= least:
+                    continue
+                least = fewest
+                best = words[of_size][errors[of_size] == fewest]
+                total = len(best) if kind else sum(book.count(_widened(int(word), number)) for word in best)
+                key = (fewest, int(size))
+                counts[key] = counts.get(key, 0) + total
+    return choices
+
+
+def _widened(word: int, number: int) -> int:
+    """Return a truth table over NUM_VARS variables, on the later of which it does not depend."""
+    for width in range(number, NUM_VARS):
+        word |= word << (1 << width)
+    return word & full_mask(NUM_VARS)
+
+
+def _wide_table(columns: Sequence[int], bits: int, number: int) -> str:
+    rows = range(1 << number)
+    return "".join(str(bits >> sum((row >> v & 1) << k for k, v in enumerate(columns)) & 1) for row in rows)
+
+
+def _ratio(part: int, whole: int) -> Fraction | None:
+    return Fraction(part, whole) if whole else None
+
+
+def _fraction(value: Fraction | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _plain_first(point: FrontPoint) -> str:
+    """Return a formula of the point, without xor and iff if there is one."""
+    texts = point.listed(MAX_TIES)
+    plain = [text for text in texts if "(xor " not in text and "(iff " not in text]
+    return infix_text(parse_prefix((plain or texts)[0]))
+
+
+# --- Formulas in prefix form ------------------------------------------------------------------------------------------
+Prefix = str | tuple[Any, ...]
+
+
+def parse_prefix(text: str) -> Prefix:
+    """Return a formula in prefix form as nested tuples; a name in backticks may have brackets and blanks in it."""
+    stack: list[list[Any]] = [[]]
+    place = 0
+    while place < len(text):
+        if text[place] == "(":
+            stack.append([])
+        elif text[place] == ")":
+            inner = tuple(stack.pop())
+            stack[-1].append(inner)
+        elif text[place] == "`":
+            end = place + 1
+            while text[end] != "`" or text[end + 1 : end + 2] == "`":
+                end += 2 if text[end] == "`" else 1
+            stack[-1].append(text[place : end + 1])
+            place = end
+        elif text[place] != " ":
+            end = place
+            while end < len(text) and text[end] not in " ()":
+                end += 1
+            stack[-1].append(text[place:end])
+            place = end - 1
+        place += 1
+    formula: Prefix = stack[0][0]
+    return formula
+
+
+def prefix_text(formula: Prefix) -> str:
+    """Return the text of a formula in prefix form."""
+    return formula if isinstance(formula, str) else f"({' '.join(map(prefix_text, formula))})"
+
+
+def infix_text(formula: Prefix, *, is_inner: bool = False) -> str:
+    """Return the text of a formula as people write it."""
+    if isinstance(formula, str):
+        return formula
+    operator, *parts = formula
+    texts = [infix_text(part, is_inner=True) for part in parts]
+    if operator == "not":
+        return f"not {texts[0]}"
+    if operator == "iff":
+        return f"iff({', '.join(infix_text(part) for part in parts)})"
+    joined = f" {operator} ".join(texts)
+    return f"({joined})" if is_inner else joined
+
+
+def _value(formula: Prefix, codes: npt.NDArray[np.int16], places: Mapping[str, int]) -> npt.NDArray[np.bool_]:
+    """Return in which rows a product is 1."""
+    if isinstance(formula, str):
+        if formula in places:
+            return np.asarray(codes[:, places[formula]] == 1)
+        return np.full(len(codes), formula == "1")
+    operator, *parts = formula
+    values = [_value(part, codes, places) for part in parts]
+    return ~values[0] if operator == "not" else np.logical_and.reduce(values)

@@ -1,0 +1,98 @@
+"""Errors against size, and unknown rates: vectors made by listing, and small tables compared with a plain listing."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import calibrant
+from tests.support.commands import called
+from tests.support.table_vectors import table_vectors
+
+SHOWN = 12  # formulas that a vector lists
+
+
+def as_stated(kind: str, found: dict[str, Any], expected: dict[str, Any]) -> dict[str, Any]:
+    """Return what was found as far as the vector states it."""
+    stated: dict[str, Any] = {key: found.get(key) for key in expected}
+    if kind == "rate":
+        stated["parents"] = sorted(stated["parents"], key=str)
+        stated["predict"] = {pattern: stated["predict"].get(pattern) for pattern in expected["predict"]}
+        return stated
+    points = []
+    for point, wanted in zip(stated["front"], expected["front"], strict=True):
+        point = {key: point[key] for key in wanted}
+        if "listed" in wanted:
+            point["listed"] = point["listed"][:SHOWN]
+        for key in ("measures", "terms"):
+            if key in wanted:
+                point[key] = {name: point[key].get(name) for name in wanted[key]}
+        points.append(point)
+    return stated | {"front": points}
+
+
+@pytest.mark.parametrize("kind", ["front", "scm_front", "rate"])
+def test_all_vectors_have_the_stated_figures(kind: str, tmp_path: Path) -> None:
+    vectors, compared = table_vectors(kind), 0
+    for vector in vectors():
+        file = tmp_path / "table.csv"
+        file.write_text(vector["csv"], encoding="utf-8")
+        expected = vector["expected"]
+        if kind == "rate":
+            expected["parents"] = sorted(expected["parents"], key=str)
+        found = calibrant.fit(str(file), **vector["options"]).to_dict()
+        assert as_stated(kind, found, expected) == expected, vector["id"]
+        compared += 1
+    assert compared == vectors.number
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 1)] * 3), min_size=1, max_size=9))
+def test_the_least_errors_are_those_of_all_functions_of_two_columns(rows: list[tuple[int, int, int]]) -> None:
+    table = {"A": [a for a, _, _ in rows], "B": [b for _, b, _ in rows], "F": [f for _, _, f in rows]}
+    fitted = calibrant.fit(table, target="F", errors="front")
+    errors = [point["errors"] for point in fitted.to_dict()["front"]]
+    least = min(sum(f != bits[2 * b + a] for a, b, f in rows) for bits in product((0, 1), repeat=4))
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] == least
+    assert fitted.fits == (least == 0)
+    bounded = calibrant.fit(table, target="F", errors=errors[0]).to_dict()["front"]
+    assert [point["errors"] for point in bounded] == errors
+
+
+def test_no_function_fits_and_the_front_follows(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("a b,F\n0,0\n0,1\n1,1\n1,1\n", "utf-8")
+    done = called("fit", table, "--target", "F", "--errors", "front")
+    assert done.returncode == 1
+    assert "contradict each other" in done.stdout
+    assert "     1     1         2          2  " in done.stdout  # 1 and `a b`
+    columns = called("fit", table, "--errors", "front").stdout
+    assert columns.count("errors  size  formulas") == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"operators": "nand"}, "operators is 'nand'; allowed: all, and-or-not, sop, pos"),
+        ({"errors": "few"}, "errors is 'few'; 'front' or a whole number from 0 is allowed"),
+        ({"errors": "front", "ties": 0}, "ties is 0; 1 to 10,000 formulas are listed"),
+        ({"rates": "1/10:1/2"}, "their prior probabilities do not add up to 1"),
+        ({"rates": "2/3"}, "below 1/2 are allowed"),
+        ({"rates": "x"}, "write 1/10, 1/100,1/20 or 1/100:1/5,1/20:4/5"),
+    ],
+)
+def test_what_is_wrong_is_one_line(options: dict[str, Any], reason: str) -> None:
+    with pytest.raises(calibrant.CalibrantError, match=reason) as refusal:
+        calibrant.fit({"A": [0, 1], "F": [0, 1]}, target="F", **options)
+    assert "\n" not in str(refusal.value)
+
+
+def test_rates_alone_have_a_posterior_of_one() -> None:
+    found = calibrant.fit({"A": [0, 1, 1], "F": [0, 1, 0]}, target="F", rates="1/10,1/5").to_dict()
+    assert sum(map(Fraction, found["rates"].values())) == 1
