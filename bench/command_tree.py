@@ -29,7 +29,7 @@ COMMANDS: Mapping[str, str] = {
     "audit": "audit:audit",
     "alternatives": "alternatives:alternatives",
     "harden": "harden:harden",
-    "separate": "separate:separate",
+    "separate": "alternatives:separate",
     "verify": "verify:verify",
     "generate": "generate:generate",
     "export": "prompts:export",
@@ -41,10 +41,10 @@ COMMANDS: Mapping[str, str] = {
     "network": "start.network:network",
     "list": "start.listing:list_items",
     "difficulty": "difficulty:difficulty",
-    "release": "suites.release:release",
-    "submission": "suites.submission:submission",
-    "board": "suites.board:board",
-    "variants": "suites.variants:variants",
+    "release": "suites:release",
+    "submission": "suites:submission",
+    "board": "suites:board",
+    "variants": "suites:variants",
     "pool": "pool:pool_app",
 }
 """Name -> "module:name" in bench/commands: a function, or a `Typer` of commands."""

@@ -67,7 +67,7 @@ def audits(name: str) -> dict[str, Any]:
 
 def certificates(name: str) -> dict[str, Any]:
     """Return the schema of a certificate file."""
-    from calibrant.bench.pools.certificates import ClaimFile
+    from calibrant.bench.pools.findings_audit import ClaimFile
 
     title = "A certificate, which `calibrant audit --certificates` writes"
     return line_schema(title, *(_own_records(name, "certificates") or (ClaimFile,)))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from calibrant.baselines.structure_learning.classes import NetworkClass, network_class
     from calibrant.bench.core.capabilities import Solution
     from calibrant.bench.episodes import TextEpisode
-    from calibrant.bench.protocols.base import Protocol, ProtocolResult
+    from calibrant.bench.protocols import Protocol, ProtocolResult
     from calibrant.bench.replayscm.audit.separations import SeparatedPair
     from calibrant.bench.replayscm.fitting.fit import Fit, fit
     from calibrant.bench.replayscm.fitting.network_fit import NetworkFit
@@ -160,8 +160,8 @@ _HOME = {
     "Pool": "calibrant.dsl.item",
     "PoolError": "calibrant.dsl.errors",
     "Problem": "calibrant.dsl.replayscm.item",
-    "Protocol": "calibrant.bench.protocols.base",
-    "ProtocolResult": "calibrant.bench.protocols.base",
+    "Protocol": "calibrant.bench.protocols",
+    "ProtocolResult": "calibrant.bench.protocols",
     "Record": "calibrant.bench.runs.records",
     "Scm": "calibrant.dsl.replayscm.scm",
     "Score": "calibrant.dsl.replayscm.score",

@@ -7,8 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from calibrant.bench.protocols.base import Protocol
-from calibrant.bench.protocols.registry import protocols_of
+from calibrant.bench.protocols import Protocol, protocols_of
 from calibrant.bench.runs.records import Record
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.item import Pool
@@ -25,7 +24,7 @@ def protocols(of: str = "replayscm") -> Mapping[str, type[Protocol]]:
     of: name of the benchmark
     """
     from calibrant.bench.core.registry import benchmark
-    from calibrant.bench.protocols.registry import with_installed
+    from calibrant.bench.protocols import with_installed
 
     return with_installed(protocols_of(benchmark(of)), of)
 
@@ -50,7 +49,7 @@ def run(
     cluster: address of a dask.distributed scheduler, tcp://HOST:PORT, whose workers answer instead of `workers` here
     """
     from calibrant.bench.core.registry import benchmark_of
-    from calibrant.bench.protocols.registry import make_protocol, require_usable, with_code
+    from calibrant.bench.protocols import make_protocol, require_usable, with_code
     from calibrant.bench.runs.jobs import Execution
     from calibrant.bench.runs.records import config_digest, folder_records
     from calibrant.bench.runs.runner import config_of

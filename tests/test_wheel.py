@@ -110,7 +110,7 @@ def test_a_folder_named_like_a_package_does_not_matter(installed: Environment, t
 def test_an_import_of_a_former_name_is_refused_by_a_line_that_has_the_new_one(
     installed: Environment, tmp_path: Path
 ) -> None:
-    (tmp_path / "mine.py").write_text("from bench.protocols.base import Protocol\n", encoding="utf-8")
+    (tmp_path / "mine.py").write_text("from bench.protocols import Protocol\n", encoding="utf-8")
     done = installed.run("protocols", "mine.py", tool="calibrant", where=tmp_path)
     assert (done.returncode, done.stderr) == (2, "error  mine.py: import calibrant.bench, not bench\n")
 

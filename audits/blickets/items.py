@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.audits.blickets.verify import evidence_of, order_findings
-from calibrant.audits.claims import Certificate, ClaimStatus, Finding, certify
-from calibrant.audits.soundness import ItemIdentity, Soundness
+from calibrant.audits.claims import Certificate, ClaimStatus, Finding, ItemIdentity, Soundness, certify
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.item import (
     MAX_OBJECTS,

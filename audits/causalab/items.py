@@ -26,8 +26,7 @@ from calibrant.audits.causalab.verify import (
     equations_record,
     item_evidence,
 )
-from calibrant.audits.claims import ClaimStatus, Finding, certify
-from calibrant.audits.soundness import ItemIdentity, Soundness
+from calibrant.audits.claims import ClaimStatus, Finding, ItemIdentity, Soundness, certify
 from calibrant.dsl.causalab.episode import LabEpisode, LabStep
 from calibrant.dsl.causalab.generation import Plan, generate_items, with_labels
 from calibrant.dsl.causalab.item import Family, LabItem, Weights

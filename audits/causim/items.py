@@ -23,8 +23,7 @@ from calibrant.audits.causim.verify import (
     vacuous_edge,
     vacuous_intervention,
 )
-from calibrant.audits.claims import Certificate, ClaimStatus, Finding, verify
-from calibrant.audits.soundness import ItemIdentity, Soundness
+from calibrant.audits.claims import Certificate, ClaimStatus, Finding, ItemIdentity, Soundness, verify
 from calibrant.dsl.causim.item import CausimItem, load_model
 from calibrant.dsl.causim.model import Model, ModelError
 from calibrant.dsl.causim.prompt import ProseStyle, prose, read_prose, read_uniform_prose, same_model, uniform_prose

@@ -10,9 +10,8 @@ from typing import Any
 import msgspec
 
 from calibrant.audits.attribution import Attribution
-from calibrant.audits.claims import Certificate, ClaimStatus, Finding, certify
+from calibrant.audits.claims import Certificate, ClaimStatus, Finding, ItemIdentity, Soundness, certify
 from calibrant.audits.logic.verify import Limits, class_words, conditional_words, evidence_of, family_words
-from calibrant.audits.soundness import ItemIdentity, Soundness
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.item import Clause, Edge, LogicItem, Model, model_texts
 from calibrant.solvers.canonical import canonical_key

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 import msgspec
 
-from calibrant.audits.soundness import ItemIdentity
+from calibrant.audits.claims import ItemIdentity
 from calibrant.dsl.replayscm.episode import candidate_worlds, episode_contexts, num_candidates
 from calibrant.dsl.replayscm.evaluator import MAX_LAID_ROWS, lay_out
 from calibrant.dsl.replayscm.extensions.extension import NOISE_FREE, Contexts, Extension

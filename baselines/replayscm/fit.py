@@ -27,8 +27,7 @@ from calibrant.solvers.formulas.catalogue import require_literals_alone
 from calibrant.solvers.formulas.synthesis import LeastSize
 from calibrant.solvers.outcome import Budget
 from calibrant.solvers.replayscm.certified import certify
-from calibrant.solvers.replayscm.parents import MAX_PARENTS, ParentSearch, ParentSet
-from calibrant.solvers.replayscm.roots import list_root_sets, possible_roots
+from calibrant.solvers.replayscm.parents import MAX_PARENTS, ParentSearch, ParentSet, list_root_sets, possible_roots
 
 # --- The exact fitter that all structure proposals share: least formulas over proposed parents, or none ---------------
 MAX_STATES = 200_000_000  # functions that formula search may compare in all: about a second
@@ -268,7 +267,7 @@ def root_hypotheses(task: Task) -> list[Roots]:
 
     Where roots are hidden every set that the panel evidence leaves, or else every set.
 
-    The evidence counts where units are shared and leaves at least one set (solvers.replayscm.roots).
+    The evidence counts where units are shared and leaves at least one set (solvers.replayscm.parents).
     """
     return list_root_sets(task, possible_roots(task)) or all_root_sets(task)
 

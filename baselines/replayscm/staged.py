@@ -39,8 +39,7 @@ from calibrant.solvers.formulas.catalogue import EssentialFunctions, require_lit
 from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.outcome import Budget, BudgetSpent, Found
 from calibrant.solvers.replayscm.certified import certify
-from calibrant.solvers.replayscm.parents import ParentSearch, ParentSet
-from calibrant.solvers.replayscm.roots import iterate_likely_first
+from calibrant.solvers.replayscm.parents import ParentSearch, ParentSet, iterate_likely_first
 
 # --- Candidate mechanisms under the caps of a stage: the smallest formula over each parent set, if it is small enough
 MAX_PARENTS = 5

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from calibrant.bench.protocols.base import Outcome, Presentation, Protocol, ProtocolResult, replace_words
+from calibrant.bench.protocols import Outcome, Presentation, Protocol, ProtocolResult, replace_words
 from calibrant.dsl.blickets.item import BlicketItem, object_role, reorder_objects
 
 if TYPE_CHECKING:

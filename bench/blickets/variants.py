@@ -9,7 +9,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from calibrant.bench.variants.contract import (
+from calibrant.bench.variants import (
     WORDING,
     Record,
     Variable,
@@ -22,7 +22,7 @@ from calibrant.bench.variants.contract import (
 
 
 class BlicketVariants(Variable):
-    """Implements Variable (bench.variants.contract)."""
+    """Implements Variable (bench.variants)."""
 
     kinds = ("rename", "columns", "equivalent", "words")
     fixed = frozenset(

@@ -6,7 +6,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from calibrant.bench.protocols.base import Presentation, Protocol, ProtocolResult, nothing_found, replace_words
+from calibrant.bench.protocols import Presentation, Protocol, ProtocolResult, nothing_found, replace_words
 from calibrant.dsl.causalab.item import LabItem, rename_item
 from calibrant.solvers.causalab.canonical import canonical_names
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from calibrant.bench.variants.contract import (
+from calibrant.bench.variants import (
     WORDING,
     CopyMap,
     Record,
@@ -21,7 +21,7 @@ from calibrant.bench.variants.contract import (
 
 
 class LabVariants(Variable):
-    """Implements Variable (bench.variants.contract)."""
+    """Implements Variable (bench.variants)."""
 
     kinds = ("rename", "rows", "equivalent", "words")
     fixed = frozenset({"id", "labels", "suite", "family", WORDING})

@@ -19,8 +19,8 @@ from calibrant.bench.core.options import OptionError
 from calibrant.bench.pools.capabilities import GenerateRequest
 from calibrant.bench.pools.generated import SuiteGenerator, chosen_suites
 from calibrant.bench.pools.item_options import ItemOptions, refused_plan
-from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import Failure
+from calibrant.bench.runs.opening import as_completed
 from calibrant.bench.runs.spill_file import SpillBuffer
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.causim.generation import Diversity, QuestionOptions, Tally, grow

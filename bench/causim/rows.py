@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from calibrant.bench.protocols.base import Presentation, Protocol, ProtocolResult, nothing_found, replace_words
+from calibrant.bench.protocols import Presentation, Protocol, ProtocolResult, nothing_found, replace_words
 from calibrant.dsl.causim.item import Task
 from calibrant.dsl.causim.model import value_of
 from calibrant.solvers.causim.canonical import canonical_names, rename_task

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
-from calibrant.bench.variants.contract import CopyMap, Record, Variable, Variant, permuted, rename_json, shuffled
+from calibrant.bench.variants import CopyMap, Record, Variable, Variant, permuted, rename_json, shuffled
 from calibrant.dsl.causim.bundle import bundle_of, load_source, module_text, table_bundle_of
 from calibrant.dsl.causim.item import load_model
 from calibrant.dsl.causim.model import Model, ModelError, loose_symbol

@@ -1,4 +1,4 @@
-"""Command: calibrant alternatives."""
+"""Commands `calibrant alternatives` and `calibrant separate`: several SCMs that fit, and what tells them apart."""
 
 from __future__ import annotations
 
@@ -9,10 +9,20 @@ from typing import Annotated
 import typer
 
 from calibrant.bench.commands.guard import READS, RUN_FOLDER, WRITES, require_apart
-from calibrant.bench.commands.options import AsJson, Cluster, execution, progress_bar, refuse_options
-from calibrant.bench.help import METHOD, OUTPUT
+from calibrant.bench.commands.options import (
+    AsJson,
+    Cluster,
+    PoolPath,
+    execution,
+    progress_bar,
+    refuse_options,
+    with_options,
+)
+from calibrant.bench.core.options import GivenOptions
+from calibrant.bench.help import INPUT, METHOD, OUTPUT
 from calibrant.dsl.atomic_write import write_pieces
 
+# --- Command: calibrant alternatives ----------------------------------------------------------------------------------
 NUM_SEEDS = 50  # of a sweep
 
 
@@ -84,3 +94,43 @@ def _sweep(pools: list[Path], folder: Path, seeds: int, cluster: str | None) -> 
         with progress_bar(f"seed {seed} of {seeds}: ") as progress:
             protocol = sole_provider(ALTERNATIVES).sweep_protocol(seed)
             run(protocol, pools, folder, execution=by, progress=progress)
+
+
+# --- Command: calibrant separate --------------------------------------------------------------------------------------
+
+
+@with_options("separate")
+def separate(
+    pool: PoolPath,
+    instance: Annotated[str, typer.Argument(metavar="ID", help="Which instance.")],
+    given: GivenOptions,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            "--against",
+            metavar="FILE",
+            help="JSON answer to compare with the reference, or else with gold.",
+            rich_help_panel=INPUT,
+        ),
+        READS,
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show every single-variable intervention that separates two SCMs of one instance, the best one and a witness.
+
+    Rates are over all assignments of the roots. Without --against, pairs of the smallest SCMs that fit are compared.
+    The last line says which intervention closes most; --targets 2 and 3 also try several variables at once.
+    """
+    from calibrant.bench.core.registry import benchmark_of
+    from calibrant.bench.pools.capabilities import SEPARATE
+
+    of = benchmark_of(pool)
+    options = given.convert(of.name, pool.name)  # names the option that the benchmark lacks, before the command
+    separate_models = of.require(SEPARATE)
+    if against and "members" in given.values:
+        raise typer.BadParameter("--against and --members exclude each other")
+    separation = separate_models(pool, instance, against, options)
+    if as_json:
+        typer.echo(json.dumps(separation.to_dict(), indent=1))
+    else:
+        typer.echo(separation.text())

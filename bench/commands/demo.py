@@ -65,7 +65,7 @@ def demo(
     from calibrant.bench.commands.run import run_all
     from calibrant.bench.commands.table import print_table
     from calibrant.bench.core.registry import benchmark, benchmarks, bundled_files
-    from calibrant.bench.protocols.registry import make_protocol, protocols_of
+    from calibrant.bench.protocols import make_protocol, protocols_of
     from calibrant.bench.terminal import print_next, print_written
 
     _require_own_report(out or FOLDER, force=force)

@@ -12,7 +12,7 @@ from calibrant.bench.commands.options import AsJson
 from calibrant.bench.help import ITEMS
 
 if TYPE_CHECKING:
-    from calibrant.bench.protocols.registry import Protocols
+    from calibrant.bench.protocols import Protocols
 
 
 def protocols(
@@ -37,7 +37,7 @@ def protocols(
     """
     from calibrant.bench.core.registry import benchmark as named
     from calibrant.bench.core.registry import benchmarks
-    from calibrant.bench.protocols.registry import left_out, protocols_of, with_installed
+    from calibrant.bench.protocols import left_out, protocols_of, with_installed
 
     chosen = benchmarks() if benchmark is None else [named(benchmark)]
     by_benchmark = {declared.title: with_installed(protocols_of(declared), declared.name) for declared in chosen}
@@ -76,7 +76,7 @@ def _chosen(
 
     of_name: names of the benchmarks by their titles
     """
-    from calibrant.bench.protocols.registry import describe_protocol, is_file, load_file, protocol_class
+    from calibrant.bench.protocols import describe_protocol, is_file, load_file, protocol_class
 
     protocol_by_name = {name: row for rows in by_title.values() for name, row in rows.items()}
     requested = {*protocol_by_name} if names == ["all"] else {*names}

@@ -17,7 +17,7 @@ from calibrant.dsl.text import plural
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
-    from calibrant.bench.protocols.base import Protocol
+    from calibrant.bench.protocols import Protocol
     from calibrant.bench.runs.jobs import Execution
     from calibrant.bench.runs.runner import Selection
     from calibrant.bench.terminal import NextCommand
@@ -68,7 +68,7 @@ def run(
     earlier one was interrupted or killed. With one worker and without --budget everything happens in this process.
     """
     from calibrant.bench.core.registry import one_benchmark
-    from calibrant.bench.protocols.registry import (
+    from calibrant.bench.protocols import (
         applicable_protocols,
         chosen_protocols,
         left_out,
@@ -101,7 +101,7 @@ def run(
 def _refuse_protocol_as_pool(protocol: str, pools: Sequence[Path]) -> None:
     """Raise `CalibrantError` where a protocol stands among the pools."""
     from calibrant.bench.core.registry import one_benchmark
-    from calibrant.bench.protocols.registry import protocols_of
+    from calibrant.bench.protocols import protocols_of
     from calibrant.dsl.errors import CalibrantError
 
     existing = [path for path in pools if path.exists()]
@@ -126,7 +126,7 @@ def _next_commands(pools: Sequence[Path], out: Path) -> Iterator[NextCommand]:
 def _explained(error: UnknownNameError, of: Benchmark[Any]) -> CalibrantError:
     """Return the error, naming the benchmarks that have a protocol of that name."""
     from calibrant.bench.core.registry import benchmarks
-    from calibrant.bench.protocols.registry import protocols_of
+    from calibrant.bench.protocols import protocols_of
     from calibrant.bench.terminal import HintedError
 
     owners = [owner.title for owner in benchmarks() if error.name in protocols_of(owner)]

@@ -182,8 +182,7 @@ def _print_consistency(sources: Sequence[Path], variants: Path, *, as_json: bool
     """Print the table of answers to copies: rates clustered by original, and which changes flip answers."""
     from calibrant.bench.report.sources import scored_answers
     from calibrant.bench.terminal import stated_width
-    from calibrant.bench.variants.consistency import consistency_lines, measure_consistency
-    from calibrant.bench.variants.pool import read_maps
+    from calibrant.bench.variants import consistency_lines, measure_consistency, read_maps
 
     rows = measure_consistency(scored_answers(sources), variants, read_maps(variants))
     if as_json:

@@ -17,7 +17,7 @@ from calibrant.bench.pools.verification_limit import VERIFY_SECONDS
 
 if TYPE_CHECKING:
     from calibrant.audits.claims import Listener
-    from calibrant.bench.pools.certificates import FileCheck
+    from calibrant.bench.pools.findings_audit import FileCheck
     from calibrant.bench.runs.jobs import Progress
 
 QUICK_SECONDS = 1.0  # a check that is over by then shows no steps of its own
@@ -53,8 +53,7 @@ def verify(
     that it leaves out, or the number that there is.
     """
     from calibrant.bench.core.registry import benchmark_of
-    from calibrant.bench.pools.certificates import check_file
-    from calibrant.bench.pools.findings_audit import VERIFY
+    from calibrant.bench.pools.findings_audit import VERIFY, check_file
 
     if len(paths) < 2:
         raise typer.BadParameter("give at least one certificate, and the pool as the last argument")
@@ -98,7 +97,7 @@ def _steps(path: Path, progress: Progress) -> Listener:
 
 
 def _print(checks: Sequence[FileCheck], *, as_json: bool) -> int:
-    from calibrant.bench.pools.certificates import Verdict
+    from calibrant.bench.pools.findings_audit import Verdict
     from calibrant.dsl.errors import in_one_line
 
     if as_json:

@@ -22,17 +22,15 @@ from calibrant.bench.difficulty.models import (
     MEANINGS,
     DifficultyFit,
     HeldOut,
-    OutcomeTable,
-    fit_difficulty,
-    item_features,
-    read_outcomes,
-)
-from calibrant.bench.difficulty.response_theory import (
     IntArray,
     ModelName,
+    OutcomeTable,
     ResponseModel,
     estimate_ability,
+    fit_difficulty,
     fit_responses,
+    item_features,
+    read_outcomes,
 )
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.charts import Axis, BarRow, Line, Mark, Panel, bar_rows, panels_svg

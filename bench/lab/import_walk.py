@@ -18,7 +18,7 @@ STARTS = {
     "score": "bench/commands/score.py",
     "audit": "bench/commands/audit.py",
     "run": "bench/commands/run.py",
-    "cluster job": "bench/runs/executors/worker.py",
+    "cluster job": "bench/runs/executors.py",
 }
 LAYERS = (
     ("core",),

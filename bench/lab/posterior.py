@@ -18,7 +18,7 @@ import numpy as np
 
 from calibrant.audits.replayscm.ceiling import ceiling
 from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior
-from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.protocols import Protocol
 from calibrant.bench.replayscm.rows.exact import Exact, no_answer
 from calibrant.bench.replayscm.rows.listed import MostPosterior
 from calibrant.dsl.replayscm.item import Problem

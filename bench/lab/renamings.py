@@ -18,11 +18,17 @@ import msgspec
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark, benchmark_of, bundled_files, bundled_sample
 from calibrant.bench.core.scoring import AnswerContext
-from calibrant.bench.protocols.base import Protocol, replace_words
-from calibrant.bench.protocols.registry import applicable_protocols, chosen_protocols, left_out, read_pool_once
+from calibrant.bench.protocols import (
+    Protocol,
+    applicable_protocols,
+    chosen_protocols,
+    left_out,
+    read_pool_once,
+    replace_words,
+)
 from calibrant.bench.report.table import ResultTable
 from calibrant.bench.runs.workers import timed_answer
-from calibrant.bench.variants.contract import VARIANTS, CopyMap
+from calibrant.bench.variants import VARIANTS, CopyMap
 from calibrant.dsl.errors import CalibrantError
 
 # --- Answers of a row to a pool and to its copies under other names: renamed items, kinds of copies, and rates --------

@@ -27,8 +27,7 @@ from calibrant.audits.replayscm.extended.items import calibration_bins, decide_e
 from calibrant.audits.replayscm.extended.strata import SHAPES, ExtendedStratum, extended_strata
 from calibrant.bench.core.registry import benchmark, bundled_pool, bundled_sample
 from calibrant.bench.lab.renamings import RenamedItem, permuted_names, shuffled
-from calibrant.bench.protocols.base import Protocol, ProtocolResult
-from calibrant.bench.protocols.registry import protocols_of
+from calibrant.bench.protocols import Protocol, ProtocolResult, protocols_of
 from calibrant.bench.replayscm.audit.extended import clairvoyant_minimum, right_blind_rows
 from calibrant.bench.replayscm.episodes import text_episode
 from calibrant.bench.replayscm.rows.episodes import task_evidence

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from calibrant.bench.protocols.base import Presentation, Protocol, ProtocolResult, nothing_found, replace_words
+from calibrant.bench.protocols import Presentation, Protocol, ProtocolResult, nothing_found, replace_words
 from calibrant.dsl.logic.item import Task
 from calibrant.solvers.logic.canonical import canonical_task
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
-from calibrant.bench.variants.contract import CopyMap, Record, Variable, Variant, permuted, rephrase, shuffled
+from calibrant.bench.variants import CopyMap, Record, Variable, Variant, permuted, rephrase, shuffled
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic.item import Edge, Options, class_edges, discretise, parse_clause
 

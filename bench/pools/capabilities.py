@@ -13,12 +13,11 @@ from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item, Pool
 
 if TYPE_CHECKING:
-    from calibrant.audits.claims import Certificate, Finding
-    from calibrant.audits.soundness import ItemIdentity
+    from calibrant.audits.claims import Certificate, Finding, ItemIdentity
     from calibrant.bench.core.scoring import AnswerContext
     from calibrant.bench.pools.item_options import ItemOptions
     from calibrant.bench.pools.soundness import CheckReport
-    from calibrant.bench.protocols.base import Protocol as RunProtocol
+    from calibrant.bench.protocols import Protocol as RunProtocol
     from calibrant.bench.runs.jobs import Execution, Progress
     from calibrant.bench.runs.runner import Selection
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from calibrant.audits.soundness import ItemIdentity
+from calibrant.audits.claims import ItemIdentity
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import one_benchmark
 from calibrant.bench.pools.capabilities import CHECK

@@ -13,8 +13,8 @@ from calibrant.bench.core.options import OptionError
 from calibrant.bench.core.registry import benchmark, is_native_pool
 from calibrant.bench.pools.capabilities import GENERATE, GenerateRequest
 from calibrant.bench.pools.item_options import ItemOptions, read_item_options
-from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Progress
+from calibrant.bench.runs.opening import as_completed
 from calibrant.bench.runs.spill_file import SpillBuffer
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.item import Item, Pool

@@ -19,8 +19,8 @@ from calibrant.bench.core.capabilities import FINDINGS
 from calibrant.bench.core.items import unknown_item
 from calibrant.bench.core.registry import benchmark as benchmark_named
 from calibrant.bench.pools.capabilities import Hardened, HardenedItem, HardenRequest
-from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress
+from calibrant.bench.runs.opening import as_completed
 from calibrant.bench.runs.runner import EVERYTHING, Selection
 from calibrant.bench.runs.spill_file import SpillBuffer
 from calibrant.dsl.atomic_write import write_atomically, write_pieces

@@ -18,7 +18,7 @@ import msgspec
 
 from calibrant.bench.answers.names import differing_options, natural, pool_labels
 from calibrant.bench.core.metrics import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED, InvalidHandling
-from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.protocols import Protocol
 from calibrant.bench.replayscm.rows.structures import BnlearnThenFit
 from calibrant.bench.replayscm.verdict import METRICS, MetricReader
 from calibrant.bench.runs.records import Record, folder_records

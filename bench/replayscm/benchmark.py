@@ -25,7 +25,7 @@ from calibrant.bench.pools.capabilities import (
     SEPARATE,
     STORED_RESULTS,
 )
-from calibrant.bench.protocols.base import APPLICABLE, PRESENT, PROTOCOLS
+from calibrant.bench.protocols import APPLICABLE, PRESENT, PROTOCOLS
 from calibrant.bench.report.capabilities import EXPECTATIONS
 from calibrant.bench.report.remaining import REMAINING
 

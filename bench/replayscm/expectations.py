@@ -26,8 +26,13 @@ from calibrant.baselines.replayscm.posterior.local import LocalPosterior, Mechan
 from calibrant.baselines.replayscm.posterior.posterior import MAX_STATES, Component, Posterior
 from calibrant.bench.core.scoring import EvaluatorCache
 from calibrant.bench.papers import rate_cell
-from calibrant.bench.replayscm.audit.generator_ceiling import Behaviour, BehaviourReplay, GeneratorCeiling
-from calibrant.bench.replayscm.audit.records import AUDIT_RECORDS, AuditRecord
+from calibrant.bench.replayscm.audit.records import (
+    AUDIT_RECORDS,
+    AuditRecord,
+    Behaviour,
+    BehaviourReplay,
+    GeneratorCeiling,
+)
 from calibrant.bench.replayscm.audit.text import heldout_share
 from calibrant.bench.replayscm.episodes import evidence_key, is_episode
 from calibrant.bench.replayscm.paper import HELDOUT_EXACT, ROW_LABELS, is_alternative, pool_name

@@ -427,14 +427,14 @@ class ReplayScmReport:
         plots = []
         tables = report_tables(rows, contents, audited, facts, progress)
         if contents.with_plots:
-            from calibrant.bench.replayscm.figures.plots import kinds_plot, report_plots
+            from calibrant.bench.replayscm.figures import kinds_plot, report_plots
 
             options = {"with_paper": contents.with_paper, "with_times": contents.with_times}
             plots = report_plots(rows, audited, **options, progress=progress)
             kinds = kinds_plot(answers)
             plots += [] if kinds is None else [kinds]
         if contents.with_pictures and any("worlds" in score or "trainMatch" in score for _, score in answers):
-            from calibrant.bench.replayscm.figures.episodes import episode_plots
+            from calibrant.bench.replayscm.figures import episode_plots
 
             plots += episode_plots(BENCHMARK, answers, contents)
         return Section(

@@ -10,7 +10,7 @@ import json
 from random import Random
 from typing import Any
 
-from calibrant.bench.variants.contract import (
+from calibrant.bench.variants import (
     WORDING,
     Record,
     Variable,

@@ -13,8 +13,7 @@ from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRo
 from calibrant.bench.report.rows import Answer, named_answers
 from calibrant.bench.report.sections import Plot, ReportContents, Section
 from calibrant.bench.statistics import wilson
-from calibrant.bench.variants.consistency import Consistency, measure_consistency, rate_of_copies
-from calibrant.bench.variants.pool import is_variants_pool, read_maps
+from calibrant.bench.variants import Consistency, is_variants_pool, measure_consistency, rate_of_copies, read_maps
 from calibrant.dsl.records import pool_digest
 
 CONSISTENCY_TABLE, CHANGES_TABLE = "consistency", "changes"

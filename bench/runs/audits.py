@@ -26,9 +26,9 @@ from calibrant.bench.core.items import refuse_empty
 from calibrant.bench.core.registry import benchmark as named_benchmark
 from calibrant.bench.pages.aligned import wrapped_lines
 from calibrant.bench.pages.capabilities import EXPLANATIONS
-from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress, error_line, one_line
 from calibrant.bench.runs.jsonl_file import JsonlFile, RecordKind
+from calibrant.bench.runs.opening import as_completed
 from calibrant.bench.runs.records import ItemHead, Timing, config_digest
 from calibrant.bench.runs.runner import EVERYTHING, Selection
 from calibrant.dsl.errors import CalibrantError

@@ -17,7 +17,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from calibrant.bench.protocols.base import Outcome
+from calibrant.bench.protocols import Outcome
 from calibrant.bench.runs.jsonl_file import JsonlFile, RecordKind
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line

@@ -21,10 +21,9 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from calibrant.bench.core.benchmark import Benchmark, EpisodeHandout, Handout, load_benchmark
-from calibrant.bench.protocols.base import PRESENT, Presentation, Protocol, ProtocolResult, Ties
-from calibrant.bench.protocols.registry import make_protocol, protocols_of
-from calibrant.bench.runs.executors.opening import open_executor
+from calibrant.bench.protocols import PRESENT, Presentation, Protocol, ProtocolResult, Ties, make_protocol, protocols_of
 from calibrant.bench.runs.jobs import HERE, Execution, Executor, Failure, one_line
+from calibrant.bench.runs.opening import open_executor
 from calibrant.bench.runs.records import Key, Record, Timing
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import MissingExtraError, in_one_line, short_repr
@@ -149,7 +148,7 @@ class Workers:
 
 @contextmanager
 def open_workers(protocol: Protocol, execution: Execution = HERE) -> Iterator[Workers]:
-    """Workers that have warmed up (bench.runs.executors.opening)."""
+    """Workers that have warmed up (bench.runs.opening)."""
     with open_executor(partial(_warm_up, protocol), execution) as executor:
         yield Workers(protocol, executor, execution.wall_budget)
 

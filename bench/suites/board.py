@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from calibrant.bench.core.registry import benchmark_of
-from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress
+from calibrant.bench.runs.opening import as_completed
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.suites.eee import write_results
 from calibrant.bench.suites.manifest import GOLD, ROWS, write_sums
@@ -27,7 +27,7 @@ from calibrant.bench.suites.submissions import (
     sort_rows,
 )
 from calibrant.bench.terminal import making_folder, require_free, write_json
-from calibrant.bench.variants.pool import KEY, read_maps
+from calibrant.bench.variants import KEY, read_maps
 from calibrant.dsl.errors import CalibrantError
 
 # --- Consistency of a system on a pool of variants: share of originals whose copies are all right or all wrong --------

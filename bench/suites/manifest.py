@@ -20,8 +20,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.pools.certificates import Verdict, check_file
-from calibrant.bench.pools.findings_audit import VERIFY
+from calibrant.bench.pools.findings_audit import VERIFY, Verdict, check_file
 from calibrant.bench.pools.verification_limit import VERIFY_SECONDS
 from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr

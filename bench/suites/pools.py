@@ -17,7 +17,7 @@ from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.core.registry import benchmark, benchmark_of, bundled_sample, is_native_pool
 from calibrant.bench.pools.capabilities import CHECK, GENERATE, HARDEN, GenerateRequest, HardenRequest
 from calibrant.bench.pools.findings_audit import AUDIT
-from calibrant.bench.protocols.registry import chosen_protocols, protocols_of, with_installed
+from calibrant.bench.protocols import chosen_protocols, protocols_of, with_installed
 from calibrant.bench.runs.audits import audit_items, reason_of
 from calibrant.bench.runs.jobs import Execution, Progress
 from calibrant.bench.runs.records import Record, folder_records

@@ -16,8 +16,7 @@ from inspect_ai.util import StoreModel, store_as
 from pydantic import Field
 
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.protocols.base import Protocol
-from calibrant.bench.protocols.registry import make_protocol, protocols_of, with_installed
+from calibrant.bench.protocols import Protocol, make_protocol, protocols_of, with_installed
 from calibrant.bench.runs.records import StepRecord, step_records
 from calibrant.bench.runs.workers import timed_answer
 from calibrant.dsl.episode import ActionError, Episode, Step, verify_transcript

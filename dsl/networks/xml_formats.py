@@ -16,7 +16,6 @@ from operator import eq, ge, gt, le, lt, ne
 from typing import Final
 from xml.parsers import expat
 
-from calibrant.dsl.bounded_files import MAX_FILE_BYTES
 from calibrant.dsl.errors import short_repr
 from calibrant.dsl.networks.formulas import (
     AND,
@@ -33,6 +32,7 @@ from calibrant.dsl.networks.formulas import (
     parse_formula,
     table_bits,
 )
+from calibrant.dsl.parse_limits import MAX_FILE_BYTES
 
 # --- A tree of the elements that matter -------------------------------------------------------------------------------
 MAX_DEPTH = 100_000

@@ -7,7 +7,7 @@ assignment is optimal once all its sizes are exact, because every other assignme
 If the budget ends before, the answer is a bound and the incumbent (`BestSoFar`).
 
 Class of the claim: every mechanism mentions at most `max_parents` variables and uses the allowed operators, and in
-Hidden-roots over shared units the columns of all roots are nested (solvers.replayscm.roots). With other roots there may
+Hidden-roots over shared units the columns of all roots are nested (solvers.replayscm.parents). Otherwise there may
 be a smaller train-exact SCM; they are considered only where no root set of that kind fits.
 Ties between choices of equal total size: fewest mentions, then the smallest root set, then the smallest parent sets
 (variables in the order of the task, sets compared as numbers with bit i for variable i); between formulas over one set
@@ -32,8 +32,7 @@ from calibrant.solvers.formulas.catalogue import require_literals_alone
 from calibrant.solvers.formulas.synthesis import LeastSize, least_formula
 from calibrant.solvers.outcome import LEAST_SCM_STATES, BestSoFar, Budget, Found, Impossible, OutOfBudget, Undecided
 from calibrant.solvers.replayscm.certified import certify, check
-from calibrant.solvers.replayscm.parents import ParentSearch, ParentSet
-from calibrant.solvers.replayscm.roots import MAX_ROOT_SETS, nested_variables
+from calibrant.solvers.replayscm.parents import MAX_ROOT_SETS, ParentSearch, ParentSet, nested_variables
 
 MAX_VARIABLES = 63  # a set of variables is a signed word
 MAX_ROOT_SETS_TRIED = 20  # for the incumbent, the likeliest first

@@ -1,9 +1,15 @@
-"""Parent sets that determine a variable's observed column, with bounds on the least formula over each."""
+"""Parent sets that determine a variable's observed column, with bounds on the least formula over each.
+
+When units are shared, a unit's latent threshold for a root is the same in all worlds and the world only sets the
+level (paper, section B.2.2): a root that is not intervened on is 1 in exactly the units whose threshold lies below the
+level. So over the worlds that do not intervene on it, the sets of units in which a root is 1 are nested.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import comb
 
 import numpy as np
@@ -11,9 +17,10 @@ import numpy.typing as npt
 
 from calibrant.dsl.formulas.table import PartialTable
 from calibrant.dsl.replayscm.item import Task
-from calibrant.dsl.replayscm.world import PackedPanels, pack_panels
+from calibrant.dsl.replayscm.world import PackedPanels, World, pack_panels
 from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.formulas.catalogue import essential_functions, synthesis_operators
+from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm._kernels_parents import list_determining_sets
 
 MAX_PARENTS = 6  # 2**6 rows of a table fill one word
@@ -103,3 +110,86 @@ class ParentSearch:
 def _parent_set(mask: Mask, size: int, care: int, value: int) -> ParentSet:
     table = PartialTable(mask.bit_count(), care, value)
     return ParentSet(mask, table, abs(size), size if size > 0 else None)
+
+
+# --- Root-set hypotheses for hidden roots, and the panel evidence about them ------------------------------------------
+MAX_ROOT_SETS = 10_000  # 13 variables with 6 roots have 1,716
+
+
+def possible_roots(task: Task) -> tuple[str, ...]:
+    """Return the variables that may be roots by the panel evidence; all if units are not shared or roots disclosed."""
+    # without shared units each world has its own thresholds, and nesting across worlds says nothing
+    counts = task.shares_units and task.disclosure.roots is None
+    return nested_variables(task) if counts else task.variables
+
+
+def list_root_sets(task: Task, candidates: Collection[str] | None = None) -> list[tuple[str, ...]]:
+    """List every root set that the disclosure admits among `candidates`; among all variables if None.
+
+    `BudgetSpent` for more than MAX_ROOT_SETS.
+    """
+    number = task.disclosure.num_root_sets(None if candidates is None else len(candidates))
+    if number > MAX_ROOT_SETS:
+        raise BudgetSpent(f"{number} root sets of the disclosed size; at most {MAX_ROOT_SETS} are gone through")
+    return list(task.disclosure.root_sets(candidates))
+
+
+def iterate_likely_first(task: Task) -> Iterator[tuple[str, ...]]:
+    """Yield every root set that the disclosure admits, those consistent with the panel evidence first.
+
+    `BudgetSpent` after MAX_ROOT_SETS.
+    """
+    possible = possible_roots(task)
+    unlikely = (roots for roots in task.disclosure.root_sets() if not set(possible).issuperset(roots))
+    for number, roots in enumerate(chain(task.disclosure.root_sets(possible), unlikely)):
+        if number == MAX_ROOT_SETS:
+            raise BudgetSpent(f"{MAX_ROOT_SETS} root sets of the disclosed size were gone through, and there are more")
+        yield roots
+
+
+def nested_variables(task: Task) -> tuple[str, ...]:
+    """Return the variables that can be roots by the panel evidence, in natural order.
+
+    Worlds whose rows repeat cyclically are left out: published disambiguation worlds are built that way and do not
+    follow the thresholds. Worlds are compared on the units they share.
+    """
+    worlds = [world for world in task.training.worlds if not is_repeating(world)]
+    return tuple(variable for variable in task.variables if _is_nested(variable, worlds))
+
+
+def _is_nested(variable: str, worlds: Sequence[World]) -> bool:
+    """Return whether the sets of units with value 1 form a chain, over the worlds that do not intervene on it."""
+    # pairwise: a family of sets is a chain iff any two are nested
+    free = [world for world in worlds if variable not in world.intervention.targets]
+    for index, first in enumerate(free):
+        for second in free[:index]:
+            if first.units == second.units:
+                first_ones, second_ones = first.column(variable), second.column(variable)
+                common = (1 << first.num_rows) - 1
+            else:
+                first_ones, second_ones, common = _align_columns(variable, first, second)
+            if first_ones & ~second_ones & common and second_ones & ~first_ones & common:
+                return False
+    return True
+
+
+def _align_columns(variable: str, first: World, second: World) -> tuple[int, int, int]:
+    """Return both columns over the units of the first world, and which of those the second one has."""
+    position = {unit: row for row, unit in enumerate(second.units)}
+    column = second.column(variable)
+    second_ones = common = 0
+    for row, unit in enumerate(first.units):
+        if unit in position:
+            common |= 1 << row
+            second_ones |= (column >> position[unit] & 1) << row
+    return first.column(variable), second_ones, common
+
+
+def is_repeating(world: World) -> bool:
+    """Return whether the rows are a shorter block repeated at least once (the last repetition may be cut)."""
+    rows = world.num_rows
+    # up to half of the rows: a longer block would not occur twice
+    return any(
+        not any((column ^ column >> period) & ((1 << rows - period) - 1) for column in world.columns)
+        for period in range(1, rows // 2 + 1)
+    )

@@ -16,8 +16,7 @@ from typer.testing import CliRunner
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmarks, bundled_pool
 from calibrant.bench.help import EXAMPLES, GROUPS, MAX_SHORT_HELP, MIN_GROUPED_OPTIONS, PANELS
-from calibrant.bench.protocols.base import PROTOCOLS, Protocol
-from calibrant.bench.protocols.registry import describe_protocol, meanings
+from calibrant.bench.protocols import PROTOCOLS, Protocol, describe_protocol, meanings
 from tests.bench.commands.lines import app
 from tests.support.commands import program, refused
 

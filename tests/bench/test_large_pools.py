@@ -15,7 +15,7 @@ from calibrant.audits.replayscm.items import AuditOptions
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark_of, bundled_files
 from calibrant.bench.lab.speed.memory import CHEAP
-from calibrant.bench.protocols.registry import _pool
+from calibrant.bench.protocols import _pool
 from calibrant.bench.replayscm.audit import audit_pool
 from calibrant.bench.runs.runner import Selection
 from calibrant.dsl.records import StoredItems

@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from calibrant.bench.runs.executors.cluster import connect, disconnect
-from calibrant.bench.runs.executors.local import end_with_starting_thread
+from calibrant.bench.runs.cluster import connect, disconnect
+from calibrant.bench.runs.executors import end_with_starting_thread
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
 
 UNOBSERVED = {  # else all of them look at themselves all the time: 2 % of a core each, whether there is work or not

@@ -6,7 +6,7 @@ import os
 import time
 from hashlib import sha256
 
-from calibrant.bench.protocols.base import ProtocolResult
+from calibrant.bench.protocols import ProtocolResult
 from calibrant.bench.replayscm.rows.exact import Exact
 from calibrant.dsl.replayscm.item import Task
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from calibrant.bench.protocols.base import Protocol, ProtocolResult
+from calibrant.bench.protocols import Protocol, ProtocolResult
 from calibrant.bench.replayscm.rows.exact import scm_answer
 from calibrant.dsl.errors import MissingExtraError
 from calibrant.dsl.formulas.text import Grammar, parse

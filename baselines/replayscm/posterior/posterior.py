@@ -28,7 +28,7 @@ from calibrant.dsl.replayscm.generation.strata import BASELINE_LEVEL, ENVIRONMEN
 from calibrant.dsl.replayscm.item import Task
 from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.outcome import Budget
-from calibrant.solvers.replayscm.roots import is_repeating, list_root_sets
+from calibrant.solvers.replayscm.parents import is_repeating, list_root_sets
 
 # --- Probability of a variable's values as a root: thresholds of units against levels of worlds (paper, B.2.2) --------
 LEVELS = ENVIRONMENT_LEVELS

@@ -15,7 +15,7 @@ from random import Random
 from calibrant.audits.replayscm.items import AuditOptions, audit_instance
 from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
 from calibrant.bench.lab.speed.replayscm.synthesis import planted_tables
-from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.protocols import Protocol
 from calibrant.bench.replayscm.rows.exact import StagedExactSearch
 from calibrant.bench.replayscm.rows.listed import MostPosterior
 from calibrant.bench.replayscm.rows.structures import BnlearnThenFit

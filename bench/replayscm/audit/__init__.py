@@ -21,8 +21,7 @@ from calibrant.bench.answers.names import SHORT_DIGEST
 from calibrant.bench.core.options import OptionError
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.capabilities import Printed
-from calibrant.bench.pools.certificates import FindingRecord
-from calibrant.bench.pools.findings_audit import FindingsAudit, FindingsReport
+from calibrant.bench.pools.findings_audit import FindingRecord, FindingsAudit, FindingsReport
 from calibrant.bench.replayscm.audit.calibration import Calibration, calibration
 from calibrant.bench.replayscm.audit.extended import (
     OPEN,
@@ -31,8 +30,14 @@ from calibrant.bench.replayscm.audit.extended import (
     is_extended_certificate,
     write_item_certificates,
 )
-from calibrant.bench.replayscm.audit.generator_ceiling import GeneratorCeiling, generator_ceiling
-from calibrant.bench.replayscm.audit.records import AUDIT_RECORDS, AuditRecord, certificate_name, write_certificates
+from calibrant.bench.replayscm.audit.records import (
+    AUDIT_RECORDS,
+    AuditRecord,
+    GeneratorCeiling,
+    certificate_name,
+    generator_ceiling,
+    write_certificates,
+)
 from calibrant.bench.replayscm.audit.text import (
     audits_table,
     calibration_text,

@@ -28,7 +28,7 @@ from calibrant.audits.replayscm.extended.certificates import (
 from calibrant.audits.replayscm.extended.items import Finding, audit_extended, decide_extended, item_evidence
 from calibrant.audits.replayscm.extended.verify import MAX_ENDOGENOUS, CertificateError, verify_certificate
 from calibrant.baselines.replayscm.rows import answer_hidden_blind, answer_noise_blind
-from calibrant.bench.pools.certificates import FindingRecord
+from calibrant.bench.pools.findings_audit import FindingRecord
 from calibrant.bench.replayscm.episodes import is_episode
 from calibrant.bench.replayscm.rows.episodes import task_evidence
 from calibrant.bench.replayscm.rows.presentation import present_episode

@@ -12,8 +12,7 @@ from calibrant.audits.replayscm.bounded import LocalFinding, PairFinding, Shortc
 from calibrant.audits.replayscm.findings import ClassCount, Findings, Split, Survivors
 from calibrant.bench.pages.aligned import Fitted, aligned, fit_columns
 from calibrant.bench.replayscm.audit.calibration import PRIORS, WEIGHTS, AnswerRow, Bounds, Calibration, ceiling_under
-from calibrant.bench.replayscm.audit.generator_ceiling import GeneratorCeiling
-from calibrant.bench.replayscm.audit.records import AuditRecord
+from calibrant.bench.replayscm.audit.records import AuditRecord, GeneratorCeiling
 from calibrant.bench.report.table import legend_lines
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.text import nearest_names, plural

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from calibrant.audits.claims import Check, ItemIdentity
 from calibrant.audits.replayscm.ambiguity import headline_parents
 from calibrant.audits.replayscm.extended.items import heldout_requests
 from calibrant.audits.replayscm.identity import IDENTITY
 from calibrant.audits.replayscm.why.explanation import Limits, count_fitting
-from calibrant.audits.soundness import Check, ItemIdentity
 from calibrant.bench.pools.soundness import NOT_OFFICIAL, CheckReport, FirstItems, Note
 from calibrant.bench.replayscm.options import CheckOptions
 from calibrant.dsl.formulas.text import render
@@ -32,7 +32,7 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.submission import Rejection, illegality
 from calibrant.dsl.replayscm.world import Panel, World
 from calibrant.solvers.outcome import BudgetSpent
-from calibrant.solvers.replayscm.roots import nested_variables
+from calibrant.solvers.replayscm.parents import nested_variables
 
 # --- Unused fields of an official file: those that the reader does not touch, recorded while it reads -----------------
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from calibrant.bench.protocols.base import Protocol, ProtocolResult, Ties, nothing_found
+from calibrant.bench.protocols import Protocol, ProtocolResult, Ties, nothing_found
 from calibrant.dsl.replayscm.extensions.extension import Question
 from calibrant.dsl.replayscm.item import Task
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypedDict
 import msgspec
 from msgspec import Meta
 
-from calibrant.bench.protocols.base import Protocol, ProtocolResult, Ties, nothing_found
+from calibrant.bench.protocols import Protocol, ProtocolResult, Ties, nothing_found
 from calibrant.bench.replayscm.rows.episodes import answer_extended, is_extended
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.text import render

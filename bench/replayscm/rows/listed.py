@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from calibrant.bench.protocols.base import Protocol, ProtocolResult
+from calibrant.bench.protocols import Protocol, ProtocolResult
 from calibrant.bench.replayscm.rows.episodes import EXTENDED, answer_extended, is_extended
 from calibrant.bench.replayscm.rows.exact import (
     Exact,

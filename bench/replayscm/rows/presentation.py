@@ -15,7 +15,7 @@ from hashlib import sha256
 from random import Random
 from typing import Any
 
-from calibrant.bench.protocols.base import Presentation, replace_words
+from calibrant.bench.protocols import Presentation, replace_words
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.episode import ScmEpisode, shown_worlds, task_class
 from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from calibrant.bench.protocols.base import ProtocolResult
+from calibrant.bench.protocols import ProtocolResult
 from calibrant.bench.replayscm.rows.exact import PlainRow, scm_answer, warming_task
 from calibrant.dsl.replayscm.item import Task, TaskKind
 

@@ -17,7 +17,7 @@ from calibrant.baselines.replayscm.fit import frame_from_panel
 from calibrant.baselines.structure_learning.graph import Frame
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import bundled_pool
-from calibrant.bench.protocols.registry import chosen_protocols, left_out, make_protocol, protocols_of
+from calibrant.bench.protocols import chosen_protocols, left_out, make_protocol, protocols_of
 from calibrant.bench.replayscm.benchmark import BENCHMARK
 from calibrant.bench.replayscm.rows import listed
 from calibrant.bench.replayscm.rows.structures import (
@@ -36,7 +36,7 @@ from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import World
-from calibrant.solvers.replayscm.roots import nested_variables
+from calibrant.solvers.replayscm.parents import nested_variables
 from tests.support.effort import effort
 from tests.support.replayscm.answered import answered
 from tests.support.replayscm.dev_pools import POOLS, dev_problems

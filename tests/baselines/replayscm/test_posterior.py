@@ -23,7 +23,7 @@ from calibrant.baselines.replayscm.posterior.prior import (
     function_weights,
     slot_mass,
 )
-from calibrant.bench.protocols.registry import make_protocol, protocols_of
+from calibrant.bench.protocols import make_protocol, protocols_of
 from calibrant.bench.replayscm.benchmark import BENCHMARK
 from calibrant.bench.replayscm.rows.exact import Exact
 from calibrant.bench.replayscm.rows.listed import MostPosterior

@@ -14,7 +14,7 @@ from calibrant.baselines.replayscm.fit import all_root_sets, root_hypotheses
 from calibrant.baselines.replayscm.rows import _consistent_rows, copy_parent, first_found, majority, random_legal
 from calibrant.baselines.replayscm.staged import STAGES, NotFound, staged_search
 from calibrant.bench.core.benchmark import TaskHandout
-from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.protocols import Protocol
 from calibrant.bench.replayscm.rows.exact import Exact
 from calibrant.bench.replayscm.rows.listed import SIMPLE, CopyParent, FirstFound, Majority, MostPosterior, RandomLegal
 from calibrant.bench.replayscm.rows.structures import BnlearnThenFit
@@ -34,7 +34,7 @@ from calibrant.solvers.outcome import BudgetSpent, Impossible
 from calibrant.solvers.replayscm.exact import solve
 from calibrant.solvers.replayscm.hidden.mass import exact_mass
 from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.replayscm.roots import MAX_ROOT_SETS, iterate_likely_first, list_root_sets
+from calibrant.solvers.replayscm.parents import MAX_ROOT_SETS, iterate_likely_first, list_root_sets
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.oracles.members_by_sat import sat_members
 from tests.support.replayscm.answered import answered

@@ -17,7 +17,7 @@ from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.exact import solve
-from calibrant.solvers.replayscm.roots import iterate_likely_first
+from calibrant.solvers.replayscm.parents import iterate_likely_first
 from tests.support.replayscm.answered import answered
 from tests.support.replayscm.brute_force import least_size, parent_sets
 from tests.support.replayscm.dev_pools import POOLS, dev_problems

@@ -31,8 +31,7 @@ from calibrant.baselines.replayscm.structure import (
 from calibrant.baselines.structure_learning.graph import Frame, is_acyclic, root_constraints
 from calibrant.baselines.structure_learning.score_optimum import ScoreOptimum
 from calibrant.baselines.structure_learning.search import HillClimbing, learn
-from calibrant.bench.protocols.base import Protocol
-from calibrant.bench.protocols.registry import make_protocol, protocols_of
+from calibrant.bench.protocols import Protocol, make_protocol, protocols_of
 from calibrant.bench.replayscm.benchmark import BENCHMARK
 from calibrant.bench.replayscm.rows.structures import BnlearnThenFit, ExactMbdeThenFit
 from calibrant.dsl.formulas.text import STANDARD, parse

@@ -14,7 +14,7 @@ from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.lab.causalab import main as causalab
-from calibrant.bench.protocols.registry import protocols_of
+from calibrant.bench.protocols import protocols_of
 from calibrant.bench.runs.records import Record, folder_records
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.dsl.causalab.hypothesis import state_mechanism

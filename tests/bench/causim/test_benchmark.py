@@ -12,7 +12,7 @@ import pytest
 
 from calibrant.bench.causim.benchmark import BENCHMARK
 from calibrant.bench.cli import main
-from calibrant.bench.protocols.registry import protocols_of
+from calibrant.bench.protocols import protocols_of
 from calibrant.bench.runs.records import Record, folder_records
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.dsl.causim.item import CausimItem, Labels, Task

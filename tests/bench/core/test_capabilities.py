@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from calibrant.bench import protocols, variants
 from calibrant.bench.core import capabilities as core
 from calibrant.bench.core import sets
 from calibrant.bench.core.capabilities import Capability, Drawable, Playable
@@ -19,18 +20,16 @@ from calibrant.bench.core.scoring import Scorable
 from calibrant.bench.lab.renamings import changer, measure
 from calibrant.bench.pages import capabilities as pages
 from calibrant.bench.pools import capabilities as pools
-from calibrant.bench.protocols import base
-from calibrant.bench.protocols.base import PROTOCOLS, Protocol
+from calibrant.bench.protocols import PROTOCOLS, Protocol
 from calibrant.bench.report import capabilities as report
 from calibrant.bench.report import remaining
 from calibrant.bench.report.capabilities import REPORT
 from calibrant.bench.report.overview import contract
-from calibrant.bench.variants import contract as variants
-from calibrant.bench.variants.contract import VARIANTS
+from calibrant.bench.variants import VARIANTS
 from calibrant.dsl.errors import CalibrantError
 
 # --- Capabilities of the registered benchmarks: every key leads to an object, and a refusal names who has it ----------
-MODULES = (core, pages, pools, base, report, contract, remaining, variants, sets)
+MODULES = (core, pages, pools, protocols, report, contract, remaining, variants, sets)
 KEYS = list(dict.fromkeys(key for module in MODULES for key in vars(module).values() if isinstance(key, Capability)))
 REQUIRED = (core.ITEMS, core.SCORING, core.METRICS, core.FUNCTIONS, core.TRAINING, core.SUITES, PROTOCOLS, REPORT)
 CLASSES: dict[Capability[Any], type] = {

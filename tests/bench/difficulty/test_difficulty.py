@@ -11,8 +11,15 @@ import pytest
 
 from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.difficulty.explained import choose_subset, difficulty_reason
-from calibrant.bench.difficulty.models import Coefficient, DifficultyFit, HeldOut, OutcomeTable, fit_difficulty
-from calibrant.bench.difficulty.response_theory import IntArray, fit_responses
+from calibrant.bench.difficulty.models import (
+    Coefficient,
+    DifficultyFit,
+    HeldOut,
+    IntArray,
+    OutcomeTable,
+    fit_difficulty,
+    fit_responses,
+)
 from calibrant.dsl.errors import CalibrantError
 from tests.support.accessibility import measure, needs_axe
 from tests.support.commands import called

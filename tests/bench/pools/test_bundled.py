@@ -17,8 +17,7 @@ from calibrant.bench.causim.options import GenerateOptions
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of, bundled_files, bundled_pool, bundled_sample
 from calibrant.bench.pools.capabilities import GENERATE, GenerateRequest
-from calibrant.bench.pools.certificates import FindingRecord
-from calibrant.bench.pools.findings_audit import findings_lines
+from calibrant.bench.pools.findings_audit import FindingRecord, findings_lines
 from calibrant.bench.pools.generated import write_drawn
 from calibrant.bench.pools.item_options import read_item_options
 from calibrant.bench.runs.jobs import HERE, Execution

@@ -17,8 +17,7 @@ import pytest
 from calibrant.audits.claims import Certificate, ClaimKind, Refused, evidence_digest, verify
 from calibrant.bench.core.capabilities import FINDINGS
 from calibrant.bench.core.registry import benchmark, benchmarks
-from calibrant.bench.pools.certificates import parse_certificate
-from calibrant.bench.pools.findings_audit import check_certificate
+from calibrant.bench.pools.findings_audit import check_certificate, parse_certificate
 from tests.support.effort import effort
 from tests.support.forgery import blickets, causalab, causim, logic
 from tests.support.forgery.forger import Forger, Genuine

@@ -17,8 +17,7 @@ from calibrant.audits.replayscm.certificates.certificate import build_certificat
 from calibrant.bench.cli import main
 from calibrant.bench.core.capabilities import FINDINGS
 from calibrant.bench.core.registry import benchmark, bundled_pool
-from calibrant.bench.pools.certificates import Verdict, check_file, parse_certificate
-from calibrant.bench.pools.findings_audit import check_certificate
+from calibrant.bench.pools.findings_audit import Verdict, check_certificate, check_file, parse_certificate
 from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causim.topology import TOPOLOGIES

@@ -19,7 +19,7 @@ from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.core.observations import ObservationReader
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.verdict import MeanScore
-from calibrant.bench.protocols.registry import protocols_of
+from calibrant.bench.protocols import protocols_of
 from calibrant.bench.replayscm.episodes import ExtendedVerdicts, text_episode
 from calibrant.bench.replayscm.fields import VerdictLine
 from calibrant.bench.report.sources import scored_answers

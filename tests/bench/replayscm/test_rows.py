@@ -13,7 +13,7 @@ import pytest
 from calibrant.bench.core.registry import benchmark, bundled_pool
 from calibrant.bench.lab.renamings import measure
 from calibrant.bench.lab.replayscm import rename
-from calibrant.bench.protocols.registry import applicable_protocols, protocols_of, read_pool_once
+from calibrant.bench.protocols import applicable_protocols, protocols_of, read_pool_once
 from calibrant.bench.replayscm.rows.episodes import EXTENDED
 from calibrant.bench.replayscm.rows.presentation import present_episode
 from calibrant.bench.runs.records import folder_records

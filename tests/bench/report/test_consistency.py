@@ -12,8 +12,7 @@ import pytest
 
 from calibrant.bench.core.registry import benchmark_of, bundled_sample
 from calibrant.bench.report.consistency import TABLE_IDS
-from calibrant.bench.variants.consistency import Consistency, Flips
-from calibrant.bench.variants.pool import read_maps, write_variants
+from calibrant.bench.variants import Consistency, Flips, read_maps, write_variants
 from tests.bench.answers.test_agreement import (
     SHOWN,
     SYSTEMS,

@@ -12,7 +12,7 @@ import pytest
 from calibrant.bench.answers.frame import AnswerFrame
 from calibrant.bench.answers.rates import paired_differences
 from calibrant.bench.pages.charts import looks
-from calibrant.bench.replayscm.figures.plots import apart, report_plots
+from calibrant.bench.replayscm.figures import apart, report_plots
 from calibrant.bench.replayscm.paper import (
     DIFFERENCES,
     HELDOUT_EXACT,

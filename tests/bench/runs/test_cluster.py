@@ -18,10 +18,10 @@ import pytest
 
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark, bundled_files
-from calibrant.bench.runs.executors import cluster
-from calibrant.bench.runs.executors import cluster as connection
-from calibrant.bench.runs.executors.opening import as_completed, open_executor
+from calibrant.bench.runs import cluster
+from calibrant.bench.runs import cluster as connection
 from calibrant.bench.runs.jobs import Execution, Failure
+from calibrant.bench.runs.opening import as_completed, open_executor
 from calibrant.bench.runs.records import FILE_NAME, folder_records
 from calibrant.bench.runs.runner import RunSummary, run
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
@@ -196,7 +196,7 @@ def test_a_job_that_kills_its_worker_costs_none_of_those_it_was_handed_out_with(
 
 def test_other_versions_are_refused(on_cluster: Execution, monkeypatch: pytest.MonkeyPatch) -> None:
     ours = {"Python": "3.99", "numpy": "1.0"}
-    monkeypatch.setattr("calibrant.bench.runs.executors.cluster.versions", lambda: ours)
+    monkeypatch.setattr("calibrant.bench.runs.cluster.versions", lambda: ours)
     with pytest.raises(
         CalibrantError,
         match=r"^Python 3\.99 here, 3\.\d+ there, at the worker tcp://127\.0\.0\.1:\d+; install the same",
@@ -271,7 +271,7 @@ def test_a_scheduler_that_is_lost_is_one_line(
     with Loopback(tmp_path, 0) as made:
         made.wait()
         client = connection.connect(made.address).client
-        monkeypatch.setattr("calibrant.bench.runs.executors.cluster.PATIENCE", 0.5)
+        monkeypatch.setattr("calibrant.bench.runs.cluster.PATIENCE", 0.5)
         with open_executor(print, Execution(cluster=made.address)) as executor:
             killer = threading.Timer(2.5, made.scheduler.kill)
             killer.start()
@@ -284,7 +284,7 @@ def test_a_scheduler_that_is_lost_is_one_line(
         waiting = f"no workers at {made.address}; waiting for one: dask worker {made.address} --nthreads 1\n"
         assert capsys.readouterr().err == waiting
         write_pool(small_pool(["good"]), tmp_path / "p.jsonl")
-        monkeypatch.setattr("calibrant.bench.runs.executors.cluster.CONNECTING", 1.0)
+        monkeypatch.setattr("calibrant.bench.runs.cluster.CONNECTING", 1.0)
         line = ["run", "exact", tmp_path / "p.jsonl", "--out", tmp_path / "out", "--cluster", made.address]
         assert refused(capsys, *line).startswith(f"no scheduler answers at {made.address} in 1 seconds: ")
 

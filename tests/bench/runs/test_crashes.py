@@ -12,7 +12,7 @@ import pytest
 
 from calibrant.bench.commands.run import run_and_report
 from calibrant.bench.core.registry import NAMES, benchmark, bundled_files
-from calibrant.bench.protocols.registry import make_protocol, protocols_of
+from calibrant.bench.protocols import make_protocol, protocols_of
 from calibrant.bench.runs.jobs import Execution
 from calibrant.bench.runs.records import FILE_NAME, folder_records
 from calibrant.bench.runs.runner import RunSummary, Selection, run
@@ -28,7 +28,7 @@ THREE_METHODS = """
 import os, signal
 from pathlib import Path
 from calibrant import Protocol
-from calibrant.bench.protocols.base import ProtocolResult
+from calibrant.bench.protocols import ProtocolResult
 
 class First(Protocol, frozen=True):
     name = "first"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import calibrant.dsl.records
-from calibrant.bench.runs.executors.worker import FIRST_BATCH_JOBS, MAX_BATCH_JOBS, Batcher, difference, versions
+from calibrant.bench.runs.executors import FIRST_BATCH_JOBS, MAX_BATCH_JOBS, Batcher, difference, versions
 from calibrant.bench.runs.spill_file import SpillBuffer, StoredLines
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.files import write_pool

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import calibrant
+from calibrant.bench import protocols
 from calibrant.bench.cli import main
-from calibrant.bench.protocols import registry
-from calibrant.bench.protocols.registry import describe_protocol, left_out, make_protocol, with_installed
+from calibrant.bench.protocols import describe_protocol, left_out, make_protocol, with_installed
 from calibrant.bench.runs.records import folder_records
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.files import write_pool
@@ -225,7 +225,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str,
         info = folder / "my_rows-1.2.dist-info"
         info.mkdir(parents=True)
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-rows\nVersion: 1.2\n", encoding="utf-8")
-        (info / "entry_points.txt").write_text(f"[{registry.GROUP}]\n{points}", encoding="utf-8")
+        (info / "entry_points.txt").write_text(f"[{protocols.GROUP}]\n{points}", encoding="utf-8")
         (folder / "my_rows_module.py").write_text(text, encoding="utf-8")
         monkeypatch.syspath_prepend(str(folder))
         monkeypatch.delitem(__import__("sys").modules, "my_rows_module", raising=False)

@@ -9,8 +9,7 @@ from typing import ClassVar
 import pytest
 
 from calibrant.bench.cli import main
-from calibrant.bench.protocols.base import Protocol
-from calibrant.bench.protocols.registry import chosen_protocols, describe_protocol, protocols_of
+from calibrant.bench.protocols import Protocol, chosen_protocols, describe_protocol, protocols_of
 from calibrant.bench.replayscm.benchmark import BENCHMARK
 from calibrant.bench.replayscm.rows import listed
 from calibrant.bench.runs.records import folder_records

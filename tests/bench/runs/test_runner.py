@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.protocols.registry import make_protocol, protocols_of
+from calibrant.bench.protocols import make_protocol, protocols_of
 from calibrant.bench.replayscm.benchmark import BENCHMARK
 from calibrant.bench.replayscm.rows.exact import Exact, no_answer, warming_task
 from calibrant.bench.runs.jobs import Execution

@@ -20,7 +20,7 @@ import pytest
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark, bundled_pools
 from calibrant.bench.pools.generated import write_drawn
-from calibrant.bench.protocols.registry import protocols_of
+from calibrant.bench.protocols import protocols_of
 from calibrant.bench.runs.records import step_records
 from calibrant.bench.runs.workers import timed_answer
 from calibrant.bench.scoring import files

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from calibrant.bench.cli import main
-from calibrant.bench.commands.suites.release import list_next_commands
+from calibrant.bench.commands.suites import list_next_commands
 from calibrant.bench.suites.manifest import read_manifest
 from calibrant.bench.suites.submissions import Submission, read_submissions
 from tests.support.commands import NEXT, refusal, refused

@@ -21,9 +21,16 @@ from msgspec.structs import replace
 from calibrant.bench.core.registry import benchmark, benchmark_of, bundled_sample
 from calibrant.bench.suites.board import share_consistent
 from calibrant.bench.suites.rescoring import CellResult, ItemResult, PoolJudge
-from calibrant.bench.variants.consistency import Consistency
-from calibrant.bench.variants.contract import VARIANTS, CopyMap, permuted
-from calibrant.bench.variants.pool import VariantChecker, check_variants, read_maps, write_variants
+from calibrant.bench.variants import (
+    VARIANTS,
+    Consistency,
+    CopyMap,
+    VariantChecker,
+    check_variants,
+    permuted,
+    read_maps,
+    write_variants,
+)
 from calibrant.dsl.blickets import prompt as blickets
 from calibrant.dsl.blickets.item import Condition
 from calibrant.dsl.causalab import prompt as causalab

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.protocols.registry import protocols_of
+from calibrant.bench.protocols import protocols_of
 from tests.support.packages import needs
 
 needs("inspect_ai")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.bench.protocols.registry import protocols_of
+from calibrant.bench.protocols import protocols_of
 from tests.support.packages import needs
 
 needs("inspect_ai")

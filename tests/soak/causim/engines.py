@@ -14,8 +14,8 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import Execution, Failure
+from calibrant.bench.runs.opening import as_completed
 from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.model import Model, assignment_text, symbol
 from calibrant.dsl.causim.question import TYPES, Question

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import msgspec
 
 from calibrant.bench.pages.aligned import aligned
-from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import Execution, Failure
+from calibrant.bench.runs.opening import as_completed
 from calibrant.bench.statistics import wilson
 from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.model import assignment_text

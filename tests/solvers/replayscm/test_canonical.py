@@ -10,7 +10,7 @@ import pytest
 from calibrant.bench.core.registry import benchmark_of, bundled_pools
 from calibrant.bench.lab.renamings import Invariance, measure
 from calibrant.bench.lab.replayscm import rename
-from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.protocols import Protocol
 from calibrant.bench.replayscm.rows.exact import Exact
 from calibrant.bench.replayscm.rows.listed import FirstFound, MostPosterior, RandomLegal
 from calibrant.dsl.formulas.text import STANDARD

@@ -12,7 +12,7 @@ from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.disclosure import HiddenRoots
 from calibrant.dsl.replayscm.item import Task, TaskKind
 from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
-from calibrant.solvers.replayscm.roots import is_repeating, nested_variables
+from calibrant.solvers.replayscm.parents import is_repeating, nested_variables
 from tests.support.effort import cases
 from tests.support.replayscm.brute_force import can_be_root
 from tests.support.replayscm.dev_pools import dev_problems

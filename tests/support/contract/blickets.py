@@ -15,7 +15,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from calibrant.baselines.blickets.dialogue import read_reply
-from calibrant.bench.protocols.registry import protocols_of
+from calibrant.bench.protocols import protocols_of
 from calibrant.dsl.blickets.episode import BlicketEpisode, steps_with_state
 from calibrant.dsl.blickets.generation import EASY, SUITES, Later, Plan, sample_items
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Count, Form

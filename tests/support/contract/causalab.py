@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from calibrant.audits.causalab.attribution import decided_frequency, space_of
 from calibrant.bench.causalab.api import FUNCTIONS
-from calibrant.bench.protocols.registry import protocols_of
+from calibrant.bench.protocols import protocols_of
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, Plan, generate_items
 from calibrant.dsl.causalab.hypothesis import hypothesis

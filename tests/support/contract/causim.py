@@ -7,7 +7,7 @@ from functools import cache
 from itertools import islice
 
 from calibrant.bench.causim.api import FUNCTIONS
-from calibrant.bench.protocols.registry import protocols_of
+from calibrant.bench.protocols import protocols_of
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import assignment_text, run, symbols
 from calibrant.dsl.causim.reference import work_out, worlds

@@ -8,7 +8,7 @@ from functools import cache
 from calibrant.audits.logic.generation import SUITES, LogicPlan, generate_items
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.logic.api import FUNCTIONS
-from calibrant.bench.protocols.registry import protocols_of
+from calibrant.bench.protocols import protocols_of
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.files.midas import candidate_experiments
 from calibrant.dsl.logic.item import Experiment, LogicItem, fit_limit, model_size

@@ -9,7 +9,7 @@ from typing import Any
 
 from calibrant.audits.replayscm.ambiguity import gold_class
 from calibrant.bench.core.registry import bundled_pools
-from calibrant.bench.protocols.registry import protocols_of
+from calibrant.bench.protocols import protocols_of
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools import files
 from calibrant.dsl.replayscm.reference import first_mismatch

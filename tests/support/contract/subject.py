@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.protocols.registry import protocols_of
+from calibrant.bench.protocols import protocols_of
 from calibrant.dsl.episode import Action
 
 Evidence = Sequence[tuple[Any, Any]]  # experiments with what they read, oldest first

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrant.bench.protocols.base import ProtocolResult
+from calibrant.bench.protocols import ProtocolResult
 from calibrant.bench.replayscm.rows.exact import no_answer
 from calibrant.dsl.replayscm.item import Task
 

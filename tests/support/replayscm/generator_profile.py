@@ -17,7 +17,7 @@ from calibrant.audits.replayscm.coverage import Probe, all_probes, coverage, exp
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
-from calibrant.solvers.replayscm.roots import nested_variables
+from calibrant.solvers.replayscm.parents import nested_variables
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 

@@ -18,8 +18,8 @@ from calibrant.bench.cli import main
 from calibrant.bench.core.registry import bundled_pool
 from calibrant.bench.replayscm.appendix.facts import pool_facts
 from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool
-from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import Execution, Failure
+from calibrant.bench.runs.opening import as_completed
 from calibrant.dsl.replayscm.item import Pool, TaskKind
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.score import Evaluator

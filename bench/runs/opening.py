@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
-from calibrant.bench.runs.executors.local import InProcessExecutor, SpawnedExecutor
+from calibrant.bench.runs.executors import InProcessExecutor, SpawnedExecutor
 from calibrant.bench.runs.jobs import HERE, Execution, Executor, Failure
 
 J = TypeVar("J")
@@ -20,7 +20,7 @@ def open_executor(prepare: Callable[[], None], execution: Execution = HERE) -> A
     prepare: called once by every process before its first job, and before the clock of that job starts
     """
     if execution.cluster is not None:
-        from calibrant.bench.runs.executors.cluster import Cluster
+        from calibrant.bench.runs.cluster import Cluster
 
         return Cluster(prepare, execution.cluster, execution.wall_budget)
     if execution.workers == 1 and execution.wall_budget is None:

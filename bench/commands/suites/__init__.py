@@ -1,1 +1,0 @@
-"""Commands on suites: release and board."""

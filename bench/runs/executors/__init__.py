@@ -1,1 +1,0 @@
-"""Executors of jobs: this process, spawned ones, or the workers of a cluster."""

@@ -1,0 +1,459 @@
+"""Variants of pools: how items are renamed, and how consistent answers are over variants.
+
+A right map turns the original's record into the copy's, what its kind of change may change apart. Beside that: as many
+hypotheses fit, and mapped answers (the gold, and the one that stands in for none) have the verdicts of the originals.
+
+The mean over copies has the interval of all rates, with originals as units (bench.answers.intervals).
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import comb
+from pathlib import Path
+from random import Random
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
+
+import msgspec
+
+from calibrant.audits.why import Why
+from calibrant.bench.answers.frame import Estimate, estimate
+from calibrant.bench.answers.intervals import Interval
+from calibrant.bench.answers.names import SystemKey, system_names
+from calibrant.bench.answers.rates import exact_mean, mean_if_known
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.capabilities import Capability
+from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.core.scoring import AnswerContext
+from calibrant.bench.runs.audits import explain_item
+from calibrant.bench.statistics import wilson
+from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.item import Pool
+from calibrant.dsl.records import pool_digest, pool_head
+from calibrant.dsl.text import known_names
+
+# --- Contract of a benchmark whose items have variants, on native records; and renaming of JSON by a map of names -----
+Record: TypeAlias = Mapping[str, Any]
+T = TypeVar("T")
+WORDING = "wording"  # field of records
+_TOKEN = re.compile(r"[A-Za-z_]\w*")
+
+
+class CopyMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Origin of a copy.
+
+    of: id of the original; kind: of change
+    names: from the original's names to the copy's; values: of names, from texts of values to those of the copy
+    """
+
+    of: str
+    kind: str
+    names: dict[str, str] = {}
+    values: dict[str, dict[str, str]] = {}
+
+
+class Variant(NamedTuple):
+    """A copy of a record; names, values: as in its map, without those that stay."""
+
+    record: dict[str, Any]
+    names: Mapping[str, str] = {}
+    values: Mapping[str, Mapping[str, str]] = {}
+
+
+class Variable(ABC):
+    """Items with variants.
+
+    kinds: of changes, by name
+    fixed: keys of records whose values have no names of the item: ids, labels, words of the format
+    worded_by: fields that the kind `words` changes
+    """
+
+    kinds: ClassVar[Sequence[str]]
+    fixed: ClassVar[frozenset[str]]
+    worded_by: ClassVar[Sequence[str]] = (WORDING,)
+
+    @abstractmethod
+    def vary(self, record: Record, kind: str, random: Random) -> Variant | None:
+        """Return a copy with a change of that kind; None where the item has nothing to change so."""
+
+    @abstractmethod
+    def normal_form(self, record: Record, kind: str) -> Any:
+        """Return what is equal for two records, ids and labels apart, that a change of that kind makes of each other.
+
+        Names and values apart: these are changed by `map_record`.
+        """
+
+    def absence(self, record: Record) -> str:
+        """Return why an item has no variants at all; empty if it may have some."""
+        return ""
+
+    def other_fields(self, record: Record, kind: str, fields: Collection[str]) -> dict[str, Any]:
+        """Return a record without these fields, and without those of its wording if that is what changes."""
+        left_out = {*fields, *(self.worded_by if kind == "words" else ())}
+        return {key: value for key, value in record.items() if key not in left_out}
+
+    def map_record(self, record: Record, stated: CopyMap) -> dict[str, Any]:
+        """Return a record over the names and values of a copy; `CalibrantError` for values that cannot be mapped."""
+        if stated.values:
+            raise CalibrantError("values have no map here")
+        mapped: dict[str, Any] = rename_json(record, stated.names, self.fixed)
+        return mapped
+
+    def map_answer(self, answer: Any, stated: CopyMap) -> Any:
+        """Return an answer to the original as an answer to the copy."""
+        return rename_json(answer, stated.names)
+
+
+VARIANTS: Capability[Variable] = Capability("`variants`", "variants:VARIANTS")
+
+
+def rename_json(value: Any, names: Mapping[str, str], fixed: frozenset[str] = frozenset()) -> Any:
+    """Return JSON with each name in keys and texts replaced at once; values under fixed keys stay."""
+    if isinstance(value, str):
+        return _TOKEN.sub(lambda match: names.get(match[0], match[0]), value)
+    if isinstance(value, Mapping):
+        return {
+            rename_json(key, names): part if key in fixed else rename_json(part, names, fixed)
+            for key, part in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [rename_json(part, names, fixed) for part in value]
+    return value
+
+
+def rephrase(record: Record) -> Variant:
+    """Return a record whose prompt has the other of two wordings."""
+    wording = "standard" if record.get(WORDING) == "rephrased" else "rephrased"
+    return Variant({**record, WORDING: wording})
+
+
+def shuffled(values: Sequence[T], random: Random) -> list[T]:
+    """Return the values in another order, if there is one."""
+    order = random.sample(range(len(values)), len(values))
+    if len(values) > 1 and order == sorted(order):
+        order = [*order[1:], order[0]]
+    return [values[k] for k in order]
+
+
+def permuted(names: Sequence[str], random: Random) -> dict[str, str]:
+    """Return a permutation of names that moves some, if there are two."""
+    return {name: new for name, new in zip(names, shuffled(names, random), strict=True) if name != new}
+
+
+# --- Pools of variants, and checks of each copy and its map -----------------------------------------------------------
+
+# --- Checks of a copy and its map: nothing that a file of variants states about itself is believed --------------------
+
+
+class VariantChecker:
+    """Checks copies of the items of one benchmark; what belongs to an original is computed once."""
+
+    def __init__(self, of: Benchmark[Any]) -> None:
+        self._of = of
+        self._variable = of.require(VARIANTS)
+        self._counts: dict[str, tuple[str, str]] = {}
+
+    def problem(self, original: Any, copy: Any, stated: CopyMap) -> str:
+        """Return why a copy is not the image of its original under a map; empty if it is."""
+        if stated.kind not in self._variable.kinds:
+            return "its kind of change is unknown"
+        if not all(map(_is_permutation, (stated.names, *stated.values.values()))):
+            return "the map is not a permutation of names"
+        try:
+            mapped = self._variable.map_record(self._of.items.record(original), stated)
+            form = self._variable.normal_form(mapped, stated.kind)
+        except CalibrantError as error:
+            return f"the map cannot be applied: {error}"
+        if form != self._variable.normal_form(self._of.items.record(copy), stated.kind):
+            return "the map does not turn the original into the copy"
+        if original.id not in self._counts:
+            self._counts[original.id] = self._count(original)
+        if self._count(copy) != self._counts[original.id]:
+            return "another number of hypotheses fits the copy"
+        return self._verdict_problem(original, copy, stated)
+
+    def _verdict_problem(self, original: Any, copy: Any, stated: CopyMap) -> str:
+        gold = self._of.training.gold(original)
+        wrong = None if gold is None or not stated.names else rename_json(gold, stated.names)
+        for answer in (gold, wrong, self._of.scoring.no_answer(original)):
+            if answer is None:
+                continue
+            if self._is_right(original, answer) != self._is_right(copy, self._variable.map_answer(answer, stated)):
+                return "a mapped answer has another verdict"
+        return ""
+
+    def _count(self, item: Any) -> tuple[str, str]:
+        """Return bounds of the number of hypotheses that fit, equal where the count is exact."""
+        why = explain_item(self._of, item)
+        return (why.count.lower, why.count.upper or "") if isinstance(why, Why) else ("", "")
+
+    def _is_right(self, item: Any, answer: Mapping[str, Any]) -> bool:
+        return self._of.metrics.success.is_right(self._of.scoring.score(item, answer, ()), item.setting)
+
+
+def _is_permutation(names: Mapping[str, str]) -> bool:
+    return set(names) == set(names.values())
+
+
+# --- Pools of variants: native pools whose header has the original and the map of each copy ---------------------------
+KEY = "variants"  # in the metadata of a pool
+MAX_MAP_BYTES = 15 << 20  # of the maps in a header, which is read up to 16 MiB
+
+
+class VariantMaps(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Maps of a pool of variants, by id of the copy; pool, pool_digest: of the originals."""
+
+    pool: str
+    pool_digest: str
+    seed: int
+    copies: dict[str, CopyMap]
+
+
+def write_variants(source: Path, target: Path, kinds: Sequence[str], copies: int, seed: int) -> tuple[int, int]:
+    """Write so many copies of each item, kinds taking turns; return their number and that of items without one.
+
+    Every copy is checked before the file appears; `CalibrantError` names one that is not the image of its original.
+    """
+    of = benchmark_of(source)
+    variable = of.require(VARIANTS)
+    for kind in kinds:
+        if kind not in variable.kinds:
+            raise CalibrantError(f"unknown kind {short_repr(kind)} for {of.title}; {known_names(kind, variable.kinds)}")
+    pool: Any = of.items.read_pool(source)
+    checker = VariantChecker(of)
+    items: list[Any] = []
+    maps: dict[str, CopyMap] = {}
+    num_without = 0
+    for item in pool.items:
+        before = len(items)
+        for number in range(copies):
+            kind = kinds[number % len(kinds)]
+            random = Random(f"{seed} {item.id} {kind} {number}")
+            variant = variable.vary(of.items.record(item), kind, random)
+            if variant is None:
+                continue
+            name = f"{item.id}~{kind}-{number + 1}"
+            image = of.items.item_of_record(variant.record | {"id": name})
+            values = {key: dict(moved) for key, moved in variant.values.items()}
+            stated = CopyMap(item.id, kind, dict(variant.names), values)
+            problem = checker.problem(item, image, stated)
+            if problem:
+                raise CalibrantError(f"{name}: {problem}; nothing was written")
+            items.append(image)
+            maps[name] = stated
+        num_without += len(items) == before
+    if not items:
+        reasons = (variable.absence(of.items.record(item)) for item in pool.items)
+        reason = next(filter(None, reasons), "no item has a variant of these kinds")
+        raise CalibrantError(f"{source.name}: {reason}")
+    stated_maps = VariantMaps(pool.name, pool_digest(source), seed, maps)
+    if len(msgspec.json.encode(stated_maps)) > MAX_MAP_BYTES:
+        raise CalibrantError(f"{len(items)} copies have too many maps for one file; write fewer of --copies or --kinds")
+    metadata = {KEY: msgspec.to_builtins(stated_maps)}
+    of.items.write_pool(Pool(f"{pool.name}_variants", of.name, tuple(items), metadata), target)
+    return len(items), num_without
+
+
+def read_maps(path: Path) -> VariantMaps:
+    """Return the maps of a pool of variants; `CalibrantError` for another pool."""
+    try:
+        metadata = benchmark_of(path).items.read_pool(path).metadata  # type: ignore[attr-defined]  # all have some
+        return msgspec.convert(metadata[KEY], VariantMaps)
+    except (msgspec.ValidationError, KeyError):
+        raise CalibrantError(f"{path.name}: not a pool of variants; `calibrant variants` writes one") from None
+
+
+def is_variants_pool(path: Path) -> bool:
+    """Return whether a file is a pool of variants, by its header."""
+    head = pool_head(path)
+    return f'"{KEY}"' in head and '"copies"' in head
+
+
+def check_variants(source: Path, path: Path) -> Iterator[tuple[str, str]]:
+    """Yield copies of a file that are not what it states, with the problem; `CalibrantError` for other originals."""
+    of = benchmark_of(source)
+    maps = read_maps(path)
+    if maps.pool_digest != pool_digest(source):
+        raise CalibrantError(f"{path.name}: its originals are of another pool than {source.name}")
+    originals = {item.id: item for item in of.items.read_pool(source).items}
+    copies: Mapping[str, Any] = {item.id: item for item in of.items.read_pool(path).items}
+    checker = VariantChecker(of)
+    yield from ((name, "no map") for name in copies.keys() - maps.copies.keys())
+    for name, stated in maps.copies.items():
+        if name not in copies or stated.of not in originals:
+            yield name, "its copy or its original is missing"
+        elif problem := checker.problem(originals[stated.of], copies[name], stated):
+            yield name, problem
+
+
+# --- Consistency of answers over copies of items: rates clustered by original, and which changes flip answers ---------
+UNDEFINED = "\N{EN DASH}"
+HEADINGS = ("System", "Originals", "Copies", "Mean", "Interval", "All equal", "Worst copy", "Flips by kind")
+
+
+class Flips(NamedTuple):
+    """Answers to copies beside those to their originals: counts of McNemar's test."""
+
+    lost: int
+    gained: int
+    number: int
+
+    @property
+    def p_value(self) -> float:
+        """Return that of the exact test that copies lose and gain alike; 1 where none flips."""
+        flips = self.lost + self.gained
+        tail = sum(comb(flips, k) for k in range(min(self.lost, self.gained) + 1))
+        return min(1.0, 2 * tail / (1 << flips))
+
+
+@dataclass(frozen=True)
+class Consistency:
+    """Answers of a system to the copies of a pool.
+
+    rights: of each original, whether each copy was answered right, several answers by their mean
+    flips: by kind of change, where the system answered originals too
+    by_kind: the same as rights for each kind of change
+    originals: mean of the answers to the originals of copies; None without any
+    """
+
+    system: str
+    rights: Mapping[str, Sequence[float]]
+    flips: Mapping[str, Flips]
+    by_kind: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
+    originals: float | None = None
+
+    @property
+    def num_copies(self) -> int:
+        return sum(map(len, self.rights.values()))
+
+    @property
+    def mean(self) -> float:
+        return rate_of_copies(self.rights).mean
+
+    @property
+    def interval(self) -> Interval | None:
+        return rate_of_copies(self.rights).interval
+
+    @property
+    def num_equal(self) -> int:
+        """Return the number of originals whose copies are all right or all wrong."""
+        return sum(len(set(values)) == 1 for values in self.rights.values())
+
+    @property
+    def share_equal(self) -> float:
+        return self.num_equal / len(self.rights)
+
+    @property
+    def worst(self) -> float:
+        """Return the mean over originals of the worst copy; it falls with the number of copies."""
+        return exact_mean(map(min, self.rights.values()))
+
+    def cells(self) -> list[str]:
+        """Return the cells of a table."""
+        interval = self.interval
+        equal_low, equal_high = wilson(self.num_equal, len(self.rights))
+        flips = "; ".join(
+            f"{kind} -{flip.lost} +{flip.gained} of {flip.number}" for kind, flip in sorted(self.flips.items())
+        )
+        return [
+            self.system,
+            str(len(self.rights)),
+            str(self.num_copies),
+            f"{self.mean:.3f}",
+            UNDEFINED if interval is None else f"{interval.low:.3f}-{interval.high:.3f}",
+            f"{self.share_equal:.3f} ({equal_low:.3f}-{equal_high:.3f})",
+            f"{self.worst:.3f}",
+            flips or UNDEFINED,
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as numbers."""
+        return {
+            "system": self.system,
+            "originals": len(self.rights),
+            "copies": self.num_copies,
+            "mean": self.mean,
+            "interval": self.interval and list(self.interval),
+            "all_equal": self.share_equal,
+            "all_equal_interval": list(wilson(self.num_equal, len(self.rights))),
+            "worst_copy": self.worst,
+            "originals_mean": self.originals,
+            "flips": {kind: flip._asdict() | {"p_value": flip.p_value} for kind, flip in sorted(self.flips.items())},
+            "kinds": {
+                kind: {"mean": rate.mean, "interval": rate.interval and list(rate.interval)}
+                for kind, rate in ((kind, rate_of_copies(rights)) for kind, rights in sorted(self.by_kind.items()))
+            },
+        }
+
+
+def rate_of_copies(rights: Mapping[str, Sequence[float]]) -> Estimate:
+    """Return the mean over all copies, clustered by original."""
+    rate = estimate(((of, place), of, right) for of, listed in rights.items() for place, right in enumerate(listed))
+    assert rate is not None
+    return rate
+
+
+def measure_consistency(
+    answers: Iterable[tuple[AnswerContext, Mapping[str, Any]]], variants: Path, maps: VariantMaps
+) -> list[Consistency]:
+    """Return the consistency of each system with answers to a pool of variants; `CalibrantError` if there is none.
+
+    Copies without an answer count as wrong; items without a right answer are left out.
+    Answers to the originals' pool among `answers` give the flips.
+    maps: of the pool
+    """
+    digest, of = pool_digest(variants), benchmark_of(variants)
+    copies: dict[SystemKey, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    originals: dict[SystemKey, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    configs: dict[SystemKey, Mapping[str, Any]] = {}
+    unjudged: set[str] = set()
+    for context, score in answers:
+        target = {digest: copies, maps.pool_digest: originals}.get(context.pool_digest)
+        right = None if target is None else of.metrics.success.rate(score, context.setting)
+        if target is not None and right is not None:
+            configs[SystemKey.of(context)] = context.config
+            target[SystemKey.of(context)][context.instance].append(right)
+        elif target is copies:
+            unjudged.add(context.instance)
+    if not copies:
+        where = f"{variants.name}{' that has a right answer' if unjudged else ''}"
+        raise CalibrantError(f"--consistency: no answer is to an item of {where}")
+    judged = {name: stated for name, stated in maps.copies.items() if name not in unjudged}
+    names = system_names(configs)
+    return [_consistency(names[key], copies[key], originals.get(key, {}), judged) for key in sorted(copies)]
+
+
+def _consistency(
+    system: str, copies: Mapping[str, list[float]], originals: Mapping[str, list[float]], maps: Mapping[str, CopyMap]
+) -> Consistency:
+    rights: dict[str, list[float]] = {}
+    by_kind: dict[str, dict[str, list[float]]] = {}
+    flips: dict[str, list[int]] = {}
+    for name, stated in maps.items():
+        right = _mean(copies.get(name, ()))
+        rights.setdefault(stated.of, []).append(right)
+        by_kind.setdefault(stated.kind, {}).setdefault(stated.of, []).append(right)
+        if originals.get(stated.of):
+            right_before = _mean(originals[stated.of])
+            counts = flips.setdefault(stated.kind, [0, 0, 0])
+            counts[0] += right_before > right
+            counts[1] += right_before < right
+            counts[2] += 1
+    before = [_mean(originals[name]) for name in rights if originals.get(name)]
+    mean_before = mean_if_known(before)
+    return Consistency(system, rights, {kind: Flips(*counts) for kind, counts in flips.items()}, by_kind, mean_before)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return exact_mean(values) if values else 0.0
+
+
+def consistency_lines(rows: Sequence[Consistency], width: int | None) -> Iterator[str]:
+    """Yield the lines of the table."""
+    from calibrant.bench.pages.aligned import wrapped_lines
+
+    return wrapped_lines(list(HEADINGS), [row.cells() for row in rows], width)
