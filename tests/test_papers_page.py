@@ -160,6 +160,7 @@ def html_rows(page: str, numbers: list[str]) -> dict[str, int]:
 def test_every_command_runs_and_names_its_table(
     title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "400")  # as wide as it goes: no table is cut into paragraphs
     monkeypatch.chdir(tmp_path)
     paper = PAPERS[title]
     counted: set[str] = set()
