@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from decimal import ROUND_HALF_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -237,11 +238,12 @@ def test_intervals_stand_beside_printed_figures_whose_digits_tell_the_number_of_
         figures = [float(cell.text) for row in tables[number].rows for cell in row.cells]
         share = 2 * answers if number == "25" else answers  # overall is over both types
         assert all(abs(figure * share - round(figure * share)) < share * 0.00051 for figure in figures)
-    printed = [float(cell.text) for number in "3456" for row in tables[number].rows for cell in row.cells]
+    printed = [cell.text for number in "3456" for row in tables[number].rows for cell in row.cells]
     assert len(printed) == 160
-    for answers, num_other in ((600, 0), (400, 0)):  # figures that are no number of right answers, with three decimals
-        errors = [abs(round(figure * answers) / answers - figure) for figure in printed]
-        assert sum(error > 0.0005 + 1e-9 for error in errors) == num_other
+    for rule, num_other in ((ROUND_HALF_UP, 47), (ROUND_HALF_DOWN, 50), (ROUND_HALF_EVEN, 36)):
+        for answers, expected in ((600, 0), (400, num_other)):  # figures that no number of right answers rounds to
+            rounded = {str((Decimal(right) / answers).quantize(Decimal("0.001"), rule)) for right in range(answers + 1)}
+            assert sum(text not in rounded for text in printed) == expected
     base = tables["3"].rows[0].cells[0]
     assert (base.text, base.low, base.high) == ("0.878", "0.850", "0.902")  # 527 of 600
     cell = tables["12"].rows[0].cells[0]  # 31 of 100
