@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.baselines.structure_learning._kernels_optimum import log_add, sum_beginnings, sum_inside
 from calibrant.baselines.structure_learning._kernels_scores import lowest, set_size
 from calibrant.dsl._jit import inline_kernel, kernel
 
@@ -292,14 +293,6 @@ def best_of_subsets(levels: Levels, masks: I64, scores: F64, best: F64) -> None:
 
 # --- Sums over all DAGs, layer by layer: no term is negative (Talvitie, Vuoksenmaa and Koivisto 2019) -----------------
 @inline_kernel
-def _log_add(a: float, b: float) -> float:
-    """Return log(exp(a) + exp(b)), also for minus infinity."""
-    if a < b:
-        a, b = b, a
-    return a if b == -np.inf else a + math.log1p(math.exp(b - a))
-
-
-@inline_kernel
 def _log_subtract(a: float, b: float) -> float:
     """Return log(exp(a) - exp(b)) for a >= b; minus infinity if they are equal."""
     if b == -np.inf:
@@ -321,13 +314,7 @@ def layered_sums(
     """
     num_vars, num_sets = table.shape
     full = num_sets - 1
-    for v in range(num_vars):
-        for s in range(num_sets):
-            inside[v, s] = table[v, s]
-        for u in range(num_vars):
-            for s in range(num_sets):
-                if s >> u & 1:
-                    inside[v, s] = _log_add(inside[v, s], inside[v, s ^ (1 << u)])
+    sum_inside(table, inside)
     forward[:] = -np.inf
     backward[:] = -np.inf
     products = np.empty(num_sets)
@@ -348,7 +335,7 @@ def layered_sums(
                 while layer:
                     if products[layer] > -np.inf:
                         at = ternary[placed | layer] + ternary[layer]
-                        forward[at] = _log_add(forward[at], reached + products[layer])
+                        forward[at] = log_add(forward[at], reached + products[layer])
                     layer = (layer - 1) & fresh
             last = (last - 1) & placed
     evidence = -np.inf
@@ -356,7 +343,7 @@ def layered_sums(
     while last:
         at = ternary[full] + ternary[last]
         backward[at] = 0.0
-        evidence = _log_add(evidence, forward[at])
+        evidence = log_add(evidence, forward[at])
         last = (last - 1) & full
     for placed in range(num_sets - 2, 0, -1):
         last = placed
@@ -368,7 +355,7 @@ def layered_sums(
             while layer:
                 if products[layer] > -np.inf:
                     onward = backward[ternary[placed | layer] + ternary[layer]]
-                    total = _log_add(total, products[layer] + onward)
+                    total = log_add(total, products[layer] + onward)
                 layer = (layer - 1) & fresh
             backward[ternary[placed] + ternary[last]] = total
             last = (last - 1) & placed
@@ -431,7 +418,7 @@ def arc_probabilities(
             for w in range(num_vars):
                 for s in range(num_sets):
                     if s >> w & 1:
-                        having[s] = _log_add(having[s], having[s ^ (1 << w)])
+                        having[s] = log_add(having[s], having[s ^ (1 << w)])
             for placed in range(1, num_sets - 1):
                 if not placed >> u & 1 or placed >> v & 1:
                     continue
@@ -526,19 +513,9 @@ def sample_by_orders(table: F64, earlier: I64, uniforms: F64, dags: I64) -> None
     """
     num_vars, num_sets = table.shape
     inside = np.empty(table.shape)
-    before = np.full(num_sets, -np.inf)
-    for v in range(num_vars):
-        for s in range(num_sets):
-            inside[v, s] = table[v, s]
-        for u in range(num_vars):
-            for s in range(num_sets):
-                if s >> u & 1:
-                    inside[v, s] = _log_add(inside[v, s], inside[v, s ^ (1 << u)])
-    before[0] = 0.0
-    for s in range(1, num_sets):
-        for v in range(num_vars):
-            if s >> v & 1 and earlier[v] & ~s == 0:
-                before[s] = _log_add(before[s], before[s ^ (1 << v)] + inside[v, s ^ (1 << v)])
+    before = np.empty(num_sets)
+    sum_inside(table, inside)
+    sum_beginnings(inside, earlier, before)
     for n in range(dags.shape[0]):
         placed = num_sets - 1
         for step in range(num_vars):

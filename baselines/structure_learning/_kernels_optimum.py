@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.baselines.structure_learning._kernels_scores import copy, lowest
-from calibrant.dsl._jit import kernel
+from calibrant.dsl._jit import inline_kernel, kernel
 
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
@@ -251,12 +251,40 @@ def networks_within(
     return count, True
 
 
-@kernel
-def _log_add(a: float, b: float) -> float:
-    """log(exp(a) + exp(b)), also for minus infinity."""
+@inline_kernel
+def log_add(a: float, b: float) -> float:
+    """Return log(exp(a) + exp(b)), also for minus infinity."""
     if a < b:
         a, b = b, a
     return a if b == -np.inf else a + math.log1p(math.exp(b - a))
+
+
+@inline_kernel
+def sum_inside(table: F64, sums: F64) -> None:
+    """Fill in, [v, S], the log of the sum over the parent sets inside each subset. table: [v, S] log weights."""
+    num_vars, num_sets = table.shape
+    for v in range(num_vars):
+        for s in range(num_sets):
+            sums[v, s] = table[v, s]
+        for u in range(num_vars):
+            for s in range(num_sets):
+                if s >> u & 1:
+                    sums[v, s] = log_add(sums[v, s], sums[v, s ^ (1 << u)])
+
+
+@inline_kernel
+def sum_beginnings(sums: F64, earlier: I64, before: F64) -> None:
+    """Fill in, [S], the log of the sum over the ways to begin an order with the variables of each set.
+
+    sums: [v, S] from `sum_inside`; earlier: [v] masks of the variables that come before v
+    """
+    num_vars, num_sets = sums.shape
+    before[:] = -np.inf
+    before[0] = 0.0
+    for s in range(1, num_sets):
+        for v in range(num_vars):
+            if s >> v & 1 and earlier[v] & ~s == 0:
+                before[s] = log_add(before[s], before[s ^ (1 << v)] + sums[v, s ^ (1 << v)])
 
 
 @kernel
@@ -268,27 +296,15 @@ def parent_set_posteriors(table: F64, earlier: I64, posteriors: F64) -> float:
     `after[s]` over the ways to go on from there.
     """
     num_vars, num_sets = table.shape
-    sums = np.empty(table.shape)  # over the parent sets inside each subset
-    before, after = np.empty(num_sets), np.empty(num_sets)
-    for s in range(num_sets):
-        before[s] = after[s] = -np.inf
-    for v in range(num_vars):
-        for s in range(num_sets):
-            sums[v, s] = table[v, s]
-        for u in range(num_vars):
-            for s in range(num_sets):
-                if s >> u & 1:
-                    sums[v, s] = _log_add(sums[v, s], sums[v, s ^ (1 << u)])
-    before[0] = 0.0
-    for s in range(1, num_sets):
-        for v in range(num_vars):
-            if s >> v & 1 and earlier[v] & ~s == 0:
-                before[s] = _log_add(before[s], before[s ^ (1 << v)] + sums[v, s ^ (1 << v)])
+    sums = np.empty(table.shape)
+    sum_inside(table, sums)
+    before, after = np.empty(num_sets), np.full(num_sets, -np.inf)
+    sum_beginnings(sums, earlier, before)
     after[num_sets - 1] = 0.0
     for s in range(num_sets - 2, -1, -1):
         for v in range(num_vars):
             if not s >> v & 1 and earlier[v] & ~s == 0:
-                after[s] = _log_add(after[s], after[s | (1 << v)] + sums[v, s])
+                after[s] = log_add(after[s], after[s | (1 << v)] + sums[v, s])
     evidence = float(before[num_sets - 1])
     for v in range(num_vars):
         around = sums[v]  # from here on: over the subsets that contain a parent set
@@ -299,7 +315,7 @@ def parent_set_posteriors(table: F64, earlier: I64, posteriors: F64) -> float:
         for u in range(num_vars):
             for s in range(num_sets):
                 if not s >> u & 1:
-                    around[s] = _log_add(around[s], around[s | (1 << u)])
+                    around[s] = log_add(around[s], around[s | (1 << u)])
         for s in range(num_sets):
             posteriors[v, s] = np.exp(table[v, s] + around[s] - evidence)
     return evidence

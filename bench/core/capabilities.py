@@ -127,19 +127,12 @@ class NetworkQuestion(TypedDict, total=False):
     score: str
     iss: float
     k: int
-    require: Sequence[str]
-    forbid: Sequence[str]
-    tiers: str
-    order: str
-    roots: Sequence[str]
-    max_parents: int | None
-    max_parents_of: Mapping[str, int]
     knowledge: Knowledge
     graph: str | None
     effect: str | None
     prior: Literal["dags", "orders"] | None
     seconds: float
-    search: bool
+    is_search: bool
 
 
 class FittedNetworks(Protocol):

@@ -126,7 +126,7 @@ def fit(
         written = (html, svg, out, certificates)
         return _print_fit(table, formulas, max_parents, gaps, reading, written, as_json=as_json, verbose=verbose)
     stated |= {"roots": roots, "max-parents": None if max_parents is None else str(max_parents)}
-    question: NetworkQuestion = {"score": score, "k": best or 1, "graph": graph, "effect": effect, "search": search}
+    question: NetworkQuestion = {"score": score, "k": best or 1, "graph": graph, "effect": effect, "is_search": search}
     question |= {"knowledge": _knowledge(stated, knowledge), **_options_given(iss, prior, seconds)}
     networks, is_judged = _learn(table, question, gaps, reading), fail_on is not None
     return _print_networks(networks, best or 1, export, is_judged=is_judged, as_json=as_json, verbose=verbose)

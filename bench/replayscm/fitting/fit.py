@@ -29,7 +29,7 @@ from calibrant.bench.replayscm.fitting.fronts import (
 )
 from calibrant.bench.replayscm.fitting.naming import Naming
 from calibrant.bench.replayscm.fitting.network_fit import NetworkFit
-from calibrant.bench.replayscm.fitting.networks import learn_in_steps, options_of
+from calibrant.bench.replayscm.fitting.networks import NetworkOptions, learn_in_steps
 from calibrant.bench.replayscm.fitting.reading import Reading, read_with, reading_options, split_names
 from calibrant.bench.replayscm.fitting.table import Gaps, Table, complete_table
 from calibrant.bench.replayscm.why.page import body, drawing
@@ -502,7 +502,7 @@ class TableFitting:
         progress: Steps,
         report: Callable[[str], None],
     ) -> NetworkFit:
-        return learn_in_steps(data, options_of(**question), gaps, reading, progress, report)
+        return learn_in_steps(data, NetworkOptions(**question), gaps, reading, progress, report)
 
 
 FITTING: Fittable = TableFitting()

@@ -131,47 +131,6 @@ def learn_networks(
     prior: "dags" (every network alike; default to 12 columns) or "orders" (weighted by topological orders)
     seconds: on the clock, beyond 18 columns; search: a search over orders with a bound instead of a proof there
     """
-    options = options_of(
-        score=score,
-        iss=iss,
-        k=k,
-        require=require,
-        forbid=forbid,
-        tiers=tiers,
-        order=order,
-        roots=roots,
-        max_parents=max_parents,
-        max_parents_of=max_parents_of,
-        knowledge=knowledge,
-        graph=graph,
-        effect=effect,
-        prior=prior,
-        seconds=seconds,
-        search=search,
-    )
-    return learn_in_steps(data, options, gaps, reading, lambda step, done, total: None, lambda line: None)
-
-
-def options_of(
-    *,
-    score: str = "bde",
-    iss: float = 1.0,
-    k: int = 1,
-    require: str | Sequence[Any] = (),
-    forbid: str | Sequence[Any] = (),
-    tiers: str | Sequence[Sequence[str]] = (),
-    order: str | Sequence[str] = (),
-    roots: Sequence[str] = (),
-    max_parents: int | None = None,
-    max_parents_of: Mapping[str, int] | None = None,
-    knowledge: Knowledge | None = None,
-    graph: Any = None,
-    effect: Any = None,
-    prior: Prior | None = None,
-    seconds: float = 300,
-    search: bool = False,
-) -> NetworkOptions:
-    """Return the options with the knowledge put together; they mean what they mean for `learn_networks`."""
     stated = state_knowledge(
         require=require,
         forbid=forbid,
@@ -181,9 +140,9 @@ def options_of(
         max_parents=max_parents,
         max_parents_of=max_parents_of,
     )
-    return NetworkOptions(
-        score, iss, k, stated + (knowledge or Knowledge()), graph, effect, prior, seconds, bool(search)
-    )
+    stated += knowledge or Knowledge()
+    options = NetworkOptions(score, iss, k, stated, graph, effect, prior, seconds, bool(search))
+    return learn_in_steps(data, options, gaps, reading, lambda step, done, total: None, lambda line: None)
 
 
 def rank_graph(data: Any, graph: Any, **options: Any) -> Ranking:

@@ -140,7 +140,6 @@ class Table:
 
         every: all notes, not the first few; networks: what follows for networks, not for formulas
         target: the column to explain; of it only its constancy is noted
-        target: the column to explain; of it only its constancy is noted
         """
         yield from self.remarks
         yield from coding_lines(self.columns)
