@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 
 class ScoreReading:
@@ -49,3 +49,34 @@ class ScoreReading:
 
 
 UNREAD: Final = ScoreReading()
+
+
+class ReadScore:
+    """Properties of a score that state how the response behind it was read."""
+
+    if TYPE_CHECKING:  # attributes of one score, properties of another
+
+        @property
+        def correct(self) -> bool | None: ...
+        @property
+        def reading(self) -> ScoreReading: ...
+
+    @property
+    def reason(self) -> str:
+        """Why the response holds no answer (docs/predictions.md); empty if it does."""
+        return self.reading.reason
+
+    @property
+    def repairs(self) -> tuple[str, ...]:
+        """Repairs that the lenient reader needed, where the paper's rule reads nothing."""
+        return self.reading.repairs
+
+    @property
+    def correct_published(self) -> bool | None:
+        """`correct` by the published extractor, of the whole text."""
+        return self.reading.published(self.correct)
+
+    @property
+    def correct_lenient(self) -> bool | None:
+        """`correct` by the lenient reader."""
+        return self.reading.lenient(self.correct)

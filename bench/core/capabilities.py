@@ -19,7 +19,7 @@ from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.episode import Action, Episode, Step, sole_action
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Item, Pool
-from calibrant.dsl.score_reading import UNREAD, ScoreReading
+from calibrant.dsl.score_reading import UNREAD, ReadScore, ScoreReading
 from calibrant.dsl.text import known_names
 
 if TYPE_CHECKING:
@@ -335,7 +335,7 @@ class Solution(Generic[M_co]):
 
 
 @dataclass(frozen=True, repr=False)
-class ItemScore(Generic[D_co]):
+class ItemScore(ReadScore, Generic[D_co]):
     """Score of an answer, on the benchmarks whose verdict is more than one that was published.
 
     instance: id of the item
@@ -357,26 +357,6 @@ class ItemScore(Generic[D_co]):
     def with_reading(self, reading: ScoreReading) -> ItemScore[D_co]:
         """Return the score of a response that was read so."""
         return replace(self, reading=reading)
-
-    @property
-    def reason(self) -> str:
-        """Why the response holds no answer (docs/predictions.md); empty if it does."""
-        return self.reading.reason
-
-    @property
-    def repairs(self) -> tuple[str, ...]:
-        """Repairs that the lenient reader needed, where the paper's rule reads nothing."""
-        return self.reading.repairs
-
-    @property
-    def correct_published(self) -> bool | None:
-        """`correct` by the published extractor, of the whole text."""
-        return self.reading.published(self.correct)
-
-    @property
-    def correct_lenient(self) -> bool | None:
-        """`correct` by the lenient reader."""
-        return self.reading.lenient(self.correct)
 
     def to_dict(self) -> dict[str, Any]:
         """Flat, under the keys that records of runs have."""

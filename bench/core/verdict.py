@@ -6,7 +6,7 @@ A *score* is a benchmark's own fields about an answer; a *verdict*, or line, is 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -45,24 +45,33 @@ class ReadVerdict(dict[str, Any]):
         return ReadVerdict, (dict(self), self.reading)
 
 
+# fields of every line on how its response was read
+LenientFlag: TypeAlias = Annotated[
+    bool | None, Meta(description="`correct` by the lenient reader, which takes other forms, too")
+]
+Reason: TypeAlias = Annotated[str, Meta(description="why the response holds no answer; empty if it does")]
+Source: TypeAlias = Annotated[
+    str, Meta(description="where the answer stands: text, object or tool_call; empty without one")
+]
+Stop: TypeAlias = Annotated[str, Meta(description="why the response stopped, as the provider states it")]
+Warnings: TypeAlias = Annotated[list[str], Meta(description="kinds of what is odd about the response or its line")]
+Repairs: TypeAlias = Annotated[
+    list[str], Meta(description="what the lenient reader needed, if the paper's rule read nothing")
+]
+
+
 class LineReading(msgspec.Struct, kw_only=True):
     """Fields of a line on how its response was read."""
 
     correct_published: Annotated[
         bool | None, Meta(description="`correct` by the published extractor, of the whole text")
     ] = None
-    correct_lenient: Annotated[
-        bool | None, Meta(description="`correct` by the lenient reader, which takes other forms, too")
-    ] = None
-    reason: Annotated[str, Meta(description="why the response holds no answer; empty if it does")] = ""
-    source: Annotated[
-        str, Meta(description="where the answer stands: text, object or tool_call; empty without one")
-    ] = ""
-    stop: Annotated[str, Meta(description="why the response stopped, as the provider states it")] = ""
-    warnings: Annotated[list[str], Meta(description="kinds of what is odd about the response or its line")] = []
-    repairs: Annotated[
-        list[str], Meta(description="what the lenient reader needed, if the paper's rule read nothing")
-    ] = []
+    correct_lenient: LenientFlag = None
+    reason: Reason = ""
+    source: Source = ""
+    stop: Stop = ""
+    warnings: Warnings = []
+    repairs: Repairs = []
 
 
 class LineTail(msgspec.Struct, kw_only=True):

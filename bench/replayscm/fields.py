@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from calibrant.bench.core.verdict import LenientFlag, Reason, Repairs, Source, Stop, Warnings
 from calibrant.bench.replayscm.appendix.metrics import Overlap
 
 # UNSET: the key does not apply and is absent. None: null in JSON, a value that is not defined (a share of no cells, a
@@ -272,18 +273,12 @@ class VerdictLine(Struct, rename="camel", forbid_unknown_fields=True, kw_only=Tr
     correct_published: Annotated[
         bool | None, Meta(description="`correct` by the released scorer's extractor, of the whole text")
     ] = None
-    correct_lenient: Annotated[
-        bool | None, Meta(description="`correct` by the lenient reader, which takes other forms, too")
-    ] = None
-    reason: Annotated[str, Meta(description="why the response holds no answer; empty if it does")] = ""
-    source: Annotated[
-        str, Meta(description="where the answer stands: text, object or tool_call; empty without one")
-    ] = ""
-    stop: Annotated[str, Meta(description="why the response stopped, as the provider states it")] = ""
-    warnings: Annotated[list[str], Meta(description="kinds of what is odd about the response or its line")] = []
-    repairs: Annotated[
-        list[str], Meta(description="what the lenient reader needed, if the paper's rule read nothing")
-    ] = []
+    correct_lenient: LenientFlag = None
+    reason: Reason = ""
+    source: Source = ""
+    stop: Stop = ""
+    warnings: Warnings = []
+    repairs: Repairs = []
     strict_json: Annotated[
         bool | None, Meta(description="the response was one JSON object on one line; null if no text was given")
     ]

@@ -32,7 +32,7 @@ from calibrant.dsl.replayscm.submission import (
     sum_counts,
 )
 from calibrant.dsl.replayscm.world import MAX_CACHED_ORDERS, Panel
-from calibrant.dsl.score_reading import UNREAD, ScoreReading
+from calibrant.dsl.score_reading import UNREAD, ReadScore, ScoreReading
 
 # --- Scores under the published scorer's keys. Keys that do not apply to an answer are absent, as they are there ------
 ScoreCache: TypeAlias = dict[tuple[str, ...], dict[str, Any]]
@@ -291,7 +291,7 @@ def answer_kind(problem: Problem) -> Kind:
 
 
 @dataclass(frozen=True, init=False)
-class Score:
+class Score(ReadScore):
     """Verdict and metrics of one answer.
 
     rejection: why it is not valid, or None; train and heldout are there iff it is valid
@@ -342,26 +342,6 @@ class Score:
         score = copy(self)
         score.__dict__["_reading"] = reading
         return score
-
-    @property
-    def reason(self) -> str:
-        """Why the response holds no answer (docs/predictions.md); empty if it does."""
-        return self.reading.reason
-
-    @property
-    def repairs(self) -> tuple[str, ...]:
-        """Repairs that the lenient reader needed, where the paper's rule reads nothing."""
-        return self.reading.repairs
-
-    @property
-    def correct_published(self) -> bool | None:
-        """`correct` by the released scorer's extractor, of the whole text."""
-        return self.reading.published(self.correct)
-
-    @property
-    def correct_lenient(self) -> bool | None:
-        """`correct` by the lenient reader."""
-        return self.reading.lenient(self.correct)
 
     @property
     def cache(self) -> ScoreCache | None:
