@@ -66,7 +66,7 @@ SIZES = {
     "bench": Size(files=322, lines=71679, small_files=46, import_lines=6030),
     "calibrant": Size(files=17, lines=1804, small_files=6, import_lines=293),
     "calibrant_tasks": Size(files=3, lines=198, small_files=2, import_lines=32),
-    "tests": Size(files=602, lines=88008, small_files=165, import_lines=8452),
+    "tests": Size(files=602, lines=88023, small_files=165, import_lines=8454),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,13 @@ needs("inspect_ai")
 from inspect_ai import score
 from inspect_ai.log import read_eval_log
 from inspect_ai.model import ModelOutput
+from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 import calibrant
 from calibrant import inspect as adapter
 from calibrant.bench.core.capabilities import Solution
 from calibrant.bench.core.metrics import InvalidHandling
-from calibrant.bench.core.registry import benchmark
+from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.dsl.replayscm.generation.problems import sample_pool
 from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA
 from calibrant.dsl.replayscm.item import Pool
@@ -163,7 +165,25 @@ def test_samples_of_another_task_are_refused() -> None:
             item_of(metadata)
 
 
-@pytest.mark.parametrize("name", ["replayscm", "causim", "logic"])
+def _given_replies(responses: Mapping[str, Sequence[str]]) -> Solver:
+    """Return a solver that ends a sample with the reply of its epoch; responses: by the id in the pool.
+
+    A model would know an item by its messages, which detectors share.
+    """
+
+    @solver
+    def given_replies() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            state.output = said(responses[state.metadata["record"]["id"]][state.epoch - 1])
+            state.completed = True
+            return state
+
+        return solve
+
+    return given_replies()
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_metrics_state_the_rates_and_standard_errors_of_the_same_answers(name: str, tmp_path: Path) -> None:
     """Two replies an item, as `calibrant score` reads them; what tables should state is worked out in fractions."""
     pool = tmp_path / "pool.jsonl"
@@ -179,14 +199,8 @@ def test_metrics_state_the_rates_and_standard_errors_of_the_same_answers(name: s
     verdicts = [json.loads(line) for line in scores.read_text(encoding="utf-8").splitlines()]
     answered = Answered(name, pool, predictions, scores, verdicts)
     responses = {item.id: [line["response"] for line in written if line["id"] == item.id] for item in items}
-    replies = {of.items.messages(item)[-1]["content"]: iter(responses[item.id]) for item in items}
-    assert len(replies) == 12
-    log = evaluated(
-        getattr(adapter, name)(str(pool)),
-        tmp_path,
-        reply=lambda messages: said(next(replies[messages[-1].text])),
-        epochs=2,
-    )
+    assert len(responses) == 12
+    log = evaluated(getattr(adapter, name)(str(pool)), tmp_path, solver=_given_replies(responses), epochs=2)
     shown, num_compared = metrics(log), 0
     assert answered.right.key in shown
     for metric in answered.metrics:

@@ -29,13 +29,13 @@ from tests.support.effort import effort
 
 def asked(seed: int, number: int, n: int, topology: str) -> Iterator[tuple[np.random.Generator, Model, Question]]:
     """Yield random questions, ten about each random model."""
-    rng, models = np.random.default_rng(seed), list[Model]()
+    rng, drawn_models = np.random.default_rng(seed), list[Model]()
     for k in range(number):
         if k % 10 == 0:
             graph = random_graph(rng, topology, int(rng.integers(1, n + 1)) if n < 10 else n)
             assert satisfies(graph, topology)
-            models.append(random_model(rng, graph))
-        yield rng, models[-1], random_question(rng, models[-1])
+            drawn_models.append(random_model(rng, graph))
+        yield rng, drawn_models[-1], random_question(rng, drawn_models[-1])
 
 
 def other_answers(rng: np.random.Generator, model: Model, question: Question) -> Iterator[dict[str, str]]:

@@ -81,9 +81,9 @@ def test_counts_of_shared_pools_hold(engine: EngineName, setting: str) -> None:
 
 
 def test_ganak_counts_what_is_not_listed() -> None:
+    problems, compared = dev_problems("hidden_roots")[:40:7], 0
     pytest.importorskip("pyganak")
-    compared = 0
-    for problem in dev_problems("hidden_roots")[:40:7]:
+    for problem in problems:
         count = VersionSpace(problem.task, ModelClass(4)).count
         assert SatSearch(claim(problem.task, 4, count), 10**6).count() == count
         if count > MAX_LISTED:
