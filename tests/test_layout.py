@@ -63,10 +63,10 @@ SIZES = {
     "solvers": Size(files=114, lines=26246, small_files=15, import_lines=1493),
     "audits": Size(files=66, lines=16298, small_files=11, import_lines=1148),
     "baselines": Size(files=40, lines=9654, small_files=8, import_lines=548),
-    "bench": Size(files=322, lines=71679, small_files=46, import_lines=6030),
+    "bench": Size(files=322, lines=71715, small_files=46, import_lines=6030),
     "calibrant": Size(files=17, lines=1804, small_files=6, import_lines=293),
     "calibrant_tasks": Size(files=3, lines=198, small_files=2, import_lines=32),
-    "tests": Size(files=602, lines=88023, small_files=165, import_lines=8454),
+    "tests": Size(files=603, lines=88337, small_files=165, import_lines=8465),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

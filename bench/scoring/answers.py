@@ -136,7 +136,7 @@ def _plain_field(line: Mapping[str, Any], named: str | None) -> AnswerField:
         present, value = _value(line, name)
         if not present:
             continue
-        if isinstance(value, str) and name not in OBJECT_FIELDS:
+        if isinstance(value, str) and name != OBJECT_FIELDS[0]:
             return AnswerField(name, "text", (Response(value),))
         parsed = provider_responses(value) if name not in OBJECT_FIELDS else None
         if parsed is not None:
@@ -149,7 +149,7 @@ def _plain_field(line: Mapping[str, Any], named: str | None) -> AnswerField:
             null = name
     if null is not None:
         return AnswerField(null, "null", (Response(),))
-    if not named and failed_line(line):
+    if failed_line(line):
         return AnswerField("error", "error", (Response(),))
     if named:
         raise CalibrantError(f"no answer in the field {short_repr(named)}; its keys are {keys_of(line)}")
@@ -196,7 +196,7 @@ def named_value(line: Mapping[str, Any], name: str) -> Any:
 
 def _of_field(name: str, value: Any, *, named: bool) -> list[Response] | None:
     """Responses of a field; none in a field that is null; None where the field holds something else."""
-    if isinstance(value, str) and name in OBJECT_FIELDS:
+    if isinstance(value, str) and name == OBJECT_FIELDS[0]:
         answer = answer_object(value.encode("utf-8", "replace"))
         return [Response(value) if answer is None else Response(answer=answer)]
     if isinstance(value, dict) and name == OBJECT_FIELDS[0]:

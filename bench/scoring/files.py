@@ -447,6 +447,8 @@ def _document_entries(raw: bytes) -> Iterator[FileEntry] | None:
             return None
         raise CalibrantError("a JSON document that breaks off, or is none; give it whole, or JSON lines") from None
     if text[end:].strip():
+        if "\n" in text[:end]:
+            raise CalibrantError("JSON objects printed over many lines each; give one a line, as `jq -c .` prints them")
         return None
     listed = next((key for key in _LISTS if isinstance(value.get(key), list)), None)
     return iter((FileEntry("element 1", 1, value),)) if listed is None else _expand(value, listed)
@@ -504,9 +506,14 @@ def _csv_entries(raw: bytes, delimiter: str) -> Iterator[FileEntry]:
     except UnicodeDecodeError:
         raise CalibrantError("not UTF-8; save the table as CSV in UTF-8") from None
     csv.field_size_limit(MAX_JSON_BYTES)
+    first_line = text.partition("\n")[0]
+    if delimiter not in first_line and ";" in first_line:  # as spreadsheets write CSV where the comma is decimal
+        delimiter = ";"
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
         header = next(rows, [])
+        if twice := [name for name in dict.fromkeys(header) if name and header.count(name) > 1]:
+            raise CalibrantError(f"row 0, the header: {short_repr(twice[0])} is there twice; name each column once")
         for number, row in enumerate((row for row in rows if row), 1):
             where = f"row {number}"
             if len(row) > len(header):

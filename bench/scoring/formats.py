@@ -47,6 +47,7 @@ THOUGHT_FIELDS: Final = (
 _THOUGHT_PARTS: Final = frozenset({"thinking", "redacted_thinking", "reasoning", "summary_text", "reasoning_text"})
 _TEXT_PARTS: Final = frozenset({"text", "output_text", "input_text"})
 _RESPONSE_IDS: Final = ("chatcmpl-", "resp_", "msg_", "cmpl-", "gen-")
+_CALL_ITEMS: Final = frozenset({"function_call", "custom_tool_call"})  # of Responses, for tools of the caller
 _ASSISTANTS: Final = frozenset({"assistant", "model"})
 
 
@@ -120,8 +121,7 @@ def message_response(message: _Object) -> Response:
 
 def _call_arguments(calls: Any) -> Iterator[Any]:
     for call in _objects(calls):
-        function = call.get("function")
-        stated = function if isinstance(function, Mapping) else call
+        stated = next((call[key] for key in ("function", "custom") if isinstance(call.get(key), Mapping)), call)
         yield next((stated[key] for key in ("arguments", "input", "args") if key in stated), "")
 
 
@@ -153,13 +153,25 @@ def _by_index(entries: Any) -> list[_Object]:
 
 
 def failed_line(line: _Object) -> str:
-    """Return the reason of a line that is an error: an error, a status from 400, `success: false`, `type: error`."""
-    if reason := error_reason(line.get("error")):
-        return reason
-    if line.get("type") == "error":
-        return error_reason(line) or FAILED
-    status = line.get("status_code")
-    return FAILED if (type(status) is int and status >= 400) or line.get("success") is False else ""
+    """Return the reason of a line whose request failed: an error, a status from 400, `success: false`, `type: error`.
+
+    Stated by the line, its response or result, or the body of that.
+    """
+    holders = [line, *(line[name] for name in ("response", "result") if isinstance(line.get(name), Mapping))]
+    holders += [holder["body"] for holder in holders[1:] if isinstance(holder.get("body"), Mapping)]
+    for holder in holders:
+        if reason := error_reason(holder.get("error")):
+            return reason
+        if holder.get("type") == "error":
+            return error_reason(holder) or FAILED
+    is_failed = any(
+        _is_failed_status(holder.get("status_code")) or holder.get("success") is False for holder in holders
+    )
+    return FAILED if is_failed else ""
+
+
+def _is_failed_status(status: Any) -> bool:
+    return type(status) is int and status >= 400
 
 
 # --- Objects of providers: a line, or the value of one of its fields --------------------------------------------------
@@ -203,7 +215,7 @@ def _parse_responses(value: _Object) -> ParsedLine:
     spoken = [item for item in messages if not (has_final and item.get("phase") == "commentary")]
     contents = [read_content(item.get("content")) for item in spoken]
     texts = [content.text for content in contents if content.text is not None]
-    arguments = [item.get("arguments", item.get("input")) for item in items if item.get("type") == "function_call"]
+    arguments = [item.get("arguments", item.get("input")) for item in items if item.get("type") in _CALL_ITEMS]
     has_reasoning = any(item.get("type") == "reasoning" for item in items)
     incomplete = _object(value.get("incomplete_details")).get("reason")
     response = Response(
@@ -214,6 +226,11 @@ def _parse_responses(value: _Object) -> ParsedLine:
     )
     response = stopped(response, incomplete or value.get("status"))
     return _parsed("OpenAI Responses", value, [response], value.get("model"))
+
+
+def _parse_cohere(value: _Object) -> ParsedLine:
+    response = message_response(_object(value.get("message")))
+    return _parsed("Cohere", value, [stopped(response, value.get("finish_reason"))], value.get("model"))
 
 
 def _parse_ollama(value: _Object) -> ParsedLine:
@@ -267,6 +284,14 @@ def _is_generated_list(value: Any) -> bool:
     return all(isinstance(entry, Mapping) and "generated_text" in entry for entry in value)
 
 
+def _has_choices(value: _Object) -> bool:
+    """Return whether an object has choices; an aggregator's failed request has null in their place."""
+    choices = value.get("choices")
+    return isinstance(choices, list) or (
+        "choices" in value and choices is None and isinstance(value.get("object"), str)
+    )
+
+
 def _is_llama_cpp(value: _Object) -> bool:
     beside = {"stop_type", "tokens_predicted", "truncated"}
     has_one = not beside.isdisjoint(value) or any(key.startswith("stopped_") for key in value)
@@ -283,10 +308,13 @@ def _is_responses(value: _Object) -> bool:
 
 
 PROVIDERS: Final = (
-    Format("choices", lambda value: isinstance(value.get("choices"), list), _parse_choices),
+    Format("choices", _has_choices, _parse_choices),
     Format("Anthropic message", lambda value: value.get("type") == "message" and "content" in value, _parse_anthropic),
     Format("Gemini", lambda value: "candidates" in value or "promptFeedback" in value, _parse_gemini),
     Format("OpenAI Responses", _is_responses, _parse_responses),
+    Format(
+        "Cohere", lambda value: isinstance(value.get("message"), Mapping) and "finish_reason" in value, _parse_cohere
+    ),
     Format("Ollama", lambda value: "done" in value and ("message" in value or "response" in value), _parse_ollama),
     Format(
         "vLLM",
@@ -493,6 +521,7 @@ _LINE_KEYS: Final = frozenset(
         *("traces", "request", "schema_version", "doc_id", "epoch", "custom_id", "key", "result", "response", "prompt"),
         *(
             "choices",
+            "message",
             "candidates",
             "promptFeedback",
             "output",

@@ -1,0 +1,314 @@
+"""Shapes in which providers answer, fail, refuse and are cut off: each read at the first try, with its reason.
+
+Expectations are written by hand from docs/predictions.md; the right answer is the bundled item's own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from typer.testing import CliRunner
+
+import calibrant
+from calibrant.bench.core.registry import benchmark, bundled_sample
+from tests.bench.commands.lines import app
+
+POOL = bundled_sample("causim")
+OF = benchmark("causim")
+ITEM, OTHER = list(calibrant.load_pool(POOL))[:2]
+GOLD = json.dumps(OF.training.gold(ITEM))
+DRAFT = '{"no": "answer"}'
+TOO_SHORT = GOLD[:-3]
+PROMPT = OF.items.messages(ITEM)[-1]["content"]
+RIGHT = ("", True)
+FAILED, NOT_RUN = ("infrastructure_error", None), ("not_run", None)
+CUT_OFF, REFUSED, EMPTY = ("cut_off", False), ("refused", False), ("empty", False)
+THOUGHTS, TOOL, UNREADABLE = ("only_thoughts", False), ("tool_call", False), ("unreadable", False)
+
+
+class Shape(NamedTuple):
+    """Lines of a file, and what is right about each of their responses."""
+
+    name: str
+    lines: list[dict[str, Any]]
+    expected: list[tuple[str, bool | None]]
+    warnings: Mapping[str, int] = {}
+
+
+def _chat(stop: str = "stop", response_id: str = "chatcmpl-1", **message: Any) -> dict[str, Any]:
+    choice = {"index": 0, "finish_reason": stop, "logprobs": None, "message": {"role": "assistant", **message}}
+    return {"id": response_id, "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+
+
+def _batch(body: Any, status: int = 200, error: Any = None) -> dict[str, Any]:
+    response = {"status_code": status, "request_id": "r", "body": body}
+    return {"id": "batch_req_1", "custom_id": ITEM.id, "response": response, "error": error}
+
+
+def _batch_error(status: int = 400, **error: Any) -> dict[str, Any]:
+    return _batch({"error": {"message": "m", **error}}, status)
+
+
+def _own(body: dict[str, Any]) -> dict[str, Any]:
+    """Return an object of a provider with the item beside it."""
+    return {"instanceId": ITEM.id, **body}
+
+
+def _responses(*output: dict[str, Any], status: str = "completed", **fields: Any) -> dict[str, Any]:
+    body = {"id": "resp_1", "object": "response", "model": "m", "status": status, "output": [*output]}
+    return _batch(body | {"error": None, "incomplete_details": None} | fields)
+
+
+def _output_text(text: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}], **fields}
+
+
+def _anthropic(stop: str, *content: dict[str, Any]) -> dict[str, Any]:
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [*content]}
+    return {"custom_id": ITEM.id, "result": {"type": "succeeded", "message": message | {"stop_reason": stop}}}
+
+
+def _anthropic_error(**error: Any) -> dict[str, Any]:
+    return {"custom_id": ITEM.id, "result": {"type": "errored", "error": {"type": "error", "error": error}}}
+
+
+def _gemini(stop: str, *parts: dict[str, Any]) -> dict[str, Any]:
+    candidate = {"content": {"role": "model", "parts": [*parts]}, "finishReason": stop, "index": 0}
+    return {"key": ITEM.id, "response": {"candidates": [candidate], "modelVersion": "m"}}
+
+
+def _call(arguments: str) -> dict[str, Any]:
+    return {"id": "c", "type": "function", "function": {"name": "submit", "arguments": arguments}}
+
+
+TEXT, THINKING = {"type": "text", "text": GOLD}, {"type": "thinking", "thinking": DRAFT, "signature": "s"}
+REASONING = {"type": "reasoning", "summary": [{"type": "summary_text", "text": DRAFT}]}
+WRONG_CALL = _call(json.dumps(dict.fromkeys(json.loads(GOLD), "no such value")))
+SECOND_CHOICE = {"index": 1, "finish_reason": "stop", "message": {"role": "assistant", "content": DRAFT}}
+FIRST_CHOICE = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": GOLD}}
+
+OPENAI = [
+    Shape("right", [_batch(_chat(content=GOLD, refusal=None, tool_calls=None, annotations=[]))], [RIGHT]),
+    Shape("rate limit", [_batch_error(429, code="rate_limit_exceeded", type="rate_limit_error")], [FAILED]),
+    Shape("server error without codes", [_batch_error(500)], [FAILED]),
+    Shape("body is a text", [_batch('{"detail": "x"}', 422)], [FAILED]),
+    Shape("policy", [_batch_error(code="content_policy_violation", type="invalid_request_error")], [REFUSED]),
+    Shape("Azure's filter", [_batch_error(code="content_filter", status=400)], [REFUSED]),
+    Shape("Azure's inner error", [_batch_error(innererror={"code": "ResponsibleAIPolicyViolation"})], [REFUSED]),
+    Shape("context length", [_batch_error(code="context_length_exceeded")], [CUT_OFF]),
+    Shape("expired", [{"custom_id": ITEM.id, "response": None, "error": {"code": "batch_expired"}}], [NOT_RUN]),
+    Shape("cancelled", [{"custom_id": ITEM.id, "response": None, "error": {"code": "batch_cancelled"}}], [NOT_RUN]),
+    Shape("neither response nor error", [{"custom_id": ITEM.id, "response": None, "error": None}], [NOT_RUN]),
+    Shape(
+        "input of a batch", [{"custom_id": ITEM.id, "method": "POST", "url": "/v1", "body": {"model": "m"}}], [NOT_RUN]
+    ),
+    Shape("no choices", [_batch(_chat() | {"choices": []})], [EMPTY]),
+    Shape("choices null", [_batch(_chat() | {"choices": None})], [EMPTY]),
+    Shape("refusal", [_batch(_chat(content=None, refusal="no"))], [REFUSED]),
+    Shape("refusal beside an answer", [_batch(_chat(content=GOLD, refusal="no"))], [REFUSED]),
+    Shape("empty refusal", [_batch(_chat(content=GOLD, refusal=""))], [RIGHT]),
+    Shape("refusal part", [_batch(_chat(content=[{"type": "refusal", "refusal": "no"}]))], [REFUSED]),
+    Shape("filter, partial text", [_batch(_chat("content_filter", content=GOLD))], [REFUSED]),
+    Shape("limit behind the answer", [_batch(_chat("length", content=GOLD))], [RIGHT], {"cut_off_read": 1}),
+    Shape("limit inside the answer", [_batch(_chat("length", content=TOO_SHORT))], [CUT_OFF]),
+    Shape("limit inside thoughts", [_batch(_chat("length", content="", reasoning_content=GOLD))], [CUT_OFF]),
+    Shape("thoughts alone", [_batch(_chat(content="", reasoning=GOLD))], [THOUGHTS]),
+    Shape("thoughts in parts", [_batch(_chat(content=[THINKING, TEXT]))], [RIGHT]),
+    Shape("two choices", [_batch(_chat() | {"choices": [SECOND_CHOICE, FIRST_CHOICE]})], [RIGHT, UNREADABLE]),
+    Shape("one retry, same id", [_batch(_chat(content=GOLD))] * 2, [RIGHT], {"duplicate": 1}),
+    Shape("two requests", [_batch(_chat("stop", f"chatcmpl-{k}", content=GOLD)) for k in (1, 2)], [RIGHT, RIGHT]),
+    Shape("retry after a failure", [_batch_error(500), _batch(_chat(content=GOLD))], [FAILED, RIGHT]),
+    Shape(
+        "call", [_batch(_chat("tool_calls", content=None, tool_calls=[_call(GOLD)]))], [RIGHT], {"tool_call_read": 1}
+    ),
+    Shape("broken call", [_batch(_chat("tool_calls", content=None, tool_calls=[_call(TOO_SHORT)]))], [TOOL]),
+    Shape("two calls", [_batch(_chat("tool_calls", content=None, tool_calls=[_call(GOLD), WRONG_CALL]))], [TOOL]),
+    Shape("text beside a call", [_batch(_chat("tool_calls", content=GOLD, tool_calls=[_call("{}")]))], [RIGHT]),
+    Shape(
+        "custom tool",
+        [_batch(_chat(content=None, tool_calls=[{"type": "custom", "custom": {"name": "submit", "input": GOLD}}]))],
+        [RIGHT],
+    ),
+    Shape("error of a choice", [_own({"choices": [{"error": {"code": 502}, "message": {"content": "a"}}]})], [FAILED]),
+]
+RESPONSES = [
+    Shape("thoughts and text", [_responses(REASONING, _output_text(GOLD))], [RIGHT]),
+    Shape("thoughts alone", [_responses(REASONING)], [THOUGHTS]),
+    Shape("two messages", [_responses(_output_text("So: "), _output_text(GOLD))], [RIGHT]),
+    Shape(
+        "commentary",
+        [_responses(_output_text(DRAFT, phase="commentary"), _output_text(GOLD, phase="final_answer"))],
+        [RIGHT],
+    ),
+    Shape(
+        "limit",
+        [_responses(REASONING, status="incomplete", incomplete_details={"reason": "max_output_tokens"})],
+        [CUT_OFF],
+    ),
+    Shape(
+        "filter",
+        [_responses(_output_text(GOLD), status="incomplete", incomplete_details={"reason": "content_filter"})],
+        [REFUSED],
+    ),
+    Shape("failed", [_responses(status="failed", error={"code": "server_error"})], [FAILED]),
+    Shape("failed prompt", [_responses(status="failed", error={"code": "invalid_prompt"})], [REFUSED]),
+    Shape("cancelled", [_responses(status="cancelled")], [NOT_RUN]),
+    Shape("call", [_responses({"type": "function_call", "name": "submit", "arguments": GOLD})], [RIGHT]),
+    Shape("custom call", [_responses({"type": "custom_tool_call", "name": "submit", "input": GOLD})], [RIGHT]),
+]
+ANTHROPIC = [
+    Shape("thoughts and text", [_anthropic("end_turn", THINKING, TEXT)], [RIGHT]),
+    Shape("redacted thoughts alone", [_anthropic("end_turn", {"type": "redacted_thinking", "data": "x"})], [THOUGHTS]),
+    Shape("no content", [_anthropic("end_turn")], [EMPTY]),
+    Shape("refusal", [_anthropic("refusal")], [REFUSED]),
+    Shape("limit inside thoughts", [_anthropic("max_tokens", THINKING)], [CUT_OFF]),
+    Shape("paused turn", [_anthropic("pause_turn", {"type": "text", "text": "Let me"})], [CUT_OFF]),
+    Shape("context window", [_anthropic("model_context_window_exceeded", {"type": "text", "text": "a"})], [CUT_OFF]),
+    Shape("call", [_anthropic("tool_use", {"type": "tool_use", "name": "submit", "input": json.loads(GOLD)})], [RIGHT]),
+    Shape(
+        "wrapped call",
+        [_anthropic("tool_use", {"type": "tool_use", "name": "submit", "input": {"answer": GOLD}})],
+        [("wrong_format", False)],
+    ),
+    Shape(
+        "search of the server",
+        [_anthropic("end_turn", {"type": "server_tool_use", "name": "web_search", "input": {"query": "q"}}, TEXT)],
+        [RIGHT],
+    ),
+    Shape("overloaded", [_anthropic_error(type="overloaded_error")], [FAILED]),
+    Shape("invalid request", [_anthropic_error(type="invalid_request_error", message="prompt is too long")], [FAILED]),
+    Shape(
+        "canceled, expired",
+        [{"custom_id": ITEM.id, "result": {"type": t}} for t in ("canceled", "expired")],
+        [NOT_RUN] * 2,
+    ),
+    Shape("error line", [_own({"type": "error", "error": {"type": "api_error"}})], [FAILED]),
+    Shape("message in a field", [_own({"response": _anthropic("end_turn", TEXT)["result"]["message"]})], [RIGHT]),
+]
+GEMINI = [
+    Shape("thoughts and text", [_gemini("STOP", {"text": DRAFT, "thought": True}, {"text": GOLD})], [RIGHT]),
+    Shape("unavailable", [{"key": ITEM.id, "error": {"code": 503, "status": "UNAVAILABLE"}}], [FAILED]),
+    Shape("blocked", [{"key": ITEM.id, "response": {"promptFeedback": {"blockReason": "OTHER"}}}], [REFUSED]),
+    Shape("safety", [_gemini("SAFETY")], [REFUSED]),
+    Shape("recitation", [_gemini("RECITATION", {"text": GOLD})], [REFUSED]),
+    Shape("limit", [{"key": ITEM.id, "response": {"candidates": [{"finishReason": "MAX_TOKENS"}]}}], [CUT_OFF]),
+    Shape("malformed call", [_gemini("MALFORMED_FUNCTION_CALL")], [TOOL]),
+    Shape("other", [_gemini("OTHER")], [EMPTY], {"unknown_stop": 1}),
+    Shape("call", [_gemini("STOP", {"functionCall": {"name": "submit", "args": json.loads(GOLD)}})], [RIGHT]),
+    Shape("input of a batch", [{"key": ITEM.id, "request": {"contents": []}}], [NOT_RUN]),
+    Shape(
+        "Vertex, failed",
+        [{"request": {"contents": [{"parts": [{"text": PROMPT}]}]}, "status": "Internal error", "response": {}}],
+        [FAILED],
+    ),
+    Shape(
+        "Vertex, item by its prompt",
+        [{**_gemini("STOP", {"text": GOLD}), "key": None, "request": {"contents": [{"parts": [{"text": PROMPT}]}]}}],
+        [RIGHT],
+        {"item_from_prompt": 1},
+    ),
+]
+OTHERS = [
+    Shape(
+        "Ollama, chat",
+        [_own({"message": {"role": "assistant", "content": GOLD, "thinking": DRAFT}, "done": True})],
+        [RIGHT],
+    ),
+    Shape(
+        "Ollama, limit", [_own({"response": "", "thinking": GOLD, "done": True, "done_reason": "length"})], [CUT_OFF]
+    ),
+    Shape("Ollama, load", [_own({"response": "", "done": True, "done_reason": "load"})], [NOT_RUN]),
+    Shape("Ollama, error", [_own({"error": "model not found"})], [FAILED]),
+    Shape(
+        "Cohere",
+        [_own({"message": {"role": "assistant", "content": [THINKING, TEXT]}, "finish_reason": "COMPLETE"})],
+        [RIGHT],
+    ),
+    Shape("Cohere, limit", [_own({"message": {"content": [{"text": "a"}]}, "finish_reason": "MAX_TOKENS"})], [CUT_OFF]),
+    Shape("Cohere, error", [_own({"message": {"content": []}, "finish_reason": "ERROR"})], [FAILED]),
+    Shape("llama.cpp, limit", [_own({"content": TOO_SHORT, "stop": True, "stop_type": "limit"})], [CUT_OFF]),
+    Shape("llama.cpp before 2025", [_own({"content": TOO_SHORT, "stopped_limit": True})], [CUT_OFF]),
+    Shape("TGI, error", [_own({"error": "Input validation error", "error_type": "validation"})], [FAILED]),
+    Shape("TGI", [_own({"generated_text": GOLD, "details": {"finish_reason": "eos_token"}})], [RIGHT]),
+    Shape("vLLM, aborted", [_own({"outputs": [{"index": 0, "text": "", "finish_reason": "abort"}]})], [FAILED]),
+    Shape("vLLM, error body", [_batch({"object": "error", "message": "m", "code": 400}, 400)], [FAILED]),
+    Shape("pipeline with its prompt", [{"generated_text": f"{PROMPT}\n{GOLD}"}], [RIGHT], {"prompt_removed": 1}),
+    Shape("plain, status", [_own({"status_code": 500, "response": None})], [FAILED]),
+    Shape("plain, no success", [_own({"success": False, "response": ""})], [FAILED]),
+    Shape("plain, empty errors", [_own({"error": "", "response": GOLD})], [RIGHT]),
+    Shape("plain, error in the response", [_own({"response": {"error": {"type": "rate_limit"}}})], [FAILED]),
+    Shape("plain, filter", [_own({"response": GOLD, "finish_reason": "content_filter"})], [REFUSED]),
+    Shape("plain, limit", [_own({"response": "Let me think", "finish_reason": "length"})], [CUT_OFF]),
+    Shape("plain, words of a refusal", [_own({"response": "I cannot help with that."})], [UNREADABLE]),
+    Shape("plain, thoughts beside nothing", [_own({"response": "", "reasoning": GOLD})], [THOUGHTS]),
+    Shape("answer as a text with a draft", [_own({"answer": f"<think>{GOLD}</think>no"})], [UNREADABLE]),
+]
+GROUPS = {"OpenAI": OPENAI, "Responses": RESPONSES, "Anthropic": ANTHROPIC, "Gemini": GEMINI, "others": OTHERS}
+
+
+def _score(lines: list[dict[str, Any]], folder: Path, *options: str) -> list[dict[str, Any]]:
+    """Return the lines of verdicts; the other item's line keeps a file of failures from being refused."""
+    file = folder / "responses.jsonl"
+    other = {"instanceId": OTHER.id, "model": "m", "response": "none"}
+    file.write_text("".join(json.dumps(line) + "\n" for line in [*lines, other]), encoding="utf-8")
+    result = CliRunner().invoke(app, ["score", str(POOL), str(file), "--json", *options])
+    assert result.exception is None, result.exception
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_each_shape_has_its_reason(group: str, tmp_path: Path) -> None:
+    lines = []
+    for shape in GROUPS[group]:
+        printed = _score(shape.lines, tmp_path)
+        verdicts = [line for line in printed if line.keys() != {"summary"} and line["instanceId"] == ITEM.id]
+        counted = [(line["reason"], line["correct"]) for line in verdicts]
+        warnings = Counter(kind for line in verdicts for kind in line["warnings"])
+        for line in printed:
+            warnings |= Counter(line.get("summary", {}).get("warnings", {}))
+        if counted != shape.expected or any(warnings[kind] != number for kind, number in shape.warnings.items()):
+            lines.append(f"{shape.name}: {counted}, {dict(warnings)}; not {shape.expected}, {shape.warnings}")
+    assert not lines, "\n".join(lines)
+
+
+def test_a_failed_request_without_the_named_field_is_a_failed_request(tmp_path: Path) -> None:
+    lines = [{"instanceId": ITEM.id, "model": "m", "error": "timeout"}, {"instanceId": ITEM.id, "said": GOLD}]
+    file = tmp_path / "responses.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    result = CliRunner().invoke(app, ["score", str(POOL), str(file), "--json", "--text-field", "said"])
+    assert [json.loads(line)["reason"] for line in result.stdout.splitlines()] == ["infrastructure_error", ""]
+
+
+TABLES = {
+    "a semicolon for a comma": ("id;model;response\n{item};m;{cell}\n", ""),
+    "a byte order mark": ("\ufeffid,model,response\r\n{item},m,{cell}\r\n", ""),
+    "an index": (",id,model,response\n0,{item},m,{cell}\n", ""),
+    "a column twice": ("id,response,response\n{item},{cell},x\n", "row 0, the header: 'response' is there twice"),
+    "a longer row": ("id,response\n{item},{cell},x\n", "row 1: 3 cells, but the header has 2"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_of_spreadsheets(name: str, tmp_path: Path) -> None:
+    """Read at the first try, or refused with one line."""
+    template, problem = TABLES[name]
+    cell = '"' + GOLD.replace('"', '""') + '"'
+    file = tmp_path / "responses.csv"
+    file.write_text(template.format(item=ITEM.id, cell=cell), encoding="utf-8", newline="")
+    result = CliRunner().invoke(app, ["score", str(POOL), str(file), "--json"])
+    if problem:
+        assert problem in str(result.exception)
+    else:
+        assert [json.loads(line)["correct"] for line in result.stdout.splitlines()] == [True]
+
+
+def test_objects_printed_over_many_lines_are_refused_with_the_way_out(tmp_path: Path) -> None:
+    file = tmp_path / "responses.jsonl"
+    file.write_text("\n".join(json.dumps(_own({"response": GOLD}), indent=1) for _ in range(2)), encoding="utf-8")
+    result = CliRunner().invoke(app, ["score", str(POOL), str(file)])
+    assert "jq -c" in str(result.exception)
