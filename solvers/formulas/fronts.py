@@ -11,11 +11,13 @@ A formula on the front is a least formula of its function: with fewer nodes and 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import combinations
 from math import comb
+from operator import itemgetter
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -26,8 +28,10 @@ from calibrant.solvers.formulas.least_formulas import (
     NUM_VARS,
     Measure,
     Size,
+    Tree,
     formula_book,
     least_sizes,
+    relabel_tree,
     size_of_code,
     tree_text,
 )
@@ -40,6 +44,9 @@ BoolArray = npt.NDArray[np.bool_]
 GAP = -1
 MAX_SETS = 200_000  # sets of columns that are compared
 MAX_WIDE = 6  # columns of a function beyond which nothing is listed
+SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
+Rows: TypeAlias = tuple[I64, I64, I64]
+"""Cubes of a set of columns that occur, and their rows with target 0 and 1; see `Patterns.merge`."""
 Counting: TypeAlias = Literal["sure", "possible"]
 """Errors of rows with gaps: those that no completion puts right, or those that some completion puts wrong."""
 
@@ -59,7 +66,7 @@ class Patterns:
     def num_columns(self) -> int:
         return int(self.codes.shape[1])
 
-    def merge(self, chosen: Sequence[int]) -> tuple[I64, I64, I64]:
+    def merge(self, chosen: Sequence[int]) -> Rows:
         """Return the cubes of some columns that occur, and their rows with target 0 and 1.
 
         A cube is a number with a digit 0, 1 or 2 (a gap) to the base 3 for each column, the first the least.
@@ -78,13 +85,14 @@ class Patterns:
 class FrontFunction:
     """A function on the front. columns: that it depends on; bits: its truth table over these, the first the lowest bit.
 
-    num_formulas: least formulas; listed: their texts in prefix form, in code point order, as many as were asked for
+    num_formulas: least formulas; formulas: their texts in prefix form, in code point order, as many as were asked for,
+        each with its tree over the columns of the table
     """
 
     columns: tuple[int, ...]
     bits: int
     num_formulas: int
-    listed: tuple[str, ...]
+    formulas: tuple[tuple[str, Tree], ...]
 
     def value(self, codes: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
         """Return the function's values on rows without gaps; [rows]."""
@@ -107,9 +115,9 @@ class FrontPoint:
     def num_formulas(self) -> int:
         return sum(function.num_formulas for function in self.functions)
 
-    def listed(self, limit: int) -> list[str]:
-        """Return the texts of its formulas in code point order."""
-        return sorted(text for function in self.functions for text in function.listed)[:limit]
+    def formulas(self, limit: int) -> list[tuple[str, Tree]]:
+        """Return its formulas, texts and trees, in code point order of the texts."""
+        return sorted((pair for function in self.functions for pair in function.formulas), key=itemgetter(0))[:limit]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,33 +132,51 @@ class FunctionList:
     codes: I64
     starts: I64
 
-    def count_errors(self, cubes: I64, zeros: I64, ones: I64, counting: Counting) -> I64:
-        """Return the errors of each function; [f]."""
+    @cached_property
+    def size_codes(self) -> list[int]:
+        """The different size codes, in rising order."""
+        return [int(code) for code in self.codes[self.starts]]
+
+    def span(self, code: int) -> slice:
+        """Return the functions of that size."""
+        return slice(*(int(np.searchsorted(self.codes, code, side=side)) for side in SIDES))
+
+    @cached_property
+    def _bytes(self) -> list[I64]:
+        """Eight rows of each function as a number, one array for every eight rows."""
+        shifts = range(0, 1 << self.num_columns, 8)
+        return [(self.words >> np.uint64(shift) & np.uint64(255)).astype(np.int64) for shift in shifts]
+
+    def count_errors(self, rows: Rows, counting: Counting, part: slice = slice(None)) -> I64:
+        """Return the errors of each function of a part of the list; [f]."""
+        cubes, zeros, ones = rows
         num_rows = 1 << self.num_columns
         if_one, if_zero = np.zeros(num_rows, np.int64), np.zeros(num_rows, np.int64)
-        errors = np.zeros(len(self.words), np.int64)
+        words = self.words[part]
+        errors = np.zeros(len(words), np.int64)
         for cube, low, high in zip(cubes.tolist(), zeros.tolist(), ones.tolist(), strict=True):
-            rows = cube_rows(cube, self.num_columns)
-            if rows & (rows - 1) == 0:
-                row = rows.bit_length() - 1
+            places = cube_rows(cube, self.num_columns)
+            if places & (places - 1) == 0:
+                row = places.bit_length() - 1
                 if_one[row] += low
                 if_zero[row] += high
                 continue
-            inside = self.words & np.uint64(rows)
-            all_ones, all_zeros = inside == np.uint64(rows), inside == 0
+            inside = words & np.uint64(places)
+            all_ones, all_zeros = inside == np.uint64(places), inside == 0
             if counting == "sure":
                 errors += low * all_ones + high * all_zeros
             else:
                 errors += low * ~all_zeros + high * ~all_ones
-        for shift in range(0, num_rows, 8):
-            part = slice(shift, min(shift + 8, num_rows))
-            table = _byte_errors(if_one[part], if_zero[part])
-            errors += table[(self.words >> np.uint64(shift) & np.uint64(255)).astype(np.int64)]
+        for index, values in enumerate(self._bytes):
+            eight = slice(8 * index, 8 * index + 8)
+            errors += _byte_errors(if_one[eight], if_zero[eight])[values[part]]
         return errors
 
-    def least_errors(self, errors: I64) -> I64:
-        """Return the least errors of each size; [sizes]."""
-        return np.minimum.reduceat(errors, self.starts)
+    def least_errors(self, rows: Rows, counting: Counting, num_sizes: int) -> list[int]:
+        """Return the least errors of each of the first sizes."""
+        end = int(self.starts[num_sizes]) if num_sizes < len(self.starts) else len(self.words)
+        errors = self.count_errors(rows, counting, slice(end))
+        return [int(least) for least in np.minimum.reduceat(errors, self.starts[:num_sizes])]
 
 
 def _byte_errors(if_one: I64, if_zero: I64) -> I64:
@@ -239,33 +265,66 @@ def front(
 
     names: of columns as they stand in texts; max_errors: points of more errors are left out
     """
-    best: dict[int, int] = {}
-    for chosen in column_sets(patterns.num_columns, max_parents):
-        functions = functions_of(measure, len(chosen))
-        errors = functions.least_errors(functions.count_errors(*patterns.merge(chosen), counting))
-        for code, least in zip(functions.codes[functions.starts].tolist(), errors.tolist(), strict=True):
-            if least < best.get(code, least + 1):
-                best[code] = least
-    wanted_errors = {code: least for code, least in pareto(best).items() if max_errors is None or least <= max_errors}
-    matches: dict[int, dict[tuple[tuple[int, ...], int], FrontFunction]] = {code: {} for code in wanted_errors}
-    for chosen in column_sets(patterns.num_columns, max_parents):
-        functions = functions_of(measure, len(chosen))
-        errors = functions.count_errors(*patterns.merge(chosen), counting)
-        for code, least in wanted_errors.items():
-            start = int(np.searchsorted(functions.codes, code, side="left"))
-            end = int(np.searchsorted(functions.codes, code, side="right"))
-            for place in start + np.flatnonzero(errors[start:end] == least):
-                columns, bits = essential(int(functions.words[place]), chosen)
-                if (columns, bits) not in matches[code]:
-                    matches[code][columns, bits] = make_function(measure, columns, bits, names, ties)
+    scan = _Scan(patterns, measure, max_parents, counting)
+    goals = {code: least for code, least in pareto(scan.best).items() if max_errors is None or least <= max_errors}
+    matches: dict[int, dict[tuple[tuple[int, ...], int], FrontFunction]] = {code: {} for code in goals}
+    for code, chosen, word in scan.matches(goals):
+        columns, bits = essential(word, chosen)
+        if (columns, bits) not in matches[code]:
+            matches[code][columns, bits] = make_function(measure, columns, bits, names, ties)
     points = [
         FrontPoint(least, size_of_code(measure, code), tuple(matches[code][key] for key in sorted(matches[code])))
-        for code, least in wanted_errors.items()
+        for code, least in goals.items()
     ]
     widest = min(patterns.num_columns, max_parents)
     limits = [least_sizes(measure, k) for k in range(NUM_VARS + 1, widest + 1) if measure in ("all", "and-or-not")]
     incomplete = [int(sizes.sizes.max()) for sizes in limits if not sizes.is_complete]
     return Front(tuple(points), min(incomplete, default=None))
+
+
+class _Scan:
+    """Least errors of every size, over all sets of columns.
+
+    best: size code -> least errors
+
+    A set has at least its minority counts as errors. Sets with few come first, and of each set only sizes below the
+    first that has fewer errors already are compared: no other can be on the front.
+    """
+
+    def __init__(self, patterns: Patterns, measure: Measure, max_parents: int, counting: Counting) -> None:
+        self.measure, self.counting = measure, counting
+        merged = [(chosen, patterns.merge(chosen)) for chosen in column_sets(patterns.num_columns, max_parents)]
+        self.best: dict[int, int] = {}
+        self._sets: list[tuple[tuple[int, ...], Rows, list[int]]] = []
+        for bound, (chosen, rows) in sorted(((_minority(len(c), r), (c, r)) for c, r in merged), key=itemgetter(0)):
+            functions = functions_of(measure, len(chosen))
+            better = min((code for code, least in self.best.items() if least < bound), default=None)
+            end = len(functions.size_codes) if better is None else bisect_left(functions.size_codes, better)
+            least = functions.least_errors(rows, counting, end) if end else []
+            for code, errors in zip(functions.size_codes, least, strict=False):
+                if errors < self.best.get(code, errors + 1):
+                    self.best[code] = errors
+            self._sets.append((chosen, rows, least))
+
+    def matches(self, goals: dict[int, int]) -> Iterator[tuple[int, tuple[int, ...], int]]:
+        """Yield size code, set of columns and function of all whose errors are those of `goals` at their size."""
+        for chosen, rows, least in self._sets:
+            functions = functions_of(self.measure, len(chosen))
+            for code, errors in zip(functions.size_codes, least, strict=False):
+                if goals.get(code) == errors:
+                    part = functions.span(code)
+                    reached = functions.count_errors(rows, self.counting, part) == errors
+                    for word in functions.words[part][reached]:
+                        yield code, chosen, int(word)
+
+
+def _minority(num_columns: int, rows: Rows) -> int:
+    """Return the fewest errors of any function of a set of columns: its patterns without gaps, by majority."""
+    cubes, zeros, ones = rows
+    has_gap = np.zeros(len(cubes), np.bool_)
+    for column in range(num_columns):
+        has_gap |= cubes // 3**column % 3 == 2
+    return int(np.minimum(zeros, ones)[~has_gap].sum())
 
 
 def pareto(best: dict[int, int]) -> dict[int, int]:
@@ -300,6 +359,6 @@ def make_function(
     for width in range(number, num_vars):  # variables that it does not depend on
         word |= word << (1 << width)
     book = formula_book(measure, num_vars)
-    own_names = [names[column] for column in columns]
-    texts = sorted(tree_text(tree, own_names) for tree in book.trees(word))
-    return FrontFunction(columns, bits, book.count(word), tuple(texts[:ties]))
+    trees = [relabel_tree(tree, columns) for tree in book.trees(word)]
+    formulas = sorted(((tree_text(tree, names), tree) for tree in trees), key=itemgetter(0))
+    return FrontFunction(columns, bits, book.count(word), tuple(formulas[:ties]))

@@ -372,3 +372,27 @@ def tree_text(tree: Tree, names: Sequence[str]) -> str:
     if isinstance(tree, tuple):
         return f"({tree[0]} {' '.join(sorted(tree_text(part, names) for part in tree[1:]))})"
     return names[tree] if isinstance(tree, int) else tree
+
+
+def relabel_tree(tree: Tree, variables: Sequence[int]) -> Tree:
+    """Return the tree with other numbers for its variables."""
+    if isinstance(tree, tuple):
+        return (tree[0], *(relabel_tree(part, variables) for part in tree[1:]))
+    return variables[tree] if isinstance(tree, int) else tree
+
+
+def infix_text(tree: Tree, names: Sequence[str]) -> str:
+    """Return a tree as people write it, arguments in the order of `tree_text`."""
+    if not isinstance(tree, tuple):
+        return tree_text(tree, names)
+    parts = sorted(tree[1:], key=lambda part: tree_text(part, names))
+    texts = [infix_text(part, names) for part in parts]
+    if tree[0] == "iff":
+        return f"iff({', '.join(texts)})"
+    closed = [f"({t})" if _is_open(part) else t for part, t in zip(parts, texts, strict=True)]
+    return f"not {closed[0]}" if tree[0] == "not" else f" {tree[0]} ".join(closed)
+
+
+def _is_open(tree: Tree) -> bool:
+    """Return whether a tree as an argument needs parentheses."""
+    return isinstance(tree, tuple) and tree[0] not in ("not", "iff")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import typer
 
@@ -120,9 +120,9 @@ def fit(
     of_other_mode = of_networks if score is None else of_formulas
     _refuse(of_other_mode, prior, is_about_networks=score is not None, lacks_graph=bool(fail_on and not graph))
     if score is None:
-        formulas: FormulaQuestion = {"target": target, "roots": roots, "max_parents": max_parents or DEFAULT_PARENTS}
-        formulas |= {"operators": operators or "all", "errors": errors, "ties": ties or 20, "rates": rates}
-        formulas["prior"] = "by_parents" if prior == "by_parents" else "uniform"
+        chosen = {"target": target, "roots": roots, "max_parents": max_parents, "operators": operators, "prior": prior}
+        chosen |= {"errors": errors, "ties": ties, "rates": rates}
+        formulas = cast("FormulaQuestion", {name: value for name, value in chosen.items() if value is not None})
         written = (html, svg, out, certificates)
         return _print_fit(table, formulas, max_parents, gaps, reading, written, as_json=as_json, verbose=verbose)
     stated |= {"roots": roots, "max-parents": None if max_parents is None else str(max_parents)}

@@ -19,7 +19,7 @@ from calibrant.bench.core.capabilities import Fittable, FormulaQuestion, Network
 from calibrant.bench.pages.why import why_page
 from calibrant.bench.replayscm.audit.records import write_certificates
 from calibrant.bench.replayscm.fitting.fronts import (
-    FrontOptions,
+    FormulaOptions,
     ScmFront,
     TargetFront,
     TargetRates,
@@ -230,14 +230,14 @@ class Fit:
 def fit(
     data: Any,
     *,
-    target: str | None = None,
-    roots: str | Sequence[str] | None = None,
-    max_parents: int = 4,
-    operators: Measure = "all",
-    errors: str | int | None = None,
-    ties: int = 20,
-    rates: Any = None,
-    prior: Prior = "uniform",
+    target: str | None = FormulaOptions.target,
+    roots: str | Sequence[str] | None = FormulaOptions.roots,
+    max_parents: int = FormulaOptions.max_parents,
+    operators: Measure = FormulaOptions.operators,
+    errors: str | int | None = FormulaOptions.errors,
+    ties: int = FormulaOptions.ties,
+    rates: Any = FormulaOptions.rates,
+    prior: Prior = FormulaOptions.prior,
     gaps: Gaps = "complete",
     **reading: Unpack[Reading],
 ) -> Fit:
@@ -255,26 +255,20 @@ def fit(
     gaps: `complete` or `drop`, which leaves out rows with a gap
     reading: how the table is read: do, do_flags, one, binarize, drop, missing, columns (docs/tables.md)
     """
-    options = FrontOptions(operators, errors, ties, rates, prior)
-    return fit_in_steps(data, target, roots, max_parents, options, gaps, reading, lambda step, done, total: None)
+    options = FormulaOptions(target, roots, max_parents, operators, errors, ties, rates, prior)
+    return fit_in_steps(data, options, gaps, reading, lambda step, done, total: None)
 
 
 def fit_in_steps(
     data: Any,
-    target: str | None,
-    roots: str | Sequence[str] | None,
-    max_parents: int,
-    options: FrontOptions,
+    options: FormulaOptions,
     gaps: Gaps,
     reading: Mapping[str, Any],
     listen: Steps,
 ) -> Fit:
     """Fit a table as `fit` does; `listen` is called with each step."""
     options.check()
-    if max_parents not in range(1, MAX_PARENTS + 1):
-        raise CalibrantError(f"max_parents is {short_repr(max_parents)}; 1 to {MAX_PARENTS} are supported")
-    if target is not None and roots is not None:
-        raise CalibrantError("target and roots exclude each other: with a target all other columns are roots")
+    target, roots, max_parents = options.target, options.roots, options.max_parents
     table = complete_table(read_with(data, reading_options(reading), "formulas"), gaps)
     naming = Naming(table.legal_names, table.names)
     listed = split_names(roots, table.names) if isinstance(roots, str) else roots
@@ -283,14 +277,12 @@ def fit_in_steps(
             near = known_names(str(name), table.names)
             raise CalibrantError(f"{table.source} has no column {short_repr(name)}; {near}")
     free = [name for name in table.names if name != target] if target is not None else listed
-    if options.rates is not None and target is None:
-        raise CalibrantError("rates are of one target: name it (--target)")
     if options.is_asked:
         listen("fronts", 0, 1)
     posterior = None
     if options.rates is not None and target is not None:
-        posterior = target_rates(table, target, max_parents, options)
-    fronts = _fronts(table, target, listed, max_parents, options)
+        posterior = target_rates(table, target, options)
+    fronts = _fronts(table, listed, options)
     try:
         if free is None:
             fitted = _fewest_roots(table, max_parents, listen)
@@ -306,17 +298,15 @@ def fit_in_steps(
     return replace(fitted, fronts=fronts, rates=posterior)
 
 
-def _fronts(
-    table: Table, target: str | None, roots: Sequence[str] | None, max_parents: int, options: FrontOptions
-) -> tuple[TargetFront | ScmFront, ...]:
+def _fronts(table: Table, roots: Sequence[str] | None, options: FormulaOptions) -> tuple[TargetFront | ScmFront, ...]:
     """Return the front that is asked for: of the target, of whole SCMs under roots, else of each column."""
     if options.errors is None and options.operators == "all":
         return ()
-    if target is not None:
-        return (target_front(table, target, max_parents, options),)
+    if options.target is not None:
+        return (target_front(table, options.target, options),)
     if roots is not None:
-        return (scm_front(table, roots, max_parents, options),)
-    return tuple(target_front(table, name, max_parents, options) for name in table.names)
+        return (scm_front(table, roots, options),)
+    return tuple(target_front(table, name, options) for name in table.names)
 
 
 def _fewest_roots(table: Table, max_parents: int, listen: Steps) -> Fit:
@@ -482,15 +472,7 @@ class TableFitting:
         reading: Mapping[str, Any],
         progress: Steps,
     ) -> Fit:
-        options = FrontOptions(
-            question.get("operators", "all"),
-            question.get("errors"),
-            question.get("ties", 20),
-            question.get("rates"),
-            question.get("prior", "uniform"),
-        )
-        target, roots, max_parents = question.get("target"), question.get("roots"), question.get("max_parents", 4)
-        return fit_in_steps(data, target, roots, max_parents, options, gaps, reading, progress)
+        return fit_in_steps(data, FormulaOptions(**question), gaps, reading, progress)
 
     def networks(
         self,

@@ -29,7 +29,16 @@ from calibrant.solvers.formulas.fronts import (
     num_sets,
     supports,
 )
-from calibrant.solvers.formulas.least_formulas import MEASURES, NUM_VARS, Measure, formula_book
+from calibrant.solvers.formulas.least_formulas import (
+    MEASURES,
+    NUM_VARS,
+    Measure,
+    Tree,
+    formula_book,
+    infix_text,
+    tree_text,
+)
+from calibrant.solvers.replayscm.space import MAX_PARENTS
 
 MAX_TIES = 10_000
 MAX_TABLE_COLUMNS = 12  # columns up to which measures are keyed by truth tables, of 4,096 characters
@@ -75,17 +84,17 @@ class TargetFront:
             "size": list(point.size) if isinstance(point.size, tuple) else point.size,
             "formulas": point.num_formulas,
             "functions": len(point.functions),
-            "listed": point.listed(self.ties),
+            "listed": [text for text, _ in point.formulas(self.ties)],
             "measures": {self._key(f): list(map(_fraction, self._fit_of(f))) for f in point.functions},
         }
         if self.measure == "sop":
-            entries["terms"] = {text: self._terms(text) for text in entries["listed"]}
+            entries["terms"] = {text: self._terms(tree) for text, tree in point.formulas(self.ties)}
         return entries
 
     def _key(self, function: FrontFunction) -> str:
         """Return the truth table over all columns, or of many columns the first formula."""
         if len(self.columns) > MAX_TABLE_COLUMNS:
-            return function.listed[0]
+            return function.formulas[0][0]
         rows = np.arange(1 << len(self.columns))
         codes = (rows[:, None] >> np.arange(len(self.columns)) & 1).astype(np.int16)
         return "".join(map(str, function.value(codes).tolist()))
@@ -99,12 +108,10 @@ class TargetFront:
         true = int(self.patterns.ones[is_one].sum())
         return _ratio(true, true + int(self.patterns.zeros[is_one].sum()))
 
-    def _terms(self, text: str) -> dict[str, list[str | None]]:
+    def _terms(self, formula: Tree) -> dict[str, list[str | None]]:
         """Return product -> consistency, raw and unique coverage, of a sum of products."""
-        formula = parse_prefix(text)
-        products = formula[1:] if isinstance(formula, tuple) and formula[0] == "or" else [formula]
-        places = {quote_name(name): place for place, name in enumerate(self.columns)}
-        covers = [_value(product, self.patterns.codes, places) for product in products]
+        products = formula[1:] if isinstance(formula, tuple) and formula[0] == "or" else (formula,)
+        covers = [_product_values(product, self.patterns.codes) for product in products]
         terms = {}
         for place, (product, cover) in enumerate(zip(products, covers, strict=True)):
             others = np.zeros(len(cover), np.bool_)
@@ -112,8 +119,13 @@ class TargetFront:
                 others |= covered
             raw = _ratio(int(self.patterns.ones[cover].sum()), self.ones)
             unique = _ratio(int(self.patterns.ones[cover & ~others].sum()), self.ones)
-            terms[prefix_text(product)] = [*map(_fraction, (self._consistency(cover), raw, unique))]
+            terms[tree_text(product, self.names)] = [*map(_fraction, (self._consistency(cover), raw, unique))]
         return terms
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns as they stand in formulas."""
+        return list(map(quote_name, self.columns))
 
     def lines(self, *, every: bool = False) -> Iterator[str]:
         """Yield the front as a table; every: all points."""
@@ -127,7 +139,7 @@ class TargetFront:
         points = self.front.points if every else self.front.points[:LINES_SHOWN]
         for point in points:
             size = "+".join(map(str, point.size)) if isinstance(point.size, tuple) else str(point.size)
-            first = _plain_first(point)
+            first = infix_text(_plain_first(point), self.names)
             yield f"{point.errors:6d}  {size:>4}  {point.num_formulas:8d}  {len(point.functions):9d}  {first}"
         if len(points) < len(self.front.points):
             yield f"and {len(self.front.points) - len(points)} more (--verbose)"
@@ -196,12 +208,15 @@ class TargetRates:
 
 
 @dataclass(frozen=True)
-class FrontOptions:
-    """Options of `fit` beyond exact functions.
+class FormulaOptions:
+    """Options of `fit`; their defaults are stated here alone.
 
     errors: "front", a largest number, or None; rates: as `parse_rates` reads them, or None
     """
 
+    target: str | None = None
+    roots: str | Sequence[str] | None = None
+    max_parents: int = 4
     operators: Measure = "all"
     errors: str | int | None = None
     ties: int = 20
@@ -210,7 +225,7 @@ class FrontOptions:
 
     @property
     def is_asked(self) -> bool:
-        """Whether anything but the exact fit is asked for."""
+        """Whether anything but the least formulas over all operators that fit is asked for."""
         return self.errors is not None or self.rates is not None or self.operators != "all"
 
     @property
@@ -222,6 +237,12 @@ class FrontOptions:
 
     def check(self) -> None:
         """Refuse values that are not allowed."""
+        if self.max_parents not in range(1, MAX_PARENTS + 1):
+            raise CalibrantError(f"max_parents is {short_repr(self.max_parents)}; 1 to {MAX_PARENTS} are supported")
+        if self.target is not None and self.roots is not None:
+            raise CalibrantError("target and roots exclude each other: with a target all other columns are roots")
+        if self.rates is not None and self.target is None:
+            raise CalibrantError("rates are of one target: name it (--target)")
         if self.operators not in MEASURES:
             raise CalibrantError(f"operators is {short_repr(self.operators)}; allowed: {', '.join(MEASURES)}")
         if self.errors is not None and self.errors != "front" and not _is_count(self.errors):
@@ -267,8 +288,9 @@ def patterns_of_target(table: Table, target: str) -> tuple[tuple[str, ...], Patt
     return names, Patterns(codes, np.where(values == 0, numbers, 0), np.where(values == 1, numbers, 0))
 
 
-def target_front(table: Table, target: str, max_parents: int, options: FrontOptions) -> TargetFront:
+def target_front(table: Table, target: str, options: FormulaOptions) -> TargetFront:
     """Return the front of one target."""
+    max_parents = options.max_parents
     names, patterns = patterns_of_target(table, target)
     number = num_sets(len(names), max_parents)
     if number > MAX_SETS:
@@ -282,8 +304,9 @@ def target_front(table: Table, target: str, max_parents: int, options: FrontOpti
     return TargetFront(target, names, options.operators, max_parents, counted, ones, points, patterns, options.ties)
 
 
-def target_rates(table: Table, target: str, max_parents: int, options: FrontOptions) -> TargetRates:
+def target_rates(table: Table, target: str, options: FormulaOptions) -> TargetRates:
     """Return the posteriors of an unknown rate."""
+    max_parents = options.max_parents
     names, patterns = patterns_of_target(table, target)
     number = sum(1 for k in range(min(max_parents, len(names)) + 1) for _ in combinations(names, k))
     if max_parents > NUM_VARS or number > MAX_RATE_SETS:
@@ -298,17 +321,17 @@ def target_rates(table: Table, target: str, max_parents: int, options: FrontOpti
     return TargetRates(target, names, options.prior, posterior)
 
 
-def scm_front(table: Table, roots: Sequence[str], max_parents: int, options: FrontOptions) -> ScmFront:
+def scm_front(table: Table, roots: Sequence[str], options: FormulaOptions) -> ScmFront:
     """Return the front of whole SCMs: errors and sizes are summed over the columns that are no roots."""
-    inner = [name for name in table.names if name not in roots]
+    inner, max_parents = [name for name in table.names if name not in roots], options.max_parents
     if options.operators in ("sop", "pos") or len(inner) > MAX_VARIABLES or max_parents > NUM_VARS:
         raise CalibrantError(
             f"{table.source}: fronts of whole SCMs are for operators all and and-or-not, at most {MAX_VARIABLES}"
             f" columns that are no roots, and {NUM_VARS} parents; give --target for one column, or name more roots"
         )
-    formulas = [_choices(table, name, inner, max_parents, options, 0) for name in inner]
-    functions = [_choices(table, name, inner, max_parents, options, 1) for name in inner]
-    counts, number_of = sum_over_dags(formulas), sum_over_dags(functions)
+    choices = [_choices(table, name, inner, options) for name in inner]
+    counts = sum_over_dags([c.formulas for c in choices])
+    number_of = sum_over_dags([c.functions for c in choices])
     points = [
         (errors, size, number, number_of[errors, size])
         for errors, size, number in pareto_points(counts)
@@ -317,32 +340,43 @@ def scm_front(table: Table, roots: Sequence[str], max_parents: int, options: Fro
     return ScmFront(tuple(roots), max_parents, tuple(points))
 
 
-def _choices(
-    table: Table, name: str, inner: Sequence[str], max_parents: int, options: FrontOptions, kind: int
-) -> dict[int, Counts]:
-    """Return mask of parents among `inner` -> least formulas by (errors, size); kind: 0 formulas, 1 functions."""
+@dataclass(frozen=True)
+class _Choices:
+    """Least formulas of a column by parents: mask of them among columns that are no roots -> number by (errors, size).
+
+    formulas, functions: numbers of formulas, and of functions
+    """
+
+    formulas: dict[int, Counts]
+    functions: dict[int, Counts]
+
+    def add(self, mask: int, point: tuple[int, int], num_formulas: int, num_functions: int) -> None:
+        for choices, number in ((self.formulas, num_formulas), (self.functions, num_functions)):
+            counts = choices.setdefault(mask, {})
+            counts[point] = counts.get(point, 0) + number
+
+
+def _choices(table: Table, name: str, inner: Sequence[str], options: FormulaOptions) -> _Choices:
+    """Return the points of a column, of each set of parents those alone that no smaller size reaches."""
     names, patterns = patterns_of_target(table, name)
     book = formula_book(options.operators)
-    choices: dict[int, Counts] = {}
-    for number in range(min(max_parents, len(names)) + 1):
+    choices = _Choices({}, {})
+    for number in range(min(options.max_parents, len(names)) + 1):
+        functions = functions_of(options.operators, number)
+        depends = supports(number)[functions.words.astype(np.int64)] == (1 << number) - 1
+        words, sizes = functions.words[depends], functions.codes[depends]
         for chosen in combinations(range(len(names)), number):
-            functions = functions_of(options.operators, number)
-            depends = supports(number)[functions.words.astype(np.int64)] == (1 << number) - 1
-            errors = functions.count_errors(*patterns.merge(chosen), "sure")[depends]
-            words, sizes = functions.words[depends], functions.codes[depends]
+            errors = functions.count_errors(patterns.merge(chosen), "sure")[depends]
             mask = sum(1 << inner.index(names[v]) for v in chosen if names[v] in inner)
-            counts = choices.setdefault(mask, {})
-            least = None
+            least = int(errors.max(initial=0)) + 1
             for size in np.unique(sizes).tolist():
                 of_size = sizes == size
                 fewest = int(errors[of_size].min())
-                if least is not None and fewest >= least:
-                    continue
-                least = fewest
-                best = words[of_size][errors[of_size] == fewest]
-                total = len(best) if kind else sum(book.count(_widened(int(word), number)) for word in best)
-                key = (fewest, int(size))
-                counts[key] = counts.get(key, 0) + total
+                if fewest < least:
+                    least = fewest
+                    best = words[of_size][errors[of_size] == fewest]
+                    num_formulas = sum(book.count(_widened(int(word), number)) for word in best)
+                    choices.add(mask, (fewest, int(size)), num_formulas, len(best))
     return choices
 
 
@@ -366,69 +400,18 @@ def _fraction(value: Fraction | None) -> str | None:
     return None if value is None else str(value)
 
 
-def _plain_first(point: FrontPoint) -> str:
+def _plain_first(point: FrontPoint) -> Tree:
     """Return a formula of the point, without xor and iff if there is one."""
-    texts = point.listed(MAX_TIES)
-    plain = [text for text in texts if "(xor " not in text and "(iff " not in text]
-    return infix_text(parse_prefix((plain or texts)[0]))
+    formulas = point.formulas(MAX_TIES)
+    plain = [tree for text, tree in formulas if "(xor " not in text and "(iff " not in text]
+    return (plain or [formulas[0][1]])[0]
 
 
-# --- Formulas in prefix form ------------------------------------------------------------------------------------------
-Prefix = str | tuple[Any, ...]
-
-
-def parse_prefix(text: str) -> Prefix:
-    """Return a formula in prefix form as nested tuples; a name in backticks may have brackets and blanks in it."""
-    stack: list[list[Any]] = [[]]
-    place = 0
-    while place < len(text):
-        if text[place] == "(":
-            stack.append([])
-        elif text[place] == ")":
-            inner = tuple(stack.pop())
-            stack[-1].append(inner)
-        elif text[place] == "`":
-            end = place + 1
-            while text[end] != "`" or text[end + 1 : end + 2] == "`":
-                end += 2 if text[end] == "`" else 1
-            stack[-1].append(text[place : end + 1])
-            place = end
-        elif text[place] != " ":
-            end = place
-            while end < len(text) and text[end] not in " ()":
-                end += 1
-            stack[-1].append(text[place:end])
-            place = end - 1
-        place += 1
-    formula: Prefix = stack[0][0]
-    return formula
-
-
-def prefix_text(formula: Prefix) -> str:
-    """Return the text of a formula in prefix form."""
-    return formula if isinstance(formula, str) else f"({' '.join(map(prefix_text, formula))})"
-
-
-def infix_text(formula: Prefix, *, is_inner: bool = False) -> str:
-    """Return the text of a formula as people write it."""
-    if isinstance(formula, str):
-        return formula
-    operator, *parts = formula
-    texts = [infix_text(part, is_inner=True) for part in parts]
-    if operator == "not":
-        return f"not {texts[0]}"
-    if operator == "iff":
-        return f"iff({', '.join(infix_text(part) for part in parts)})"
-    joined = f" {operator} ".join(texts)
-    return f"({joined})" if is_inner else joined
-
-
-def _value(formula: Prefix, codes: npt.NDArray[np.int16], places: Mapping[str, int]) -> npt.NDArray[np.bool_]:
+def _product_values(tree: Tree, codes: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
     """Return in which rows a product is 1."""
-    if isinstance(formula, str):
-        if formula in places:
-            return np.asarray(codes[:, places[formula]] == 1)
-        return np.full(len(codes), formula == "1")
-    operator, *parts = formula
-    values = [_value(part, codes, places) for part in parts]
-    return ~values[0] if operator == "not" else np.logical_and.reduce(values)
+    if isinstance(tree, int):
+        return np.asarray(codes[:, tree] == 1)
+    if isinstance(tree, str):
+        return np.full(len(codes), tree == "1")
+    values = [_product_values(part, codes) for part in tree[1:]]
+    return ~values[0] if tree[0] == "not" else np.logical_and.reduce(values)
