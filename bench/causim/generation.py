@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from calibrant.audits.causim.generation import TrainingHeader, TrainingRecord
 from calibrant.bench.causim.options import GeneratedItems, GenerateOptions
 from calibrant.bench.causim.options import QuestionOptions as StatedOptions
-from calibrant.bench.core.capabilities import Drawable
+from calibrant.bench.core.capabilities import Drawable, SuiteUnits
 from calibrant.bench.core.options import OptionError
 from calibrant.bench.pools.capabilities import GenerateRequest
 from calibrant.bench.pools.generated import SuiteGenerator, chosen_suites
@@ -31,6 +31,7 @@ from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.solvers.causim.generation import (
     BUILT_IN,
+    MAX_EMPTY,
     NIHSS,
     Caps,
     Cell,
@@ -38,9 +39,8 @@ from calibrant.solvers.causim.generation import (
     built_in_items,
     further_items,
     heldout_numbers,
-    items_in_turns,
+    items_of_turn,
     program_id,
-    sampled_items,
     version_items,
 )
 
@@ -304,6 +304,8 @@ def _write_report(path: Path, drafts: Mapping[str, Tally], diversity: Mapping[st
 class CausimSuites(Drawable[CausimItem]):
     """Implements Drawable (bench.core.capabilities)."""
 
+    are_sequences = True  # questions about a built-in model, each different from those before
+
     @property
     def names(self) -> Sequence[str]:
         return (*TOPOLOGIES, *BUILT_IN)
@@ -317,22 +319,35 @@ class CausimSuites(Drawable[CausimItem]):
         return tuple(item for name in suites for item in self.iterate_part(name, seed, range(count)))
 
     def iterate_part(self, suite: str, seed: int, places: range) -> Iterator[CausimItem]:
-        items = (built_in_items if suite in BUILT_IN else sampled_items)(seed, suite)
+        units = self.units(suite)
+        items = built_in_items(seed, suite) if units is None else units.iterate(seed)
         return islice(items, places.start, places.stop)
+
+    def units(self, suite: str, options: GeneratedItems | None = None) -> SuiteUnits[CausimItem] | None:
+        """Return the programs of a topology; None for a built-in model."""
+        if suite in BUILT_IN:
+            return None
+        options = options or GeneratedItems()
+        plan, versions, vocabulary = question_plan(options), versions_of(options.versions), options.vocabulary
+        size = len(plan.types) * plan.per_type
+
+        def draw_program(seed: int, number: int) -> Iterator[CausimItem]:
+            return items_of_turn(seed, suite, number, versions, plan, vocabulary or "nonsense")
+
+        return SuiteUnits("programs", size, MAX_EMPTY, draw_program)
 
 
 def draw_with_options(suite: str, seed: int, places: range, options: GeneratedItems) -> Iterator[CausimItem]:
     """Draw the items of a suite at these places: programs of several sizes in turns, or a built-in model."""
+    units = SUITES.units(suite, options)
+    if units is not None:
+        return islice(units.iterate(seed), places.start, places.stop)
     plan, versions = question_plan(options), versions_of(options.versions)
-    if suite in BUILT_IN:
-        if options.vocabulary is not None or options.per_type is not None:
-            raise refused_plan(ValueError(f"suite {suite}: vocabulary and each apply to generated programs"))
-        if versions and (suite != NIHSS or min(versions) < 2):
-            raise refused_plan(ValueError(f"suite {suite}: versions are those of nihss, from 2 on"))
-        items = built_in_items(seed, suite, versions, plan)
-    else:
-        items = items_in_turns(seed, suite, versions, plan, options.vocabulary or "nonsense")
-    return islice(items, places.start, places.stop)
+    if options.vocabulary is not None or options.per_type is not None:
+        raise refused_plan(ValueError(f"suite {suite}: vocabulary and each apply to generated programs"))
+    if versions and (suite != NIHSS or min(versions) < 2):
+        raise refused_plan(ValueError(f"suite {suite}: versions are those of nihss, from 2 on"))
+    return islice(built_in_items(seed, suite, versions, plan), places.start, places.stop)
 
 
 class CausimGenerator(SuiteGenerator):

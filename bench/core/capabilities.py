@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypedDict, TypeVar
 
@@ -243,8 +244,44 @@ WORKED_SOLUTIONS: Capability[WorkedSolutions] = Capability("`training`")
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 
 
+@dataclass(frozen=True)
+class SuiteUnits(Generic[I]):
+    """The units of a suite, such as programs: drawn apart, in the order of their numbers; each has some items or none.
+
+    noun: of several units
+    max_items: largest number of items of a unit
+    max_empty: units in a row without an item, after which the suite is given up
+    draw: function of seed and number of the unit that yields its items
+    """
+
+    noun: str
+    max_items: int
+    max_empty: int
+    draw: Callable[[int, int], Iterator[I]]
+
+    def iterate(self, seed: int) -> Iterator[I]:
+        """Yield the items of all units without end; `CalibrantError` after `max_empty` units in a row without any."""
+        num_empty = 0
+        for number in count():
+            num_empty += 1
+            for item in self.draw(seed, number):
+                num_empty = 0
+                yield item
+            self.check_run(num_empty)
+
+    def check_run(self, num_empty: int) -> None:
+        """Raise `CalibrantError` for too many units in a row without an item."""
+        if num_empty >= self.max_empty:
+            raise CalibrantError(f"none of {self.max_empty} {self.noun} in a row has such an item")
+
+
 class Drawable(ABC, Generic[I]):
-    """Suites from which items are drawn; the same arguments give the same items."""
+    """Suites from which items are drawn; the same arguments give the same items.
+
+    are_sequences: whether a suite without units is drawn in order, by one process, which reports each item
+    """
+
+    are_sequences: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -266,6 +303,10 @@ class Drawable(ABC, Generic[I]):
     def parts(self, count: int) -> Sequence[range]:
         """Split so many items of a suite into parts that are little more work apart than together."""
         return (range(count),)
+
+    def units(self, suite: str, options: Any = None) -> SuiteUnits[I] | None:
+        """Return the units of a suite under options, if it has any: where its items begin is known once it is drawn."""
+        return None
 
     def check_name(self, name: str | None) -> str:
         """Return the suite of that name, by default the first; `CalibrantError` says which there are."""

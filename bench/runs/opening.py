@@ -14,6 +14,10 @@ K = TypeVar("K")
 T = TypeVar("T")
 
 
+def prepare_nothing() -> None:
+    """Do nothing: jobs that need no setup."""
+
+
 def open_executor(prepare: Callable[[], None], execution: Execution = HERE) -> AbstractContextManager[Executor]:
     """Open the executor; one worker without a wall budget is this process: nothing to start, nothing to kill.
 
@@ -33,9 +37,5 @@ def as_completed(
     do: Callable[[J], T], jobs: Mapping[K, J], execution: Execution = HERE
 ) -> Iterator[tuple[K, T | Failure]]:
     """Run each job once on an executor of its own; yield keys and results in any order."""
-    with open_executor(_prepare_nothing, execution) as executor:
+    with open_executor(prepare_nothing, execution) as executor:
         yield from executor.as_completed(do, jobs)
-
-
-def _prepare_nothing() -> None:
-    pass

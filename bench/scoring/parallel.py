@@ -26,7 +26,7 @@ from calibrant.bench.core.responses import SAME, Reading
 from calibrant.bench.core.scoring import AnswerContext, Prediction
 from calibrant.bench.core.verdict import LazyVerdict, ReadVerdict
 from calibrant.bench.runs.jobs import Execution, Executor, Failure, error_line
-from calibrant.bench.runs.opening import open_executor
+from calibrant.bench.runs.opening import open_executor, prepare_nothing
 from calibrant.bench.scoring.lines import json_line
 from calibrant.bench.scoring.scorer import PoolScorer, ScoredPrediction
 from calibrant.dsl.errors import CalibrantError, short_repr
@@ -43,7 +43,7 @@ def count_on_cluster(
     """Yield each prediction's verdict, scored on the cluster of `execution`."""
     judge = _Judge(scorer, metrics.benchmark, with_lines=True)
     remaining = iter(predictions)
-    with open_executor(_prepare_nothing, execution) as executor:
+    with open_executor(prepare_nothing, execution) as executor:
         while groups := _groups(islice(remaining, CLUSTER_GROUP_SIZE * CLUSTER_GROUPS_AHEAD)):
             yield from _score_in_order(executor, judge, groups)
 
@@ -74,10 +74,6 @@ def score_prediction(scorer: PoolScorer, prediction: Prediction) -> ScoredPredic
         return scorer.score(prediction)
     except Exception as error:
         raise CalibrantError(f"{short_repr(prediction.instance)}: {error_line(error)}") from error
-
-
-def _prepare_nothing() -> None:
-    pass
 
 
 # --- Many predictions scored by several processes: read and counted in this one, in the order of the file -------------

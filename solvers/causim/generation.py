@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, islice, product, zip_longest
+from itertools import chain, count, islice, product, zip_longest
 from math import prod
 from typing import Literal, TypeAlias
 
@@ -18,7 +18,7 @@ from calibrant.dsl.causim.generated_functions import Draws, Vocabulary
 from calibrant.dsl.causim.generation import QuestionOptions, Tally, Version, draw_question, draw_world, grow
 from calibrant.dsl.causim.item import CausimItem, Labels, Sealed, Task, load_model
 from calibrant.dsl.causim.item import Vocabulary as ItemVocabulary
-from calibrant.dsl.causim.model import Model, ModelError, Symbol, assignment_text, run
+from calibrant.dsl.causim.model import Model, Symbol, assignment_text, run
 from calibrant.dsl.causim.networks import NETWORKS, network
 from calibrant.dsl.causim.prompt import ProseStyle, View
 from calibrant.dsl.causim.question import FORMS, TYPES, Answer, Question, QuestionType, Scenario, project, scenario_of
@@ -196,13 +196,6 @@ def generated_items(
             )
 
 
-def sampled_items(seed: int, topology: str) -> Iterator[CausimItem]:
-    """Yield items without end: programs of SIZES nodes in turns, a question of each type about each program."""
-    for number in count():
-        nodes, scm_id = SIZES[number % len(SIZES)], f"{topology}-{number:04d}"
-        yield from items_of_version(grow(seed, scm_id, topology, nodes)[-1], scm_id, num_questions=1, seed=seed)
-
-
 # --- Capped pipeline: samples domains and runs worlds up to a cap, as the paper's does --------------------------------
 
 
@@ -296,6 +289,9 @@ class QuestionPlan:
             return True
         stored = store_answers(model, question, self.caps)
         return stored.exhausted and bool(stored.answers)
+
+
+STANDARD_PLAN = QuestionPlan()  # frozen: a default argument
 
 
 @dataclass(frozen=True)
@@ -417,22 +413,25 @@ def heldout_numbers(seed: int, topology: str, programs: int, heldout: int) -> fr
     return frozenset(Draws("heldout", seed, topology).sample(range(programs), heldout))
 
 
-def items_in_turns(
-    seed: int, topology: str, versions: Sequence[int], plan: QuestionPlan, vocabulary: Vocabulary
+def items_of_turn(
+    seed: int,
+    topology: str,
+    number: int,
+    versions: Sequence[int] = (),
+    plan: QuestionPlan = STANDARD_PLAN,
+    vocabulary: Vocabulary = "nonsense",
 ) -> Iterator[CausimItem]:
-    """Yield items without end: a program of each number of nodes in turns, the questions of the plan about each.
+    """Yield the questions of the plan about the program of that number; numbers of nodes take turns.
 
-    `ModelError` after MAX_EMPTY programs in a row without any such question.
+    versions: numbers of nodes, by default SIZES
     """
-    num_empty = 0
-    for number in count():
-        version = (versions or SIZES)[number % len(versions or SIZES)]
-        num_empty += 1
-        for item in program_items(seed, topology, number, (version,), plan, vocabulary):
-            num_empty = 0
-            yield item
-        if num_empty == MAX_EMPTY:
-            raise ModelError(f"{topology}: no question of this kind about {MAX_EMPTY} programs in a row")
+    version = (versions or SIZES)[number % len(versions or SIZES)]
+    return program_items(seed, topology, number, (version,), plan, vocabulary)
+
+
+def sampled_items(seed: int, topology: str) -> Iterator[CausimItem]:
+    """Yield items without end: programs of SIZES nodes in turns, a question of each type about each program."""
+    return chain.from_iterable(items_of_turn(seed, topology, number) for number in count())
 
 
 def built_in_items(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from calibrant.bench.pools.findings_audit import FindingRecord, findings_lines
 from calibrant.bench.pools.generated import write_drawn
 from calibrant.bench.pools.item_options import read_item_options
 from calibrant.bench.runs.jobs import HERE, Execution
+from calibrant.dsl.errors import CalibrantError
 from tests.bench.pools.sample_suites import BUNDLED_SEED, SAMPLES
 from tests.support.commands import CHECKOUT, called, jsonl
 
@@ -79,23 +80,57 @@ def test_progress_counts_items(name: str, stated: tuple[str, ...], tmp_path: Pat
         assert next(items).id == of.suites.draw(suites[:1], 3, 1)[0].id
 
 
-@pytest.mark.parametrize(("name", "count"), [("blickets", 200), ("causalab", 17), ("logic", 4)])
-def test_progress_of_other_processes_comes_within_a_suite(name: str, count: int, tmp_path: Path) -> None:
-    of, seen = benchmark(name), list[int]()
-    written = []
+@pytest.mark.parametrize(
+    ("name", "suites", "count", "stated"),
+    [
+        ("blickets", ("conjunctive",), 200, ()),
+        ("causalab", ("3nodes",), 17, ()),
+        ("logic", ("exact",), 4, ()),
+        ("causim", ("chain", "asia", "tree"), 37, ()),  # programs, questions about one model, programs
+        ("causim", ("chain",), 23, ("types=counterfactual,abduction", "each=3", "versions=1-3")),
+        ("causim", ("cancer",), 10_000, ("types=deduction",)),  # which has fewer
+    ],
+)
+def test_progress_of_other_processes_comes_within_a_suite(
+    name: str, suites: Sequence[str], count: int, stated: Sequence[str], tmp_path: Path
+) -> None:
+    path, written = tmp_path / "pool.jsonl", []
     for execution in (HERE, Execution(workers=2)):
-        path = tmp_path / f"{execution.workers}" / "pool.jsonl"
-        path.parent.mkdir()
-        seen.clear()
-        write_drawn(
-            of, path, of.suites.names[:1], 3, count, execution, progress=lambda _, done, all_: seen.append(done)
-        )
+        seen = draw_counting(name, suites, count, stated, path, execution)
         assert seen[0] == 0
-        assert seen[-1] == count
-        assert len(set(seen)) > 3
+        assert seen[-1] == count * len(suites)
+        assert len(set(seen)) > 3 * len(suites)
         assert seen == sorted(seen)
         written.append(path.read_bytes())
     assert written[0] == written[1]
+    if not stated:
+        of = benchmark(name)
+        drawn = [of.items.record(item) for item in of.suites.draw(suites, 3, count)]
+        assert [of.items.record(item) for item in of.items.read_pool(path).items] == drawn
+
+
+def draw_counting(
+    name: str, suites: Sequence[str], count: int, stated: Sequence[str], path: Path, execution: Execution
+) -> list[int]:
+    """Write a pool of seed 3; return the numbers that progress reported."""
+    seen = list[int]()
+
+    def report(label: str, done: int, total: int) -> None:
+        assert (label, total) == (path.name, count * len(suites))
+        seen.append(done)
+
+    options = read_item_options("generate", name, stated)
+    write_drawn(benchmark(name), path, suites, 3, count, execution, progress=report, options=options)
+    return seen
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_programs_without_a_question_end_the_suite(workers: int, tmp_path: Path) -> None:
+    """Nothing outside `do` can change in a program of one node."""
+    stated = ["versions=1", "types=intervention", "effect=some"]
+    with pytest.raises(CalibrantError, match="suite chain: none of 20 programs in a row has such an item"):
+        draw_counting("causim", ["chain"], 1_000, stated, tmp_path / "pool.jsonl", Execution(workers=workers))
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("workers", [1, 2])

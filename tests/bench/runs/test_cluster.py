@@ -26,6 +26,7 @@ from calibrant.bench.runs.records import FILE_NAME, folder_records
 from calibrant.bench.runs.runner import RunSummary, run
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
 from calibrant.dsl.replayscm.pools.files import write_pool
+from tests.bench.pools.test_bundled import draw_counting
 from tests.faults.loopback import Loopback
 from tests.support.commands import jsonl, refused
 from tests.support.packages import needs
@@ -147,6 +148,13 @@ def test_drawn_pools_are_those_drawn_here(
     drawn = (tmp_path / "here" / "p.jsonl").read_bytes()
     assert len(drawn.splitlines()) > suites
     assert (tmp_path / "cluster" / "p.jsonl").read_bytes() == drawn
+
+
+def test_progress_of_a_cluster_counts_items(tmp_path: Path, loopback: Loopback) -> None:
+    seen = draw_counting("causim", ["chain", "asia"], 60, (), tmp_path / "p.jsonl", Execution(cluster=loopback.address))
+    assert seen == sorted(seen)
+    assert (seen[0], seen[-1]) == (0, 120)
+    assert len(set(seen)) > 70  # each of one suite, and programs of the other
 
 
 def test_claims_are_those_made_here(capsys: pytest.CaptureFixture[str], loopback: Loopback) -> None:
