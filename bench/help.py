@@ -275,7 +275,10 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "calibrant pool convert 4nodes.jsonl pool.jsonl -o records=6 -o allowance=0",
         "calibrant pool convert state.json pool.jsonl -o each=5 -o types=counterfactual",
     ),
-    "pool alternatives": ("calibrant pool alternatives pool.yaml alternative_scm.jsonl --seed 1",),
+    "pool alternatives": (
+        "calibrant pool alternatives pool.yaml alternative_scm.jsonl --seed 1",
+        "calibrant pool alternatives pool.yaml known_pairs.jsonl --from runs --from alternatives.jsonl --open-ended",
+    ),
     "pool check": (
         "calibrant pool check pool.yaml --fields",
         "calibrant pool check programs.jsonl --nodes 20 --topology layered",

@@ -121,11 +121,14 @@ class Separating(TypedDict, total=False):
 class HardeningOptions(TypedDict, total=False):
     """Options of `harden`.
 
-    goal: one member remains, or all that remain replay the held-out worlds; max_parents: the class that is counted
+    goal: one member remains, all that remain replay the held-out worlds, or searches discover no alternative
+    max_parents: the class that is counted; searches: methods that no-discovered asks; seeds: runs of each with a seed
     """
 
-    goal: Literal["one-member", "heldout-agreement"]
+    goal: Literal["one-member", "heldout-agreement", "no-discovered"]
     max_parents: int | None
+    searches: str
+    seeds: int
 
 
 class Generating(TypedDict, total=False):

@@ -61,12 +61,12 @@ class Size(NamedTuple):
 SIZES = {
     "dsl": Size(files=122, lines=30152, small_files=15, import_lines=1486),
     "solvers": Size(files=114, lines=26328, small_files=15, import_lines=1497),
-    "audits": Size(files=66, lines=16298, small_files=11, import_lines=1148),
+    "audits": Size(files=66, lines=16413, small_files=11, import_lines=1150),
     "baselines": Size(files=40, lines=9654, small_files=8, import_lines=548),
-    "bench": Size(files=322, lines=71805, small_files=46, import_lines=6043),
-    "calibrant": Size(files=17, lines=1804, small_files=6, import_lines=293),
+    "bench": Size(files=322, lines=72007, small_files=46, import_lines=6063),
+    "calibrant": Size(files=17, lines=1807, small_files=6, import_lines=293),
     "calibrant_tasks": Size(files=3, lines=198, small_files=2, import_lines=32),
-    "tests": Size(files=603, lines=88380, small_files=165, import_lines=8467),
+    "tests": Size(files=603, lines=88534, small_files=165, import_lines=8477),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

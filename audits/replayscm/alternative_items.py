@@ -1,15 +1,16 @@
 """Alternative-SCM items from the version space: gold and another member, and the experiment that tells them apart.
 
-The paper mines alternatives from stored answers (section B.2.5). Here the other member is drawn from all SCMs of the
-class that fit, small ones with more weight; where the class is empty because gold has more parents, it is gold with one
-mechanism exchanged. It is used only if it differs from gold semantically and a single-variable hard intervention
-separates the two. Either of them is the reference, by a fair draw, as in the official records.
+The paper mines alternatives from stored answers (section B.2.5): `discovered_pair` takes one of those. Otherwise the
+other member is drawn from all SCMs of the class that fit, small ones with more weight; where the class is empty because
+gold has more parents, it is gold with one mechanism exchanged. It is used only if it differs from gold semantically and
+a single-variable hard intervention separates the two. Either of them is the reference, by a fair draw, as in the
+official records.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -40,6 +41,7 @@ class KnownPair:
     reference_role: "gold" or "alternative", whichever the reference is; `counterpart` is the other SCM
     separation: the best experiment of the menu, which separates the two
     witness: root assignment and differing values that show it
+    systems: whose answers the alternative was; None where it was drawn from the version space
     """
 
     source: Problem
@@ -48,6 +50,7 @@ class KnownPair:
     counterpart: Scm
     separation: Separation
     witness: Mapping[str, Any]
+    systems: tuple[str, ...] | None = None
 
     @property
     def answer(self) -> dict[str, Any]:
@@ -68,6 +71,8 @@ class KnownPair:
             "known_answer": json.dumps(self.answer),
             "best_disagreement_rate": str(self.separation.disagreement_rate),
         }
+        if self.systems is not None:
+            labels["alternative_sources"] = json.dumps(self.systems)
         return replace(
             self.source, id=self.source.id + SUFFIX, task=task, sealed=replace(self.source.sealed, labels=labels)
         )
@@ -107,16 +112,35 @@ def known_pair(problem: Problem, seed: int) -> KnownPair | None:
     gold = _gold_of(problem)
     rng = Random(f"alternative:{problem.id}:{seed}")
     gold_is_reference = rng.random() < 0.5
-    for member in _members(problem, gold, rng):
-        reference, counterpart = (gold, member) if gold_is_reference else (member, gold)
-        if reference.equivalent(counterpart) or not replays(member, problem.task.training):
-            continue
-        evidence = told_apart(reference, counterpart)
-        if evidence is not None:
-            require_replay(member, problem.task.training.worlds)
-            role = "gold" if gold_is_reference else "alternative"
-            return KnownPair(problem, role, reference, counterpart, *evidence)
+    pairs = (_pair(problem, member, gold_is_reference) for member in _members(problem, gold, rng))
+    return next((pair for pair in pairs if pair is not None), None)
+
+
+def discovered_pair(problem: Problem, seed: int, discovered: Sequence[tuple[Scm, tuple[str, ...]]]) -> KnownPair | None:
+    """Return a pair of gold and the first discovered SCM that a single-variable intervention separates from it.
+
+    discovered: SCMs that fit the training worlds, each with the systems whose answer it was
+    """
+    _gold_of(problem)
+    gold_is_reference = Random(f"alternative:{problem.id}:{seed}").random() < 0.5
+    for model, systems in discovered:
+        pair = _pair(problem, model, gold_is_reference)
+        if pair is not None:
+            return replace(pair, systems=systems)
     return None
+
+
+def _pair(problem: Problem, member: Scm, gold_is_reference: bool) -> KnownPair | None:
+    """Return the pair of gold and a member; None where it means the same, does not fit or cannot be separated."""
+    gold = _gold_of(problem)
+    reference, counterpart = (gold, member) if gold_is_reference else (member, gold)
+    if reference.equivalent(counterpart) or not replays(member, problem.task.training):
+        return None
+    evidence = told_apart(reference, counterpart)
+    if evidence is None:
+        return None
+    require_replay(member, problem.task.training.worlds)
+    return KnownPair(problem, "gold" if gold_is_reference else "alternative", reference, counterpart, *evidence)
 
 
 def _members(problem: Problem, gold: Scm, rng: Random) -> Iterator[Scm]:

@@ -112,11 +112,22 @@ def alternatives(
             rich_help_panel=METHOD,
         ),
     ] = False,
+    discovered: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--from",
+            metavar="RUNS",
+            help="Take alternatives from answers: folders of `run`, files of `alternatives`.",
+            rich_help_panel=METHOD,
+        ),
+        READS,
+    ] = None,
 ) -> None:
     """Make Alternative-SCM items of a pool: its evidence with one of two known SCMs as the reference.
 
     The pair is gold and another SCM that fits, with an experiment that tells them apart. Instances that leave no other
-    SCM open, or none that a single intervention can tell apart, are named and left out.
+    SCM open, or none that a single intervention can tell apart, are named and left out. With --from, as in the paper,
+    the other SCM is the first that somebody answered, and items state whose answer it was.
     """
     from calibrant.bench.commands.options import progress_bar
     from calibrant.bench.core.registry import benchmark_of
@@ -124,7 +135,9 @@ def alternatives(
 
     maker = benchmark_of(source).require(ALTERNATIVE_ITEMS)
     with progress_bar() as progress:
-        lines = maker.write_alternatives(source, target, seed, progress, open_ended=open_ended)
+        lines = maker.write_alternatives(
+            source, target, seed, progress, discovered=discovered or (), open_ended=open_ended
+        )
     for line in lines:
         typer.echo(line, err=True)
     print_next(pool_commands(target))

@@ -203,10 +203,18 @@ class AlternativesMakeable(Protocol):
     """A benchmark that makes items of another kind of a pool's, for `calibrant pool alternatives`."""
 
     def write_alternatives(
-        self, source: Path, target: Path, seed: int, progress: Progress, *, open_ended: bool
+        self,
+        source: Path,
+        target: Path,
+        seed: int,
+        progress: Progress,
+        *,
+        discovered: Sequence[Path],
+        open_ended: bool,
     ) -> Sequence[str]:
         """Write the pool; return lines that name what was left out and what was written.
 
+        discovered: runs and files of answers that the alternatives are taken from; none: they are drawn
         open_ended: instances without a known alternative become items too
         """
         ...

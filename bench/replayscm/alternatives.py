@@ -44,6 +44,7 @@ class FoundModel:
     is_gold: None where there is no gold
     heldout_exact: whether it replays the held-out worlds
     found_by: pool and system, with the options in which the runs of a protocol differ
+    systems: protocols, as tables name systems
     """
 
     instance: str
@@ -51,6 +52,7 @@ class FoundModel:
     is_gold: bool | None
     heldout_exact: bool
     found_by: set[tuple[str, str]] = field(default_factory=set)
+    systems: set[str] = field(default_factory=set)
 
     def to_dict(self) -> dict[str, Any]:
         found_by = sorted(self.found_by, key=lambda source: (natural(source[1]), source[0]))
@@ -58,6 +60,7 @@ class FoundModel:
             "instance": self.instance,
             **(self.answer or {}),
             "found_by": [f"{name} on {pool}" for pool, name in found_by],
+            "systems": sorted(self.systems, key=natural),
         }
 
 
@@ -140,6 +143,7 @@ class FoundModels:
         if stored.answer is not None:
             stored.answer = min(stored.answer, record.answer, key=_length)
         stored.found_by.add((pool, name))
+        stored.systems.add(record.protocol)
 
     def alternatives(self) -> list[FoundModel]:
         """Return the meanings that are not gold's, by instance, smallest text first."""

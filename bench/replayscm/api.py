@@ -192,21 +192,26 @@ class ReplayScmFunctions:
         item: Problem,
         seed: int,
         *,
-        goal: Literal["one-member", "heldout-agreement"] = "one-member",
+        goal: Literal["one-member", "heldout-agreement", "no-discovered"] = "one-member",
         max_parents: int | None = None,
+        searches: str = "staged-exact-search,bnlearn+dsl",
+        seeds: int = 50,
     ) -> Hardening:
         """Return the item with worlds added until the goal is reached.
 
-        goal: the members, or the held-out behaviours, that may remain
+        goal: the members, or the held-out behaviours, that may remain; or that the searches discover no alternative
+        searches: methods of `run` that no-discovered asks; seeds: runs of each of these that has a seed
         max_parents: the class that is counted, by default gold's, at least 4
         """
         from calibrant.audits.replayscm.hardening.harden import counterexample_worlds
-        from calibrant.bench.replayscm.hardening import GOALS
+        from calibrant.bench.replayscm.hardening import GOALS, NamedSearches
         from calibrant.solvers.replayscm.space import ModelClass
 
         model_class = None if max_parents is None else ModelClass(max_parents)
         require_plain([_problem(item)], "`harden`")
-        return counterexample_worlds(_problem(item), seed, model_class=model_class, goal=GOALS[goal])
+        problem = _problem(item)
+        search = NamedSearches(searches, seeds).search(problem) if goal == "no-discovered" else None
+        return counterexample_worlds(problem, seed, model_class=model_class, goal=GOALS[goal], search=search)
 
     def generate(
         self,

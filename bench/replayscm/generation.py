@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from calibrant.audits.replayscm.alternative_items import alternative_item, open_ended_item
+from calibrant.audits.replayscm.alternative_items import alternative_item, discovered_pair, open_ended_item
 from calibrant.audits.replayscm.extended.generate import SETTINGS, sample_extended
 from calibrant.audits.replayscm.extended.strata import ExtendedStratum, extended_strata
 from calibrant.audits.replayscm.generation.generate import Job, pool_jobs, pool_metadata, pool_name, run_job
@@ -20,6 +20,12 @@ from calibrant.bench.core.options import OptionError
 from calibrant.bench.pools.capabilities import GenerateRequest
 from calibrant.bench.pools.item_options import read_item_options
 from calibrant.bench.replayscm.audit.extended import finding_records, label_problem
+from calibrant.bench.replayscm.hardening import (
+    SuppliedAnswer,
+    by_instance,
+    checked_alternatives,
+    discovered_alternatives,
+)
 from calibrant.bench.replayscm.items import require_plain
 from calibrant.bench.replayscm.options import GenerateOptions as GenerateArguments
 from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool
@@ -28,7 +34,7 @@ from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.replayscm.generation.problems import sample_pool
 from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA, Stratum, stratum
-from calibrant.dsl.replayscm.item import Pool
+from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.text import known_names, plural
 
@@ -198,19 +204,29 @@ SAMPLE = sample
 
 
 def alternative_pool(
-    pool: Pool, seed: int, *, open_ended: bool = False, progress: Progress = lambda name, done, total: None
+    pool: Pool,
+    seed: int,
+    *,
+    discovered: Sequence[SuppliedAnswer] | None = None,
+    open_ended: bool = False,
+    progress: Progress = lambda name, done, total: None,
 ) -> tuple[Pool, list[str]]:
     """Return the items, in the order of the pool, and the ids of the instances of which none can be made.
 
+    discovered: answers that pairs are made of; None: pairs are drawn from the version space
     open_ended: instances without a known pair become items too, with gold as the reference
 
     `CalibrantError` for an instance without gold, with hidden roots or with a reference of its own.
     """
     require_plain(pool.problems, "`pool alternatives`")
     items, without = [], []
+    answers = None if discovered is None else by_instance(discovered)
     for index, problem in enumerate(pool.problems):
         try:
-            item = alternative_item(problem, seed)
+            if answers is None:
+                item = alternative_item(problem, seed)
+            else:
+                item = _discovered_item(problem, seed, answers.get(problem.id, ()))
         except ValueError as error:
             raise CalibrantError(f"{pool.name}: {error}") from None
         if item is None and open_ended:
@@ -222,16 +238,34 @@ def alternative_pool(
     return Pool(f"{pool.name}_alternatives", tuple(items), metadata), without
 
 
+def _discovered_item(problem: Problem, seed: int, supplied: Sequence[SuppliedAnswer]) -> Problem | None:
+    models = checked_alternatives(problem, supplied).models
+    systems = {answer.line: answer.systems for answer in supplied}
+    pair = discovered_pair(problem, seed, [(model, systems[line]) for line, model in models.items()])
+    return None if pair is None else pair.problem
+
+
 class AlternativeItems:
     """Implements AlternativesMakeable (bench.pools.capabilities)."""
 
     def write_alternatives(
-        self, source: Path, target: Path, seed: int, progress: Progress, *, open_ended: bool
+        self,
+        source: Path,
+        target: Path,
+        seed: int,
+        progress: Progress,
+        *,
+        discovered: Sequence[Path],
+        open_ended: bool,
     ) -> Sequence[str]:
         source_pool = read_pool(source, keep_results=False)
-        pool, without = alternative_pool(source_pool, seed, open_ended=open_ended, progress=progress)
+        answers = discovered_alternatives(discovered) if discovered else None
+        pool, without = alternative_pool(
+            source_pool, seed, discovered=answers, open_ended=open_ended, progress=progress
+        )
         write_pool(pool, target)
-        lines = [in_one_line(f"{name}: no other SCM that a single intervention tells apart") for name in without]
+        which = "no other SCM" if answers is None else "no discovered SCM fits, differs from gold and is one"
+        lines = [in_one_line(f"{name}: {which} that a single intervention tells apart") for name in without]
         return [*lines, f"{plural(len(pool), 'instances')} written to {target}"]
 
 

@@ -10,33 +10,48 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any, Literal, TypeAlias
 
+import msgspec
+
 from calibrant.audits.replayscm.ambiguity import gold_class, restrict_to_grammar
 from calibrant.audits.replayscm.coverage import latent_scm
-from calibrant.audits.replayscm.hardening.harden import AddedWorld, Hardening, counterexample_worlds, extra_worlds
-from calibrant.audits.replayscm.hardening.objectives import HardeningGoal
+from calibrant.audits.replayscm.hardening.harden import (
+    AddedWorld,
+    Discoveries,
+    Hardening,
+    Search,
+    SearchResult,
+    counterexample_worlds,
+    extra_worlds,
+)
+from calibrant.audits.replayscm.hardening.objectives import HardeningGoal, SuppliedAlternative
+from calibrant.bench.core.benchmark import TaskHandout, load_benchmark
 from calibrant.bench.core.options import OptionError
 from calibrant.bench.pools.capabilities import Hardened, HardenRequest
+from calibrant.bench.protocols import Protocol, chosen_protocols, protocols_of
+from calibrant.bench.replayscm.alternatives import ALTERNATIVES
 from calibrant.bench.replayscm.audit.records import write_certificates
 from calibrant.bench.replayscm.audit.separations import submitted_scm
 from calibrant.bench.replayscm.items import require_plain
 from calibrant.bench.replayscm.options import HardenOptions as HardenArguments
 from calibrant.bench.replayscm.pages import chosen_places
 from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool
+from calibrant.bench.replayscm.rows.exact import scm_answer
 from calibrant.bench.runs.jobs import HERE, Execution, Jobs, Progress
 from calibrant.bench.runs.records import config_digest
 from calibrant.bench.runs.runner import EVERYTHING, Selection
+from calibrant.bench.runs.workers import crash_text, timed_answer
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, json_fault, load_json
 from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.generation.strata import STRATA
-from calibrant.dsl.replayscm.item import Pool, Problem
+from calibrant.dsl.replayscm.item import BENCHMARK, Pool, Problem, Task
 from calibrant.dsl.replayscm.pools.files import as_written, read_pool, write_pool
 from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.scm import Scm
@@ -51,11 +66,15 @@ from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 @dataclass(frozen=True, slots=True)
 class SuppliedAnswer:
-    """One line of the file: a submission to one instance."""
+    """One line of the file: a submission to one instance.
+
+    systems: methods and models whose answer it was, where the line states them
+    """
 
     line: int
     instance: str
     answer: dict[str, Any]
+    systems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,7 +113,24 @@ def _read_answer(path: Path, number: int, line: str) -> SuppliedAnswer:
         raise CalibrantError(
             f"{path}: line {number}: 'mechanisms' is {shown_mechanisms}, not an object of variable: formula"
         )
-    return SuppliedAnswer(number, record["instance"], {k: record[k] for k in ("roots", "mechanisms") if k in record})
+    systems = record.get("systems", [])
+    if not isinstance(systems, list) or not all(isinstance(system, str) for system in systems):
+        raise CalibrantError(f"{path}: line {number}: 'systems' is {short_repr(systems)}, not an array of names")
+    answer = {key: record[key] for key in ("roots", "mechanisms") if key in record}
+    return SuppliedAnswer(number, record["instance"], answer, tuple(systems))
+
+
+def discovered_alternatives(paths: Sequence[Path]) -> list[SuppliedAnswer]:
+    """Return the alternatives of files of `calibrant alternatives`, and those in folders of `calibrant run`."""
+    supplied: list[SuppliedAnswer] = []
+    for path in paths:
+        if not path.is_dir():
+            supplied += read_alternatives(path)
+            continue
+        for model in ALTERNATIVES.collect([path]).alternatives():
+            systems = tuple(sorted(model.systems))
+            supplied.append(SuppliedAnswer(0, model.instance, dict(model.answer or {}), systems))
+    return [replace(answer, line=number) for number, answer in enumerate(supplied, 1)]
 
 
 def checked_alternatives(problem: Problem, supplied: Iterable[SuppliedAnswer]) -> CheckedAlternatives:
@@ -133,11 +169,50 @@ def by_instance(supplied: Sequence[SuppliedAnswer]) -> dict[str, list[SuppliedAn
 
 # --- Hardening of a whole pool, parallel over instances, resumable; the same bytes whatever the number of workers -----
 Mode: TypeAlias = Literal["extra-worlds", "cex"]
-GoalName: TypeAlias = Literal["one-member", "heldout-agreement"]
+GoalName: TypeAlias = Literal["one-member", "heldout-agreement", "no-discovered"]
 GOALS: Mapping[GoalName, HardeningGoal] = {
     "one-member": HardeningGoal.SINGLE_MEMBER,
     "heldout-agreement": HardeningGoal.HELDOUT_AGREEMENT,
+    "no-discovered": HardeningGoal.NONE_DISCOVERED,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSearches:
+    """The searches of the goal no-discovered, by the names that `calibrant run` knows.
+
+    names: with commas between them; num_seeds: runs of each that has an option `seed`, with 0, 1, ...
+    """
+
+    names: str
+    num_seeds: int
+
+    @property
+    def protocols(self) -> list[tuple[str, Protocol]]:
+        """Return every search with its name and seed; `UnknownNameError` for a name that `run` does not know."""
+        listed: list[tuple[str, Protocol]] = []
+        for protocol in chosen_protocols(protocols_of(load_benchmark(BENCHMARK)), self.names, {}):
+            if "seed" in protocol.__struct_fields__:
+                seeds = range(self.num_seeds)
+                listed += [(f"{protocol.name}, seed {k}", msgspec.structs.replace(protocol, seed=k)) for k in seeds]
+            else:
+                listed.append((protocol.name, protocol))
+        return listed
+
+    def search(self, problem: Problem) -> Search:
+        """Return the searches as hardening calls them; they read the task alone, as they do in a run."""
+        protocols = self.protocols
+
+        def results(task: Task) -> Iterator[SearchResult]:
+            hardened = replace(problem, task=task)
+            for name, protocol in protocols:
+                result = timed_answer(protocol, TaskHandout(task, BENCHMARK)).result
+                if result.outcome == "crashed":
+                    raise ValueError(f"{name} crashed: {crash_text(result.provenance)}")
+                model = None if result.answer is None else submitted_scm(hardened, result.answer)
+                yield SearchResult(name, result.outcome, None if isinstance(model, Rejection) else model)
+
+        return results
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +220,14 @@ class HardenOptions:
     """Options of hardening, the same for every instance.
 
     max_parents: the class whose members are counted; by default the smallest that contains gold, at least 4
-    goal: of the mode cex
+    goal: of the mode cex; searches: of the goal no-discovered, None for other goals
     """
 
     mode: Mode
     seed: int
     max_parents: int | None = None
     goal: GoalName = "one-member"
+    searches: NamedSearches | None = None
 
     def class_of(self, problem: Problem) -> ModelClass:
         """Return the class of an instance; `ValueError` without gold."""
@@ -208,6 +284,8 @@ def hardened_pool(
 
     jobs = Jobs(places, job)
     how = {**asdict(options), "of": file_digest(path)}
+    if options.searches is None:
+        del how["searches"]  # pools hardened to other goals have no such key
     if len(jobs) < len(source):
         how["instances"] = list(jobs)
     if alternatives:
@@ -248,9 +326,13 @@ def _outside(problem: Problem, model_class: ModelClass, wide: str) -> dict[str, 
 def _by_counterexamples(job: HardenJob, model_class: ModelClass) -> tuple[Problem, dict[str, Any]]:
     problem = job.problem
     checked = checked_alternatives(problem, job.supplied)
-    goal, models = GOALS[job.options.goal], list(checked.models.values())
     hardening = counterexample_worlds(
-        problem, job.options.seed, alternatives=models, model_class=model_class, goal=goal
+        problem,
+        job.options.seed,
+        alternatives=list(checked.models.values()),
+        model_class=model_class,
+        goal=GOALS[job.options.goal],
+        search=None if job.options.searches is None else job.options.searches.search(problem),
     )
     match hardening.outcome:
         case Found():
@@ -270,6 +352,8 @@ def _by_counterexamples(job: HardenJob, model_class: ModelClass) -> tuple[Proble
     }
     if job.supplied:
         summary["alternatives"] = _describe_alternatives(checked, hardening)
+    if hardening.discoveries is not None:
+        summary |= _describe_discoveries(problem, hardening.discoveries, hardening.alternatives[len(checked.models) :])
     return hardening.problem, summary
 
 
@@ -282,10 +366,26 @@ def _step(step: AddedWorld) -> dict[str, Any]:
 def _describe_alternatives(checked: CheckedAlternatives, hardening: Hardening) -> list[dict[str, Any]]:
     """Report the outcome of every supplied line, in order of the lines."""
     rows = [{"line": line, "outcome": "refused", "world": "", "why": why} for line, why in checked.refused.items()]
-    for line, alternative in zip(checked.models, hardening.alternatives, strict=True):
+    # discovered alternatives follow the supplied ones
+    for line, alternative in zip(checked.models, hardening.alternatives, strict=False):
         outcome = "separated" if alternative.world else "not_separated"
         rows.append({"line": line, "outcome": outcome, "world": alternative.world, "why": alternative.why})
     return sorted(rows, key=lambda row: int(row["line"]))
+
+
+def _describe_discoveries(
+    problem: Problem, discoveries: Discoveries, fates: Sequence[SuppliedAlternative]
+) -> dict[str, Any]:
+    """Report every discovered alternative with the world that separates it, and the outcomes of the last round."""
+    discovered = [
+        {"search": name, **scm_answer(problem.task.kind, model), "world": fate.world, "why": fate.why}
+        for (name, model), fate in zip(discoveries.models, fates, strict=True)
+    ]
+    last: dict[str, dict[str, int]] = {}
+    for result in discoveries.last:
+        outcomes = last.setdefault(result.search.partition(", seed ")[0], {})
+        outcomes[result.outcome] = outcomes.get(result.outcome, 0) + 1
+    return {"discovered": discovered, "last_round": last}
 
 
 def _by_extra_worlds(job: HardenJob, model_class: ModelClass) -> tuple[Problem, dict[str, Any]]:
@@ -318,11 +418,18 @@ class ScmHardening:
             for name in ("alternatives", "goal"):
                 if name in given:
                     raise OptionError("it needs --mode cex", f"--{name}")
+        if given.get("goal") != "no-discovered":
+            for name in ("searches", "seeds"):
+                if name in given:
+                    raise OptionError("it needs --goal no-discovered", f"--{name}")
 
     def harden(self, request: HardenRequest, options: HardenArguments) -> Hardened:
         """Write the hardened pool once all instances are done; what is done before stays in OUT.unfinished."""
         supplied = read_alternatives(options.alternatives) if options.alternatives else []
-        hardening = HardenOptions(options.mode, options.seed, options.max_parents, options.goal)
+        searches = NamedSearches(options.searches, options.seeds) if options.goal == "no-discovered" else None
+        if searches is not None:
+            _ = searches.protocols  # refuses unknown names before anything is read
+        hardening = HardenOptions(options.mode, options.seed, options.max_parents, options.goal, searches)
         making = hardened_pool(
             request.pool,
             request.out,
@@ -338,6 +445,8 @@ class ScmHardening:
             if supplied:
                 notes += _refused_alternatives(pool)
                 lines.append(_alternatives_summary(pool, len(supplied)))
+            if searches is not None:
+                lines.append(_discoveries_summary(pool))
             return Hardened(lines, notes, pool.num_short)
 
 
@@ -398,6 +507,23 @@ def _alternatives_summary(pool: HardenedPool, num_supplied: int) -> str:
     num_others = num_supplied - len(entries)
     more = f"; {num_others} are about no instance that was hardened" if num_others else ""
     return f"alternatives: {', '.join(parts)}{more}"
+
+
+def _discoveries_summary(pool: HardenedPool) -> str:
+    entries = [entry for line in pool.reports for entry in line.get("discovered", ())]
+    num_items = sum(bool(line.get("discovered")) for line in pool.reports)
+    last: Counter[tuple[str, str]] = Counter()
+    for line in pool.reports:
+        for name, outcomes in line.get("last_round", {}).items():
+            for outcome, number in outcomes.items():
+                last[name, outcome.replace("_", " ")] += number
+    rounds = ", ".join(f"{name} {number} {outcome}" for (name, outcome), number in sorted(last.items()))
+    num_separated = sum(bool(entry["world"]) for entry in entries)
+    discovered = f"{plural(len(entries), 'alternatives')} in {plural(num_items, 'instances')}"
+    return (
+        f"discovered: {discovered}, {num_separated} separated;"
+        f" last round, which discovered none: {rounds or 'no search'}"
+    )
 
 
 HARDEN = ScmHardening()

@@ -87,9 +87,18 @@ class HardenOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     ] = "cex"
     seed: Annotated[int, Meta(description="The same seed gives the same bytes.")] = 0
     goal: Annotated[
-        Literal["one-member", "heldout-agreement"],
-        Meta(description="When cex is done: one SCM of the class is left, or all replay the held-out worlds."),
+        Literal["one-member", "heldout-agreement", "no-discovered"],
+        Meta(
+            description="When cex is done: one SCM of the class is left, all replay the held-out worlds, or no search"
+            " discovers another one, as in the paper."
+        ),
     ] = "one-member"
+    searches: Annotated[
+        str, Meta(description="Methods of `run` that no-discovered asks.", extra={"metavar": "NAMES"})
+    ] = "staged-exact-search,bnlearn+dsl"
+    seeds: Annotated[
+        Annotated[int, Meta(ge=1)], Meta(description="Runs of each of these that has a seed: 0, 1, and so on.")
+    ] = 50
     max_parents: Annotated[
         Annotated[int, Meta(ge=1, le=6)] | None,
         Meta(description="Class that is counted. [default: gold's, at least 4]"),

@@ -5,9 +5,10 @@ which it occurs; then every other unit in turn takes the values of the targets t
 What is left never grows with more rows, so the world leaves at most what its first row leaves.
 
 `extra_worlds` adds three or four worlds for local patterns, as the paper's Extra Worlds level does.
-`counterexample_worlds` completes local coverage, separates every supplied alternative, and then, beyond the paper,
-reduces the version space of a named class to what no admissible world can reduce further. The same seed gives the same
-worlds; gold and held-out worlds never change.
+`counterexample_worlds` completes local coverage and separates every supplied alternative. Then it separates whatever
+named searches discover on the item with these worlds, until they discover nothing new, as the paper's Counterexample
+Audit does; or, beyond the paper, it reduces the version space of a named class to what no admissible world can reduce
+further. The same seed gives the same worlds; gold and held-out worlds never change.
 
 Whether more can be separated is decided by exhaustion. Units have latent thresholds, of which the evidence leaves
 ranges; all rows that they could show under any thresholds in these are added at once. The members that still fit are
@@ -16,12 +17,12 @@ the fewest that any number of admissible worlds can leave.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from calibrant.audits.replayscm.ambiguity import gold_class
 from calibrant.audits.replayscm.coverage import (
@@ -42,6 +43,7 @@ from calibrant.audits.replayscm.hardening.objectives import (
     Objective,
     OpenPatterns,
     SuppliedAlternative,
+    discovery_outcome,
     goal_objective,
     goal_outcome,
     supplied_alternatives,
@@ -54,9 +56,10 @@ from calibrant.audits.replayscm.hardening.worlds import (
     threshold_ranges,
     under_any_thresholds,
 )
+from calibrant.dsl.replayscm.evaluator import replays
 from calibrant.dsl.replayscm.generation.strata import ENVIRONMENT_LEVELS, MAX_TARGETS
 from calibrant.dsl.replayscm.generation.worlds import Drawn, Environment, sample_world
-from calibrant.dsl.replayscm.item import Problem
+from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.pools.files import as_written
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
@@ -277,6 +280,32 @@ class Measurement:
     agreement: Fraction
 
 
+class SearchResult(NamedTuple):
+    """Result of one search for an SCM that fits an instance.
+
+    search: its name, with its seed where it has one
+    outcome: "found", "impossible" or "out_of_budget"; model: None where none was found
+    """
+
+    search: str
+    outcome: str
+    model: Scm | None
+
+
+Search: TypeAlias = Callable[[Task], Iterable[SearchResult]]
+
+
+class Discoveries(NamedTuple):
+    """SCMs that searches discovered while worlds were added.
+
+    models: each meaning once, with the name of the first search that returned it
+    last: results of the last round, which returned nothing new
+    """
+
+    models: tuple[tuple[str, Scm], ...]
+    last: tuple[SearchResult, ...]
+
+
 @dataclass(frozen=True)
 class Hardening:
     """A hardened instance and what it took.
@@ -285,7 +314,8 @@ class Hardening:
     outcome: Found if the goal is reached, Impossible with what was exhausted, or OutOfBudget
     after: counted anew, from the instance as it is written
     least_members: what the class would have with every row added that any admissible world could show
-    alternatives: what became of those that were supplied
+    alternatives: what became of those that were supplied, then of the discovered ones
+    discoveries: what the searches of the goal NONE_DISCOVERED returned; None for other goals
     """
 
     problem: Problem
@@ -296,6 +326,7 @@ class Hardening:
     after: Measurement
     least_members: int
     alternatives: tuple[SuppliedAlternative, ...]
+    discoveries: Discoveries | None = None
 
     def __repr__(self) -> str:
         members = f"{self.before.members} -> {self.after.members} members"
@@ -367,6 +398,7 @@ def counterexample_worlds(
     alternatives: Sequence[Scm] = (),
     model_class: ModelClass | None = None,
     goal: HardeningGoal = HardeningGoal.SINGLE_MEMBER,
+    search: Search | None = None,
     complete_coverage: bool = True,
     max_targets: int = MAX_TARGETS,
     effort: HardeningEffort = EFFORT,
@@ -374,8 +406,11 @@ def counterexample_worlds(
     """Complete local coverage, separate the alternatives, then reduce the version space to the goal.
 
     model_class: `gold_class` by default; `ValueError` if gold is not a member that fits
+    search: for the goal NONE_DISCOVERED, and for it alone
     complete_coverage: without it the version space is reduced at once, with fewer worlds
     """
+    if (search is not None) is not (goal is HardeningGoal.NONE_DISCOVERED):
+        raise ValueError("searches and the goal that none of them discovers anything go together")
     model_class = model_class or gold_class(problem)
     _check_gold(problem, model_class)
     rng = Random(f"cex {seed}")
@@ -389,23 +424,55 @@ def counterexample_worlds(
     fitting = FittingAlternatives(tuple(alternatives)).fitting(problem.task.training.worlds)
     # worlds for coverage may have separated some already
     selector.reduce(FittingAlternatives(FittingAlternatives(fitting).fitting(selector.worlds)))
-    selector.reduce(goal_objective(goal, problem, selector.members))
+    discoveries = None
+    if search is not None:
+        discoveries = separate_discovered(problem, selector, alternatives, search)
+    else:
+        selector.reduce(goal_objective(goal, problem, selector.members))
     hardened = with_training_worlds(problem, [step.draw for step in selector.steps])
     after = VersionSpace(as_written(hardened).task, model_class)
     _check_gold(hardened, model_class)
     expected = selector.members.count_remaining(())
     if after.count != expected:
         raise AssertionError(f"{after.count} members of the written instance, {expected} expected")
+    discovered = () if discoveries is None else discoveries.models
+    models, families = [*alternatives, *(model for _, model in discovered)], (family, possible)
+    fates = tuple(supplied_alternatives(problem, models, selector.worlds, families, selector.spent))
     return Hardening(
         hardened,
         model_class,
         tuple(selector.steps),
-        goal_outcome(hardened, goal, after, (family, possible), selector.spent),
+        discovery_outcome(hardened, list(zip(models, fates, strict=True)), families)
+        if search is not None
+        else goal_outcome(hardened, goal, after, families, selector.spent),
         _measure(problem, space),
         _measure(hardened, after),
         members.count_remaining(possible.reachable),
-        tuple(supplied_alternatives(problem, alternatives, selector.worlds, (family, possible), selector.spent)),
+        fates,
+        discoveries,
     )
+
+
+def separate_discovered(
+    problem: Problem, selector: Selector, alternatives: Sequence[Scm], search: Search
+) -> Discoveries:
+    """Separate what searches discover, until a round of them returns gold and earlier answers alone."""
+    distinct = [latent_scm(problem), *alternatives]
+    discovered: list[tuple[str, Scm]] = []
+    while True:
+        hardened = with_training_worlds(problem, [step.draw for step in selector.steps])
+        results = tuple(search(as_written(hardened).task))
+        latest = []
+        for name, _, model in results:
+            if model is None or not replays(model, hardened.task.training):
+                continue
+            if not any(model.equivalent(earlier) for earlier in distinct):
+                distinct.append(model)
+                latest.append((name, model))
+        if not latest:
+            return Discoveries(tuple(discovered), results)
+        discovered += latest
+        selector.reduce(FittingAlternatives(tuple(model for _, model in latest)))
 
 
 def _check_gold(problem: Problem, model_class: ModelClass) -> None:

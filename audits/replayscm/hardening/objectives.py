@@ -246,10 +246,14 @@ class HardeningGoal(Enum):
 
     SINGLE_MEMBER = "a single member"
     HELDOUT_AGREEMENT = "that all members replay the held-out worlds"
+    NONE_DISCOVERED = "that no alternative is left that a search discovers"
 
 
 def goal_objective(goal: HardeningGoal, problem: Problem, members: Members) -> Objective:
-    """Return what has to be reduced: to 1 member, or to 0 members that differ on held-out worlds."""
+    """Return what has to be reduced: to 1 member, or to 0 members that differ on held-out worlds.
+
+    goal: one that is about the members of a class; what searches discover is no class
+    """
     if goal is HardeningGoal.SINGLE_MEMBER:
         return members
     return DisagreeingMembers(members, members.restrict_to(problem.sealed.heldout.worlds))
@@ -343,6 +347,26 @@ def supplied_alternatives(
             continue
         world = next((world.id for world in added if not fits(model, [world])), "")
         yield SuppliedAlternative(number, world, "" if world else _explain_unseparated(model, families, spent))
+
+
+def discovery_outcome(
+    problem: Problem,
+    alternatives: Sequence[tuple[Scm, SuppliedAlternative]],
+    families: tuple[WorldFamily, WorldFamily],
+) -> Outcome[Problem]:
+    """Return whether every alternative is separated, and if not, whether any admissible world could still do it.
+
+    problem: after hardening; alternatives: supplied and discovered ones with their fates
+    """
+    _, possible = families
+    remaining = [(model, alternative) for model, alternative in alternatives if alternative.why]
+    if not remaining:
+        return Found(problem)
+    reasons = "; ".join(f"alternative {alternative.number}: {alternative.why}" for _, alternative in remaining)
+    num_fixed = sum(fits(model, possible.reachable) for model, _ in remaining)
+    if num_fixed:
+        return Impossible(f"{num_fixed} of {len(alternatives)} alternatives cannot be separated: {reasons}")
+    return OutOfBudget(f"{len(remaining)} of {len(alternatives)} alternatives are not separated: {reasons}", 0)
 
 
 def _explain_unseparated(model: Scm, families: tuple[WorldFamily, WorldFamily], spent: Sequence[str]) -> str:

@@ -75,6 +75,7 @@ VALUES: dict[str, list[str]] = {
     "--run": ["RUN"],
     "--mode": ["extra-worlds"],
     "--goal": ["heldout-agreement"],
+    "--searches": ["first-found"],
     "--extractor": ["published"],
     "--thoughts": ["opened"],
     "--on-error": ["skip"],
@@ -139,6 +140,8 @@ BESIDE = {
     "report:--text-field": ["--predictions", "PREDICTIONS", "--pool", "POOL"],
     "report:--model-field": ["--predictions", "PREDICTIONS", "--pool", "POOL"],
     "score:--extractor": ["--json"],
+    "harden:--searches": ["--goal", "no-discovered", "--seeds", "1"],
+    "harden:--seeds": ["--goal", "no-discovered", "--searches", "bnlearn+dsl"],
     "report:--thoughts": ["--predictions", "PREDICTIONS", "--pool", "POOL"],
     "show:--thoughts": ["--run", "PREDICTIONS"],
     "score:--structure": ["--json"],
@@ -290,8 +293,8 @@ def test_no_option_is_ignored(
     """Whoever lacks an option refuses it; whoever has it shows an effect, on one benchmark after the other."""
     key, out, here = f"{command}:{option.opts[0]}", tmp_path / "out", files(benchmark)
     declared = declared_options(command).get(option.name)
-    line = [*base_line(command, here, out), *words(BESIDE.get(key, []), here, out)]
     lacking = declared and benchmark not in declared.benchmarks
+    line = [*base_line(command, here, out), *words([] if lacking else BESIDE.get(key, []), here, out)]
     shared = tuple(str(word).replace(str(out), "OUT") for word in line)
     before = None if lacking else outcomes.get(shared) or outcome(line, out, monkeypatch)  # first, for the sweep
     if before is not None and command not in UNSHARED:

@@ -194,11 +194,17 @@ def test_texts_of_one_meaning_are_one_alternative_and_the_smallest_is_kept() -> 
         ]
     )
     assert [model.to_dict() for model in found.alternatives()] == [
-        {"instance": "I1", "mechanisms": {"X3": "(or X1 X2)"}, "found_by": ["one (seed=1) on p.jsonl"]},
+        {
+            "instance": "I1",
+            "mechanisms": {"X3": "(or X1 X2)"},
+            "found_by": ["one (seed=1) on p.jsonl"],
+            "systems": ["one"],
+        },
         {
             "instance": "I1",
             "mechanisms": {"X3": "(and X2 X1)"},
             "found_by": ["one (seed=0) on p.jsonl", "two on p.jsonl"],
+            "systems": ["one", "two"],
         },
     ]
 

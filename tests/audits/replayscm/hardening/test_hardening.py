@@ -18,6 +18,8 @@ from calibrant.audits.replayscm.coverage import latent_scm, pattern_coverage, su
 from calibrant.audits.replayscm.hardening.harden import (
     Hardening,
     HardeningEffort,
+    Search,
+    SearchResult,
     counterexample_worlds,
     designed_world,
     extra_worlds,
@@ -28,11 +30,14 @@ from calibrant.audits.replayscm.hardening.objectives import HardeningGoal, Membe
 from calibrant.audits.replayscm.hardening.worlds import WorldFamily, heldout_signatures, population
 from calibrant.bench.replayscm.hardening import HardenJob, HardenOptions, harden_instance
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
-from calibrant.dsl.replayscm.item import Pool, Problem
+from calibrant.dsl.replayscm.item import Pool, Problem, Task
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, World
+from calibrant.solvers.formulas.lookup import MAX_SIZE_OF_FOUR
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
+from calibrant.solvers.replayscm.members import members_by_size, sample_members
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.enumerated_members import all_members, does, observed
@@ -422,3 +427,71 @@ def test_shared_instances_end_with_one_member() -> None:
         assert told["coverage"][1] == 1.0
         assert [step["world"] for step in told["steps"]] == [step.draw.world.id for step in result.added]
         assert [step["members"] for step in told["steps"]][-1] == "1"
+
+
+# --- the goal that no search discovers an alternative ----------------------------------------------------------------
+
+
+def list_all_members(problem: Problem) -> Search:
+    """Return a search that lists every member of gold's class."""
+
+    def search(task: Task) -> Iterator[SearchResult]:
+        listed = replace(gold_class(problem), max_size=MAX_SIZE_OF_FOUR)  # every function of four parents has one
+        for member in members_by_size(VersionSpace(task, listed)):
+            yield SearchResult("listing", "found", member)
+
+    return search
+
+
+@pytest.mark.parametrize("setting", KNOWN_ROOTS)
+def test_a_search_of_all_members_ends_as_the_goal_of_one_member_does(setting: str) -> None:
+    compared = Counter[str]()
+    for shape in SHAPES:
+        for seed in range(4):
+            problem = gold_problem(seed, setting, shape)
+            if VersionSpace(problem.task, gold_class(problem)).count > 300:
+                continue
+            search = list_all_members(problem)
+            listed = counterexample_worlds(problem, 0, goal=HardeningGoal.NONE_DISCOVERED, search=search)
+            counted = counterexample_worlds(problem, 0)
+            assert isinstance(listed.outcome, Found) == (listed.after.members == 1)
+            assert type(listed.outcome) is type(counted.outcome)
+            assert listed.after.members == counted.after.members
+            compared[type(listed.outcome).__name__] += 1
+    assert compared["Found"] >= 2
+
+
+def test_searches_are_asked_again_until_they_discover_nothing_new() -> None:
+    rounds = Counter[int]()
+    for seed in range(8):
+        problem = gold_problem(seed, shape=Shape(training=1, units=3))
+        calls: list[Task] = []
+
+        def search(task: Task, calls: list[Task] = calls, seed: int = seed) -> Iterator[SearchResult]:
+            calls.append(task)
+            drawn = sample_members(VersionSpace(task, ModelClass(4)), Random(seed + len(calls)), 1)
+            yield SearchResult("draw", "found", drawn[0])
+
+        result = counterexample_worlds(
+            problem, 0, goal=HardeningGoal.NONE_DISCOVERED, search=search, complete_coverage=False
+        )
+        assert result.discoveries is not None
+        gold, (last,) = latent_scm(problem), result.discoveries.last
+        assert len(calls) == len(result.discoveries.models) + 1  # one a round
+        known = [gold, *(model for _, model in result.discoveries.models)]
+        assert last.model is not None
+        assert any(last.model.equivalent(model) for model in known)
+        for (_, model), fate in zip(result.discoveries.models, result.alternatives, strict=True):
+            still_fits = replays_exactly(model, result.problem.task.training.worlds)
+            assert still_fits == (fate.world == "") == bool(fate.why)
+        if isinstance(result.outcome, Found):
+            assert not any(fate.why for fate in result.alternatives)
+        rounds[len(calls)] += 1
+    assert max(rounds) > 1
+
+
+def test_searches_and_their_goal_go_together() -> None:
+    problem = gold_problem(0)
+    for options in ({"goal": HardeningGoal.NONE_DISCOVERED}, {"search": list_all_members(problem)}):
+        with pytest.raises(ValueError, match="go together"):
+            counterexample_worlds(problem, 0, **options)

@@ -17,11 +17,14 @@ from calibrant.audits.replayscm.hardening.harden import counterexample_worlds
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import bundled_pool
 from calibrant.bench.replayscm.appendix.facts import pool_facts
+from calibrant.bench.replayscm.audit.separations import submitted_scm
 from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool
 from calibrant.bench.runs.jobs import Execution, Failure
 from calibrant.bench.runs.opening import as_completed
+from calibrant.bench.runs.records import folder_records
 from calibrant.dsl.replayscm.item import Pool, TaskKind
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import Evaluator
 from tests.support.commands import CHECKOUT, called, refused
 from tests.support.effort import effort
@@ -240,6 +243,38 @@ def test_items_keep_the_evidence_and_their_known_answer_succeeds(
         assert score.to_dict()["experimentOptimality"] == 1.0
     assert main(["pool", "alternatives", str(source), str(again), "--seed", "3"]) == 0
     assert again.read_bytes() == made.read_bytes()
+
+
+def test_items_of_discovered_alternatives_state_whose_answers_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, made, runs, file = (tmp_path / name for name in ("source.jsonl", "made.jsonl", "runs", "found.jsonl"))
+    problems = dev_problems("hidden_order")[:6]
+    write_pool(Pool("source", problems), source)
+    assert main(["run", "first-found,majority", str(source), "--out", str(runs), "--workers", "1"]) == 0
+    capsys.readouterr()
+    assert main(["pool", "alternatives", str(source), str(made), "--from", str(runs)]) == 0
+    assert f"written to {made}" in capsys.readouterr().err
+    items = read_pool(made).problems
+    assert items
+    answers = {record.instance: record.answer for record in folder_records(runs) if record.protocol == "first-found"}
+    for item in items:
+        assert json.loads(item.sealed.labels["alternative_sources"]) == ["first-found"]
+        answer = submitted_scm(item, {"mechanisms": answers[item.id.removesuffix("__ALT_EXP")]["mechanisms"]})
+        gold, reference = item.sealed.gold, item.task.reference
+        assert isinstance(answer, Scm)
+        assert gold is not None
+        assert reference is not None
+        assert {"gold": gold, "alternative": answer}[item.sealed.labels["reference_role"]].equivalent(reference)
+        known = json.loads(item.sealed.labels["known_answer"])
+        assert Evaluator(item).score_answer(known).to_dict()["jointSuccess"] is True
+    assert main(["alternatives", str(runs), "--out", str(file)]) == 0
+    assert main(["pool", "alternatives", str(source), str(tmp_path / "again.jsonl"), "--from", str(file)]) == 0
+    assert (tmp_path / "again.jsonl").read_bytes() == made.read_bytes()
+    capsys.readouterr()
+    file.write_text('{"instance": "a", "mechanisms": {}, "systems": "one"}\n', encoding="utf-8")
+    line = refused(capsys, "pool", "alternatives", source, tmp_path / "other.jsonl", "--from", file)
+    assert "line 1: 'systems' is 'one', not an array of names" in line
 
 
 def test_instances_without_a_second_scm_are_named_and_left_out(

@@ -9,7 +9,9 @@ import pytest
 
 from calibrant.audits.replayscm.ambiguity import gold_class
 from calibrant.bench.cli import main
-from calibrant.dsl.replayscm.pools.files import read_pool
+from calibrant.bench.core.registry import bundled_pool
+from calibrant.dsl.replayscm.item import Pool
+from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.solvers.replayscm.space import VersionSpace
 from tests.support.commands import refused
 from tests.support.replayscm.audited_pools import (
@@ -71,6 +73,41 @@ def test_harden_until_all_members_replay_the_held_out_worlds(
     capsys.readouterr()
     other = ["harden", bundled, "--out", tmp_path / "other.jsonl", "--goal", "heldout-agreement"]
     assert "--goal: it needs --mode cex" in refused(capsys, *other, "--mode", "extra-worlds")
+
+
+def test_harden_until_named_searches_discover_no_alternative(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same searches are then run by the commands on the written items, and find gold alone."""
+    pool = tmp_path / "bridges.jsonl"
+    write_pool(Pool("bridges", read_pool(bundled_pool("hidden-order")).problems[6:9]), pool)
+    out, report, runs = tmp_path / "hard.jsonl", tmp_path / "report.jsonl", tmp_path / "runs"
+    searches = ["--goal", "no-discovered", "--searches", "exact,bnlearn+dsl", "--seeds", "3"]
+    line = ["harden", str(pool), "--out", str(out), "--report", str(report), "--workers", "1"]
+    assert main([*line, *searches]) == 0
+    assert "last round, which discovered none: bnlearn+dsl 9 found, exact 3 found" in capsys.readouterr().out
+    lines = [json.loads(text) for text in report.read_text(encoding="utf-8").splitlines()]
+    assert [line["outcome"] for line in lines] == ["reached"] * 3
+    separated = [entry for line in lines for entry in line["discovered"]]
+    assert {entry["search"] for entry in separated} <= {"exact", *(f"bnlearn+dsl, seed {k}" for k in range(3))}
+    assert separated
+    assert all(entry["world"] for entry in separated)
+    assert read_pool(out).metadata["hardened"]["searches"] == {"names": "exact,bnlearn+dsl", "num_seeds": 3}
+
+    def discovered(path: Path, folder: Path) -> str:
+        assert main(["run", "exact", str(path), "--out", str(folder), "--workers", "1"]) == 0
+        file = folder.with_suffix(".jsonl")
+        assert main(["alternatives", str(folder), "--out", str(file), "--sweep", str(path), "--seeds", "3"]) == 0
+        return file.read_text(encoding="utf-8")
+
+    assert discovered(pool, tmp_path / "before") != ""
+    assert discovered(out, runs) == ""
+    capsys.readouterr()
+    other = ["harden", pool, "--out", tmp_path / "other.jsonl"]
+    assert "--searches: it needs --goal no-discovered" in refused(capsys, *other, "--searches", "exact")
+    unknown = refused(capsys, *other, "--goal", "no-discovered", "--searches", "nobody")
+    assert "nobody" in unknown
+    assert "exact" in unknown
 
 
 def test_harden_says_by_its_exit_code_whether_every_instance_got_there(
