@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import glob
 import io
-import json
 import os
 import re
 import shlex
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,7 +17,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 import typer
-from filelock import FileLock, Timeout
 
 from calibrant.dsl.atomic_write import is_open_file
 from calibrant.dsl.errors import CalibrantError, UnknownItemError, UnknownNameError, in_one_line
@@ -408,10 +405,14 @@ def making_folder(out: Path) -> Iterator[tuple[Path, Path]]:
 
     Both are in a folder beside `out`, which the next call for the same `out` removes if this process was killed.
     """
+    from tempfile import mkdtemp  # this and the lock take `calibrant --help` longer than all else that it does
+
+    from filelock import FileLock
+
     existing = next(folder for folder in out.absolute().parents if folder.exists())
     prefix = f".{out.name}."
     _remove_leftovers(existing, prefix)
-    work = Path(tempfile.mkdtemp(dir=existing, prefix=prefix))
+    work = Path(mkdtemp(dir=existing, prefix=prefix))
     lock = FileLock(work / "new.lock")
     try:
         lock.acquire()
@@ -426,6 +427,8 @@ def making_folder(out: Path) -> Iterator[tuple[Path, Path]]:
 
 def _remove_leftovers(parent: Path, prefix: str) -> None:
     """Remove folders of killed processes: with our lock, which nobody holds, and nothing that is not ours."""
+    from filelock import FileLock, Timeout
+
     for leftover in parent.glob(f"{glob.escape(prefix)}????????"):
         lock = leftover / _LOCK
         is_ours = not leftover.is_symlink() and lock.is_file() and not lock.is_symlink()
@@ -440,4 +443,6 @@ def _remove_leftovers(parent: Path, prefix: str) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     """Write a value as a JSON text."""
+    import json
+
     path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")

@@ -8,15 +8,11 @@ Imports no compiler, so that a program can ask to be told before there is one.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-
-from platformdirs import user_cache_path
 
 # --- The cache of compiled kernels: a folder of the user's cache that is named by a digest of all kernel sources ------
 _ROOT = Path(__file__).resolve().parent.parent
@@ -31,6 +27,8 @@ def kernel_files(root: Path = _ROOT) -> Iterator[Path]:
 
 def cache_name(compiler_version: str, root: Path = _ROOT) -> str:
     """Return the name of the folder; another one as soon as any kernel source or the compiler is another."""
+    import hashlib  # the command imports this module; only compiling needs what is imported in functions
+
     digest = hashlib.sha256(compiler_version.encode())
     for path in kernel_files(root):
         digest.update(path.read_bytes())
@@ -42,24 +40,30 @@ def cache_folder(compiler_version: str) -> Path:
 
     Where the user's cache does not do, one beside the temporary files, for one boot.
     """
+    from tempfile import gettempdir
+
+    from platformdirs import user_cache_path
+
     name = cache_name(compiler_version)
     folder = user_cache_path("calibrant").absolute() / name
     with suppress(OSError):
         _make(folder)
         if is_private(folder.resolve()):
             return folder.resolve()
-    return private_folder(Path(tempfile.gettempdir()).resolve(), f"calibrant-{name}")
+    return private_folder(Path(gettempdir()).resolve(), f"calibrant-{name}")
 
 
 def private_folder(parent: Path, name: str) -> Path:
     """Return a folder that only this user can write to: the one of that name, or a new one if another user has that."""
+    from tempfile import mkdtemp
+
     folder = parent / f"{name}-{_user()}"
     with suppress(OSError):
         folder.mkdir(mode=0o700)
     with suppress(OSError):
         if is_private(folder):
             return folder
-    return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=parent))
+    return Path(mkdtemp(prefix=f"{name}-", dir=parent))
 
 
 def is_private(folder: Path) -> bool:

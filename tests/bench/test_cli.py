@@ -48,6 +48,9 @@ HEAVY = (
     "yaml",
     "pebble",
     "rich",
+    "filelock",  # with what these three import, a fifth of the time of --help
+    "platformdirs",
+    "tempfile",
     "calibrant.solvers",
     "calibrant.audits",
     "calibrant.baselines",

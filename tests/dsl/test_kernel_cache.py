@@ -9,11 +9,11 @@ import tempfile
 import threading
 from pathlib import Path
 
+import platformdirs
 import pytest
 from filelock import FileLock
 
 from calibrant.bench.cli import EVERY, CompilingLines
-from calibrant.dsl import kernel_cache
 from calibrant.dsl.kernel_cache import CompileLock, cache_folder, cache_name, is_private, kernel_files, private_folder
 from tests.support.commands import CHECKOUT as SOURCES
 
@@ -142,7 +142,7 @@ def test_a_folder_of_another_user_is_not_used(tmp_path: Path, monkeypatch: pytes
 
 def test_without_a_writable_home_the_folder_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("no folder", encoding="utf-8")
-    monkeypatch.setattr(kernel_cache, "user_cache_path", lambda name: tmp_path / "file" / name)
+    monkeypatch.setattr(platformdirs, "user_cache_path", lambda name: tmp_path / "file" / name)
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
     folder = cache_folder("1.0")
     assert folder.parent == tmp_path
