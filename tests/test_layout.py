@@ -66,7 +66,7 @@ SIZES = {
     "bench": Size(files=322, lines=72012, small_files=46, import_lines=6064),
     "calibrant": Size(files=17, lines=1807, small_files=6, import_lines=293),
     "calibrant_tasks": Size(files=3, lines=198, small_files=2, import_lines=32),
-    "tests": Size(files=603, lines=88537, small_files=165, import_lines=8477),
+    "tests": Size(files=603, lines=88536, small_files=165, import_lines=8477),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -48,9 +48,8 @@ HEAVY = (
     "yaml",
     "pebble",
     "rich",
-    "filelock",  # with what these three import, a fifth of the time of --help
+    "filelock",  # with what these two import, a sixth of the time of --help
     "platformdirs",
-    "tempfile",
     "calibrant.solvers",
     "calibrant.audits",
     "calibrant.baselines",
