@@ -12,19 +12,21 @@ import re
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import comb
+from dataclasses import dataclass, field, replace
+from math import comb, fsum
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
+import numpy as np
 
 from calibrant.audits.why import Why
 from calibrant.bench.answers.frame import Estimate, estimate
-from calibrant.bench.answers.intervals import Interval
+from calibrant.bench.answers.intervals import Interval, bootstrap_intervals
 from calibrant.bench.answers.names import SystemKey, system_names
 from calibrant.bench.answers.rates import exact_mean, mean_if_known
+from calibrant.bench.core.attribution import MIN_ROOM, expectations
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import Capability
 from calibrant.bench.core.registry import benchmark_of
@@ -40,6 +42,7 @@ from calibrant.dsl.text import known_names
 Record: TypeAlias = Mapping[str, Any]
 T = TypeVar("T")
 WORDING = "wording"  # field of records
+NAMES = "names"  # the kind of change from neutral to published names, whose map is injective
 _TOKEN = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -161,7 +164,8 @@ class VariantChecker:
         """Return why a copy is not the image of its original under a map; empty if it is."""
         if stated.kind not in self._variable.kinds:
             return "its kind of change is unknown"
-        if not all(map(_is_permutation, (stated.names, *stated.values.values()))):
+        names = () if stated.kind == NAMES and _is_injective(stated.names) else (stated.names,)
+        if not all(map(_is_permutation, (*names, *stated.values.values()))):
             return "the map is not a permutation of names"
         try:
             mapped = self._variable.map_record(self._of.items.record(original), stated)
@@ -178,7 +182,10 @@ class VariantChecker:
 
     def _verdict_problem(self, original: Any, copy: Any, stated: CopyMap) -> str:
         gold = self._of.training.gold(original)
-        wrong = None if gold is None or not stated.names else rename_json(gold, stated.names)
+        is_wrong = bool(stated.names) and _is_permutation(
+            stated.names
+        )  # a permuted gold is no gold; new names are unread
+        wrong = rename_json(gold, stated.names) if gold is not None and is_wrong else None
         for answer in (gold, wrong, self._of.scoring.no_answer(original)):
             if answer is None:
                 continue
@@ -193,6 +200,10 @@ class VariantChecker:
 
     def _is_right(self, item: Any, answer: Mapping[str, Any]) -> bool:
         return self._of.metrics.success.is_right(self._of.scoring.score(item, answer, ()), item.setting)
+
+
+def _is_injective(names: Mapping[str, str]) -> bool:
+    return len(set(names.values())) == len(names)
 
 
 def _is_permutation(names: Mapping[str, str]) -> bool:
@@ -232,6 +243,8 @@ def write_variants(source: Path, target: Path, kinds: Sequence[str], copies: int
         before = len(items)
         for number in range(copies):
             kind = kinds[number % len(kinds)]
+            if kind == NAMES and number >= len(kinds):  # a second copy would be the first
+                continue
             random = Random(f"{seed} {item.id} {kind} {number}")
             variant = variable.vary(of.items.record(item), kind, random)
             if variant is None:
@@ -311,6 +324,73 @@ class Flips(NamedTuple):
 
 
 @dataclass(frozen=True)
+class NameProbe:
+    """Answers under published names beside those under neutral ones, paired by item.
+
+    neutral, real: skill, the rate less chance over best less chance, which an item has alike under both names; `scale`
+    is `rate` where records lack chance and best. interval: of the difference, clustered by what items share
+    """
+
+    scale: Literal["skill", "rate"]
+    num_items: int
+    num_units: int
+    neutral: float
+    real: float
+    interval: Interval | None
+
+    @property
+    def prior_knowledge(self) -> float:
+        """Return what published names add."""
+        return self.real - self.neutral
+
+    def cells(self, system: str) -> list[str]:
+        """Return the cells of a table."""
+        interval = UNDEFINED if self.interval is None else f"{self.interval.low:.3f} to {self.interval.high:.3f}"
+        counts = [system, str(self.num_items), str(self.num_units), self.scale]
+        return [*counts, f"{self.neutral:.3f}", f"{self.real:.3f}", f"{self.prior_knowledge:+.3f}", interval]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as numbers."""
+        return {
+            "scale": self.scale,
+            "items": self.num_items,
+            "units": self.num_units,
+            "neutral": self.neutral,
+            "real": self.real,
+            "prior_knowledge": self.prior_knowledge,
+            "interval": self.interval and list(self.interval),
+        }
+
+
+class NamedPair(NamedTuple):
+    """Right answers to an item under neutral and published names; room: chance and best, None where unknown."""
+
+    unit: str
+    neutral: float
+    real: float
+    room: tuple[float, float] | None
+
+
+def probe_names(pairs: Sequence[NamedPair]) -> NameProbe | None:
+    """Return the probe of a system; None without pairs."""
+    if not pairs:
+        return None
+    rooms = [pair.room for pair in pairs if pair.room is not None]
+    is_skill = len(rooms) == len(pairs) and fsum(best - chance for chance, best in rooms) > MIN_ROOM
+    chances, bests = zip(*rooms, strict=True) if is_skill else ([0.0] * len(pairs), [1.0] * len(pairs))
+    units = {unit: place for place, unit in enumerate(sorted({pair.unit for pair in pairs}))}
+    sums = np.zeros((len(units), 3))  # neutral less chance, real less chance, best less chance
+    for pair, chance, best in zip(pairs, chances, bests, strict=True):
+        sums[units[pair.unit]] += (pair.neutral - chance, pair.real - chance, best - chance)
+    neutral, real, room = (fsum(column) for column in sums.T)
+    (interval,) = bootstrap_intervals(sums[:, 1:2] - sums[:, :1], sums[:, 2:])
+    return NameProbe("skill" if is_skill else "rate", len(pairs), len(units), neutral / room, real / room, interval)
+
+
+PROBE_HEADINGS = ("System", "Items", "Networks", "Scale", "Neutral", "Real", "Prior knowledge", "95 % interval")
+
+
+@dataclass(frozen=True)
 class Consistency:
     """Answers of a system to the copies of a pool.
 
@@ -318,6 +398,7 @@ class Consistency:
     flips: by kind of change, where the system answered originals too
     by_kind: the same as rights for each kind of change
     originals: mean of the answers to the originals of copies; None without any
+    names: what published names add, where copies have them and originals were answered
     """
 
     system: str
@@ -325,6 +406,7 @@ class Consistency:
     flips: Mapping[str, Flips]
     by_kind: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
     originals: float | None = None
+    names: NameProbe | None = None
 
     @property
     def num_copies(self) -> int:
@@ -382,6 +464,7 @@ class Consistency:
             "all_equal_interval": list(wilson(self.num_equal, len(self.rights))),
             "worst_copy": self.worst,
             "originals_mean": self.originals,
+            "names": self.names and self.names.to_dict(),
             "flips": {kind: flip._asdict() | {"p_value": flip.p_value} for kind, flip in sorted(self.flips.items())},
             "kinds": {
                 kind: {"mean": rate.mean, "interval": rate.interval and list(rate.interval)}
@@ -411,12 +494,17 @@ def measure_consistency(
     originals: dict[SystemKey, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     configs: dict[SystemKey, Mapping[str, Any]] = {}
     unjudged: set[str] = set()
+    rooms: dict[str, tuple[float, float]] = {}
     for context, score in answers:
         target = {digest: copies, maps.pool_digest: originals}.get(context.pool_digest)
         right = None if target is None else of.metrics.success.rate(score, context.setting)
         if target is not None and right is not None:
             configs[SystemKey.of(context)] = context.config
             target[SystemKey.of(context)][context.instance].append(right)
+            expected = expectations(score)
+            chance, best = expected.get("draw"), expected.get("best")
+            if target is originals and chance is not None and best is not None:
+                rooms[context.instance] = chance, best
         elif target is copies:
             unjudged.add(context.instance)
     if not copies:
@@ -424,7 +512,20 @@ def measure_consistency(
         raise CalibrantError(f"--consistency: no answer is to an item of {where}")
     judged = {name: stated for name, stated in maps.copies.items() if name not in unjudged}
     names = system_names(configs)
-    return [_consistency(names[key], copies[key], originals.get(key, {}), judged) for key in sorted(copies)]
+    named = {name: stated for name, stated in judged.items() if stated.kind == NAMES}
+    units: dict[str, str] = {}
+    if named:
+        units = {item.id: of.metrics.unit_of(item) for item in of.items.read_pool(variants).items if item.id in named}
+    rows = []
+    for key in sorted(copies):
+        before = originals.get(key, {})
+        pairs = [
+            NamedPair(units[name], _mean(before[of_id]), _mean(copies[key].get(name, ())), rooms.get(of_id))
+            for name, of_id in ((name, stated.of) for name, stated in named.items())
+            if before.get(of_id)
+        ]
+        rows.append(replace(_consistency(names[key], copies[key], before, judged), names=probe_names(pairs)))
+    return rows
 
 
 def _consistency(
@@ -456,4 +557,8 @@ def consistency_lines(rows: Sequence[Consistency], width: int | None) -> Iterato
     """Yield the lines of the table."""
     from calibrant.bench.pages.aligned import wrapped_lines
 
-    return wrapped_lines(list(HEADINGS), [row.cells() for row in rows], width)
+    yield from wrapped_lines(list(HEADINGS), [row.cells() for row in rows], width)
+    probes = [row.names.cells(row.system) for row in rows if row.names is not None]
+    if probes:
+        yield ""
+        yield from wrapped_lines(list(PROBE_HEADINGS), probes, width)

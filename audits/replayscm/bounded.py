@@ -16,6 +16,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
+from calibrant.dsl.replayscm.generation.scms import window
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import PackedPanels, pack_panels
@@ -137,9 +138,9 @@ class BoundedAudit:
         self._spaces = {v: self._space(v) for v in self.gold.endogenous}
 
     def window(self, variable: str) -> tuple[str, ...]:
-        """Return the nearest latent predecessors, farthest first."""
-        before = self._order[: self._order.index(variable)]
-        return before[-self._window :] if self._window else ()
+        """Return gold's parents and the nearest latent predecessors, farthest first."""
+        parents = self.gold.mechanisms[variable].mentioned
+        return window(self._order, self._order.index(variable), self._window, parents)
 
     def everything(self, *, shortcut_floor: int = 3) -> Bounded:
         """Return every search with its budget; shortcut_floor: of `shortcuts`."""

@@ -25,6 +25,7 @@ from typing import Annotated, NamedTuple, TypeAlias
 from msgspec import Meta
 
 from calibrant.audits.replayscm.generation.plans import PROBE_SIZE
+from calibrant.dsl.replayscm.generation.scms import window
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column, Intervention, World
@@ -51,27 +52,27 @@ def all_probes(windows: Mapping[str, Sequence[str]]) -> tuple[Probe, ...]:
     """Return all subsets of PROBE_SIZE variables of each window; the whole window where it has fewer."""
     return tuple(
         Probe(variable, causes)
-        for variable, window in windows.items()
-        for causes in combinations(window, min(PROBE_SIZE, len(window)))
+        for variable, predecessors in windows.items()
+        for causes in combinations(predecessors, min(PROBE_SIZE, len(predecessors)))
     )
 
 
 def outer_probes(windows: Mapping[str, Sequence[str]]) -> tuple[Probe, ...]:
     """Return the first and the last subset of each window: its farthest and its nearest variables."""
     chosen: dict[Probe, None] = {}
-    for variable, window in windows.items():
-        size = min(PROBE_SIZE, len(window))
-        chosen[Probe(variable, tuple(window[:size]))] = None
-        chosen[Probe(variable, tuple(window[-size:]))] = None
+    for variable, predecessors in windows.items():
+        size = min(PROBE_SIZE, len(predecessors))
+        chosen[Probe(variable, tuple(predecessors[:size]))] = None
+        chosen[Probe(variable, tuple(predecessors[-size:]))] = None
     return tuple(chosen)
 
 
 def consecutive_probes(windows: Mapping[str, Sequence[str]]) -> tuple[Probe, ...]:
     """Return every run of PROBE_SIZE neighbours in each window; the whole window where it has fewer."""
     return tuple(
-        Probe(variable, tuple(window[start : start + PROBE_SIZE]))
-        for variable, window in windows.items()
-        for start in range(max(1, len(window) - PROBE_SIZE + 1))
+        Probe(variable, tuple(predecessors[start : start + PROBE_SIZE]))
+        for variable, predecessors in windows.items()
+        for start in range(max(1, len(predecessors) - PROBE_SIZE + 1))
     )
 
 
@@ -187,11 +188,10 @@ def latent_scm(problem: Problem) -> Scm:
 
 
 def windows(problem: Problem) -> dict[str, tuple[str, ...]]:
-    """Return each endogenous variable's nearest latent predecessors; all where the file sets no bound."""
+    """Return each endogenous variable's parents and nearest latent predecessors; all where the file sets no bound."""
     gold, order = latent_scm(problem), problem.sealed.latent_order
-    bound = problem.sealed.max_predecessors
-    starts = {v: 0 if bound is None else max(0, place - bound) for place, v in enumerate(order)}
-    return {v: order[starts[v] : place] for place, v in enumerate(order) if v in gold.mechanisms}
+    bound, mechanisms = problem.sealed.max_predecessors, gold.mechanisms
+    return {v: window(order, place, bound, mechanisms[v].mentioned) for place, v in enumerate(order) if v in mechanisms}
 
 
 def probes(problem: Problem) -> tuple[Probe, ...]:

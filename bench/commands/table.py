@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from calibrant.bench.report.table import ResultTable
 
 ATTRIBUTION = "attribution"  # the view
-BESIDE_CONSISTENCY = ("--official", "--columns", "--pool", "--decided-at", "--attribution", "--by")
+BESIDE_CONSISTENCY = ("--official", "--columns", "--decided-at", "--attribution", "--by")
 AttributionOption: TypeAlias = Annotated[
     bool,
     typer.Option(
@@ -94,8 +94,8 @@ def table(
     if not sources and not official:
         raise typer.BadParameter("folders of runs, or --official FILE", param_hint="DIR...")
     if consistency is not None:
-        _refuse_beside_consistency(given, official, columns, pools, decided_at, attribution, by != "pool")
-        _print_consistency(sources or (), consistency, as_json=as_json)
+        _refuse_beside_consistency(given, official, columns, decided_at, attribution, by != "pool")
+        _print_consistency(sources or (), consistency, pools or (), as_json=as_json)
         return 0
     if print_set_table(sources or (), as_json=as_json):
         return 0
@@ -178,13 +178,18 @@ def _refuse_beside_consistency(choices: GivenOptions, *values: object) -> None:
     refuse_options({option: bool(value) for option, value in options.items()}, "it has no effect on --consistency")
 
 
-def _print_consistency(sources: Sequence[Path], variants: Path, *, as_json: bool) -> None:
-    """Print the table of answers to copies: rates clustered by original, and which changes flip answers."""
+def _print_consistency(sources: Sequence[Path], variants: Path, pools: Sequence[Path], *, as_json: bool) -> None:
+    """Print the table of answers to copies: rates clustered by original, and which changes flip answers.
+
+    pools: of originals, for the skill under neutral and published names
+    """
+    from calibrant.bench.report.pool_attribution import add_attributions
     from calibrant.bench.report.sources import scored_answers
     from calibrant.bench.terminal import stated_width
     from calibrant.bench.variants import consistency_lines, measure_consistency, read_maps
 
-    rows = measure_consistency(scored_answers(sources), variants, read_maps(variants))
+    answers = add_attributions(scored_answers(sources), pools)
+    rows = measure_consistency(answers, variants, read_maps(variants))
     if as_json:
         typer.echo(json.dumps([row.to_dict() for row in rows], indent=1))
         return

@@ -177,10 +177,14 @@ CHANCE = "chance"  # of a score that a table reads: expectations of guessers, by
 
 
 def _expectation(key: str) -> Callable[[Any], float | None]:
-    return lambda score: _expectations(score).get(key)
+    return lambda score: expectations(score).get(key)
 
 
-def _expectations(score: Any) -> Mapping[str, float | None]:
+MIN_ROOM = 1e-9  # best less chance, added up: below there is nothing that skill could be a share of
+
+
+def expectations(score: Any) -> Mapping[str, float | None]:
+    """Return the expected rates of guessers of a score by the keys uniform, draw and best; none without them."""
     verdict = score.score if hasattr(score, "score") else score
     return verdict.get(CHANCE) or {}
 

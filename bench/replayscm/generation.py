@@ -6,7 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import msgspec
@@ -14,8 +16,22 @@ import msgspec
 from calibrant.audits.replayscm.alternative_items import alternative_item, discovered_pair, open_ended_item
 from calibrant.audits.replayscm.extended.generate import SETTINGS, sample_extended
 from calibrant.audits.replayscm.extended.strata import ExtendedStratum, extended_strata
-from calibrant.audits.replayscm.generation.generate import Job, pool_jobs, pool_metadata, pool_name, run_job
+from calibrant.audits.replayscm.generation.generate import (
+    Job,
+    generate_from_networks,
+    pool_jobs,
+    pool_metadata,
+    pool_name,
+    run_job,
+)
 from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS, PLANS
+from calibrant.audits.replayscm.generation.published import (
+    NETWORK_STRATA,
+    NetworkStratum,
+    Source,
+    UnreachableStratumError,
+    draw_windows,
+)
 from calibrant.bench.core.options import OptionError
 from calibrant.bench.pools.capabilities import GenerateRequest
 from calibrant.bench.pools.item_options import read_item_options
@@ -26,10 +42,12 @@ from calibrant.bench.replayscm.hardening import (
     checked_alternatives,
     discovered_alternatives,
 )
-from calibrant.bench.replayscm.items import require_plain
+from calibrant.bench.replayscm.items import ITEMS, require_plain
 from calibrant.bench.replayscm.options import GenerateOptions as GenerateArguments
 from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool
+from calibrant.bench.replayscm.variants import VARIANTS, network_names
 from calibrant.bench.runs.jobs import HERE, Execution, Progress
+from calibrant.bench.variants import rename_json
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.replayscm.generation.problems import sample_pool
@@ -37,6 +55,7 @@ from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA, Stratum, str
 from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.text import known_names, plural
+from calibrant.solvers.networks.folder import read_folder
 
 # --- Generation of a whole pool, parallel over instances, resumable; the same bytes whatever the number of workers ----
 
@@ -151,6 +170,103 @@ def _extended_strata(text: str) -> Sequence[ExtendedStratum]:
     return tuple(chosen)
 
 
+# --- Items whose mechanisms are those of published networks, from a folder of the user's own --------------------------
+@dataclass(frozen=True)
+class NetworkJob:
+    """One item to make; it can be pickled. digests: of the networks of the folder, in order."""
+
+    stratum: str
+    seed: int
+    setting: str
+    max_added: int
+    folder: Path
+    digests: tuple[str, ...]
+    names: str
+
+
+def generate_of_networks(
+    request: GenerateRequest, folder: Path, options: GenerateArguments, audits: Path
+) -> Iterator[str]:
+    """Write a pool of windows of published networks, and the audit of each; yield lines on networks and files.
+
+    Strata that the networks have no window of are left out with a line, unless they are named: `OptionError` then.
+    """
+    networks = read_folder(folder)
+    yield from networks.lines()
+    digests, seeds = tuple(networks.networks), range(request.seed, request.seed + request.num_items)
+    max_added = MAX_ADDED_WORLDS if options.max_added is None else options.max_added
+    names = options.names or "neutral"
+    jobs: dict[str, NetworkJob] = {}
+    strata = []
+    sources = [*map(Source, networks.networks.values())]
+    for rules in _network_strata(request.suites):
+        try:
+            next(draw_windows(sources, rules, Random(rules.name)))
+        except UnreachableStratumError as error:
+            if request.suites != "all":
+                raise OptionError(str(error), "--strata") from None
+            yield f"left out: {error}"
+            continue
+        strata.append(rules.name)
+        for seed in seeds:
+            job = NetworkJob(rules.name, seed, options.setting, max_added, folder, digests, names)
+            jobs[f"{rules.name}, seed {seed}"] = job
+    metadata = {
+        "form": "network",
+        "setting": options.setting,
+        "names": names,
+        "seed": request.seed,
+        "strata": strata,
+        "per_stratum": request.num_items,
+        "max_added_worlds": max_added,
+        "networks": list(digests),
+    }
+    name = f"networks_{options.setting.replace('-', '_')}" + ("_real" if names == "real" else "")
+    with unfinished_pool(request.out, {"generate": metadata}) as work:
+        results = work.make(name, jobs, make_network_item, execution=request.execution, progress=request.progress)
+        write_pieces(audits, (f"{json.dumps(report)}\n" for report in results.reports))
+        write_pool(Pool(name, results.problems, metadata), request.out)
+        yield f"audits written to {audits}"
+        yield f"{plural(len(results.problems), 'instances')} written to {request.out}"
+
+
+def make_network_item(job: NetworkJob) -> Made:
+    """Return one item and its audit; its names are those of the network if the job asks for them."""
+    sources = _read_sources(job.folder, job.digests)
+    stratum = NETWORK_STRATA[job.stratum]
+    try:
+        generated = generate_from_networks(sources, stratum, job.seed, setting=job.setting, max_added=job.max_added)
+    except UnreachableStratumError as error:
+        raise CalibrantError(str(error)) from None
+    problem, audit = generated.problem, generated.audit.to_dict()
+    if job.names == "real":
+        names = network_names(problem.sealed.labels)
+        problem = ITEMS.item_of_record(rename_json(ITEMS.record(problem), names, VARIANTS.fixed))
+        audit = rename_json(audit, names)
+    return Made(problem, {"id": problem.id, **audit})
+
+
+@cache
+def _read_sources(folder: Path, digests: tuple[str, ...]) -> tuple[Source, ...]:
+    """Return the networks of a folder; `CalibrantError` if a file changed since the digests were taken."""
+    networks = read_folder(folder).networks
+    if tuple(networks) != digests:
+        raise CalibrantError(f"{folder}: a file changed while items were made; run the same command again")
+    return tuple(map(Source, networks.values()))
+
+
+def _network_strata(text: str) -> Sequence[NetworkStratum]:
+    if text == "all":
+        return tuple(NETWORK_STRATA.values())
+    chosen = []
+    for part in text.split(","):
+        if part.strip() not in NETWORK_STRATA:
+            names_text = known_names(part.strip(), NETWORK_STRATA)
+            raise OptionError(f"unknown stratum {short_repr(part.strip())} of networks; {names_text}", "--strata")
+        chosen.append(NETWORK_STRATA[part.strip()])
+    return chosen
+
+
 # --- Generation of ReplaySCM pools: from nothing with every filter and its audit, or sampled quickly ------------------
 
 
@@ -161,9 +277,16 @@ class ScmGenerator:
 
     def generate(self, request: GenerateRequest, options: GenerateArguments) -> Sequence[str]:
         """Write the pool and the audits once all instances are done; before that they are in OUT.unfinished."""
-        read_item_options("generate", "replayscm", request.item_options)  # there are none: it refuses any
+        stated = read_item_options("generate", "replayscm", request.item_options)
+        folder = None if stated is None else stated.values.networks
+        if (options.form == "network") is (folder is None):
+            raise OptionError("--form network and -o networks=FOLDER go together", "--form")
+        if options.names is not None and folder is None:
+            raise OptionError("names are chosen for --form network alone", "--names")
         out = request.out
         audits = options.audits or out.with_name(f"{out.name.removesuffix(out.suffix)}.audits.jsonl")
+        if folder is not None:
+            return list(generate_of_networks(request, Path(folder), options, audits))
         if options.form != "published":
             if options.max_added is not None:
                 raise OptionError("worlds against alternatives are added to published items alone", "--max-added")

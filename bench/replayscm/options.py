@@ -50,17 +50,28 @@ MaxAdded: TypeAlias = Annotated[
 ]
 
 
+Names: TypeAlias = Annotated[
+    Literal["neutral", "real"] | None,
+    Meta(
+        description="Of items of networks: g1, g2, ..., or the published names. [default: neutral]",
+        extra={"panel": "Items"},
+    ),
+]
+
+
 class GenerateOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Options of `calibrant generate`."""
 
     setting: Setting = "hidden-order"
     form: Annotated[
-        Literal["published", "episode", "passive"],
+        Literal["published", "episode", "passive", "network"],
         Meta(
-            description="Items as published, or with a stated class: episodes, or passive ones, with noise and more.",
+            description="Items as published; with a stated class, episodes or passive ones, with noise and more; or of"
+            " published networks (-o networks=FOLDER).",
             extra={"panel": "Items"},
         ),
     ] = "published"
+    names: Names = None
     max_added: MaxAdded = None
     audits: Annotated[
         Path | None,
@@ -247,4 +258,13 @@ KEYWORDS: dict[str, type[Struct]] = {
     "version_space": VersionSpaceOptions,
 }
 
-ITEM_OPTIONS: dict[str, type[Struct]] = {}
+
+class NetworkItems(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Options of generated items."""
+
+    networks: Annotated[
+        str | None, Meta(description="Folder of network files whose functions are the mechanisms; with --form network.")
+    ] = None
+
+
+ITEM_OPTIONS: dict[str, type[Struct]] = {"generate": NetworkItems}

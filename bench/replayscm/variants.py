@@ -7,6 +7,7 @@ names of variables and in the order of worlds: their items have no variants.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
@@ -25,9 +26,12 @@ _EXTENSIONS = ("hidden", "asked")  # lists in the order of roots or variables
 
 
 class ScmVariants(Variable):
-    """Equivalent is a training world whose constants are written as assigned: the rows show the same values."""
+    """Equivalent is a training world whose constants are written as assigned: the rows show the same values.
 
-    kinds = ("rename", "rows", "worlds", "equivalent", "words")
+    Names is an item of a published network, g1, g2, ... replaced by the names that the network has.
+    """
+
+    kinds = ("rename", "rows", "worlds", "equivalent", "words", "names")
     fixed = frozenset({"id", "labels", "kind", "type", "operators", "units", WORDING})
 
     def absence(self, record: Record) -> str:
@@ -40,6 +44,10 @@ class ScmVariants(Variable):
             return None
         if kind == "words":
             return rephrase(record)
+        if kind == "names":
+            names = network_names(record["sealed"].get("labels", {}))
+            is_neutral = bool(names) and names.keys() == set(record["variables"])
+            return Variant(rename_json(record, names, self.fixed), names) if is_neutral else None
         copy = json.loads(json.dumps(record))
         worlds = [copy["training"], copy["sealed"]["heldout"]]
         if kind == "rename":
@@ -75,6 +83,11 @@ class ScmVariants(Variable):
             "disclosure": record["disclosure"] if is_extended else _sorted_lists(record["disclosure"]),
             "hidden": hidden,
         }
+
+
+def network_names(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the published name of each neutral one of an item of a network; none of other items."""
+    return {f"g{number}": name for number, name in enumerate(labels.get("names", "").split(), start=1)}
 
 
 def _with_rows(copy: dict[str, Any], random: Random) -> Variant:

@@ -16,8 +16,8 @@ from calibrant.bench.statistics import wilson
 from calibrant.bench.variants import Consistency, is_variants_pool, measure_consistency, rate_of_copies, read_maps
 from calibrant.dsl.records import pool_digest
 
-CONSISTENCY_TABLE, CHANGES_TABLE = "consistency", "changes"
-TABLE_IDS = (CONSISTENCY_TABLE, CHANGES_TABLE)
+CONSISTENCY_TABLE, CHANGES_TABLE, NAMES_TABLE = "consistency", "changes", "names"
+TABLE_IDS = (CONSISTENCY_TABLE, CHANGES_TABLE, NAMES_TABLE)
 MAX_PLOTTED = 6  # systems in one plot
 PARTS = {
     "right as before": Part("good"),
@@ -34,6 +34,12 @@ CONSISTENCY = (
 CHANGES = (
     "Copies by the kind of change. Lost and gained count copies beside the answer to their original; p is that of"
     " McNemar's exact test, which takes copies of an original as independent."
+)
+
+NAMES_CAPTION = (
+    "The same items with neutral and with published names. Neutral, Real: skill, the rate less chance over best less"
+    " chance; the rate where chance is not known (--attribution). Prior knowledge: Real less Neutral, paired by item,"
+    " with the 95 % interval over networks; none of fewer than six."
 )
 
 
@@ -56,7 +62,7 @@ def add_consistency(section: Section, name: str, answers: Sequence[Answer], cont
     for path in pools:
         maps = read_maps(path)
         rows, title = measure_consistency(named, path, maps), maps.pool
-        tables += [_consistency_table(rows, title), _changes_table(rows, title)]
+        tables += [_consistency_table(rows, title), _changes_table(rows, title), _names_table(rows, title)]
         if contents.with_pictures:
             plots += _plot(rows, title, name)
     chosen = [table for table in tables if table.rows and (not contents.tables or table.id in contents.tables)]
@@ -104,6 +110,25 @@ def _changes_table(rows: Sequence[Consistency], pool: str) -> Table:
     headings = tuple(map(Heading, ("right", "lost", "gained", "p"), ("Right", "Lost", "Gained", "p")))
     title = f"Changes that flip answers to copies of {pool}"
     return Table(CHANGES_TABLE, title, CHANGES, labels, headings, tuple(_change_rows(rows)))
+
+
+def _names_table(rows: Sequence[Consistency], pool: str) -> Table:
+    labels = tuple(map(Heading, ("system", "items", "networks", "scale"), ("System", "Items", "Networks", "Scale")))
+    headings = (Heading("neutral", "Neutral"), Heading("real", "Real"), Heading("prior_knowledge", "Prior knowledge"))
+    listed = tuple(
+        TableRow(
+            (row.system, str(probe.num_items), str(probe.num_units), probe.scale),
+            (
+                Cell(f"{probe.neutral:.3f}"),
+                Cell(f"{probe.real:.3f}"),
+                cell(f"{probe.prior_knowledge:+.3f}", probe.interval),
+            ),
+        )
+        for row in rows
+        if (probe := row.names) is not None
+    )
+    title = f"Published names instead of neutral ones, {pool}"
+    return Table(NAMES_TABLE, title, NAMES_CAPTION, labels, headings, listed)
 
 
 def _change_rows(rows: Sequence[Consistency]) -> Iterator[TableRow]:

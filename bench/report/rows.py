@@ -16,6 +16,7 @@ import numpy as np
 from calibrant.bench.answers.frame import AnswerFrame, Answers, Origin
 from calibrant.bench.answers.intervals import Array, Interval, bootstrap_intervals
 from calibrant.bench.answers.names import SystemKey, natural, pool_labels, system_names
+from calibrant.bench.core.attribution import MIN_ROOM
 from calibrant.bench.core.metrics import (
     SUPPRESSED,
     UNDEFINED,
@@ -33,7 +34,6 @@ from calibrant.dsl.text import plural
 
 # --- Rows of tables: scored answers, grouped by setting, stratum, pool and system -------------------------------------
 Answer: TypeAlias = tuple[AnswerContext, Mapping[str, Any]]  # where it is from, and its score
-MIN_ROOM = 1e-9  # best less chance, added up: below there is nothing that skill could be a share of
 
 
 class Grouping(Enum):

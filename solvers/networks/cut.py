@@ -44,7 +44,7 @@ def cut_network(network: Network, endogenous: Iterable[str] | None = None) -> Cu
     endogenous: nodes that get mechanisms, without a cycle among them; None for all but inputs and feedback set
     """
     network.require_functions()
-    functions, constants = _propagate_constants(network)
+    functions, constants = propagate_constants(network)
     inputs = tuple(sorted(name for name, function in functions.items() if function.is_identity(name)))
     dependent = {name: function for name, function in functions.items() if name not in inputs}
     feedback: tuple[str, ...] | None = None
@@ -60,7 +60,7 @@ def cut_network(network: Network, endogenous: Iterable[str] | None = None) -> Cu
     return Cut(constants, inputs, feedback, tuple(sorted(roots)), mechanisms, is_least)
 
 
-def _propagate_constants(network: Network) -> tuple[dict[str, Function], dict[str, int]]:
+def propagate_constants(network: Network) -> tuple[dict[str, Function], dict[str, int]]:
     """Return the functions that are not constant once constants are put in, and the constants."""
     functions = {name: network.function(name) for name in network.nodes}
     targets: dict[str, list[str]] = {}

@@ -21,7 +21,8 @@ another, where the published generator never changes the SCM of a seed and ends 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from random import Random
 from typing import Any
@@ -41,6 +42,16 @@ from calibrant.audits.replayscm.coverage import (
 )
 from calibrant.audits.replayscm.generation.alternatives import Disambiguation, local_alternatives, separating_worlds
 from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS, StratumPlan, plan_for
+from calibrant.audits.replayscm.generation.published import (
+    MAX_WINDOWS,
+    NetworkStratum,
+    Source,
+    UnreachableStratumError,
+    Window,
+    draw_windows,
+    network_plan,
+    world_stratum,
+)
 from calibrant.audits.replayscm.generation.worlds import (
     Training,
     TrainingChoice,
@@ -212,13 +223,67 @@ def generate(
     rng = Random(f"generate:{stratum.name}:{seed}")
     accepted, effort = _draw_accepted(stratum, plan, rng)
     separation = _separate(stratum, plan, accepted, max_added, rng)
-    name = f"GEN_{stratum.name}_{seed}"
-    base, final = (
-        as_written(
-            disclose_problem(problem_of(stratum, name, seed, accepted.latent, accepted.evidence(added)), setting)
-        )
-        for added in ((), separation.added)
-    )
+    problem = partial(problem_of, stratum, f"GEN_{stratum.name}_{seed}", seed, accepted.latent)
+    problems = (problem(accepted.evidence(added)) for added in ((), separation.added))
+    return _with_audit(stratum, accepted, separation, effort, [disclose_problem(p, setting) for p in problems])
+
+
+def generate_from_networks(
+    sources: Sequence[Source],
+    stratum: NetworkStratum,
+    seed: int,
+    *,
+    setting: str = "hidden-order",
+    max_added: int = MAX_ADDED_WORLDS,
+) -> Generated:
+    """Return the instance of a stratum and seed whose mechanisms are a window of one of the networks.
+
+    sources: in the order of digests, on which the instance depends
+    `UnreachableStratumError` where the networks have no such window, or worlds of none pass the filters
+    """
+    digests = " ".join(source.network.digest for source in sources)
+    rng = Random(f"network:{stratum.name}:{seed}:{digests}")
+    rules, plan, window, accepted, effort = _accept_window(sources, stratum, rng)
+    separation = _separate(rules, plan, accepted, max_added, rng)
+    problems = []
+    for added in ((), separation.added):
+        evidence = accepted.evidence(added)
+        problem = problem_of(rules, f"NET_{stratum.name}_{seed}", seed, window.latent, evidence)
+        problem = disclose_problem(problem, setting)
+        labels = {**problem.sealed.labels, **window.labels, **_label_fits(problem, window.in_degree)}
+        problems.append(replace(problem, sealed=replace(problem.sealed, labels=labels)))
+    return _with_audit(rules, accepted, separation, effort, problems)
+
+
+def _accept_window(
+    sources: Sequence[Source], stratum: NetworkStratum, rng: Random
+) -> tuple[Stratum, StratumPlan, Window, _Accepted, Effort]:
+    """Return the first window with worlds that pass the filters, and the rules of its worlds."""
+    for num_windows, window in enumerate(draw_windows(sources, stratum, rng), start=1):
+        rules = world_stratum(stratum, len(window.names), window.in_degree)
+        plan = network_plan(rules.num_worlds)
+        for populations in range(1, plan.attempts + 1):
+            accepted = _attempt(rules, plan, window.latent, rng)
+            if accepted is not None:
+                return rules, plan, window, accepted, Effort(num_windows, populations, accepted.training_sets)
+        if num_windows == MAX_WINDOWS:
+            break
+    raise UnreachableStratumError(f"worlds of {MAX_WINDOWS} windows of {stratum.name} fail the filters")
+
+
+def _label_fits(problem: Problem, in_degree: int) -> dict[str, str]:
+    """Return labels of how many SCMs fit: of the least class of at least four parents that has the window."""
+    bounds = VersionSpace(problem.task, ModelClass(max(4, in_degree))).bounds
+    if bounds.lower != bounds.upper:
+        return {"evidence": "not counted"}
+    return {"evidence": "decided" if bounds.lower == 1 else "partly", "fits": str(bounds.lower)}
+
+
+def _with_audit(
+    stratum: Stratum, accepted: _Accepted, separation: Disambiguation, effort: Effort, problems: Sequence[Problem]
+) -> Generated:
+    """Return an instance with its audit. problems: without worlds against local alternatives, then with them."""
+    base, final = map(as_written, problems)
     before = evidence_audit(stratum, base)
     after = evidence_audit(stratum, final) if separation.added else before
     stages = {**accepted.training.stages, **{draw.world.id: "disambiguation" for draw in separation.added}}

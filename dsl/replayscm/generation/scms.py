@@ -18,7 +18,7 @@ the same as the mechanism and no world can refute it, is dropped here instead of
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from itertools import product
 from random import Random
@@ -138,12 +138,27 @@ class LatentScm(NamedTuple):
     order: tuple[str, ...]
 
     def windows(self, length: int) -> dict[str, tuple[str, ...]]:
-        """Per endogenous variable its last `length` predecessors: where its parents come from."""
-        return {v: window(self.order, slot, length) for slot, v in enumerate(self.order) if v in self.model.mechanisms}
+        """Per endogenous variable its parents and its last predecessors, `length` in all."""
+        mechanisms = self.model.mechanisms
+        return {
+            v: window(self.order, slot, length, mechanisms[v].mentioned)
+            for slot, v in enumerate(self.order)
+            if v in mechanisms
+        }
 
 
-def window(order: tuple[str, ...], slot: int, length: int) -> tuple[str, ...]:
-    return order[max(0, slot - length) : slot]
+def window(
+    order: Sequence[str], slot: int, length: int | None, parents: Collection[str] = frozenset()
+) -> tuple[str, ...]:
+    """Return the predecessors of a slot that are nearest, those in `parents` before all others; farthest first.
+
+    length: how many, None for all. Drawn SCMs have their parents among the nearest, published networks need not.
+    """
+    before = tuple(order[:slot])
+    if length is None or len(before) <= length:
+        return before
+    nearest = sorted(before, key=lambda v: (v in parents, before.index(v)))[len(before) - length :]
+    return tuple(sorted(nearest, key=before.index))
 
 
 def sample_scm(stratum: Stratum, rng: Random) -> LatentScm:

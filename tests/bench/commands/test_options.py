@@ -175,6 +175,7 @@ CHOSEN = {
     "pool check:--map": ["a=b"],
     "prompts:--system": ["think"],
     "generate:--item-option": ["view=prose"],
+    "generate:--names": ["real"],
     "pool convert:--item-option": ["seed=3"],
     "alternatives:--sweep": ["POOL", "--seeds", "1"],
     "alternatives:--seeds": ["1", "--sweep", "POOL"],

@@ -22,6 +22,7 @@ from calibrant.bench.core.registry import benchmark, benchmark_of, bundled_sampl
 from calibrant.bench.suites.board import share_consistent
 from calibrant.bench.suites.rescoring import CellResult, ItemResult, PoolJudge
 from calibrant.bench.variants import (
+    NAMES,
     VARIANTS,
     Consistency,
     CopyMap,
@@ -180,11 +181,22 @@ KINDS = [
 ]
 
 
+def _write_item_of_network(path: Path) -> None:
+    folder = path.with_name("networks")
+    folder.mkdir()
+    (folder / "toy.bnet").write_text("Raf, Ras & !Akt\nErk, Raf | Src\nMyc, Erk & Akt\n", encoding="utf-8")
+    line = ("--seed", 1, "--per-stratum", 1, "--strata", "network_n8_k2", "-o", f"networks={folder}", "--out", path)
+    assert called("generate", "--form", "network", *line).returncode == 0
+
+
 @pytest.mark.parametrize(("sample", "kind"), KINDS)
 def test_mutations_are_refused(sample: str, kind: str, tmp_path: Path) -> None:
     source, target = tmp_path / "pool.jsonl", tmp_path / "variants.jsonl"
-    header, *lines = bundled_sample(sample).read_text(encoding="utf-8").splitlines(keepends=True)
-    source.write_text("".join([header, *lines[1::10][:1]]), encoding="utf-8")
+    if kind == NAMES:
+        _write_item_of_network(source)
+    else:
+        header, *lines = bundled_sample(sample).read_text(encoding="utf-8").splitlines(keepends=True)
+        source.write_text("".join([header, *lines[1::10][:1]]), encoding="utf-8")
     write_variants(source, target, [kind], 1, 5)
     of = benchmark_of(source)
     checker, random = VariantChecker(of), Random(7)

@@ -235,7 +235,7 @@ def test_shortcuts_that_one_world_refutes_and_those_that_it_does_not() -> None:
     latent, known = chain(), NAMED_STRATA[0]
     classes = shortcut_classes(known, latent)
     windows = latent.windows(2)
-    assert windows == {"X4": ("X1", "X2"), "X5": ("X2", "X4"), "X6": ("X4", "X5")}
+    assert windows == {"X4": ("X1", "X2"), "X5": ("X3", "X4"), "X6": ("X4", "X5")}  # X3 is a parent, X2 is nearer
     # every function of two variables with a formula of three nodes: both, their negations, 0, 1, and, or, xor, iff
     everything = {0b0000, 0b1111, 0b1010, 0b0101, 0b1100, 0b0011, 0b1000, 0b1110, 0b0110, 0b1001}
     assert {v: set(tables) for v, tables in classes.items()} == dict.fromkeys(windows, everything)

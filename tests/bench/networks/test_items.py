@@ -1,0 +1,140 @@
+"""`generate --form network`: items of a folder, neutral and published names, and what the names tell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.variants import NamedPair, probe_names
+from tests.support.commands import called, refused
+
+TOY = "Ras, GF\nRaf, Ras & !Akt\nErk, Raf\nAkt, PI3K\nPI3K, GF | Ras\nMyc, Erk | Akt\n"
+LOOP = "Aa, Bb & !Dd\nBb, Cc | Ee\nCc, Aa\nDd, !Cc\nEe, Ee\nFf, Aa & Ee\n"
+COMMAND = ("generate", "--seed", 3, "--per-stratum", 3, "--form", "network", "--strata", "network_n8_k2")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models")
+    (path / "toy.bnet").write_text(TOY)
+    (path / "loop.bnet").write_text(LOOP)
+    (path / "levels.txt").write_text("a -> b\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def pool(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pool") / "items.jsonl"
+    done = called(*COMMAND, "-o", f"networks={folder}", "--out", path, "--workers", 1)
+    assert done.returncode == 0, done.stderr
+    assert "2 networks; files with equal functions: 0\nnot used: levels.txt: no function of b" in done.stderr
+    return path
+
+
+def test_items_are_sound_solved_and_audited(pool: Path, tmp_path: Path) -> None:
+    checked = called("pool", "check", pool)
+    assert checked.returncode == 0
+    assert "gold replays its held-out worlds: 3 of 3" in checked.stdout
+    audits = [json.loads(line) for line in pool.with_name("items.audits.jsonl").read_text().splitlines()]
+    items = benchmark_of(pool).items.read_pool(pool).items
+    assert [audit["id"] for audit in audits] == [item.id for item in items]
+    assert [item.sealed.labels["fits"] for item in items] == [audit["final"]["counts"]["4"] for audit in audits]
+    assert called("run", "exact", pool, "--out", tmp_path / "runs").returncode == 0
+    rows = json.loads(called("table", tmp_path / "runs", "--json").stdout)["rows"]
+    assert rows[0]["train_exact"] == 1
+
+
+def test_published_names_are_the_variants_of_neutral_ones(folder: Path, pool: Path, tmp_path: Path) -> None:
+    real, copies = tmp_path / "real.jsonl", tmp_path / "copies.jsonl"
+    done = called(*COMMAND, "-o", f"networks={folder}", "--names", "real", "--out", real, "--workers", 1)
+    assert done.returncode == 0, done.stderr
+    assert called("variants", pool, "--kinds", "names", "--out", copies).returncode == 0
+    of = benchmark_of(pool)
+    neutral, named, varied = (of.items.read_pool(path).items for path in (pool, real, copies))
+    for item, published, copy in zip(neutral, named, varied, strict=True):
+        assert copy.id == f"{item.id}~names-1"
+        assert {**of.items.record(copy), "id": item.id} == of.items.record(published)
+        names = item.sealed.labels["names"].split()
+        assert item.task.variables == tuple(f"g{place}" for place in range(1, len(names) + 1))
+        assert published.task.variables == tuple(sorted(names))
+        assert not {*names} & {*of.items.prompt(item).split()}
+    assert called("variants", pool, "--check", copies).returncode == 0
+
+
+def test_a_system_that_knows_names_has_prior_knowledge_and_one_that_infers_has_none(pool: Path, tmp_path: Path) -> None:
+    copies = tmp_path / "copies.jsonl"
+    assert called("variants", pool, "--kinds", "names", "--out", copies).returncode == 0
+    of, scores = benchmark_of(pool), []
+    for path in (pool, copies):
+        lines = []
+        for item in of.items.read_pool(path).items:
+            gold = json.dumps(of.training.gold(item))
+            lines += [{"instanceId": item.id, "model": "infers", "response": gold}]
+            lines += [{"instanceId": item.id, "model": "knows", "response": gold if path == copies else "{}"}]
+        answers = tmp_path / f"{path.stem}.answers.jsonl"
+        answers.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        scores.append(tmp_path / f"{path.stem}.scores.jsonl")
+        done = called("score", path, answers, "--out", scores[-1])
+        assert done.returncode == 0, done.stderr
+    rows = _probes(called("table", *scores, "--consistency", copies, "--json").stdout)
+    assert rows["infers"] | {"interval": None} == _probe("rate", 1.0, 1.0, 0.0)
+    assert rows["knows"] | {"interval": None} == _probe("rate", 0.0, 1.0, 1.0)
+    with_pool = _probes(called("table", *scores, "--consistency", copies, "--pool", pool, "--json").stdout)
+    assert with_pool["infers"]["prior_knowledge"] == 0 < with_pool["knows"]["prior_knowledge"]
+    assert {row["scale"] for row in with_pool.values()} == {"skill"}
+    printed = called("table", *scores, "--consistency", copies).stdout
+    assert "Prior knowledge" in printed
+    report = called("report", *scores, "--pool", pool, "--pool", copies, "--table", "names")
+    assert report.returncode == 0, report.stderr
+    assert "Published names instead of neutral ones" in report.stdout
+
+
+def _probes(text: str) -> dict[str, Any]:
+    return {row["system"]: row["names"] for row in json.loads(text)}
+
+
+def _probe(scale: str, neutral: float, real: float, prior_knowledge: float) -> dict[str, Any]:
+    return {
+        "scale": scale,
+        "items": 3,
+        "units": 2,
+        "neutral": neutral,
+        "real": real,
+        "prior_knowledge": prior_knowledge,
+        "interval": None,
+    }
+
+
+def test_skill_is_what_a_rate_gains_over_chance() -> None:
+    """By hand: gains of .5 - .2 and 0 - .2 of a room of .8 + .3, then .9 - .2 and .5 - .2."""
+    pairs = [NamedPair("a", 0.5, 0.9, (0.2, 1.0)), NamedPair("b", 0.0, 0.5, (0.2, 0.5))]
+    probe = probe_names(pairs)
+    assert probe is not None
+    assert probe.scale == "skill"
+    assert (probe.neutral, probe.real) == pytest.approx((0.1 / 1.1, 1.0 / 1.1))
+    assert probe.interval is None
+    without = probe_names([*pairs, NamedPair("c", 1.0, 1.0, None)])
+    assert without is not None
+    assert without.scale == "rate"
+    assert (without.neutral, without.real) == pytest.approx((0.5, 0.8))
+    assert probe_names([]) is None
+    alike = probe_names([NamedPair(str(k), 0.25, 0.75, (0.0, 1.0)) for k in range(6)])
+    assert alike is not None
+    assert alike.interval == (0.5, 0.5)
+
+
+def test_what_does_not_go_together_is_refused(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = ("--out", tmp_path / "x.jsonl")
+    assert "go together" in refused(capsys, "generate", "--seed", 1, "--form", "network", *out)
+    assert "go together" in refused(capsys, "generate", "--seed", 1, "-o", f"networks={folder}", *out)
+    assert "--form network alone" in refused(capsys, "generate", "--seed", 1, "--names", "real", *out)
+    strange = refused(capsys, *COMMAND[:-1], "network_n9", "-o", f"networks={folder}", *out)
+    assert "unknown stratum 'network_n9' of networks" in strange
+    far = refused(capsys, *COMMAND[:-1], "network_n30_k6", "-o", f"networks={folder}", *out)
+    assert "none of 200 windows of the networks is of stratum network_n30_k6" in far
+    assert "is no folder of network files" in refused(capsys, *COMMAND, "-o", f"networks={tmp_path / 'no'}", *out)
+    assert not (tmp_path / "x.jsonl").exists()
