@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from calibrant.bench.protocols import Protocol, ProtocolResult
     from calibrant.bench.replayscm.audit.separations import SeparatedPair
     from calibrant.bench.replayscm.fitting.fit import Fit, fit
+    from calibrant.bench.replayscm.fitting.missing import GapFit
     from calibrant.bench.replayscm.fitting.network_fit import NetworkFit
     from calibrant.bench.replayscm.fitting.networks import learn_networks, rank_graph
     from calibrant.bench.replayscm.fitting.reading import read_table
@@ -80,6 +81,7 @@ __all__ = [
     "Findings",
     "Fit",
     "Found",
+    "GapFit",
     "Generated",
     "Hardening",
     "Impossible",
@@ -145,6 +147,7 @@ _HOME = {
     "Findings": "calibrant.audits.replayscm.findings",
     "Fit": "calibrant.bench.replayscm.fitting.fit",
     "Found": "calibrant.solvers.outcome",
+    "GapFit": "calibrant.bench.replayscm.fitting.missing",
     "Generated": "calibrant.audits.replayscm.generation.generate",
     "Hardening": "calibrant.audits.replayscm.hardening.harden",
     "Impossible": "calibrant.solvers.outcome",

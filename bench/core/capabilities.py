@@ -86,7 +86,11 @@ class FittedTable(Protocol):
     """Hypotheses that fit a table of one's own.
 
     fits: whether any does; may_fit_wider: none does, and one of a wider class may
+    has_item: whether the table can be written as an item, with pages and certificates
     """
+
+    @property
+    def has_item(self) -> bool: ...
 
     @property
     def fits(self) -> bool: ...

@@ -149,6 +149,7 @@ COLUMNS = {"A": [0, 0, 1, 1], "B": [0, 1, 0, 1], "Y": [0, 0, 0, 1]}
         (lambda: calibrant.read_network(CHECKOUT / "docs/examples/feedback.bnet"), "<Network: "),
         (lambda: calibrant.fit(COLUMNS, target="Y"), "<Fit of Y: size 3, proven least, 1 fit>"),
         (lambda: calibrant.fit(COLUMNS, target="Y", max_parents=1), "<Fit of Y: Impossible>"),
+        (lambda: calibrant.fit({"A": [0, 1, None], "Y": [0, 1, 1]}, target="Y"), "<GapFit of Y: 1 gap, some may fit>"),
         (
             lambda: calibrant.network_class(("A", "B"), [("A", "B")]),
             "<NetworkClass: 2 columns, 0 directed and 1 undirected edges, 2 members>",
@@ -189,6 +190,7 @@ ELSEWHERE = {  # classes of which tests above have a value
         "Findings",
         "Fit",
         "Found",
+        "GapFit",
         "Generated",
         "Hardening",
         "Impossible",

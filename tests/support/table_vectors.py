@@ -1,4 +1,4 @@
-"""Vectors on tables, by kind; their number is the one that the shared file states."""
+"""Vectors on tables, by kind, with the number that the shared file states; fits of tables without gaps."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import calibrant
+from calibrant.bench.replayscm.fitting.fit import Fit
 from tests.support.shared import shared_file
 
 KINDS = {
@@ -34,3 +36,10 @@ class TableVectors:
 
 
 table_vectors: Callable[[str], TableVectors] = TableVectors
+
+
+def fit_complete(data: Any, **options: Any) -> Fit:
+    """Fit a table without gaps."""
+    fitted = calibrant.fit(data, **options)
+    assert isinstance(fitted, Fit)
+    return fitted

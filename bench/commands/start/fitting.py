@@ -184,7 +184,10 @@ def _print_fit(
     else:
         for line in fitted.lines(verbose=verbose):
             typer.echo(line)
-        print_next(_next_commands(html, out, certificates) if fitted.fits else _wider(fitted, max_parents))
+        if not fitted.fits:
+            print_next(_wider(fitted, max_parents))
+        else:
+            print_next(_next_commands(html, out, certificates) if fitted.has_item else _without_gaps())
     return 0 if fitted.fits else 1
 
 
@@ -195,6 +198,14 @@ def _wider(fitted: FittedTable, max_parents: int | None) -> Iterator[NextCommand
     number = (max_parents or DEFAULT_PARENTS) + 1
     if number <= MAX_PARENTS and fitted.may_fit_wider:
         yield NextCommand((*command_without_option("--max-parents"), "--max-parents", number), "a wider class")
+
+
+def _without_gaps() -> Iterator[NextCommand]:
+    """Yield the same fit of the rows without gaps, and all figures."""
+    from calibrant.bench.terminal import NextCommand, invocation
+
+    yield NextCommand((*invocation.get(), "--gaps", "drop"), "the rows without gaps alone")
+    yield NextCommand((*invocation.get(), "--json"), "all figures")
 
 
 def _next_commands(html: Path | None, out: Path | None, certificates: Path | None) -> Iterator[NextCommand]:

@@ -107,7 +107,11 @@ Missing: TypeAlias = Annotated[
 
 GapHandling: TypeAlias = Annotated[
     Literal["complete", "drop"],
-    typer.Option("--gaps", help="Rows with gaps: `drop` leaves them out.", rich_help_panel=INPUT),
+    typer.Option(
+        "--gaps",
+        help="Rows with gaps: `complete` counts what fits for some and for all values of gaps, `drop` leaves them out.",
+        rich_help_panel=INPUT,
+    ),
 ]
 
 

@@ -27,11 +27,12 @@ from calibrant.bench.replayscm.fitting.fronts import (
     target_front,
     target_rates,
 )
+from calibrant.bench.replayscm.fitting.missing import GapFit, fit_with_gaps
 from calibrant.bench.replayscm.fitting.naming import Naming
 from calibrant.bench.replayscm.fitting.network_fit import NetworkFit
 from calibrant.bench.replayscm.fitting.networks import NetworkOptions, learn_in_steps
 from calibrant.bench.replayscm.fitting.reading import Reading, read_with, reading_options, split_names
-from calibrant.bench.replayscm.fitting.table import Gaps, Table, complete_table
+from calibrant.bench.replayscm.fitting.table import Gaps, Table, handle_gaps
 from calibrant.bench.replayscm.why.page import body, drawing
 from calibrant.bench.replayscm.why.page import lines as why_lines
 from calibrant.dsl.atomic_write import write_atomically
@@ -191,6 +192,11 @@ class Fit:
         """True if nothing fits, and a wider class may have an SCM that does."""
         return isinstance(self.outcome, Impossible) and not self.is_contradictory
 
+    @property
+    def has_item(self) -> bool:
+        """Whether the table is an item: without a fit no number of roots is known, which the item would state."""
+        return self.fits or not isinstance(self.problem.task.disclosure, HiddenRoots)
+
     def write(
         self,
         name: str,
@@ -213,12 +219,15 @@ class Fit:
         if self.why is not None and svg is not None:
             write_atomically(svg, self.naming.markup(drawing(self.why)))
             yield f"picture written to {svg}"
-        # without a fit no number of roots is known, which the item would state
-        has_item = self.fits or not isinstance(self.problem.task.disclosure, HiddenRoots)
-        if out is not None and has_item:
+        if out is not None and self.has_item:
             write_pool(Pool(out.name.partition(".")[0], (self.problem,)), out)
             yield f"pool written to {out}"
-        kinds = (("page", html), ("picture", svg), ("certificate", certificates), ("pool", None if has_item else out))
+        kinds = (
+            ("page", html),
+            ("picture", svg),
+            ("certificate", certificates),
+            ("pool", None if self.has_item else out),
+        )
         unwritten_kinds = [name for name, path in kinds if path is not None]
         if isinstance(self.outcome, Impossible) and unwritten_kinds:
             yield f"no {' and no '.join(unwritten_kinds)} written: nothing fits"
@@ -240,7 +249,7 @@ def fit(
     prior: Prior = FormulaOptions.prior,
     gaps: Gaps = "complete",
     **reading: Unpack[Reading],
-) -> Fit:
+) -> Fit | GapFit:
     """Fit a table of columns with two values: the least SCM, or with `target` the least formula of that column.
 
     data: a path to a CSV, TSV or Parquet file, a data frame (pandas, polars, pyarrow), a mapping of columns, a list of
@@ -252,7 +261,8 @@ def fit(
     errors: "front" for the least size of every number of errors, or the largest number; ties: formulas listed of each
     rates: of an unknown rate of errors in the target: "1/10", "1/100:1/5,1/20:4/5", or pairs; prior: of functions,
         uniform or by_parents
-    gaps: `complete` or `drop`, which leaves out rows with a gap
+    gaps: `complete`: a gap may be either value, and functions that may and must fit are counted (`GapFit`);
+        `drop` leaves out rows with a gap
     reading: how the table is read: do, do_flags, one, binarize, drop, missing, columns (docs/tables.md)
     """
     options = FormulaOptions(target, roots, max_parents, operators, errors, ties, rates, prior)
@@ -265,11 +275,11 @@ def fit_in_steps(
     gaps: Gaps,
     reading: Mapping[str, Any],
     listen: Steps,
-) -> Fit:
+) -> Fit | GapFit:
     """Fit a table as `fit` does; `listen` is called with each step."""
     options.check()
     target, roots, max_parents = options.target, options.roots, options.max_parents
-    table = complete_table(read_with(data, reading_options(reading), "formulas"), gaps)
+    table = handle_gaps(read_with(data, reading_options(reading), "formulas"), gaps)
     naming = Naming(table.legal_names, table.names)
     listed = split_names(roots, table.names) if isinstance(roots, str) else roots
     for name in [target] if target is not None else listed or ():
@@ -277,6 +287,9 @@ def fit_in_steps(
             near = known_names(str(name), table.names)
             raise CalibrantError(f"{table.source} has no column {short_repr(name)}; {near}")
     free = [name for name in table.names if name != target] if target is not None else listed
+    if table.num_gaps:
+        listen("completions of gaps", 0, 1)
+        return fit_with_gaps(table, listed, options)
     if options.is_asked:
         listen("fronts", 0, 1)
     posterior = None
@@ -471,7 +484,7 @@ class TableFitting:
         gaps: Gaps,
         reading: Mapping[str, Any],
         progress: Steps,
-    ) -> Fit:
+    ) -> Fit | GapFit:
         return fit_in_steps(data, FormulaOptions(**question), gaps, reading, progress)
 
     def networks(

@@ -38,7 +38,7 @@ from calibrant.bench.replayscm.fitting.gap_networks import learn_with_gaps
 from calibrant.bench.replayscm.fitting.graph_files import read_effect, read_graph
 from calibrant.bench.replayscm.fitting.network_fit import ClassSummary, EffectSummary, Network, NetworkFit
 from calibrant.bench.replayscm.fitting.reading import Reading, read_with, reading_options
-from calibrant.bench.replayscm.fitting.table import Gaps, Table
+from calibrant.bench.replayscm.fitting.table import Gaps, Table, handle_gaps
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.knowledge import CheckedKnowledge, Knowledge, state_knowledge
 from calibrant.solvers.acyclic.count import Weights, total
@@ -170,11 +170,7 @@ def learn_in_steps(
     listen: called with the share of the scores that are computed; report: with the state of an integer program
     """
     options.check()
-    table = read_with(data, reading_options(reading), "networks")
-    if gaps not in get_args(Gaps):
-        raise CalibrantError(f"gaps is {short_repr(gaps)}; allowed: {', '.join(get_args(Gaps))}")
-    if gaps == "drop":
-        table = table.without_gaps()
+    table = handle_gaps(read_with(data, reading_options(reading), "networks"), gaps)
     if not table.names:
         raise CalibrantError(f"{table.source} has no column with two to 64 values; networks need at least one")
     if table.num_gaps:

@@ -243,21 +243,11 @@ def _option(name: str) -> str:
     return name if name.replace("_", "").isalnum() else f"'{name}'"
 
 
-def complete_table(table: Table, gaps: Gaps) -> Table:
-    """Return a table without gaps in used columns."""
+def handle_gaps(table: Table, gaps: Gaps) -> Table:
+    """Return the table without rows that have gaps, if those are to be dropped; else as it is."""
     if gaps not in get_args(Gaps):
         raise CalibrantError(f"gaps is {short_repr(gaps)}; allowed: {', '.join(get_args(Gaps))}")
-    if gaps == "drop":
-        return table.without_gaps()
-    if table.num_gaps:
-        pattern, position = map(int, np.argwhere(table.codes == GAP)[0])
-        line, name = int(table.lines[table.first_rows[pattern]]), table.names[position]
-        more = f" and {table.num_gaps - 1:,} more" if table.num_gaps > 1 else ""
-        raise CalibrantError(
-            f"{table.source}, row {line} ({table.counting}), column {short_repr(name)}: a gap{more}; leave out rows"
-            f" with gaps (--gaps drop) or the column (--drop {name})"
-        )
-    return table
+    return table.without_gaps() if gaps == "drop" else table
 
 
 def patterns_of(columns: Sequence[Column], masks: U64) -> tuple[Codes, U64, I64, I64, npt.NDArray[np.int32]]:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import calibrant
 from calibrant.audits.replayscm.why.explanation import explain
 from calibrant.audits.why import expected_text
 from calibrant.bench.core.registry import bundled_files
@@ -22,6 +21,7 @@ from tests.support.accessibility import DESKTOP, PHONE, measure, needs_axe
 from tests.support.browser import Tab, needs_chromium, pressed
 from tests.support.commands import CHECKOUT, called
 from tests.support.replayscm.lamp import lamp, write_classroom
+from tests.support.table_vectors import fit_complete
 
 # --- The page, the drawing and the terminal's text of why a ReplaySCM item is open; and the command that writes them
 REASON = "No row shows X3 with X1 = 1, X2 = 0 while X3 is free. Two SCMs fit everything else and disagree there."
@@ -193,7 +193,7 @@ BEYOND = """
 )
 def test_no_two_texts_overlap(names: tuple[str, ...], tmp_path: Path) -> None:
     rows = [{name: r >> k & 1 for k, name in enumerate(names[:3])} | {names[3]: int(r == 7)} for r in (0, 1, 2, 7)]
-    fitted = calibrant.fit(rows, target=names[3])
+    fitted = fit_complete(rows, target=names[3])
     assert fitted.why is not None
     (tmp_path / "why.html").write_text(drawing(fitted.why), encoding="utf-8")
     with Tab() as tab:
@@ -229,7 +229,7 @@ def long_page(num_causes: int) -> str:
     """Return the page of a table of causes with names of LENGTH characters, of which no two rows are shown alike."""
     names = [f"cause_number_{k:02d}".ljust(LENGTH, "x") for k in range(num_causes)]
     rows = [{name: r >> k & 1 for k, name in enumerate(names)} | {"outcome": r & 1} for r in (0, 1, 2, 7)]
-    fitted = calibrant.fit(rows, target="outcome")
+    fitted = fit_complete(rows, target="outcome")
     assert fitted.why is not None
     return why_page(fitted.why, body(fitted.why, "why"), "table.csv")
 

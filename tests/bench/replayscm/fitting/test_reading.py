@@ -12,7 +12,7 @@ import pytest
 import calibrant
 from calibrant.bench.replayscm.fitting.reading import read_table
 from tests.support.commands import called
-from tests.support.table_vectors import table_vectors
+from tests.support.table_vectors import fit_complete, table_vectors
 
 READING = table_vectors("reading")
 
@@ -114,7 +114,7 @@ def test_formulas_print_and_take_the_users_names_and_words(tmp_path: Path) -> No
     text = page.read_text("utf-8")
     assert "cell death" in text
     assert not re.search(r"\bcolumn_\d", text)
-    assert calibrant.fit(file, target="cell death", one={"IL-6": "high"}).formula == lines[2].partition(" = ")[2]
+    assert fit_complete(file, target="cell death", one={"IL-6": "high"}).formula == lines[2].partition(" = ")[2]
 
 
 def test_a_million_rows_are_counted_by_pattern() -> None:

@@ -1,0 +1,278 @@
+"""Tables with gaps: functions and SCMs that may and must fit, and errors under the completions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calibrant.bench.replayscm.fitting.columns import GAP
+from calibrant.bench.replayscm.fitting.fronts import FormulaOptions, TargetFront, target_front
+from calibrant.bench.replayscm.fitting.table import Table
+from calibrant.dsl.errors import CalibrantError, in_one_line
+from calibrant.dsl.text import plural
+from calibrant.solvers.acyclic.count import Bounds
+from calibrant.solvers.formulas.completions import CompletionCounts, count_functions
+from calibrant.solvers.formulas.fronts import front
+from calibrant.solvers.replayscm.completions import GappedRows, ScmCounts, count_scms
+
+SETS_SHOWN = 12
+NO_ITEM = "a table with gaps is no item: leave out rows with gaps (--gaps drop) or columns (--drop)"
+
+
+@dataclass(frozen=True)
+class TargetCompletions:
+    """Functions of one column under the completions of the gaps.
+
+    rows_without_target: rows that decide nothing; counts: functions by the columns that they depend on
+    sure, possible: fronts of the rows that no completion puts right, and of those that some completion puts wrong
+    """
+
+    rows_without_target: int
+    counts: CompletionCounts
+    sure: TargetFront
+    possible: TargetFront
+
+    @property
+    def may_fit(self) -> bool:
+        """Whether some function is right in every row under some completion."""
+        return bool(self.counts.may_total.lower) or any(point.errors == 0 for point in self.sure.front.points)
+
+    @property
+    def scope(self) -> str:
+        """Class of the functions that are counted."""
+        number = len(self.sure.columns)
+        return f"functions of at most {min(self.counts.max_parents, number)} of {plural(number, 'columns')}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        counts, columns = self.counts, self.sure.columns
+        by_parents = [
+            [[columns[v] for v in chosen], *_exact("may", number).values(), counts.must.get(chosen, 0)]
+            for chosen, number in sorted(counts.may.items(), key=_by_last_column)
+        ]
+        return {
+            "class": self.scope,
+            "rows_without_target": self.rows_without_target,
+            **_exact("may", counts.may_total),
+            "must": counts.must_total,
+            "by_parents": by_parents,
+            "front_sure": _points(self.sure),
+            "front_possible": _points(self.possible),
+            "least_may_fit": _least_formulas(self.sure),
+            "least_must_fit": _least_formulas(self.possible),
+        }
+
+    def lines(self, *, every: bool = False) -> Iterator[str]:
+        """Yield the lines of the terminal; every: all sets of columns and points."""
+        target, counts = self.sure.target, self.counts
+        if self.rows_without_target:
+            pronoun = "it" if self.rows_without_target == 1 else "them"
+            yield f"{plural(self.rows_without_target, 'rows')} without {target}: nothing is decided by {pronoun}"
+        yield (
+            f"{target}, {self.scope}: {_in_words(counts.may_total)} may fit (right under some completion of the gaps),"
+            f" {counts.must_total:,} must (under every one)"
+        )
+        ranked = sorted(counts.may.items(), key=lambda item: (len(item[0]), item[0]))
+        listed = ranked if every else ranked[:SETS_SHOWN]
+        if listed:
+            yield "     may    must  depends on"
+        for chosen, number in listed:
+            names = ", ".join(self.sure.columns[v] for v in chosen) or "nothing"
+            yield f"{_in_words(number):>8}  {counts.must.get(chosen, 0):6,}  {names}"
+        if len(listed) < len(ranked):
+            yield f"and {len(ranked) - len(listed)} more (--verbose)"
+        yield ""
+        may = _meaning_of_no_errors(self.sure, "may fit", has_none=not counts.may_total.upper)
+        must = _meaning_of_no_errors(self.possible, "must fit", has_none=not counts.must_total)
+        yield f"rows that no completion puts right{may}"
+        yield from self.sure.lines(every=every)
+        yield ""
+        yield f"rows that some completion puts wrong{must}"
+        yield from self.possible.lines(every=every)
+
+
+def _by_last_column(item: tuple[tuple[int, ...], Bounds]) -> tuple[int, ...]:
+    return tuple(reversed(item[0]))
+
+
+def _exact(key: str, number: Bounds) -> dict[str, Any]:
+    """Return a number, or None and the bounds under a key of their own."""
+    if number.lower == number.upper:
+        return {key: number.lower}
+    return {key: None, f"{key}_bounds": list(number)}
+
+
+def _in_words(number: Bounds) -> str:
+    if number.lower == number.upper:
+        return f"{number.lower:,}"
+    return f"at least {number.lower:,}, at most {number.upper:,}"
+
+
+def _meaning_of_no_errors(stated: TargetFront, claim: str, *, has_none: bool) -> str:
+    """Return what the point without errors means. has_none: whether the count proves that there is no such function."""
+    if any(point.errors == 0 for point in stated.front.points):
+        return f"; the line of 0 errors has the least formulas that {claim}"
+    return f"; none {claim}" if has_none else ""
+
+
+def _points(stated: TargetFront) -> list[list[Any]]:
+    return [
+        [p.errors, list(p.size) if isinstance(p.size, tuple) else p.size, p.num_formulas, len(p.functions)]
+        for p in stated.front.points
+    ]
+
+
+def _least_formulas(stated: TargetFront) -> list[str]:
+    """Return the least formulas without errors; none where no function has none."""
+    points = [point for point in stated.front.points if point.errors == 0]
+    return [text for text, _ in points[0].formulas(stated.ties)] if points else []
+
+
+@dataclass(frozen=True)
+class ScmCompletions:
+    """Whole SCMs under named roots."""
+
+    roots: tuple[str, ...]
+    max_parents: int
+    counts: ScmCounts
+
+    @property
+    def may_fit(self) -> bool:
+        return self.counts.joint.upper > 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        counts = self.counts
+        stated = {"class": f"SCMs of at most {self.max_parents} functional parents", "roots": list(self.roots)}
+        return stated | _exact("must", counts.must) | _exact("joint", counts.joint) | _exact("local", counts.local)
+
+    def lines(self, *, every: bool = False) -> Iterator[str]:
+        """Yield the counts."""
+        counts, roots = self.counts, ", ".join(self.roots) or "none"
+        yield f"SCMs of at most {self.max_parents} functional parents, roots {roots}"
+        yield f"  {_in_words(counts.must)}: every mechanism fits under every completion of the gaps"
+        reached = "" if counts.reached is None else f" ({counts.reached})"
+        yield f"  {_in_words(counts.joint)}: all mechanisms fit under one completion{reached}"
+        yield f"  {_in_words(counts.local)}: every mechanism by itself fits under some completion"
+
+
+@dataclass(frozen=True)
+class GapFit:
+    """Functions or SCMs that a table with gaps admits.
+
+    target: the column that was asked for, if one was; parts: of it, of whole SCMs, or of each column
+    """
+
+    table: Table
+    target: str | None
+    parts: tuple[TargetCompletions | ScmCompletions, ...]
+
+    def __repr__(self) -> str:
+        subject = "" if self.target is None else f" of {in_one_line(self.target)[:40]}"
+        return f"<GapFit{subject}: {plural(self.table.num_gaps, 'gaps')}, {'some' if self.fits else 'nothing'} may fit>"
+
+    @property
+    def fits(self) -> bool:
+        """True if something may fit: of one target, of whole SCMs, or of some column."""
+        return any(part.may_fit for part in self.parts)
+
+    @property
+    def may_fit_wider(self) -> bool:
+        """True if nothing fits, and a wider class may have something that does."""
+        widest = len(self.table.names) - 1
+        return not self.fits and any(
+            (part.counts.max_parents if isinstance(part, TargetCompletions) else part.max_parents) < widest
+            for part in self.parts
+        )
+
+    @property
+    def has_item(self) -> bool:
+        """False: an item has no gaps."""
+        return False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        stated: dict[str, Any] = {
+            "target": self.target,
+            "rows": self.table.num_rows,
+            "coding": self.table.coding,
+            "notes": list(self.table.notes),
+            "gaps": self.table.num_gaps,
+        }
+        if len(self.parts) == 1:
+            return stated | self.parts[0].to_dict()
+        columns = {part.sure.target: part.to_dict() for part in self.parts if isinstance(part, TargetCompletions)}
+        return stated | {"columns": columns}
+
+    def lines(self, *, verbose: bool = False) -> Iterator[str]:
+        """Yield the lines of the terminal; verbose: everything."""
+        yield from self.table.reading_lines(every=verbose, target=self.target)
+        number = int(self.table.counts[(self.table.codes == GAP).any(axis=1)].sum())
+        yield f"{number:,} of {self.table.num_rows:,} rows have gaps; a gap may be either value, no row is left out"
+        if self.target is None and isinstance(self.parts[0], TargetCompletions):
+            yield "each column by itself; SCMs are counted where roots are named (--roots A,B)"
+        for part in self.parts:
+            yield from part.lines(every=verbose)
+            yield ""
+
+    def __str__(self) -> str:
+        """Return the text of the terminal."""
+        return "\n".join(self.lines())
+
+    def write(
+        self,
+        name: str,
+        *,
+        html: Path | None = None,
+        svg: Path | None = None,
+        out: Path | None = None,
+        certificates: Path | None = None,
+    ) -> Iterator[str]:
+        """Refuse pages, pools and certificates, which are of items."""
+        paths = {"--html": html, "--svg": svg, "--out": out, "--certificates": certificates}
+        options = [option for option, path in paths.items() if path is not None]
+        if options:
+            raise CalibrantError(f"{name}, {', '.join(options)}: {NO_ITEM}")
+        yield from ()
+
+
+def fit_with_gaps(table: Table, roots: Sequence[str] | None, options: FormulaOptions) -> GapFit:
+    """Count what may and must fit a table with gaps: a target, whole SCMs under roots, or each column by itself.
+
+    roots: as names of columns
+    """
+    if options.rates is not None:
+        raise CalibrantError(
+            f"{table.source} has {plural(table.num_gaps, 'gaps')}, and an unknown rate (--rates) is of complete rows:"
+            " leave out rows with gaps (--gaps drop) or columns (--drop)"
+        )
+    if roots is not None:
+        is_set = np.stack([table.is_set(k) for k in range(len(table.names))], axis=1)
+        rows = GappedRows(table.codes, is_set, table.counts)
+        counts = count_scms(rows, [table.position(root) for root in roots], options.max_parents)
+        return GapFit(table, None, (ScmCompletions(tuple(roots), options.max_parents, counts),))
+    if options.errors is None:
+        options = replace(options, errors="front")
+    names = table.names if options.target is None else (options.target,)
+    return GapFit(table, options.target, tuple(_complete_target(table, name, options) for name in names))
+
+
+def _complete_target(table: Table, target: str, options: FormulaOptions) -> TargetCompletions:
+    sure = target_front(table, target, options)
+    possible = front(
+        sure.patterns,
+        options.operators,
+        options.max_parents,
+        sure.names,
+        max_errors=options.max_errors,
+        counting="possible",
+        ties=options.ties,
+    )
+    position = table.position(target)
+    unknown = (table.codes[:, position] == GAP) & ~table.is_set(position)
+    counts = count_functions(sure.patterns, options.max_parents)
+    return TargetCompletions(int(table.counts[unknown].sum()), counts, sure, replace(sure, front=possible))

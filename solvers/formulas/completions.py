@@ -1,0 +1,238 @@
+"""Functions of one column on rows with gaps: how many may fit, and how many must.
+
+A row with gaps is a cube of the truth table. A function may fit if in every row some completion of the gaps gives the
+target's value, and must fit if every completion does; gaps of different rows are independent, so this holds of the
+whole table too. Functions that may fit are the assignments of 2**inputs bits under one clause a row, which are counted
+by propagation, independent parts and branching. A function fits over a set of columns iff it fits over those that it
+depends on, so functions that depend on all follow by Moebius inversion over subsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import combinations
+from math import comb
+from operator import or_
+from typing import NamedTuple
+
+from calibrant.solvers.acyclic.count import Bounds
+from calibrant.solvers.formulas.fronts import Patterns, cube_rows
+from calibrant.solvers.outcome import Budget, BudgetSpent
+
+MAX_BRANCHES = 20_000  # of all counts of a column together, half a second; none is needed up to four inputs in practice
+EXACT_INPUTS = 4  # inputs up to which branches are not budgeted: at most 2**16 assignments
+
+
+class Clauses(NamedTuple):
+    """Demands on the bits of a truth table, as masks: of each of `ones` some bit is 1, of each of `zeros` some is 0.
+
+    A mask of 0 cannot be met.
+    """
+
+    ones: frozenset[int]
+    zeros: frozenset[int]
+
+
+def clauses_of(patterns: Patterns, chosen: tuple[int, ...]) -> Clauses:
+    """Return the demands of the rows on a function of these columns that may fit."""
+    cubes, zeros, ones = patterns.merge(chosen)
+    rows = [cube_rows(cube, len(chosen)) for cube in cubes.tolist()]
+    return Clauses(
+        frozenset(mask for mask, number in zip(rows, ones.tolist(), strict=True) if number),
+        frozenset(mask for mask, number in zip(rows, zeros.tolist(), strict=True) if number),
+    )
+
+
+def count_must(clauses: Clauses, num_bits: int) -> int:
+    """Return the number of functions that have the target's value on every completion."""
+    ones, zeros = reduce(or_, clauses.ones, 0), reduce(or_, clauses.zeros, 0)
+    return 0 if ones & zeros else 1 << num_bits - (ones | zeros).bit_count()
+
+
+@dataclass
+class AssignmentCounter:
+    """Counter of assignments under clauses, within a budget of branches; equal parts are counted once."""
+
+    budget: Budget
+    _counts: dict[Clauses, Bounds] = field(default_factory=dict)
+
+    def count(self, clauses: Clauses, bits: int) -> Bounds:
+        """Return the number of assignments of the bits of a mask, or bounds where the budget is spent."""
+        reduced = propagate(clauses, bits)
+        if reduced is None:
+            return Bounds(0, 0)
+        clauses, bits, _ = reduced
+        lower = upper = 1 << (bits & ~reduce(or_, clauses.ones | clauses.zeros, 0)).bit_count()
+        for part in _independent_parts(clauses):
+            number = self._count_part(part)
+            lower, upper = lower * number.lower, upper * number.upper
+        return Bounds(lower, upper)
+
+    def _count_part(self, clauses: Clauses) -> Bounds:
+        if clauses in self._counts:
+            return self._counts[clauses]
+        masks = [*clauses.ones, *clauses.zeros]
+        bits = reduce(or_, masks)
+        try:
+            self.budget.spend(1)
+        except BudgetSpent:
+            width, shortest = bits.bit_count(), min(mask.bit_count() for mask in masks)
+            # clauses of one kind have a solution; a clause rules out one assignment of its bits
+            return Bounds(int(not clauses.ones or not clauses.zeros), (1 << width) - (1 << width - shortest))
+        bit = _most_frequent_bit(masks, bits)
+        high = self.count(_assign(clauses, bit, 0), bits & ~bit)
+        low = self.count(_assign(clauses, 0, bit), bits & ~bit)
+        number = Bounds(high.lower + low.lower, high.upper + low.upper)
+        self._counts[clauses] = number
+        return number
+
+
+def propagate(clauses: Clauses, bits: int) -> tuple[Clauses, int, int] | None:
+    """Assign the bits that single demands fix; return the clauses that remain, free bits, and the bits that are 1.
+
+    None if the demands contradict each other. Clauses that contain another are left out.
+    """
+    true = 0
+    while True:
+        high = reduce(or_, (mask for mask in clauses.ones if mask & (mask - 1) == 0), 0)
+        low = reduce(or_, (mask for mask in clauses.zeros if mask & (mask - 1) == 0), 0)
+        if high & low or 0 in clauses.ones or 0 in clauses.zeros:
+            return None
+        if not high | low:
+            return Clauses(_least_masks(clauses.ones), _least_masks(clauses.zeros)), bits, true
+        clauses, bits, true = _assign(clauses, high, low), bits & ~(high | low), true | high
+
+
+def _assign(clauses: Clauses, high: int, low: int) -> Clauses:
+    """Return what remains of the clauses after some bits are set to 1 and others to 0."""
+    return Clauses(
+        frozenset(mask & ~low for mask in clauses.ones if not mask & high),
+        frozenset(mask & ~high for mask in clauses.zeros if not mask & low),
+    )
+
+
+def _least_masks(masks: frozenset[int]) -> frozenset[int]:
+    """Return the masks that contain no other."""
+    least: list[int] = []
+    for mask in sorted(masks, key=int.bit_count):
+        if not any(smaller & ~mask == 0 for smaller in least):
+            least.append(mask)
+    return frozenset(least)
+
+
+def _independent_parts(clauses: Clauses) -> list[Clauses]:
+    """Return the clauses split so that parts share no bits."""
+    parts: list[tuple[int, set[int], set[int]]] = []
+    for is_one, masks in ((True, clauses.ones), (False, clauses.zeros)):
+        for mask in masks:
+            ones, zeros = ({mask}, set[int]()) if is_one else (set[int](), {mask})
+            union = mask
+            remaining = []
+            for bits, its_ones, its_zeros in parts:
+                if bits & mask:
+                    union, ones, zeros = union | bits, ones | its_ones, zeros | its_zeros
+                else:
+                    remaining.append((bits, its_ones, its_zeros))
+            parts = [*remaining, (union, ones, zeros)]
+    return [Clauses(frozenset(ones), frozenset(zeros)) for _, ones, zeros in parts]
+
+
+def _most_frequent_bit(masks: Iterable[int], bits: int) -> int:
+    """Return the bit that most masks have, the lowest of several."""
+    masks = list(masks)
+    single = [1 << place for place in range(bits.bit_length()) if bits >> place & 1]
+    return max(single, key=lambda bit: (sum(1 for mask in masks if mask & bit), -bit))
+
+
+def list_assignments(clauses: Clauses, num_bits: int, budget: Budget) -> Iterator[int]:
+    """Yield the truth tables that satisfy the clauses; `BudgetSpent` after so many steps of the search."""
+    yield from _list_from(clauses, (1 << num_bits) - 1, 0, budget)
+
+
+def _list_from(clauses: Clauses, bits: int, true: int, budget: Budget) -> Iterator[int]:
+    budget.spend(1)
+    reduced = propagate(clauses, bits)
+    if reduced is None:
+        return
+    clauses, bits, fixed = reduced
+    true |= fixed
+    if not clauses.ones and not clauses.zeros:
+        budget.spend(1 << bits.bit_count())
+        chosen = 0
+        while True:  # subsets of the free bits
+            yield true | chosen
+            chosen = (chosen - bits) & bits
+            if not chosen:
+                return
+    bit = _most_frequent_bit([*clauses.ones, *clauses.zeros], bits)
+    yield from _list_from(_assign(clauses, bit, 0), bits & ~bit, true | bit, budget)
+    yield from _list_from(_assign(clauses, 0, bit), bits & ~bit, true, budget)
+
+
+@dataclass(frozen=True)
+class CompletionCounts:
+    """Functions of a column of at most `max_parents` others, by the columns that they depend on.
+
+    may, must: columns -> number, where it is not certainly 0, in the order of the last column, then of the others
+    may_total, must_total: of all sets together
+    """
+
+    max_parents: int
+    may: Mapping[tuple[int, ...], Bounds]
+    must: Mapping[tuple[int, ...], int]
+    may_total: Bounds
+    must_total: int
+
+
+def count_functions(patterns: Patterns, max_parents: int) -> CompletionCounts:
+    """Count the functions that may and must fit, by exact set of columns.
+
+    Exact to four inputs, and beyond it within MAX_BRANCHES.
+    """
+    num_columns = patterns.num_columns
+    counter, free_counter = AssignmentCounter(Budget(MAX_BRANCHES)), AssignmentCounter(Budget(None))
+    over: dict[tuple[int, ...], Bounds] = {}  # of a set, whichever of it a function depends on
+    must_over: dict[tuple[int, ...], Bounds] = {}
+    for size in range(min(max_parents, num_columns) + 1):
+        num_bits = 1 << size
+        for chosen in combinations(range(num_columns), size):
+            clauses = clauses_of(patterns, chosen)
+            of_size = free_counter if size <= EXACT_INPUTS else counter
+            over[chosen] = of_size.count(clauses, (1 << num_bits) - 1)
+            number = count_must(clauses, num_bits)
+            must_over[chosen] = Bounds(number, number)
+    may = {chosen: _exactly(chosen, over) for chosen in over}
+    must = {chosen: _exactly(chosen, must_over).lower for chosen in must_over}
+    terms = [(_total_factor(num_columns, max_parents, len(chosen)), number) for chosen, number in over.items()]
+    return CompletionCounts(
+        max_parents,
+        {chosen: number for chosen, number in may.items() if number.upper},
+        {chosen: number for chosen, number in must.items() if number},
+        _signed_sum(terms),
+        sum(must.values()),
+    )
+
+
+def _exactly(chosen: tuple[int, ...], over: Mapping[tuple[int, ...], Bounds]) -> Bounds:
+    """Return the number of functions that depend on all of a set of columns."""
+    size = len(chosen)
+    return _signed_sum(
+        [((-1) ** (size - k), over[subset]) for k in range(size + 1) for subset in combinations(chosen, k)]
+    )
+
+
+def _total_factor(num_columns: int, max_parents: int, size: int) -> int:
+    """Return how often the functions over a set count in the sum over all sets of those that depend on all of one."""
+    widest = min(max_parents, num_columns)
+    return sum((-1) ** k * comb(num_columns - size, k) for k in range(widest - size + 1))
+
+
+def _signed_sum(terms: Iterable[tuple[int, Bounds]]) -> Bounds:
+    """Return the bounds of a sum with signs; a number of functions is at least 0."""
+    lower = upper = 0
+    for factor, number in terms:
+        lower += factor * (number.lower if factor > 0 else number.upper)
+        upper += factor * (number.upper if factor > 0 else number.lower)
+    return Bounds(max(lower, 0), max(upper, 0))

@@ -1,0 +1,263 @@
+"""Tables with gaps: vectors made by listing of completions, and drawn tables compared with a plain listing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import calibrant
+from calibrant.bench.replayscm.fitting.missing import GapFit
+from calibrant.solvers.acyclic.count import Bounds
+from calibrant.solvers.formulas import completions as function_counts
+from calibrant.solvers.outcome import Budget
+from calibrant.solvers.replayscm import completions as scm_counts
+from tests.support.commands import called, refused
+from tests.support.effort import examples
+from tests.support.table_vectors import table_vectors
+
+Cell = int | None
+Row = tuple[Cell, ...]
+
+
+def gap_fit(data: Any, **options: Any) -> GapFit:
+    """Fit a table with gaps."""
+    fitted = calibrant.fit(data, **options)
+    assert isinstance(fitted, GapFit)
+    return fitted
+
+
+@pytest.mark.parametrize("kind", ["gaps", "gap_scms"])
+def test_all_vectors_have_the_stated_figures(kind: str, tmp_path: Path) -> None:
+    vectors, compared = table_vectors(kind), 0
+    for vector in vectors():
+        file = tmp_path / "table.csv"
+        file.write_text(vector["csv"], encoding="utf-8")
+        found, expected = gap_fit(str(file), **vector["options"]).to_dict(), vector["expected"]
+        if "by_parents" in expected:
+            for stated in (found, expected):
+                stated["by_parents"] = sorted(stated["by_parents"])
+        assert {key: found[key] for key in expected} == expected, vector["id"]
+        compared += 1
+    assert compared == vectors.number
+
+
+# --- A plain listing --------------------------------------------------------------------------------------------------
+def fillings(row: Row) -> Iterator[tuple[int, ...]]:
+    """Yield every completion of a row."""
+    return product(*((0, 1) if cell is None else (cell,) for cell in row))
+
+
+@cache
+def functions_over(num_inputs: int) -> tuple[tuple[tuple[int, ...], frozenset[int]], ...]:
+    """Return the tables of all functions, row r with bit i as input i, with the inputs that they depend on."""
+    listed = []
+    for table in product((0, 1), repeat=1 << num_inputs):
+        flips = {i for r in range(len(table)) for i in range(num_inputs) if table[r] != table[r ^ 1 << i]}
+        listed.append((table, frozenset(flips)))
+    return tuple(listed)
+
+
+def value_of(table: Sequence[int], inputs: Sequence[int]) -> int:
+    return table[sum(bit << i for i, bit in enumerate(inputs))]
+
+
+def listed_fits(rows: Sequence[Row], target: int, sets: Sequence[set[int]], quantifier: Any) -> Iterator[Any]:
+    """Yield the functions of the other columns that are right in each row; quantifier: any or all, of completions."""
+    others = [k for k in range(len(rows[0])) if k != target]
+    for table, depends in functions_over(len(others)):
+        counted = [
+            row for row, was_set in zip(rows, sets, strict=True) if row[target] is not None and target not in was_set
+        ]
+        if all(
+            quantifier(value_of(table, [filled[k] for k in others]) == row[target] for filled in fillings(row))
+            for row in counted
+        ):
+            yield table, frozenset(others[i] for i in depends)
+
+
+def is_acyclic(parents: dict[int, frozenset[int]]) -> bool:
+    unplaced = dict(parents)
+    while unplaced:
+        first = next((v for v, above in unplaced.items() if not above & set(unplaced)), None)
+        if first is None:
+            return False
+        del unplaced[first]
+    return True
+
+
+def listed_scms(
+    rows: Sequence[Row], sets: Sequence[set[int]], inner: Sequence[int], max_parents: int, quantifier: Any
+) -> list[dict[int, tuple[Sequence[int], frozenset[int]]]]:
+    """Return every SCM whose mechanisms each fit by themselves."""
+    choices = [[(t, d) for t, d in listed_fits(rows, v, sets, quantifier) if len(d) <= max_parents] for v in inner]
+    scms = [dict(zip(inner, chosen, strict=True)) for chosen in product(*choices)]
+    return [scm for scm in scms if is_acyclic({v: depends for v, (_, depends) in scm.items()})]
+
+
+def replays_a_completion(scm: dict[int, Any], rows: Sequence[Row], sets: Sequence[set[int]]) -> bool:
+    """Return whether every row has a completion that all mechanisms return where their column was not set."""
+
+    def agrees(filled: tuple[int, ...], was_set: set[int]) -> bool:
+        return all(
+            v in was_set or value_of(table, [x for k, x in enumerate(filled) if k != v]) == filled[v]
+            for v, (table, _) in scm.items()
+        )
+
+    return all(
+        any(agrees(filled, was_set) for filled in fillings(row)) for row, was_set in zip(rows, sets, strict=True)
+    )
+
+
+def as_table(rows: Sequence[Row], sets: Sequence[set[int]]) -> dict[str, list[Any]]:
+    names = [f"c{k}" for k in range(len(rows[0]))]
+    table: dict[str, list[Any]] = {name: [row[k] for row in rows] for k, name in enumerate(names)}
+    table["do"] = ["+".join(names[k] for k in sorted(was_set)) for was_set in sets]
+    return table
+
+
+CELLS = st.sampled_from([0, 1, None])
+
+
+def drawn_rows(num_columns: int) -> st.SearchStrategy[list[tuple[Row, frozenset[int]]]]:
+    """Draw rows with the columns that were set; every column has a value somewhere, and there is a gap."""
+    row = st.tuples(st.tuples(*[CELLS] * num_columns), st.frozensets(st.integers(0, num_columns - 1), max_size=1))
+    return st.lists(row, min_size=1, max_size=6).filter(
+        lambda rows: (
+            any(None in cells for cells, _ in rows)
+            and all(any(cells[k] is not None for cells, _ in rows) for k in range(num_columns))
+        )
+    )
+
+
+@settings(max_examples=examples(500))
+@given(drawn_rows(4), st.integers(1, 3))
+def test_functions_that_may_and_must_fit_are_those_of_a_listing(
+    drawn: list[tuple[Row, frozenset[int]]], max_parents: int
+) -> None:
+    rows, sets = [row for row, _ in drawn], [set(was_set) for _, was_set in drawn]
+    found = gap_fit(as_table(rows, sets), target="c3", do="do", max_parents=max_parents).to_dict()
+    numbers: dict[frozenset[int], list[int]] = {}
+    for place, quantifier in enumerate((any, all)):
+        for _, depends in listed_fits(rows, 3, sets, quantifier):
+            if len(depends) <= max_parents:
+                numbers.setdefault(depends, [0, 0])[place] += 1
+    expected = {frozenset(f"c{k}" for k in depends): number for depends, number in numbers.items()}
+    assert {frozenset(parents): [may, must] for parents, may, must in found["by_parents"]} == expected
+    assert [found["may"], found["must"]] == [sum(n[i] for n in numbers.values()) for i in (0, 1)]
+    least = {"sure": any, "possible": all}
+    for name, quantifier in least.items():
+        fewest = min(
+            sum(
+                not quantifier(value_of(table, filled[:3]) == row[3] for filled in fillings(row))
+                for row, was_set in zip(rows, sets, strict=True)
+                if row[3] is not None and 3 not in was_set
+            )
+            for table, depends in functions_over(3)
+            if len(depends) <= max_parents
+        )
+        assert found[f"front_{name}"][-1][0] == fewest
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(drawn_rows(3), st.frozensets(st.integers(0, 2), max_size=2), st.integers(1, 2))
+def test_scms_are_those_of_a_listing_of_completions(
+    drawn: list[tuple[Row, frozenset[int]]], roots: frozenset[int], max_parents: int
+) -> None:
+    rows, sets = [row for row, _ in drawn], [set(was_set) for _, was_set in drawn]
+    inner = [v for v in range(3) if v not in roots]
+    names = [f"c{v}" for v in sorted(roots)]
+    found = gap_fit(as_table(rows, sets), roots=names, do="do", max_parents=max_parents).to_dict()
+    local = listed_scms(rows, sets, inner, max_parents, any)
+    assert found["local"] == len(local)
+    assert found["must"] == len(listed_scms(rows, sets, inner, max_parents, all))
+    assert found["joint"] == sum(replays_a_completion(scm, rows, sets) for scm in local)
+    assert found["must"] <= found["joint"] <= found["local"]
+
+
+# --- Budgets, words, refusals -----------------------------------------------------------------------------------------
+def wide_table() -> dict[str, list[Cell]]:
+    """Return twelve rows of six columns, two fifths of them gaps."""
+    rng = np.random.default_rng(1)
+    table: dict[str, list[Cell]] = {
+        f"x{k}": [
+            None if is_gap else int(bit)
+            for bit, is_gap in zip(rng.integers(0, 2, 12), rng.random(12) < 0.4, strict=True)
+        ]
+        for k in range(6)
+    }
+    return table | {"y": rng.integers(0, 2, 12).tolist()}
+
+
+def test_without_branches_the_counts_are_bounds_that_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = gap_fit(wide_table(), target="y", max_parents=6).to_dict()
+    assert isinstance(exact["may"], int)
+    assert exact["may"] > 0
+    monkeypatch.setattr(function_counts, "MAX_BRANCHES", 3)
+    bounded = gap_fit(wide_table(), target="y", max_parents=6).to_dict()
+    lower, upper = bounded["may_bounds"]
+    assert bounded["may"] is None
+    assert lower <= exact["may"] <= upper < 1 << 64
+    assert "at least" in "\n".join(gap_fit(wide_table(), target="y", max_parents=6).lines())
+
+
+def test_beyond_the_listing_joint_lies_between_must_and_local(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = {"A": [0, 1, None], "B": [None, 1, 0], "C": [1, None, 0]}
+    exact = gap_fit(table, roots=["A"], max_parents=2).to_dict()
+    assert exact["must"] <= exact["joint"] <= exact["local"]
+    monkeypatch.setattr(scm_counts, "MAX_LISTED", 1)
+    fitted = gap_fit(table, roots=["A"], max_parents=2)
+    assert fitted.to_dict()["joint_bounds"] == [exact["must"], exact["local"]]
+    assert "more than 1 SCMs, which are not listed" in str(fitted)
+    monkeypatch.setattr(scm_counts, "MAX_LISTED", 100_000)
+    monkeypatch.setattr(scm_counts, "MAX_CHECKS", 1)
+    assert "too many completions" in str(gap_fit(table, roots=["A"], max_parents=2))
+
+
+def test_counts_of_equal_parts_are_shared_and_bounds_are_numbers() -> None:
+    counter = function_counts.AssignmentCounter(Budget(None))
+    clauses = function_counts.Clauses(frozenset({0b0011, 0b1100}), frozenset({0b0110}))
+    listed = sum(
+        all(bits & mask for mask in clauses.ones) and all(~bits & mask for mask in clauses.zeros) for bits in range(32)
+    )
+    assert counter.count(clauses, 0b11111) == Bounds(listed, listed)
+
+
+def test_first_lines_state_what_the_gaps_do(tmp_path: Path) -> None:
+    file = tmp_path / "ward.csv"
+    file.write_text("smoke;IL-6;bronc\nyes;;yes\nno;1;\n?;0;no\nyes;0;yes\nno;0;no\n", encoding="utf-8")
+    done = called("fit", file, "--target", "bronc")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0
+    assert lines[:4] == [
+        "coded 1: yes (smoke, bronc)",
+        "missing: 3 cells (1 smoke, 1 IL-6, 1 bronc)",
+        "3 of 5 rows have gaps; a gap may be either value, no row is left out",
+        "1 row without bronc: nothing is decided by it",
+    ]
+    columns = called("fit", file)
+    assert "each column by itself; SCMs are counted where roots are named" in columns.stdout
+    assert json.loads(called("fit", file, "--json").stdout)["columns"].keys() == {"smoke", "IL-6", "bronc"}
+
+
+@pytest.mark.parametrize("option", [("--html", "x.html"), ("--svg", "x.svg"), ("--out", "x.jsonl")])
+def test_a_table_with_gaps_is_no_item(
+    option: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("A,Y\n0,\n1,1\n0,0\n", encoding="utf-8")
+    message = refused(capsys, "fit", file, "--target", "Y", option[0], tmp_path / option[1])
+    assert f"{option[0]}: a table with gaps is no item: leave out rows with gaps (--gaps drop)" in message
+
+
+def test_rates_are_of_complete_rows() -> None:
+    with pytest.raises(calibrant.CalibrantError, match=r"an unknown rate \(--rates\) is of complete rows"):
+        calibrant.fit({"A": [0, 1, None], "F": [0, 1, 1]}, target="F", rates="1/10")
