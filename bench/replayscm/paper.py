@@ -167,7 +167,8 @@ def with_printed(table: Table, others: Iterable[str], *, with_paper: bool) -> Ta
         note_lines = (*notes(table.id, rows, others), *note_lines)
     elif with_paper:
         rows = (*rows, *printed_rows(table.id, columns, labels))
-    return replace(table, rows=tuple(rows), notes=note_lines, printed=WORDS, fits=fits, is_result=True)
+    whole = replace(table, rows=tuple(rows), notes=note_lines, printed=WORDS, fits=fits, is_result=True)
+    return name_as_printed(whole)
 
 
 def with_printed_rows(
@@ -231,7 +232,30 @@ def finish_table(table: Table, *, with_paper: bool) -> Table | None:
     labels = tuple(heading.key for heading in table.labels)
     rows = with_printed_rows(table.id, ordered, [heading.key for heading in table.headings], labels)
     pools = [row.labels[2] for row in table.rows] if labels == LABELS else []
-    return replace(table, rows=rows, notes=notes(table.id, rows, pools))
+    return name_as_printed(replace(table, rows=rows, notes=notes(table.id, rows, pools)))
+
+
+PRINTED_NAMES = {"staged-exact-search": "symbolic exact-search", "bnlearn+dsl": "bnlearn+DSL"}
+"""Our methods that the paper has too, by our name."""
+
+
+def name_as_printed(table: Table) -> Table:
+    """Return a table beside printed rows with the paper's names of the searches that are ours too; noted below it."""
+    place = next((place for place, heading in enumerate(table.labels) if heading.key == "system"), None)
+    if place is None or all(row.source is not Source.PAPER for row in table.rows):
+        return table
+    renamed: dict[str, str] = {}
+    rows = []
+    for row in table.rows:
+        name, separator, options = row.labels[place].partition(" (")
+        if name in PRINTED_NAMES:
+            renamed[name] = PRINTED_NAMES[name]
+            text = PRINTED_NAMES[name] + separator + options
+            row = replace(row, labels=(*row.labels[:place], text, *row.labels[place + 1 :]))
+        rows.append(row)
+    listed = ", ".join(f"{name} is {printed}" for name, printed in renamed.items())
+    note_lines = (f"Methods under the paper's names: {listed}.",) if renamed else ()
+    return replace(table, rows=tuple(rows), notes=(*table.notes, *note_lines))
 
 
 def is_papers(setting: str, number: str, digests: Iterable[str]) -> bool:

@@ -55,6 +55,7 @@ from calibrant.audits.replayscm.generation.published import (
 from calibrant.audits.replayscm.generation.worlds import (
     Training,
     TrainingChoice,
+    kill_coverage,
     list_unmet,
     reduces_shortcuts,
     sample_heldout,
@@ -283,7 +284,7 @@ def _with_audit(
     stratum: Stratum, accepted: _Accepted, separation: Disambiguation, effort: Effort, problems: Sequence[Problem]
 ) -> Generated:
     """Return an instance with its audit. problems: without worlds against local alternatives, then with them."""
-    base, final = map(as_written, problems)
+    base, final = (as_written(_label_kills(problem, accepted.training)) for problem in problems)
     before = evidence_audit(stratum, base)
     after = evidence_audit(stratum, final) if separation.added else before
     stages = {**accepted.training.stages, **{draw.world.id: "disambiguation" for draw in separation.added}}
@@ -298,6 +299,12 @@ def _with_audit(
         after,
     )
     return Generated(final, audit)
+
+
+def _label_kills(problem: Problem, training: Training) -> Problem:
+    """Return the problem with the share of variables that Table F.6 of the paper goes by."""
+    labels = {**problem.sealed.labels, "kill_coverage": repr(kill_coverage(training))}
+    return replace(problem, sealed=replace(problem.sealed, labels=labels))
 
 
 def _draw_accepted(stratum: Stratum, plan: StratumPlan, rng: Random) -> tuple[_Accepted, Effort]:

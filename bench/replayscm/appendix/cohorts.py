@@ -212,8 +212,8 @@ _CAPTION = (
     " ratio of the means. Every system weighs the same."
 )
 _BIN_CAPTION = (
-    "Answers in bins of the share of variables with a shortcut that generation ruled out, which official records and"
-    " those of the published generator state (kill_coverage_ratio). Every system weighs the same."
+    "Answers in bins of the share of variables of which generation ruled out a shortcut (kill_coverage_ratio): official"
+    " records state it, and items of `calibrant generate`. Every system weighs the same."
 )
 
 
@@ -267,7 +267,7 @@ def _label_headings(name: str) -> tuple[Heading, ...]:
 def by_kill_coverage(rows: Sequence[Row], kills: Mapping[Item, float], *, with_paper: bool) -> Table | None:
     """Table F.6: replay in bins of the share of variables with a shortcut that generation ruled out."""
     lines = []
-    for setting, listed in group_answers(rows, lambda row: row.setting).items():
+    for (setting, _), listed in group_answers(rows, lambda row: (row.setting, pool_name(row))).items():
         for name, holds in _BINS.items():
             items = {item for item, ratio in kills.items() if holds(ratio)}
             parts = {row.system: row.restrict(items.__contains__) for row in listed}

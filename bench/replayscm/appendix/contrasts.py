@@ -457,9 +457,10 @@ def paired_row(row: Row, rows: Sequence[Row]) -> Row | None:
     )
 
 
-def by_relation(row: Row, sources: Mapping[Item, frozenset[str]]) -> Iterator[tuple[str, Row]]:
+def by_relation(row: Row, facts: PoolFacts) -> Iterator[tuple[str, Row]]:
     """Yield the answers by where the known alternative is from; nothing where the pool's file was not read."""
-    if not any(item in sources for item in row.items):
+    sources = facts.sources
+    if not any(item in sources or item[0] in facts.pools for item in row.items):
         return
     tests: dict[str, Callable[[Item], bool]] = {
         KNOWN_PAIRS: lambda item: item in sources,
@@ -475,7 +476,7 @@ def by_relation(row: Row, sources: Mapping[Item, frozenset[str]]) -> Iterator[tu
 
 def _with_reference(rows: Sequence[Row], facts: PoolFacts) -> Iterator[Line]:
     for row in (row for row in rows if is_alternative(row.setting)):
-        paired, left_out = paired_row(row, rows), dict(by_relation(row, facts.sources)).get(OTHER_MODEL)
+        paired, left_out = paired_row(row, rows), dict(by_relation(row, facts)).get(OTHER_MODEL)
         sides = {"all": row, "left out": left_out, "paired": paired and paired.restrict_units(row.units)}
         labels = row.setting, row.system, pool_name(row), size_text(row)
         yield labels, {name: side for name, side in sides.items() if side is not None}
@@ -503,7 +504,7 @@ SUPPLIED_REFERENCE = Contrast(
 
 def _by_source(rows: Sequence[Row], facts: PoolFacts) -> Iterator[Line]:
     for row in (row for row in rows if is_alternative(row.setting)):
-        for name, part in by_relation(row, facts.sources):
+        for name, part in by_relation(row, facts):
             yield (row.setting, row.system, name, pool_name(row), str(part.num_items)), {"": part}
 
 

@@ -29,7 +29,7 @@ class PoolFacts:
 
     paths: files of the pools; pools: by digest; latents: id of the latent SCM, where the file states it
     sources: models whose answers held the known alternative of an Alternative-SCM item; absent for items without one
-    kill_coverage: share of variables with a shortcut that generation ruled out
+    kill_coverage: share of variables of which generation ruled out a shortcut
     """
 
     pools: Mapping[str, Pool] = field(default_factory=dict)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from html.parser import HTMLParser
@@ -13,11 +15,12 @@ from calibrant.bench.cli import main
 from calibrant.bench.commands.demo import written_report
 from calibrant.bench.core.registry import bundled_pool
 from calibrant.dsl.formulas.text import render
-from calibrant.dsl.replayscm.pools.files import read_pool
+from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from tests.support.browser import needs_chromium, pressed
 from tests.support.commands import jsonl, program, refused
 from tests.support.replayscm.audited_pools import ALL_ROWS, FOUR_MEMBERS, written_pool
 from tests.support.report_rows import Answers, answer, write_run
+from tests.support.stub_protocols import small_pool
 
 VOID = {"meta", "input"}
 HIT, MISS = answer(1, 1, 1.0), answer(1, 0.5, 0.5)
@@ -115,6 +118,21 @@ def test_formats_go_by_name_or_by_option(run: Path, tmp_path: Path, capsys: pyte
     printed = capsys.readouterr().out
     assert printed.startswith("Table H.2. Calibration rows\nSetting ")
     assert "paper" not in printed
+
+
+def test_searches_that_the_paper_has_are_named_as_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pool, runs = tmp_path / "pool.jsonl", str(tmp_path / "runs")
+    write_pool(small_pool(["good"] * 2), pool)
+    assert main(["run", "staged-exact-search,exact", str(pool), "--out", runs, "--workers", "1"]) == 0
+    capsys.readouterr()
+    named = {}
+    for paper in ("--paper", "--no-paper"):
+        assert main(["report", runs, "--table", "H.2", paper, "--format", "csv"]) == 0
+        rows = [*csv.DictReader(io.StringIO(capsys.readouterr().out))]
+        named[paper] = {row["system"] for row in rows if row["pool"] != "paper"}
+    assert named == {"--paper": {"exact", "symbolic exact-search"}, "--no-paper": {"exact", "staged-exact-search"}}
+    assert main(["report", runs, "--table", "H.2", "--paper"]) == 0
+    assert "Methods under the paper's names: staged-exact-search is symbolic exact-search." in capsys.readouterr().out
 
 
 def test_plots_are_written_as_files_too(run: Path, tmp_path: Path) -> None:

@@ -11,12 +11,15 @@ from random import Random
 
 import pytest
 
-from calibrant.audits.replayscm.coverage import all_probes, outer_probes, patterns, target_novelty
+from calibrant.audits.replayscm.coverage import all_probes, latent_scm, outer_probes, patterns, target_novelty
 from calibrant.audits.replayscm.generation.alternatives import functions_over, local_alternatives, separating_worlds
+from calibrant.audits.replayscm.generation.generate import generate
 from calibrant.audits.replayscm.generation.plans import PLANS
 from calibrant.audits.replayscm.generation.worlds import (
     Proposer,
+    Training,
     TrainingChoice,
+    kill_coverage,
     list_unmet,
     num_refuting,
     sample_heldout,
@@ -26,7 +29,14 @@ from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.generation.scms import LatentScm, sample_scm
 from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
-from calibrant.dsl.replayscm.generation.worlds import Drawn, Evidence, Population, sample_population, sample_world
+from calibrant.dsl.replayscm.generation.worlds import (
+    Drawn,
+    Evidence,
+    Population,
+    sample_population,
+    sample_world,
+    shortcut_classes,
+)
 from calibrant.dsl.replayscm.scm import scm
 from calibrant.dsl.replayscm.world import Intervention, World
 from calibrant.dsl.yaml_text import load_yaml
@@ -288,3 +298,29 @@ def test_gold_tables_of_the_windows_are_gold() -> None:
                 values = {u: row >> i & 1 for i, u in enumerate(window)}
                 assert found.gold[variable] >> row & 1 == evaluate(latent.model.mechanisms[variable], values)
             assert found.gold[variable] not in found.tables[variable].tolist()
+
+
+def test_kill_coverage_is_the_share_of_variables_that_lost_a_shortcut() -> None:
+    steps = ({"X3": (1, 2), "X4": (7,), "X5": (), "X6": (9, 10)}, {"X3": (2,), "X4": (), "X5": (), "X6": (9, 10)})
+    assert kill_coverage(Training((), {}, steps)) == 0.5
+    assert kill_coverage(Training((), {}, (steps[0], steps[0]))) == 0
+
+
+def test_items_state_the_share_that_worlds_after_the_first_three_ruled_out() -> None:
+    """Recounted from the item: functions under the cap that fit the seed worlds, and those that fit all base worlds."""
+    known, seed = stratum("hs_n6_easy_calibration"), 3
+    problem = generate(known, seed).problem
+    worlds = [world for world in problem.task.training.worlds if not world.id.startswith("train_aug")]
+    latent = LatentScm(latent_scm(problem), problem.sealed.latent_order)
+    windows, classes = latent.windows(known.max_parents), shortcut_classes(known, latent)
+    lost = 0
+    for variable, window in windows.items():
+        fitting = {
+            num_worlds: sum(
+                not any(num_refuting(world, variable, window, table) for world in worlds[:num_worlds])
+                for table in classes[variable]
+            )
+            for num_worlds in (3, len(worlds))
+        }
+        lost += fitting[len(worlds)] < fitting[3]
+    assert float(problem.sealed.labels["kill_coverage"]) == lost / len(windows)
