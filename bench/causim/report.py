@@ -6,8 +6,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
+from statistics import fmean
 from typing import Any, Final
 
+from calibrant.bench.answers.names import natural
 from calibrant.bench.causim.benchmark import BENCHMARK
 from calibrant.bench.causim.paper import (
     ShownProgram,
@@ -22,11 +24,12 @@ from calibrant.bench.causim.paper import (
 from calibrant.bench.causim.verdict import METRICS, first_reason, is_answered, is_right
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.metrics import Item
-from calibrant.bench.core.scoring import AnswerContext
+from calibrant.bench.core.scoring import AnswerContext, participant_of
 from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, Part, panels_svg, stacked_svg
 from calibrant.bench.report.layout import Cell, Heading, Source, Table, own_rows
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Score, Words
 from calibrant.bench.report.overview.sentences import answer_text, class_sentence
+from calibrant.bench.report.people import group_people
 from calibrant.bench.report.rows import Answer, Grouping, NamedAnswer, Row, coverage_notes, named_answers, section_rows
 from calibrant.bench.report.sections import (
     KIND_METRICS,
@@ -151,29 +154,29 @@ def fate(score: Mapping[str, Any]) -> str:
     return first_reason(score) or UNTOLD if is_answered(score) else NOTHING
 
 
-def fates(named: Iterable[NamedAnswer]) -> dict[str, dict[int, dict[str, float]]]:
-    """By system and number of nodes the share of answers of each fate; a question weighs one."""
-    questions: dict[tuple[str, int, str, str], list[str]] = {}
-    for answer in named:
-        key = answer.system, level_of(answer.context.stratum).nodes, answer.context.pool_digest, answer.context.instance
-        questions.setdefault(key, []).append(fate(answer.score))
+def fates(named: Sequence[NamedAnswer]) -> dict[str, dict[int, dict[str, float]]]:
+    """By system and number of nodes the share of answers of each fate.
+
+    A question weighs one; people are a system, in which each participant weighs one.
+    """
+    questions: dict[tuple[str, int, str], dict[tuple[str, str], list[str]]] = {}
+    for answer in group_people(named):
+        context = answer.context
+        key = answer.system, level_of(context.stratum).nodes, participant_of(context.system)
+        listed = questions.setdefault(key, {}).setdefault((context.pool_digest, context.instance), [])
+        listed.append(fate(answer.score))
+    participants: dict[tuple[str, int], list[dict[str, float]]] = {}
+    for (system, nodes, _), by_question in questions.items():
+        shares = {name: fmean(f.count(name) / len(f) for f in by_question.values()) for name in PARTS}
+        participants.setdefault((system, nodes), []).append(shares)
     by_system: dict[str, dict[int, dict[str, float]]] = {}
-    numbers: dict[tuple[str, int], int] = {}
-    for (system, nodes, _, _), listed in questions.items():
-        shares = by_system.setdefault(system, {}).setdefault(nodes, dict.fromkeys(PARTS, 0.0))
-        numbers[system, nodes] = numbers.get((system, nodes), 0) + 1
-        for one_fate in listed:
-            shares[one_fate] += 1 / len(listed)
-    return {
-        system: {
-            nodes: {name: share / numbers[system, nodes] for name, share in shares.items()}
-            for nodes, shares in sorted(levels.items())
-        }
-        for system, levels in by_system.items()
-    }
+    for (system, nodes), listed_shares in participants.items():
+        means = {name: fmean(shares[name] for shares in listed_shares) for name in PARTS}
+        by_system.setdefault(system, {})[nodes] = means
+    return {system: dict(sorted(by_system[system].items())) for system in sorted(by_system, key=natural)}
 
 
-def profile_plot(named: Iterable[NamedAnswer]) -> Plot | None:
+def profile_plot(named: Sequence[NamedAnswer]) -> Plot | None:
     """Draw a panel for each system, a divided bar for each number of nodes; None without answers."""
     panels = {
         system: {f"{nodes} nodes": list(shares.values()) for nodes, shares in levels.items()}

@@ -475,7 +475,8 @@ def stacked_svg(
     margin = widest(name for bars in panels.values() for name in bars) + 20
     length = 420.0 if len(panels) == 1 else 180.0
     columns = max(1, min(COLUMNS, len(panels)))
-    width, scale = margin + length + 24, Scale(0, 1, margin, margin + length)
+    scale = Scale(0, 1, margin, margin + length)
+    width = margin + max(length, widest(panels, face="bold")) + 24
     ticks = [(scale.at(share), f"{share:g}") for share in (0, 0.5, 1)]
     marks = [_stripes(part.token) for part in dict.fromkeys(parts.values()) if part.is_striped]
     top = 0.0

@@ -28,7 +28,7 @@ from calibrant.bench.core.metrics import (
     mean_text,
 )
 from calibrant.bench.core.observations import ObservationReader, Values
-from calibrant.bench.core.scoring import PEOPLE, AnswerContext
+from calibrant.bench.core.scoring import PEOPLE, PEOPLE_SYSTEM, AnswerContext, participant_of
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.text import plural
 
@@ -381,19 +381,23 @@ def named_answers(answers: Iterable[Answer]) -> list[NamedAnswer]:
 
 
 def coverage_notes(answers: Sequence[NamedAnswer]) -> tuple[str, ...]:
-    """Return which items of pools systems did not answer, and which answers are crashes."""
+    """Return which items of pools systems did not answer, and which answers are crashes; people are one system."""
     contexts_by_system: dict[tuple[str, str], list[AnswerContext]] = {}
     for answer in answers:
-        contexts_by_system.setdefault((answer.system, answer.context.pool_digest), []).append(answer.context)
+        system = PEOPLE_SYSTEM if participant_of(answer.context.system) else answer.system
+        contexts_by_system.setdefault((system, answer.context.pool_digest), []).append(answer.context)
     notes = []
     for (system, _), contexts in contexts_by_system.items():
-        num_answered = len({context.instance for context in contexts})
+        num_taken = Counter(name for name, _ in {(context.system, context.instance) for context in contexts})
+        low, high = min(num_taken.values()), max(num_taken.values())
         num_crashed = sum(context.outcome == "crashed" for context in contexts)
         pool, size = in_one_line(contexts[0].pool), contexts[0].pool_size
-        if num_answered < size:
-            notes.append(f"{system}: {num_answered} of {size} items of {pool}; rates are over those.")
+        is_group = bool(participant_of(contexts[0].system))
+        name = f"{system} ({len(num_taken)})" if is_group else system
+        if low < size:
+            reach = f"{low}" if low == high else f"{low} to {high}"
+            mean = "rates are means over participants, each alike" if is_group else "rates are over those"
+            notes.append(f"{name}: {reach} of {size} items of {pool}; {mean}.")
         if num_crashed:
-            notes.append(
-                f"{num_crashed} of {len(contexts)} answers of {system} to {pool} are crashes; rates count them."
-            )
+            notes.append(f"{num_crashed} of {len(contexts)} answers of {name} to {pool} are crashes; rates count them.")
     return tuple(notes)

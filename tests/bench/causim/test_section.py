@@ -91,6 +91,16 @@ def test_fates_are_shares_of_questions_by_system_and_nodes() -> None:
     assert named == {RIGHT: 0.375, "do ignored": 0.125, NOTHING: 0.25, UNTOLD: 0.25}
 
 
+def test_fates_of_people_are_means_over_participants() -> None:
+    """One took two questions and got one right, the other one, wrongly: a fourth, not a third."""
+    answers = [
+        answer(k, score, system=f"human:{name}") for name, k, score in (("a", 0, YES), ("a", 1, DO), ("b", 0, DO))
+    ]
+    found = fates(named_answers([*answers, *(answer(k, YES, system=f"m{k}") for k in (10, 2))]))
+    assert list(found) == ["m2", "m10", "people (2)"]
+    assert {name: share for name, share in found["people (2)"][4].items() if share} == {RIGHT: 0.25, "do ignored": 0.75}
+
+
 def test_tables_of_one_topology_and_of_built_in_models_have_their_own_rows_only() -> None:
     found = tables(
         *(answer(0, YES, stratum="inverted_star-04"), answer(1, DO, stratum="chain-04")),

@@ -93,6 +93,14 @@ def test_names_are_text_and_a_stack_has_a_part_for_each_number() -> None:
     assert any("<b>&" in (text.text or "") for text in root.iter(f"{SVG}text"))
 
 
+def test_titles_of_panels_end_before_the_next_panel() -> None:
+    titles = ["a model whose name is longer than its bars are wide", "b", "c"]
+    root = ElementTree.fromstring(stacked_svg({title: {"x": [1]} for title in titles}, {"p": PARTS[0]}, "t"))
+    places = [float(re.findall(r"translate\((\S+) ", part.get("transform", ""))[0]) for part in root.iter(f"{SVG}g")]
+    assert len(places) == 3 + 1  # the legend
+    assert places[1] - places[0] > text_width(titles[0], face="bold")
+
+
 def test_scales_have_round_ticks_and_keep_values_inside() -> None:
     scale = Scale(0, 1, 100, 0)
     assert (scale.at(0), scale.at(0.25), scale.at(1), scale.at(2)) == (100, 75, 0, 0)

@@ -150,6 +150,8 @@ def test_the_page_has_people_as_one_system_and_each_of_their_answers(
     assert 'data-system="human:p00"' not in text
     assert '"p":["p00",' in text
     assert 'id="plot-people-learning-blickets"' in text
+    assert "people (12): 6 of 24 items of sample_blickets; rates are means over participants, each alike." in text
+    assert not re.search(r"human:p\d\d: \d+ of 24 items", text)
 
 
 def test_a_table_has_participants_as_one_system_each_of_whom_counts_alike(
