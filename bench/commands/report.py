@@ -15,13 +15,18 @@ import typer
 from calibrant.bench.commands.guard import READS, WRITES_PAGE, WRITES_PICTURE
 from calibrant.bench.commands.options import (
     DecidedAt,
+    Duplicates,
+    ExtractorOption,
     IdField,
     ModelField,
+    ModelName,
+    OnError,
     PoolsOption,
     RunSources,
     TextField,
     ThoughtsChoice,
     reading_options,
+    refuse_options,
     require_level,
     with_options,
 )
@@ -31,6 +36,8 @@ from calibrant.bench.help import INPUT, OUTPUT, VIEW
 if TYPE_CHECKING:
     from calibrant.bench.report.rows import Answer
     from calibrant.bench.report.sections import ReportContents
+    from calibrant.bench.report.sources import Sources
+    from calibrant.bench.scoring.answers import FieldNames
     from calibrant.bench.terminal import NextCommand
 
 ATTRIBUTION = "attribution"  # the table's id
@@ -130,7 +137,11 @@ def report(
     id_field: IdField = None,
     text_field: TextField = None,
     model_field: ModelField = None,
+    extractor: ExtractorOption = "paper",
     thoughts: ThoughtsChoice = None,
+    model: ModelName = None,
+    on_error: OnError = "stop",
+    duplicates: Duplicates = "keep",
 ) -> int:
     """Make the paper's tables from runs, predictions and official files, with intervals and plots.
 
@@ -142,21 +153,17 @@ def report(
     from calibrant.bench.report.sections import ReportContents
     from calibrant.bench.report.sources import Sources
     from calibrant.bench.report.writing import chosen_tables, report_text
-    from calibrant.bench.scoring.answers import FieldNames
+    from calibrant.bench.scoring.answers import FieldNames, LineRules
     from calibrant.bench.terminal import stated_width
 
     _check_options(sources, predictions, official, decided_at, tables, attribution=attribution)
-    fields = FieldNames(id_field, text_field, model_field, reading_options("paper", thoughts))
-    if not predictions:
-        named = {"--id-field": id_field, "--text-field": text_field, "--model-field": model_field}
-        _refuse_field_names(named | {"--thoughts": thoughts})
-    chosen = form or _named_format(out)
-    _check_embedded(embed, chosen)
+    rules = LineRules(on_error, duplicates, model)
+    fields = FieldNames(id_field, text_field, model_field, reading_options(extractor, thoughts), rules)
+    _check_reading(fields, None if official else thoughts, predictions)
+    chosen, embed = _check_format(form or _named_format(out), embed)
     files = (*(pools or ()), *(official or ()))
     contents = ReportContents(chosen_tables(tables or ()), with_paper=paper, with_times=times, pools=files)
-    contents = replace(
-        _add_options(contents, given.values), by=Grouping(by), embed=EMBEDDED if embed is None else embed
-    )
+    contents = replace(_add_options(contents, given.values), by=Grouping(by), embed=embed)
     sources, contents = _take_sets(sources or (), contents)
     if contents.sets and not (sources or predictions or official):
         return _report_sets(contents, chosen, out)
@@ -164,8 +171,7 @@ def report(
     collected = Sources(*inputs, fields, partial(typer.echo, err=True))
     answers = collected.answers()
     given.refuse_foreign(answers)
-    again = collected.transcripts()
-    contents = replace(contents, transcripts=again, fields=fields, runs=tuple(sources or ()), predictions=again)
+    contents = _with_inputs(contents, collected)
     with progress_bar() as progress:
         if attribution or ATTRIBUTION in contents.tables:
             answers = _decided_at(_add_attributions(answers, files, needed=attribution), decided_at)
@@ -176,9 +182,11 @@ def report(
     return 0
 
 
-def _check_embedded(embed: int | None, form: Format) -> None:
+def _check_format(form: Format, embed: int | None) -> tuple[Format, int]:
+    """Return the format, and how many responses of each class a page embeds."""
     if embed is not None and form != "html":
         raise typer.BadParameter("only a page embeds responses: give --out FILE.html", param_hint="--embed")
+    return form, EMBEDDED if embed is None else embed
 
 
 def _check_options(
@@ -210,6 +218,7 @@ def _next_commands(
     sources: Sequence[Path], predictions: Sequence[Path], official: Sequence[Path], pools: Sequence[Path]
 ) -> Iterator[NextCommand]:
     """Yield what can be done after a report of these files."""
+    from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.terminal import NextCommand, unused_path
 
     if sources and pools:
@@ -217,7 +226,7 @@ def _next_commands(
         yield NextCommand(("table", *sources, "--attribution", *pool_options), "earned or luck")
     elif sources:
         yield NextCommand(("table", *sources, "--by", "stratum"), "rows by stratum")
-    if predictions and pools:
+    if predictions and len({benchmark_of(pool).name for pool in pools}) == 1:
         yield NextCommand(("score", *pools, predictions[0], "--out", unused_path("scores.jsonl")), "keep the verdicts")
     if official and not sources:
         stored = [word for path in official for word in ("--official", path)]
@@ -247,11 +256,23 @@ def _report_sets(contents: ReportContents, form: Format, out: Path | None) -> in
     return 0
 
 
-def _refuse_field_names(names: Mapping[str, str | None]) -> None:
-    """Refuse names of fields of predictions where there are no predictions."""
-    for option, name in names.items():
-        if name is not None:
-            raise typer.BadParameter("it is about predictions: give --predictions", param_hint=option)
+def _with_inputs(contents: ReportContents, collected: Sources) -> ReportContents:
+    """Return the contents with what is read again, and with the responses that are in no rate."""
+    again, runs, excluded = collected.transcripts(), tuple(collected.runs), tuple(collected.excluded)
+    return replace(
+        contents, transcripts=again, fields=collected.fields, runs=runs, predictions=again, excluded=excluded
+    )
+
+
+def _check_reading(fields: FieldNames, thoughts: str | None, predictions: Sequence[Path] | None) -> None:
+    """Refuse options on how predictions are read where there are none."""
+    if predictions:
+        return
+    rules = fields.rules
+    options: dict[str, object] = {"--id-field": fields.id, "--text-field": fields.text, "--model-field": fields.model}
+    options |= {"--extractor": fields.reading.extractor != "paper", "--thoughts": thoughts, "--model": rules.model}
+    options |= {"--on-error": rules.on_error != "stop", "--duplicates": rules.duplicates != "keep"}
+    refuse_options(options, "it is about predictions: give --predictions")
 
 
 def _add_options(contents: ReportContents, options: Mapping[str, Any]) -> ReportContents:

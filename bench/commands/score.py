@@ -41,12 +41,11 @@ from calibrant.dsl.memory import rare_collections
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
-    from calibrant.bench.core.responses import ReadingOptions
     from calibrant.bench.report.rows import Answer
     from calibrant.bench.report.table import ResultTable
     from calibrant.bench.scoring.answers import FieldNames, ResponseCounts
     from calibrant.bench.scoring.parallel import CountedVerdict
-    from calibrant.bench.scoring.predictions import LineRules, PoolItems, Predictions
+    from calibrant.bench.scoring.predictions import PoolItems, Predictions
     from calibrant.bench.scoring.scorer import PoolScorer
     from calibrant.bench.terminal import NextCommand
 
@@ -111,8 +110,7 @@ def score(
     all; `calibrant table` reads it.
     """
     from calibrant.bench.core.registry import log_benchmark
-    from calibrant.bench.scoring.answers import FieldNames
-    from calibrant.bench.scoring.predictions import LineRules
+    from calibrant.bench.scoring.answers import FieldNames, LineRules
 
     field_options: dict[str, Any] = {"--id-field": id_field, "--text-field": text_field, "--model-field": model_field}
     field_options |= {"--model": model, "--thoughts": thoughts, "--on-error": on_error != "stop" and on_error}
@@ -128,10 +126,10 @@ def score(
         return
     *pools, file = paths
     of = _benchmark(pools, file)
-    fields = FieldNames(id_field, text_field, model_field)
     rules = LineRules(on_error, duplicates, model)
-    options, reading = given.convert(of.name, pools[0].name), reading_options(extractor, thoughts)
-    scorer, predictions = _open_predictions(pools, file, options, reading, fields, rules, skip_unknown=skip_unknown)
+    fields = FieldNames(id_field, text_field, model_field, reading_options(extractor, thoughts), rules)
+    options = given.convert(of.name, pools[0].name)
+    scorer, predictions = _open_predictions(pools, file, options, fields, skip_unknown=skip_unknown)
     collected = _score_file(file, of, scorer, predictions, workers, cluster, out=out, as_json=as_json)
     _print(collected, pools, out, as_json=as_json)
 
@@ -140,9 +138,7 @@ def _open_predictions(
     pools: Sequence[Path],
     file: Path,
     options: Any,
-    reading: ReadingOptions,
     fields: FieldNames,
-    rules: LineRules,
     *,
     skip_unknown: bool,
 ) -> tuple[PoolScorer, Predictions]:
@@ -150,10 +146,8 @@ def _open_predictions(
     from calibrant.bench.scoring.predictions import Predictions
     from calibrant.bench.scoring.scorer import PoolScorer
 
-    scorer = PoolScorer(pools, options, reading)
-    predictions = Predictions(
-        file, scorer, skip_unknown=skip_unknown, hint=HINT, fields=fields, rules=rules, with_excluded=True
-    )
+    scorer = PoolScorer(pools, options, fields.reading)
+    predictions = Predictions(file, scorer, skip_unknown=skip_unknown, hint=HINT, fields=fields, with_excluded=True)
     return scorer, predictions
 
 
@@ -332,9 +326,6 @@ def _refuse_of_logs(path: Path, of: Benchmark[Any], options: Mapping[str, object
             raise typer.BadParameter(in_one_line(reason), param_hint=option)
 
 
-MAX_SKIPPED_SHOWN = 20
-
-
 def _tell(file: Path, predictions: Predictions, pools: Sequence[PoolItems]) -> None:
     """Print what was recognised in the predictions, passed over, left out and not submitted."""
     from calibrant.bench.scoring.files import shown_name
@@ -344,13 +335,8 @@ def _tell(file: Path, predictions: Predictions, pools: Sequence[PoolItems]) -> N
         names = ", ".join(pool.names[0] for pool in pools)
         have = "does not have" if len(pools) == 1 else "do not have"
         typer.echo(f"{predictions.num_unknown} lines are for instances that {names} {have}", err=True)
-    for number, problem in predictions.skipped[:MAX_SKIPPED_SHOWN]:
-        typer.echo(f"skipped line {number}: {in_one_line(problem)}", err=True)
-    if predictions.skipped:
-        more = len(predictions.skipped) - MAX_SKIPPED_SHOWN
-        listed = f" ({more} more are not listed)" if more > 0 else ""
-        read, scored = predictions.recognised.lines, predictions.num_scored
-        typer.echo(f"{read} lines read, {len(predictions.skipped)} skipped{listed}, {scored} answers scored", err=True)
+    for line in predictions.skipped_lines():
+        typer.echo(line, err=True)
     if predictions.num_unread:
         typer.echo(f"nothing was submitted in {predictions.num_unread} of them; `problem` says why", err=True)
     for line in predictions.counts.lines():

@@ -11,6 +11,7 @@ import typer
 from calibrant.bench.commands.guard import READS, WRITES_PAGE, WRITES_PICTURE
 from calibrant.bench.commands.options import (
     AsJson,
+    ExtractorOption,
     IdField,
     ModelField,
     PoolPath,
@@ -84,6 +85,7 @@ def show(
     id_field: IdField = None,
     text_field: TextField = None,
     model_field: ModelField = None,
+    extractor: ExtractorOption = "paper",
     thoughts: ThoughtsChoice = None,
     as_json: AsJson = False,
 ) -> None:
@@ -100,12 +102,11 @@ def show(
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.scoring.answers import FieldNames
 
-    fields = FieldNames(id_field, text_field, model_field, reading_options("paper", thoughts))
+    fields = FieldNames(id_field, text_field, model_field, reading_options(extractor, thoughts))
     if not runs:
-        episodes = {"--system": system, "--id-field": id_field, "--thoughts": thoughts}
-        refuse_options(
-            episodes | {"--text-field": text_field, "--model-field": model_field}, "it is about episodes: give --run"
-        )
+        episodes: dict[str, object] = {"--system": system, "--id-field": id_field, "--text-field": text_field}
+        episodes |= {"--model-field": model_field, "--extractor": extractor != "paper", "--thoughts": thoughts}
+        refuse_options(episodes, "it is about episodes: give --run")
     else:
         refused = {"--svg": svg} | ({} if why or gold else {"--json": as_json})
         refuse_options(refused, "with --run episodes or answers are shown, as text or as a page")

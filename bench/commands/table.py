@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
@@ -18,6 +19,7 @@ from calibrant.bench.commands.options import (
     DecidedAt,
     PoolsOption,
     RunSources,
+    ThoughtsChoice,
     print_set_table,
     refuse_options,
     require_level,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from calibrant.bench.core.metrics import MetricSet
     from calibrant.bench.pools.capabilities import StoredResults
     from calibrant.bench.report.table import ResultTable
+    from calibrant.dsl.answer_text import Thoughts
 
 ATTRIBUTION = "attribution"  # the view
 BESIDE_CONSISTENCY = ("--official", "--columns", "--decided-at", "--attribution", "--by")
@@ -81,6 +84,7 @@ def table(
     pools: PoolsOption = None,
     decided_at: DecidedAt = None,
     consistency: ConsistencyOption = None,
+    thoughts: ThoughtsChoice = None,
     as_json: AsJson = False,
 ) -> int:
     """Print rows in the shape of the published tables.
@@ -91,8 +95,7 @@ def table(
 
     --json gives one object: rows (all columns; null for what is undefined or suppressed), samples, incomplete and more.
     """
-    if not sources and not official:
-        raise typer.BadParameter("folders of runs, or --official FILE", param_hint="DIR...")
+    _check_sources(sources, official, thoughts)
     if consistency is not None:
         _refuse_beside_consistency(given, official, columns, decided_at, attribution, by != "pool")
         _print_consistency(sources or (), consistency, pools or (), as_json=as_json)
@@ -105,10 +108,11 @@ def table(
         return 0
     needed = _needs_attribution(columns, pools, attribution=attribution, as_json=as_json)
     require_level(decided_at, attribution=needed)
-    stored = print_table(
+    stored = _stored_results(official or (), thoughts or "strip")
+    print_table(
         sources or (),
         given,
-        official=official or (),
+        stored=stored,
         by=by,
         columns=ATTRIBUTION if attribution and columns is None else columns,
         pools=pools or (),
@@ -117,7 +121,23 @@ def table(
         needs_attribution=needed,
         again=_same_table(sources or (), given, official, pools, by, decided_at),
     )
-    return 1 if any(results.disagreements for results in stored) else 0
+    return 1 if any(results.disagreements for results in stored.values()) else 0
+
+
+def _check_sources(sources: Sequence[Path] | None, official: Sequence[Path] | None, thoughts: str | None) -> None:
+    """Refuse a table of nothing, and a way to read texts where there are none."""
+    if not sources and not official:
+        raise typer.BadParameter("folders of runs, or --official FILE", param_hint="DIR...")
+    if not official:
+        refuse_options({"--thoughts": thoughts}, "it is about texts that pool files embed: give --official")
+
+
+def _stored_results(official: Sequence[Path], thoughts: Thoughts) -> dict[Path, StoredResults]:
+    """Return the results that official files embed, by file."""
+    from calibrant.bench.core.registry import benchmark_of
+    from calibrant.bench.pools.capabilities import STORED_RESULTS
+
+    return {path: benchmark_of(path).require(STORED_RESULTS)(path, thoughts) for path in official}
 
 
 def _same_table(
@@ -224,7 +244,7 @@ def print_table(
     sources: Sequence[Path],
     given: GivenOptions = GivenOptions("table", {}),  # noqa: B008  # frozen
     *,
-    official: Sequence[Path] = (),
+    stored: Mapping[Path, StoredResults] = MappingProxyType({}),
     by: str = "pool",
     columns: str | None = None,
     pools: Sequence[Path] = (),
@@ -232,9 +252,10 @@ def print_table(
     as_json: bool = False,
     needs_attribution: bool = False,
     again: str = "",
-) -> list[StoredResults]:
+) -> None:
     """Print the table of these sources on standard output; what it does not cover is said on standard error.
 
+    stored: results that official files embed, by file
     pools: whose items attributions are made for, where records have none
     level: posterior from which noisy readings decide
     again: a command that makes the same table, for hints
@@ -244,8 +265,7 @@ def print_table(
     from calibrant.bench.core.attribution import decision_notes
     from calibrant.bench.core.metrics import InvalidHandling
     from calibrant.bench.core.names import FIRST
-    from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of
-    from calibrant.bench.pools.capabilities import STORED_RESULTS
+    from calibrant.bench.core.registry import NAMES, benchmark
     from calibrant.bench.report.pool_attribution import AttributionCoverage, add_attributions, decided_at
     from calibrant.bench.report.rows import Grouping, with_chosen
     from calibrant.bench.report.sources import scored_answers
@@ -254,10 +274,9 @@ def print_table(
     tables: dict[str, ResultTable] = {}
     means = InvalidHandling(given.values.get("means", InvalidHandling.PUBLISHED))
     unanswered, ties = UnansweredCounts(), DrawnTies()
-    stored = [benchmark_of(path).require(STORED_RESULTS)(path) for path in official]
     coverage, notes = AttributionCoverage(), dict[str, None]()
     of_sources, excluded = scored_answers(sources, with_steps=bool(pools), with_excluded=True), Excluded()
-    answers = excluded.keep(chain(of_sources, *(results.answers() for results in stored)))
+    answers = excluded.keep(chain(of_sources, *(results.answers() for results in stored.values())))
     for context, score in decided_at(add_attributions(answers, pools), level):
         coverage.count(context, score)
         notes |= dict.fromkeys(decision_notes((score,)) if needs_attribution else ())
@@ -277,7 +296,7 @@ def print_table(
         coverage.refuse_bare_pools(pools)
     tables = tables or {FIRST: ResultTable(_with_columns(benchmark(FIRST).metrics, columns))}
     if as_json:
-        _print_json(tables.values(), stored, [*notes])
+        _print_json(tables.values(), [*stored.values()], [*notes])
     else:
         for place, (name, table) in enumerate(tables.items()):
             if len(tables) > 1:
@@ -285,11 +304,10 @@ def print_table(
             print_rows(table, columns=columns, again=again)
         for note in notes:
             typer.echo(note)
-        for path, results in zip(official, stored, strict=True):
+        for path, results in stored.items():
             _print_comparison(path, results)
     for line in chain(coverage.lines() if needs_attribution else (), unanswered.lines(), excluded.lines()):
         typer.echo(line, err=True)
-    return stored
 
 
 def _print_json(tables: Collection[ResultTable], stored: Sequence[StoredResults], notes: list[str]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from calibrant.bench.core.metrics import Metric
+from calibrant.bench.core.responses import NO_TEXT
 
 if TYPE_CHECKING:
     from calibrant.audits.attribution import Attribution
@@ -121,6 +122,8 @@ def answer_status(score: Any) -> str:
     funnel = verdict.get("funnel")
     is_extracted = funnel["extracted"] if isinstance(funnel, Mapping) and "extracted" in funnel else True
     if verdict.get(NO_ANSWER) or problem.startswith(NO_JSON) or not is_extracted or verdict.get("why") == "no_object":
+        return "none"
+    if verdict.get("reason") in NO_TEXT:
         return "none"
     flags = {"valid": True, "answered": True, "closed": "answered", "submitted": 1.0}
     is_valid = next((verdict[key] == value for key, value in flags.items() if key in verdict), True)

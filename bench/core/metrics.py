@@ -125,7 +125,7 @@ def _flag_of_line(key: str) -> Callable[[Any], float | None]:
 
 
 READERS = (
-    Metric("chosen", "chosen", "answers that are right by the chosen reader", _flag_of_line("correct")),
+    Metric("chosen", "correct", "answers that are right by the chosen reader", _flag_of_line("correct")),
     Metric(
         "published", "published", "answers that are right by the published reader", _flag_of_line("correctPublished")
     ),

@@ -48,6 +48,7 @@ REASONS: Final[Mapping[str, str]] = {
     EMPTY: "no text at all",
     UNREADABLE: "a text without an answer; `problem` states why",
 }
+NO_TEXT: Final = frozenset({REFUSED, TOOL_CALL, CUT_OFF, ONLY_THOUGHTS, EMPTY})  # no text that an answer could be in
 EXCLUDED: Final = frozenset({NOT_RUN, FAILED})
 
 # --- Why a response stopped, by the words of providers, in lower case -------------------------------------------------

@@ -18,11 +18,12 @@ from calibrant.dsl.text import known_names
 ALL = "all"
 REASONS_VIEW = "reasons"  # of every benchmark: why responses hold no answer
 NOT_RUN_COLUMN, NO_ANSWER_COLUMN = "num_not_run", "num_no_answer"  # `no_answer` is a share of attributions
-OF_LINES = (NOT_RUN_COLUMN, NO_ANSWER_COLUMN, "published", "lenient")  # which few tables have
+OF_READERS = ("published", "lenient")
+OF_LINES = (NOT_RUN_COLUMN, NO_ANSWER_COLUMN, *OF_READERS)  # which few tables have
 LABELS = {"setting": "Setting", "system": "System", "pool": "Pool", "stratum": "Stratum"}
 NEEDED = 4  # columns that come before labels
 GAP = 2  # columns between two cells
-ASKED = {KEY: ("n", *KINDS)}  # by view: what it is asked for; nothing of such a view is left out
+ASKED = {KEY: ("n", *KINDS), REASONS_VIEW: ("n",)}  # by view: what it is asked for; nothing of such a view is left out
 MIN_TEXT_WIDTH = 24  # columns of wrapped cells; in fewer a line holds one or two words
 
 
@@ -46,11 +47,7 @@ def headings_of(measures: MetricSet, view: str) -> dict[str, str]:
     """Key and heading of every column of a view, labels first."""
     keys = LABELS | {"n": "n", "samples": "Samples", "coverage": "Coverage"}
     if view == REASONS_VIEW:
-        return (
-            keys
-            | {NOT_RUN_COLUMN: "not_run", NO_ANSWER_COLUMN: "no_answer"}
-            | {reason_key(reason): reason for reason in REASONS}
-        )
+        return keys | {reason_key(reason): reason for reason in REASONS}
     metrics = measures.views[view].metrics
     keys |= {column.key: column.heading for column in metrics[:1]}
     if view == measures.default_view:
@@ -80,6 +77,7 @@ def table_text(
     """
     rows = list(rows)
     view = measures.default_view if view is None else view
+    first = _with_readers(measures, rows) if view in (measures.default_view, ALL) else measures.first
     if view in measures.views or view == REASONS_VIEW:
         headings = headings_of(measures, view)
         if all(row["coverage"] in ("1.000", UNDEFINED) for row in rows):
@@ -95,9 +93,17 @@ def table_text(
             absent = _absent_columns(rows, measures)
             headings = {k: h for k, h in headings.items() if k not in absent}
             if line_width is not None:
-                blocks = "\n\n".join(_blocks(headings, rows, measures.first, line_width))
+                blocks = "\n\n".join(_blocks(headings, rows, first, line_width))
                 return Fitted(blocks, (), tuple(headings.values()))
-    return fit_columns(headings, rows, first=measures.first, width=width)
+    return fit_columns(headings, rows, first=first, width=width)
+
+
+def _with_readers(measures: MetricSet, rows: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
+    """Return what is kept longest: the rates of the other readers beside the first rate, where they differ."""
+    if all(row.get("lenient", UNDEFINED) == UNDEFINED for row in rows):
+        return measures.first
+    number, rate, *others = measures.first
+    return (number, rate, *OF_READERS, *others)
 
 
 def _absent_columns(rows: Sequence[Mapping[str, str]], measures: MetricSet) -> frozenset[str]:

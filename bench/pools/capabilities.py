@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias,
 
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import FINDINGS, Capability
+from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item, Pool
 
@@ -297,7 +298,7 @@ SAMPLE: Capability[Sampler] = Capability("`sample`")
 CHECK: Capability[Checkable] = Capability("`pool check`", "audit:CHECK")
 ALTERNATIVE_ITEMS: Capability[AlternativesMakeable] = Capability("`pool alternatives`")
 SEPARATE: Capability[Separator] = Capability("`separate`")
-STORED_RESULTS: Capability[Callable[[Path], StoredResults]] = Capability("`--official`")
+STORED_RESULTS: Capability[Callable[[Path, Thoughts], StoredResults]] = Capability("`--official`")
 ALTERNATIVES: Capability[AlternativesCollectable] = Capability("`alternatives`")
 
 

@@ -48,7 +48,7 @@ class ReportContents:
     fields: what the predictions call their fields
     runs, predictions: inputs that a page or a table reads again for responses; predictions by benchmark
     embed: how many responses of each class a page has
-    sets: files of verdicts on sets
+    sets: files of verdicts on sets; excluded: responses that are in no rate, with their reasons
     """
 
     tables: frozenset[str] = frozenset()
@@ -68,6 +68,7 @@ class ReportContents:
     embed: int = 200
     with_pictures: bool = False
     sets: tuple[Path, ...] = ()
+    excluded: tuple[tuple[AnswerContext, str], ...] = ()
 
 
 class Plot(NamedTuple):
@@ -89,7 +90,7 @@ class Section:
 
     title: the benchmark's; about: what the figures in brackets are
     systems: their names; pools: (name, digest) of each; answers: how many there are
-    episodes: some of them, step by step
+    episodes: some of them, step by step; reading: how many responses are in no rate or without an answer, as a sentence
     """
 
     title: str
@@ -100,6 +101,7 @@ class Section:
     tables: tuple[Table, ...]
     plots: tuple[Plot, ...] = ()
     episodes: tuple[Timeline, ...] = ()
+    reading: str = ""
 
     @classmethod
     def of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,12 +21,13 @@ from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.core.verdict import MeanScore
 from calibrant.bench.pools.capabilities import STORED_RESULTS
 from calibrant.bench.report.rows import Answer
+from calibrant.bench.report.table import Excluded
 from calibrant.bench.runs.records import Key, Record, Timing, folder_records, stated_benchmarks
 from calibrant.bench.runs.workers import crash_text
 from calibrant.bench.scoring.answers import FieldNames
 from calibrant.bench.scoring.files import STANDARD_INPUT, PredictionFile, is_eval_log
 from calibrant.bench.scoring.lines import scored_lines
-from calibrant.bench.scoring.parallel import reading_of
+from calibrant.bench.scoring.parallel import by_rule, reading_of
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer, steps_of
 from calibrant.dsl.episode import Step
@@ -262,6 +263,7 @@ class Sources:
     official: pool files that embed model results
     pools: pool files; they say which instances share a latent SCM, where instance names do not
     fields: what the user calls the fields of raw predictions; say: is told what was recognised in them
+    excluded: responses in no rate with their reasons, once the answers were read
     """
 
     runs: Sequence[Path] = ()
@@ -270,6 +272,7 @@ class Sources:
     pools: Sequence[Path] = ()
     fields: FieldNames | None = None
     say: Callable[[str], None] = lambda line: None
+    excluded: list[tuple[AnswerContext, str]] = field(default_factory=list)
 
     def answers(self) -> dict[str, list[Answer]]:
         """Return every scored answer by its benchmark, in their order; `CalibrantError` if there is none."""
@@ -297,9 +300,13 @@ class Sources:
         return {name: answers for name, answers in answers_by_benchmark.items() if answers}
 
     def _score_all(self, recognised: list[str]) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
-        yield from scored_answers(self.runs, with_steps=bool(self.pools))
+        of_runs = Excluded()
+        yield from of_runs.keep(scored_answers(self.runs, with_steps=bool(self.pools), with_excluded=True))
+        recognised.extend(of_runs.lines())
+        self.excluded.extend(of_runs.listed)
+        thoughts = (self.fields or FieldNames()).reading.thoughts
         for path in self.official:
-            yield from benchmark_of(path).require(STORED_RESULTS)(path).answers()
+            yield from benchmark_of(path).require(STORED_RESULTS)(path, thoughts).answers()
         for path in self.predictions:
             yield from self._score_predictions(path, recognised)
 
@@ -311,11 +318,17 @@ class Sources:
 
         pools = self._pools_of(path)
         scorer = PoolScorer(pools, benchmark_of(pools[0]).scoring.report_options, (self.fields or FieldNames()).reading)
-        predictions = Predictions(path, scorer, fields=self.fields)
+        predictions = Predictions(path, scorer, fields=self.fields, with_excluded=True)
         for prediction in predictions:
             scored = scorer.score(prediction)
-            predictions.counts.add(prediction.place, reading_of(prediction, scored.line))
+            reading = reading_of(prediction, scored.line)
+            predictions.counts.add(prediction.place, reading)
+            if reading.is_excluded:
+                self.excluded.append((scored.context, reading.reason))
+                continue
+            predictions.counts.compare(prediction.place, *by_rule(scored.line))
             yield scored
+        recognised.extend(predictions.skipped_lines())
         recognised.append(f"{path}: {predictions.recognised}")
         recognised.extend(predictions.counts.lines())
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum, sqrt
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -206,6 +206,19 @@ NAMELESS_BENCHMARK = next(iter(TITLES))  # its rows are older than the name in J
 STRUCTURE_METRIC = "parent_f1"  # defined for answers with structure metrics; they are counted
 
 
+class _ReasonKey(NamedTuple):
+    """Properties that the responses of a row share, without the options of their system."""
+
+    setting: str
+    stratum: str
+    pool_digest: str
+    system: str
+
+    @classmethod
+    def of(cls, row: Row) -> _ReasonKey:
+        return cls(row.key.setting, row.key.stratum, row.key.pool_digest, row.key.system.system)
+
+
 class ResultTable:
     """Collects scored answers and prints them as rows; the order in which they are added does not matter.
 
@@ -223,7 +236,8 @@ class ResultTable:
         self._by = by
         self._reader = ObservationReader(metrics, handling)
         self._groups = RowGroups(metrics, self._reader.columns, by)
-        self._reasons: dict[tuple[str, str, str, str], Counter[str]] = {}
+        self._reasons: dict[_ReasonKey, Counter[str]] = {}
+        self._pools: dict[str, set[str]] = {}
 
     def add(self, context: AnswerContext, score: Mapping[str, Any]) -> None:
         """Count one answer under the setting of its context, or a response that is in no rate."""
@@ -248,21 +262,41 @@ class ResultTable:
         stratum = context.stratum if self._by is Grouping.STRATUM else ""
         digest = "" if self._by is Grouping.SETTING else context.pool_digest
         system = PEOPLE_SYSTEM if participant_of(context.system) else context.system
-        self._reasons.setdefault((context.setting, stratum, digest, system), Counter())[reason] += 1
+        key = _ReasonKey(context.setting, stratum, digest, system)
+        self._reasons.setdefault(key, Counter())[reason] += 1
+        self._pools.setdefault(digest, set()).add(in_one_line(context.pool))
 
     def _reasons_of(self, row: Row) -> Counter[str]:
-        key = row.key
-        return self._reasons.get((key.setting, key.stratum, key.pool_digest, key.system.system), Counter())
+        return self._reasons.get(_ReasonKey.of(row), Counter())
+
+    def read_rows(self) -> Iterator[tuple[Row, Counter[str]]]:
+        """Yield each row with the numbers of reasons of its responses without an answer."""
+        yield from ((row, self._reasons_of(row)) for row in self._sorted_rows())
+
+    def unrated(self) -> list[tuple[dict[str, str], Counter[str]]]:
+        """Return labels and reasons of what would have a row if one of its responses were in the rates."""
+        rated = {_ReasonKey.of(row) for row in self._groups.rows()}
+        keys = sorted((key for key in self._reasons if key not in rated), key=lambda k: (*self.metrics.place(k[0]), k))
+        names = ("setting", "system", *(("stratum",) if self._by is Grouping.STRATUM else ()))
+        unrated = []
+        for key in keys:
+            pools = sorted(self._pools[key.pool_digest])
+            labels = {name: in_one_line(getattr(key, name)) for name in names}
+            labels["pool"] = pools[0] if len(pools) == 1 else plural(len(pools), "pools")
+            unrated.append((labels, self._reasons[key]))
+        return unrated
 
     def cells(self) -> list[dict[str, str]]:
         """Return one mapping per row, every value as it is printed."""
         rows = self._sorted_rows()
         answered = self._num_answered(rows)
-        by_reader = any(map(_readers_differ, rows))
-        return [
+        by_reader = any(map(readers_differ, rows))
+        cells = [
             self._label_cells(row, num) | _rate_cells(row, by_reader=by_reader) | _reason_cells(self._reasons_of(row))
             for row, num in zip(rows, answered, strict=True)
         ]
+        unrated = [{**labels, "n": "0"} | _reason_cells(reasons) for labels, reasons in self.unrated()]
+        return cells + [dict.fromkeys(cells[0] if cells else (), UNDEFINED) | row for row in unrated]
 
     @property
     def chosen(self) -> tuple[str, str] | None:
@@ -282,7 +316,7 @@ class ResultTable:
         """Return one mapping per row: numbers as numbers, null for what is undefined or suppressed."""
         rows = self._sorted_rows()
         lines = [self._json_row(row, num) for row, num in zip(rows, self._num_answered(rows), strict=True)]
-        if not any(map(_readers_differ, rows)):
+        if not any(map(readers_differ, rows)):
             lines = [{key: value for key, value in line.items() if key not in _READER_KEYS} for line in lines]
         for name, view in self.metrics.views.items():
             keys = [column.key for column in view.metrics]
@@ -379,7 +413,7 @@ class ResultTable:
 _READER_KEYS = frozenset(metric.key for metric in READERS)
 
 
-def _readers_differ(row: Row) -> bool:
+def readers_differ(row: Row) -> bool:
     """Return whether an answer of a row is right by one reader and not by another."""
     chosen, *alternatives = (row.frame.read(row.places[metric.key]) for metric in READERS)
     return any(bool(((chosen != values) & ~np.isnan(values)).any()) for values in alternatives)
@@ -447,6 +481,9 @@ def _num_samples(row: Row) -> str:
     return UNDEFINED if high == 1 else str(low) if low == high else f"{low}-{high}"
 
 
+MAX_SYSTEMS = 8  # in one line
+
+
 class Excluded:
     """Responses of sources that are in no rate, by reason."""
 
@@ -472,7 +509,10 @@ class Excluded:
         counts = Counter(reason for _, reason in self.listed)
         if counts:
             numbers = ", ".join(f"{reason} {counts[reason]}" for reason in REASONS if counts[reason])
-            yield f"{plural(counts.total(), 'responses')} left out of all rates ({numbers})"
+            systems = Counter(in_one_line(context.system) for context, _ in self.listed).most_common()
+            names = [f"{name} {number}" for name, number in systems[:MAX_SYSTEMS]]
+            names += [f"{len(systems) - MAX_SYSTEMS} other systems"] if len(systems) > MAX_SYSTEMS else []
+            yield f"{plural(counts.total(), 'responses')} left out of all rates ({numbers}): {', '.join(names)}"
 
 
 # --- Why protocols found nothing: a line for every system that exhausted its class or ran out of budget ---------------

@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from calibrant.bench.core.responses import (
     DEFAULT_READING,
@@ -66,13 +66,25 @@ _DEEPEST = 8
 _SILENT_PARTS = ("reasoning", "function_call")  # items of an output without a message
 
 
+class LineRules(NamedTuple):
+    """Rules for lines: whether an error stops, whether equal lines are one, and the model of all lines."""
+
+    on_error: Literal["stop", "skip"] = "stop"
+    duplicates: Literal["keep", "drop"] = "keep"
+    model: str | None = None
+
+
+DEFAULT_RULES: Final = LineRules()
+
+
 class FieldNames(NamedTuple):
-    """Fields that the user has named, None where the usual names are looked for; and how responses are read."""
+    """Fields that the user has named, None where the usual names are looked for; how responses and lines are read."""
 
     id: str | None = None
     text: str | None = None
     model: str | None = None
     reading: ReadingOptions = DEFAULT_READING
+    rules: LineRules = DEFAULT_RULES
 
 
 @dataclass

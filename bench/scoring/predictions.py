@@ -15,12 +15,13 @@ import json
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from calibrant.bench.core.responses import EXCLUDED, Response
 from calibrant.bench.core.scoring import ID_FIELDS, Prediction
 from calibrant.bench.scoring.answers import (
     AGENT_FIELD,
+    DEFAULT_RULES,
     ITEM_FIELD,
     REPLIES_FIELD,
     SAMPLE_FIELDS,
@@ -39,7 +40,7 @@ from calibrant.bench.scoring.files import BROKEN, NO_OBJECT, FileEntry, Predicti
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.scoring.prompts import PromptIndex, inner_object, prompt_texts
 from calibrant.bench.terminal import HintedError
-from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.text import plural
 
 # --- Numbers of the answers of one model to one item ------------------------------------------------------------------
@@ -149,12 +150,7 @@ class AnswerReader(Protocol):
         """Return the prediction of a line with its answer; if it has none, with a stand-in and the reason."""
 
 
-class LineRules(NamedTuple):
-    """Rules for lines: whether an error stops, whether equal lines are one, and the model of all lines."""
-
-    on_error: Literal["stop", "skip"] = "stop"
-    duplicates: Literal["keep", "drop"] = "keep"
-    model: str | None = None
+MAX_SKIPPED_SHOWN = 20
 
 
 class Predictions:
@@ -175,7 +171,6 @@ class Predictions:
         skip_unknown: bool = False,
         hint: str = "",
         fields: FieldNames | None = None,
-        rules: LineRules = LineRules(),  # noqa: B008  # frozen
         with_excluded: bool = False,
     ) -> None:
         self._path = path
@@ -185,7 +180,7 @@ class Predictions:
         self._skip_unknown = skip_unknown
         self._hint = hint
         self._fields = fields or FieldNames()
-        self._rules = rules
+        self._rules = self._fields.rules
         self._with_excluded = with_excluded
         self._prompts: PromptIndex | None = None
         self._known_prompts: dict[tuple[str, str], str] = {}
@@ -232,6 +227,16 @@ class Predictions:
         if not num_rated and self.num_scored:
             raise NothingRunError(self._file, self.counts)
 
+    def skipped_lines(self) -> Iterator[str]:
+        """Yield a line for each of the first lines that were left out, and how many there are; nothing without any."""
+        for number, problem in self.skipped[:MAX_SKIPPED_SHOWN]:
+            yield f"skipped line {number}: {in_one_line(problem)}"
+        if self.skipped:
+            more = len(self.skipped) - MAX_SKIPPED_SHOWN
+            listed = f" ({more} more are not listed)" if more > 0 else ""
+            read, scored = self.recognised.lines, self.num_scored
+            yield f"{read} lines read, {len(self.skipped)} skipped{listed}, {scored} answers scored"
+
     def _refuse(self, entry: FileEntry, error: CalibrantError) -> None:
         """Raise the error of a line, or leave the line out."""
         kind = getattr(error, "kind", BROKEN)
@@ -243,7 +248,7 @@ class Predictions:
         good = self.recognised.lines - 1
         if good:
             message += f"; {'the line before it is' if good == 1 else f'the {good} before it are'} good"
-        if self._rules == LineRules() and self._with_excluded:
+        if self._rules == DEFAULT_RULES and self._with_excluded:
             message += "; --on-error skip leaves such lines out"
         raise HintedError(message, option=error.option if isinstance(error, HintedError) else ()) from None
 

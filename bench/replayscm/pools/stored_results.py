@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.replayscm.verdict import score_record
-from calibrant.dsl.answer_text import read_answer_text
+from calibrant.dsl.answer_text import Thoughts, read_answer_text
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.item import ModelResult, Problem
@@ -49,14 +49,16 @@ class Disagreement(NamedTuple):
 class StoredResults:
     """The embedded results of one file.
 
+    thoughts: part of a stored text that is thoughts
     num_results, num_evaluated: results met so far, and those with an evaluation in the file
     disagreements: what was found so far, in file order
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, thoughts: Thoughts = "strip") -> None:
         self._pool = read_pool(path)
         self._digest = file_digest(path)
         self._path = path
+        self._thoughts = thoughts
         self.num_results = 0
         self.num_evaluated = 0
         self.disagreements: list[Disagreement] = []
@@ -84,7 +86,7 @@ class StoredResults:
         )
 
     def _score(self, evaluator: Evaluator, result: ModelResult) -> Mapping[str, Any]:
-        text = evaluator.score_text(read_answer_text(result.raw_response or "").text)
+        text = evaluator.score_text(read_answer_text(result.raw_response or "", self._thoughts).text)
         has_answer = isinstance(result.extracted_answer, dict)
         score = evaluator.score_answer(result.extracted_answer) if has_answer else text
         computed = score_record(score) | {"strictJson": text.strict_json if result.raw_response is not None else None}

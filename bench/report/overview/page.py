@@ -35,6 +35,7 @@ from calibrant.bench.report.overview.results import CLASSES, Outcome, Results, r
 from calibrant.bench.report.overview.screen import UNIFORM, cell_counts, first_screen, overall_screen
 from calibrant.bench.report.overview.sentences import NO_ANSWER, TITLES
 from calibrant.bench.report.people import group_people, right_interval
+from calibrant.bench.report.reading import TITLE as READING_TITLE
 from calibrant.bench.report.rows import Answer, named_answers
 from calibrant.bench.report.sections import ReportContents, Section
 from calibrant.dsl.errors import in_one_line
@@ -271,6 +272,8 @@ def _section(part: PageSection, number: int) -> dict[str, Any]:
         "title": section.title,
         "is_all": False,
         "screen": screen,
+        "reading": section.reading,
+        "reading_anchor": next((table.anchor for table in section.tables if table.title == READING_TITLE), ""),
         "summary": f"{plural(len(_systems(part)), 'systems')}, {section.answers:,} scored answers.",
         "pools": section.pools,
         "plots": plots,

@@ -34,6 +34,10 @@ IDLE = {
     "score:--on-error": "test_vectors",
     "score:--duplicates": "test_vectors",
     "fit:--verbose": "test_all_notes_are_printed_on_request",
+    **dict.fromkeys(
+        ("report:--extractor", "report:--on-error", "report:--duplicates"),
+        "test_a_report_takes_the_options_on_lines_that_score_takes",
+    ),
     "report:--pool": "test_pools_show_episodes_of_blickets_in_a_page",
     "report:--times": "test_a_report_without_times_shows_none",
     "report:--paper": "test_the_papers_rows_stand_beside_ours_under_the_same_condition",
@@ -142,8 +146,13 @@ BESIDE = {
     "score:--extractor": ["--json"],
     "harden:--searches": ["--goal", "no-discovered", "--seeds", "1"],
     "harden:--seeds": ["--goal", "no-discovered", "--searches", "bnlearn+dsl"],
-    "report:--thoughts": ["--predictions", "PREDICTIONS", "--pool", "POOL"],
+    **{
+        f"report:--{name}": ["--predictions", "PREDICTIONS", "--pool", "POOL"]
+        for name in ("extractor", "thoughts", "model", "on-error", "duplicates")
+    },
     "show:--thoughts": ["--run", "PREDICTIONS"],
+    "show:--extractor": ["--run", "PREDICTIONS"],
+    "table:--thoughts": ["--official", "POOL"],
     "score:--structure": ["--json"],
     "show:--system": ["--run", "RUN"],
     "fit:--best": ["--score", "bde"],
@@ -196,6 +205,7 @@ CHOSEN = {
     "list:--system": ["nobody"],
     "export:--audits": ["AUDIT"],
     "score:--model": ["another", "--json"],
+    "report:--model": ["another"],
     "fit:--target": ["X3"],
     **{f"fit:--{name}": given for name, given in NETWORK_OPTIONS.items()},
     "fit:--seconds": ["5"],
