@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from calibrant.bench.episodes import TextEpisode
     from calibrant.bench.protocols import Protocol, ProtocolResult
     from calibrant.bench.replayscm.audit.separations import SeparatedPair
+    from calibrant.bench.replayscm.fitting.claimed_graph import GraphFit
     from calibrant.bench.replayscm.fitting.fit import Fit, fit
     from calibrant.bench.replayscm.fitting.missing import GapFit
     from calibrant.bench.replayscm.fitting.network_fit import NetworkFit
@@ -83,6 +84,7 @@ __all__ = [
     "Found",
     "GapFit",
     "Generated",
+    "GraphFit",
     "Hardening",
     "Impossible",
     "Item",
@@ -148,6 +150,7 @@ _HOME = {
     "Fit": "calibrant.bench.replayscm.fitting.fit",
     "Found": "calibrant.solvers.outcome",
     "GapFit": "calibrant.bench.replayscm.fitting.missing",
+    "GraphFit": "calibrant.bench.replayscm.fitting.claimed_graph",
     "Generated": "calibrant.audits.replayscm.generation.generate",
     "Hardening": "calibrant.audits.replayscm.hardening.harden",
     "Impossible": "calibrant.solvers.outcome",

@@ -63,10 +63,10 @@ SIZES = {
     "solvers": Size(files=117, lines=26803, small_files=15, import_lines=1528),
     "audits": Size(files=67, lines=16738, small_files=11, import_lines=1184),
     "baselines": Size(files=40, lines=9654, small_files=8, import_lines=548),
-    "bench": Size(files=324, lines=72849, small_files=46, import_lines=6138),
-    "calibrant": Size(files=17, lines=1810, small_files=6, import_lines=294),
+    "bench": Size(files=325, lines=73133, small_files=46, import_lines=6158),
+    "calibrant": Size(files=17, lines=1813, small_files=6, import_lines=295),
     "calibrant_tasks": Size(files=3, lines=198, small_files=2, import_lines=32),
-    "tests": Size(files=607, lines=89381, small_files=165, import_lines=8557),
+    "tests": Size(files=608, lines=89527, small_files=165, import_lines=8570),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

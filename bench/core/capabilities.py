@@ -82,15 +82,19 @@ LINE_RECORDS: Capability[Mapping[str, tuple[type[msgspec.Struct], ...]]] = Capab
 """Structs of lines by kind of file (audits, certificates, training), where a benchmark has some of its own."""
 
 
+Suggestion: TypeAlias = tuple[tuple[str, ...], str]
+"""Options to add to a command, and what they show."""
+
+
 class FittedTable(Protocol):
     """Hypotheses that fit a table of one's own.
 
     fits: whether any does; may_fit_wider: none does, and one of a wider class may
-    has_item: whether the table can be written as an item, with pages and certificates
+    suggestions: options that go on; none if pages, pools and certificates do
     """
 
     @property
-    def has_item(self) -> bool: ...
+    def suggestions(self) -> Sequence[Suggestion]: ...
 
     @property
     def fits(self) -> bool: ...
@@ -124,6 +128,7 @@ class FormulaQuestion(TypedDict, total=False):
     ties: int
     rates: str | None
     prior: Literal["uniform", "by_parents"]
+    graph: str | None
 
 
 class NetworkQuestion(TypedDict, total=False):

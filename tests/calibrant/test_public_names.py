@@ -149,6 +149,10 @@ COLUMNS = {"A": [0, 0, 1, 1], "B": [0, 1, 0, 1], "Y": [0, 0, 0, 1]}
         (lambda: calibrant.read_network(CHECKOUT / "docs/examples/feedback.bnet"), "<Network: "),
         (lambda: calibrant.fit(COLUMNS, target="Y"), "<Fit of Y: size 3, proven least, 1 fit>"),
         (lambda: calibrant.fit(COLUMNS, target="Y", max_parents=1), "<Fit of Y: Impossible>"),
+        (
+            lambda: calibrant.fit(COLUMNS, graph="A -> B, A -> Y"),
+            "<GraphFit: 2 columns with parents, refuted>",
+        ),
         (lambda: calibrant.fit({"A": [0, 1, None], "Y": [0, 1, 1]}, target="Y"), "<GapFit of Y: 1 gap, some may fit>"),
         (
             lambda: calibrant.network_class(("A", "B"), [("A", "B")]),
@@ -192,6 +196,7 @@ ELSEWHERE = {  # classes of which tests above have a value
         "Found",
         "GapFit",
         "Generated",
+        "GraphFit",
         "Hardening",
         "Impossible",
         "NetworkClass",

@@ -106,25 +106,21 @@ def fit(
     """
     reading: dict[str, Any] = {"do": do or (), "do_flags": do_flags, "one": ones or (), "binarize": binarize or ()}
     reading |= {"drop": drop or (), "missing": missing or ()}
-    of_formulas: dict[str, object] = {
-        "target": target,
-        "html": html,
-        "svg": svg,
-        "out": out,
-        "certificates": certificates,
-    }
-    of_formulas |= {"operators": operators, "errors": errors, "ties": ties, "rates": rates}
+    of_formulas: dict[str, object] = {"target": target, "html": html, "svg": svg, "out": out}
+    of_formulas |= {"certificates": certificates, "operators": operators, "errors": errors, "ties": ties}
+    of_formulas["rates"] = rates
     stated = {"require": require, "forbid": forbid, "tiers": tiers, "order": order, "max-parents-of": max_parents_of}
-    of_networks = {"best": best, "iss": iss, **stated, "knowledge": knowledge, "graph": graph, "effect": effect}
-    of_networks |= {"seconds": seconds, "search": search, "fail-on": fail_on, "export": export}
+    of_networks = {"best": best, "iss": iss, **stated, "knowledge": knowledge, "effect": effect}
+    of_networks |= {"seconds": seconds, "search": search, "export": export}
     of_other_mode = of_networks if score is None else of_formulas
     _refuse(of_other_mode, prior, is_about_networks=score is not None, lacks_graph=bool(fail_on and not graph))
     if score is None:
         chosen = {"target": target, "roots": roots, "max_parents": max_parents, "operators": operators, "prior": prior}
-        chosen |= {"errors": errors, "ties": ties, "rates": rates}
+        chosen |= {"errors": errors, "ties": ties, "rates": rates, "graph": graph}
         formulas = cast("FormulaQuestion", {name: value for name, value in chosen.items() if value is not None})
         written = (html, svg, out, certificates)
-        return _print_fit(table, formulas, max_parents, gaps, reading, written, as_json=as_json, verbose=verbose)
+        code = _print_fit(table, formulas, max_parents, gaps, reading, written, as_json=as_json, verbose=verbose)
+        return code if graph is None or fail_on is not None else 0
     stated |= {"roots": roots, "max-parents": None if max_parents is None else str(max_parents)}
     question: NetworkQuestion = {"score": score, "k": best or 1, "graph": graph, "effect": effect, "is_search": search}
     question |= {"knowledge": _knowledge(stated, knowledge), **_options_given(iss, prior, seconds)}
@@ -170,7 +166,7 @@ def _print_fit(
     from calibrant.bench.commands import options
     from calibrant.bench.core.capabilities import FITTING
     from calibrant.bench.core.registry import sole_provider
-    from calibrant.bench.terminal import print_next
+    from calibrant.bench.terminal import NextCommand, invocation, print_next
 
     if max_parents is not None and not 1 <= max_parents <= MAX_PARENTS:
         raise typer.BadParameter(f"1 to {MAX_PARENTS} are allowed without --score", param_hint="--max-parents")
@@ -184,10 +180,9 @@ def _print_fit(
     else:
         for line in fitted.lines(verbose=verbose):
             typer.echo(line)
-        if not fitted.fits:
-            print_next(_wider(fitted, max_parents))
-        else:
-            print_next(_next_commands(html, out, certificates) if fitted.has_item else _without_gaps())
+        following = [] if fitted.fits else [*_wider(fitted, max_parents)]
+        following += [NextCommand((*invocation.get(), *added), purpose) for added, purpose in fitted.suggestions]
+        print_next(following or (_next_commands(html, out, certificates) if fitted.fits else ()))
     return 0 if fitted.fits else 1
 
 
@@ -198,14 +193,6 @@ def _wider(fitted: FittedTable, max_parents: int | None) -> Iterator[NextCommand
     number = (max_parents or DEFAULT_PARENTS) + 1
     if number <= MAX_PARENTS and fitted.may_fit_wider:
         yield NextCommand((*command_without_option("--max-parents"), "--max-parents", number), "a wider class")
-
-
-def _without_gaps() -> Iterator[NextCommand]:
-    """Yield the same fit of the rows without gaps, and all figures."""
-    from calibrant.bench.terminal import NextCommand, invocation
-
-    yield NextCommand((*invocation.get(), "--gaps", "drop"), "the rows without gaps alone")
-    yield NextCommand((*invocation.get(), "--json"), "all figures")
 
 
 def _next_commands(html: Path | None, out: Path | None, certificates: Path | None) -> Iterator[NextCommand]:

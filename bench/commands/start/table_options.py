@@ -281,7 +281,7 @@ OwnGraph: TypeAlias = Annotated[
     typer.Option(
         "--graph",
         metavar="FILE|'A -> B'",
-        help="Rank this network: DOT, GraphML, BIF, CSV, model string or arcs.",
+        help="Each column a function of its parents here? With --score: its rank. A file, a model string or arcs.",
         rich_help_panel=NETWORKS,
     ),
 ]
@@ -334,5 +334,9 @@ Export: TypeAlias = Annotated[
 
 FailOn: TypeAlias = Annotated[
     Literal["refuted"] | None,
-    typer.Option("--fail-on", help="Exit code 1 if another network beats --graph.", rich_help_panel=OUTPUT),
+    typer.Option(
+        "--fail-on",
+        help="Exit code 1 if rows contradict --graph or, with --score, another beats it.",
+        rich_help_panel=OUTPUT,
+    ),
 ]

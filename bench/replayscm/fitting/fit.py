@@ -15,9 +15,10 @@ from markupsafe import Markup
 from calibrant.audits.replayscm.why.explanation import Limits, explain, smallest_contradiction
 from calibrant.audits.replayscm.why.parts import Contradiction, Decider, ReplayWhy, title
 from calibrant.audits.replayscm.why.smallest_pair import Choices
-from calibrant.bench.core.capabilities import Fittable, FormulaQuestion, NetworkQuestion
+from calibrant.bench.core.capabilities import Fittable, FormulaQuestion, NetworkQuestion, Suggestion
 from calibrant.bench.pages.why import why_page
 from calibrant.bench.replayscm.audit.records import write_certificates
+from calibrant.bench.replayscm.fitting.claimed_graph import GraphFit, judge_graph
 from calibrant.bench.replayscm.fitting.fronts import (
     FormulaOptions,
     ScmFront,
@@ -193,6 +194,11 @@ class Fit:
         return isinstance(self.outcome, Impossible) and not self.is_contradictory
 
     @property
+    def suggestions(self) -> Sequence[Suggestion]:
+        """None: pages, pools and certificates of its item go on."""
+        return ()
+
+    @property
     def has_item(self) -> bool:
         """Whether the table is an item: without a fit no number of roots is known, which the item would state."""
         return self.fits or not isinstance(self.problem.task.disclosure, HiddenRoots)
@@ -247,9 +253,10 @@ def fit(
     ties: int = FormulaOptions.ties,
     rates: Any = FormulaOptions.rates,
     prior: Prior = FormulaOptions.prior,
+    graph: Any = FormulaOptions.graph,
     gaps: Gaps = "complete",
     **reading: Unpack[Reading],
-) -> Fit | GapFit:
+) -> Fit | GapFit | GraphFit:
     """Fit a table of columns with two values: the least SCM, or with `target` the least formula of that column.
 
     data: a path to a CSV, TSV or Parquet file, a data frame (pandas, polars, pyarrow), a mapping of columns, a list of
@@ -261,11 +268,13 @@ def fit(
     errors: "front" for the least size of every number of errors, or the largest number; ties: formulas listed of each
     rates: of an unknown rate of errors in the target: "1/10", "1/100:1/5,1/20:4/5", or pairs; prior: of functions,
         uniform or by_parents
+    graph: claims that each column is a function of its parents in it: a file, a text 'A -> B', pairs, or a graph of
+        networkx or pgmpy (`GraphFit`); with operators and ties alone
     gaps: `complete`: a gap may be either value, and functions that may and must fit are counted (`GapFit`);
         `drop` leaves out rows with a gap
     reading: how the table is read: do, do_flags, one, binarize, drop, missing, columns (docs/tables.md)
     """
-    options = FormulaOptions(target, roots, max_parents, operators, errors, ties, rates, prior)
+    options = FormulaOptions(target, roots, max_parents, operators, errors, ties, rates, prior, graph)
     return fit_in_steps(data, options, gaps, reading, lambda step, done, total: None)
 
 
@@ -275,11 +284,14 @@ def fit_in_steps(
     gaps: Gaps,
     reading: Mapping[str, Any],
     listen: Steps,
-) -> Fit | GapFit:
+) -> Fit | GapFit | GraphFit:
     """Fit a table as `fit` does; `listen` is called with each step."""
     options.check()
     target, roots, max_parents = options.target, options.roots, options.max_parents
     table = handle_gaps(read_with(data, reading_options(reading), "formulas"), gaps)
+    if options.graph is not None:
+        listen("functions of the graph", 0, 1)
+        return judge_graph(table, options)
     naming = Naming(table.legal_names, table.names)
     listed = split_names(roots, table.names) if isinstance(roots, str) else roots
     for name in [target] if target is not None else listed or ():
@@ -484,7 +496,7 @@ class TableFitting:
         gaps: Gaps,
         reading: Mapping[str, Any],
         progress: Steps,
-    ) -> Fit | GapFit:
+    ) -> Fit | GapFit | GraphFit:
         return fit_in_steps(data, FormulaOptions(**question), gaps, reading, progress)
 
     def networks(

@@ -139,7 +139,7 @@ class TargetFront:
         points = self.front.points if every else self.front.points[:LINES_SHOWN]
         for point in points:
             size = "+".join(map(str, point.size)) if isinstance(point.size, tuple) else str(point.size)
-            first = infix_text(_plain_first(point), self.names)
+            first = infix_text(plain_first(point), self.names)
             yield f"{point.errors:6d}  {size:>4}  {point.num_formulas:8d}  {len(point.functions):9d}  {first}"
         if len(points) < len(self.front.points):
             yield f"and {len(self.front.points) - len(points)} more (--verbose)"
@@ -212,6 +212,7 @@ class FormulaOptions:
     """Options of `fit`; their defaults are stated here alone.
 
     errors: "front", a largest number, or None; rates: as `parse_rates` reads them, or None
+    graph: a claim on the parents of every column, or None
     """
 
     target: str | None = None
@@ -222,6 +223,7 @@ class FormulaOptions:
     ties: int = 20
     rates: Any = None
     prior: Prior = "uniform"
+    graph: Any = None
 
     @property
     def is_asked(self) -> bool:
@@ -400,7 +402,7 @@ def _fraction(value: Fraction | None) -> str | None:
     return None if value is None else str(value)
 
 
-def _plain_first(point: FrontPoint) -> Tree:
+def plain_first(point: FrontPoint) -> Tree:
     """Return a formula of the point, without xor and iff if there is one."""
     formulas = point.formulas(MAX_TIES)
     plain = [tree for text, tree in formulas if "(xor " not in text and "(iff " not in text]

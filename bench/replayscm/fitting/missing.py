@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.bench.core.capabilities import Suggestion
 from calibrant.bench.replayscm.fitting.columns import GAP
 from calibrant.bench.replayscm.fitting.fronts import FormulaOptions, TargetFront, target_front
 from calibrant.bench.replayscm.fitting.table import Table
@@ -51,13 +52,13 @@ class TargetCompletions:
         """Ready for JSON."""
         counts, columns = self.counts, self.sure.columns
         by_parents = [
-            [[columns[v] for v in chosen], *_exact("may", number).values(), counts.must.get(chosen, 0)]
+            [[columns[v] for v in chosen], *exact_or_bounds("may", number).values(), counts.must.get(chosen, 0)]
             for chosen, number in sorted(counts.may.items(), key=_by_last_column)
         ]
         return {
             "class": self.scope,
             "rows_without_target": self.rows_without_target,
-            **_exact("may", counts.may_total),
+            **exact_or_bounds("may", counts.may_total),
             "must": counts.must_total,
             "by_parents": by_parents,
             "front_sure": _points(self.sure),
@@ -73,8 +74,8 @@ class TargetCompletions:
             pronoun = "it" if self.rows_without_target == 1 else "them"
             yield f"{plural(self.rows_without_target, 'rows')} without {target}: nothing is decided by {pronoun}"
         yield (
-            f"{target}, {self.scope}: {_in_words(counts.may_total)} may fit (right under some completion of the gaps),"
-            f" {counts.must_total:,} must (under every one)"
+            f"{target}, {self.scope}: {bounds_text(counts.may_total)} may fit (right under some completion of the"
+            f" gaps), {counts.must_total:,} must (under every one)"
         )
         ranked = sorted(counts.may.items(), key=lambda item: (len(item[0]), item[0]))
         listed = ranked if every else ranked[:SETS_SHOWN]
@@ -82,7 +83,7 @@ class TargetCompletions:
             yield "     may    must  depends on"
         for chosen, number in listed:
             names = ", ".join(self.sure.columns[v] for v in chosen) or "nothing"
-            yield f"{_in_words(number):>8}  {counts.must.get(chosen, 0):6,}  {names}"
+            yield f"{bounds_text(number):>8}  {counts.must.get(chosen, 0):6,}  {names}"
         if len(listed) < len(ranked):
             yield f"and {len(ranked) - len(listed)} more (--verbose)"
         yield ""
@@ -99,14 +100,15 @@ def _by_last_column(item: tuple[tuple[int, ...], Bounds]) -> tuple[int, ...]:
     return tuple(reversed(item[0]))
 
 
-def _exact(key: str, number: Bounds) -> dict[str, Any]:
+def exact_or_bounds(key: str, number: Bounds) -> dict[str, Any]:
     """Return a number, or None and the bounds under a key of their own."""
     if number.lower == number.upper:
         return {key: number.lower}
     return {key: None, f"{key}_bounds": list(number)}
 
 
-def _in_words(number: Bounds) -> str:
+def bounds_text(number: Bounds) -> str:
+    """Return a number, or its bounds, in words."""
     if number.lower == number.upper:
         return f"{number.lower:,}"
     return f"at least {number.lower:,}, at most {number.upper:,}"
@@ -147,17 +149,22 @@ class ScmCompletions:
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         counts = self.counts
-        stated = {"class": f"SCMs of at most {self.max_parents} functional parents", "roots": list(self.roots)}
-        return stated | _exact("must", counts.must) | _exact("joint", counts.joint) | _exact("local", counts.local)
+        return {
+            "class": f"SCMs of at most {self.max_parents} functional parents",
+            "roots": list(self.roots),
+            **exact_or_bounds("must", counts.must),
+            **exact_or_bounds("joint", counts.joint),
+            **exact_or_bounds("local", counts.local),
+        }
 
     def lines(self, *, every: bool = False) -> Iterator[str]:
         """Yield the counts."""
         counts, roots = self.counts, ", ".join(self.roots) or "none"
         yield f"SCMs of at most {self.max_parents} functional parents, roots {roots}"
-        yield f"  {_in_words(counts.must)}: every mechanism fits under every completion of the gaps"
+        yield f"  {bounds_text(counts.must)}: every mechanism fits under every completion of the gaps"
         reached = "" if counts.reached is None else f" ({counts.reached})"
-        yield f"  {_in_words(counts.joint)}: all mechanisms fit under one completion{reached}"
-        yield f"  {_in_words(counts.local)}: every mechanism by itself fits under some completion"
+        yield f"  {bounds_text(counts.joint)}: all mechanisms fit under one completion{reached}"
+        yield f"  {bounds_text(counts.local)}: every mechanism by itself fits under some completion"
 
 
 @dataclass(frozen=True)
@@ -190,9 +197,9 @@ class GapFit:
         )
 
     @property
-    def has_item(self) -> bool:
-        """False: an item has no gaps."""
-        return False
+    def suggestions(self) -> Sequence[Suggestion]:
+        """Options that go on: an item has no gaps."""
+        return (("--gaps", "drop"), "the rows without gaps alone"), (("--json",), "all figures")
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
