@@ -59,7 +59,6 @@ _MARK: Final = re.compile(
     rf"<[ \t]*(?:(?P<opens>{_ANY_WORD})(?:[ \t]*|\s[^<>]{{0,{MAX_ATTRIBUTE_CHARS}}})"
     rf"|/[ \t]*(?P<closes>{_ANY_WORD})[ \t]*)>|" + "|".join(map(re.escape, _FAMILIES))
 )
-_FIRST_CHARACTERS: Final = ("<", "[THINK]", "[/THINK]", "◁")  # one of which a text with a mark has
 
 
 class _Mark(NamedTuple):
@@ -87,7 +86,7 @@ def _is_quoted(text: str, start: int, end: int) -> bool:
 
 
 def _may_have_marks(text: str) -> bool:
-    return any(beginning in text for beginning in _FIRST_CHARACTERS)
+    return "<" in text or "◁" in text or "[THINK]" in text or "[/THINK]" in text
 
 
 def _is_json_container(text: str) -> bool:

@@ -10,10 +10,11 @@ import msgspec
 from calibrant.bench.causim.api import FUNCTIONS
 from calibrant.bench.causim.verdict import CausimVerdict, is_answered, is_right, score_record
 from calibrant.bench.core.attribution import attribution_record
+from calibrant.bench.core.responses import ReadAnswer
 from calibrant.bench.core.scoring import Scorable, last_answer
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.score import answer_of, answer_shape, misplaced_answer_message, odd_value_message
-from calibrant.dsl.episode import Step
+from calibrant.dsl.episode import ActionError, Step
 from calibrant.dsl.lenient_json import Shape
 
 
@@ -41,22 +42,32 @@ class CausimScoring(Scorable[CausimItem]):
     def read_answer(self, item: CausimItem, response: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         """Return the object, and what is wrong with its form: an answer in another wrapping, or no value."""
         extracted = self.extract(item, response)
-        keys = _required_keys(item)
-        answer = answer_of(extracted, keys)
-        return extracted, misplaced_answer_message(response, keys) if answer is None else odd_value_message(answer)
+        return extracted, _read_object(item, extracted, response).gap
+
+    def read(self, item: CausimItem, response: str | Mapping[str, Any]) -> ReadAnswer:
+        """Return the last object; it is an answer if it has exactly the required keys."""
+        try:
+            return _read_object(item, self.extract(item, response), response)
+        except ActionError as error:
+            return ReadAnswer(None, str(error))
 
     def shape(self, item: CausimItem) -> Shape:
         return answer_shape(_required_keys(item))
-
-    def holds_answer(self, item: CausimItem, answer: Mapping[str, Any]) -> bool:
-        """Return whether an object has exactly the required keys."""
-        return answer_of(answer, _required_keys(item)) is not None
 
     def same_answer(self, item: CausimItem, first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
         """Keys count in any case that fits, and `true` is not 1."""
         keys = _required_keys(item)
         answers = answer_of(first, keys), answer_of(second, keys)
         return answers[0] == answers[1] if None not in answers else dict(first) == dict(second)
+
+
+def _read_object(item: CausimItem, extracted: dict[str, Any], response: str | Mapping[str, Any]) -> ReadAnswer:
+    keys = _required_keys(item)
+    answer = answer_of(extracted, keys)
+    if answer is not None:
+        return ReadAnswer(extracted, gap=odd_value_message(answer))
+    gap = misplaced_answer_message(response, keys)
+    return ReadAnswer(extracted, gap or "another shape", gap)
 
 
 def _required_keys(item: CausimItem) -> Sequence[str]:

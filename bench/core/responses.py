@@ -133,6 +133,8 @@ class Response(NamedTuple):
     @property
     def stated_reason(self) -> str:
         """Return the reason of an error or refusal that its fields state; empty if they state none."""
+        if not self.stop and not self.is_limited:
+            return self.reason
         stop_class = self.stop_class
         return self.reason or (stop_class if stop_class in (REFUSED, FAILED, NOT_RUN) else "")
 
@@ -143,11 +145,13 @@ class ReadAnswer(NamedTuple):
     answer: as it is scored, also an object that is none; None without any
     problem: why the rule reads none, empty if it reads one
     gap: part that could not be read, or why the answer is not legal
+    is_plain: the text is one plain answer, so that every rule reads it
     """
 
     answer: Answer | None
     problem: str = ""
     gap: str = ""
+    is_plain: bool = False
 
 
 class Reading(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -98,7 +99,13 @@ class Prediction(NamedTuple):
     @property
     def place(self) -> str:
         """Return line and item, for messages."""
-        return f"{self.where}, {short_repr(self.instance)[1:-1]}" if self.where else short_repr(self.instance)[1:-1]
+        return f"{self.where}, {shown_id(self.instance)}" if self.where else shown_id(self.instance)
+
+
+@lru_cache(maxsize=1 << 12)  # of each prediction: few items, many answers
+def shown_id(item_id: str) -> str:
+    """Return an untrusted id in one short, printable line."""
+    return short_repr(item_id)[1:-1]
 
 
 class Scorable(ABC, Generic[I]):

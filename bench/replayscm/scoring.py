@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -26,7 +26,7 @@ from calibrant.dsl.formulas.text import render
 from calibrant.dsl.lenient_json import Shape
 from calibrant.dsl.replayscm.evaluator import compute
 from calibrant.dsl.replayscm.extensions.extension import Question
-from calibrant.dsl.replayscm.extraction import answer_shape, extract_published, read_plain
+from calibrant.dsl.replayscm.extraction import Kind, answer_shape, extract_published, read_plain
 from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.score import Evaluator, Score, answer_kind
 from calibrant.dsl.replayscm.submission import Mechanism, Rejection
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 # --- Answers of ReplaySCM: how they are read, scored and attributed ---------------------------------------------------
 MAX_OBJECTS = 2_000  # whose digests are cached, as many as a pool has at hand (dsl.records)
 MAX_VERDICTS = 64  # extended items whose counts are cached
+
+
+Judge: TypeAlias = Callable[[Answer], Score]
 
 
 class ReplayScmScoring(Scorable[Problem]):
@@ -107,21 +110,25 @@ class ReplayScmScoring(Scorable[Problem]):
     def read(self, item: Problem, response: str | Mapping[str, Any]) -> ReadAnswer:
         """Return what the paper's rule reads: its best candidate passes the stage `schema`."""
         if item.task.extension is None:
-            return read_by_paper(_evaluator(item), response)
+            return read_by_paper(_evaluator(item).score, response)
         from calibrant.bench.replayscm.episodes import read_extended
 
         return read_extended(item, response)
 
     def read_published(self, item: Problem, text: str) -> ReadAnswer:
         """Return what the released scorer reads; it does not know extended items."""
-        return read_by_published(_evaluator(item), text) if item.task.extension is None else self.read(item, text)
+        if item.task.extension is not None:
+            return self.read(item, text)
+        evaluator = _evaluator(item)
+        return read_by_published(evaluator.score, evaluator.shape, text)
 
 
-def read_by_paper(evaluator: Evaluator, response: str | Mapping[str, Any]) -> ReadAnswer:
+def read_by_paper(judge: Judge, response: str | Mapping[str, Any]) -> ReadAnswer:
     """Return a response as it is scored, where the paper's rule reads an answer of it."""
-    if isinstance(response, str):
-        return ReadAnswer(response, unread_problem(evaluator.score_text(response)))
-    return ReadAnswer(dict(response), unread_problem(evaluator.score_answer(response)))
+    answer = response if isinstance(response, str) else dict(response)
+    score = judge(answer)
+    is_plain = score.is_plain and isinstance(answer, str) and not _begins_another_value(answer)
+    return ReadAnswer(answer, unread_problem(score), is_plain=is_plain)
 
 
 def unread_problem(score: Score) -> str:
@@ -130,16 +137,20 @@ def unread_problem(score: Score) -> str:
     return rejection.reason if rejection is not None and rejection.stage in UNREAD_STAGES else ""
 
 
-def read_by_published(evaluator: Evaluator, text: str) -> ReadAnswer:
+def _begins_another_value(text: str) -> bool:
+    """Return whether a text may be another JSON value than an object: as a whole, the released scorer refuses it."""
+    return text[:1] != "{" and text.lstrip()[:1] in ("[", '"')
+
+
+def read_by_published(judge: Judge, kind: Kind, text: str) -> ReadAnswer:
     """Return what the released scorer reads: the object that it selects, or the text where both rules come to it."""
-    # a whole text that is another JSON value than an object is refused by the released scorer
-    if text.lstrip()[:1] not in ("[", '"') and read_plain(text, evaluator.shape) is not None:
-        return ReadAnswer(text, unread_problem(evaluator.score_text(text)))
-    extraction = extract_published(text, evaluator.shape)
+    if not _begins_another_value(text) and read_plain(text, kind) is not None:
+        return ReadAnswer(text, unread_problem(judge(text)))
+    extraction = extract_published(text, kind)
     if not extraction.candidates:
         return ReadAnswer(None, extraction.failure or "no JSON object found")
     answer = dict(extraction.candidates[0])
-    return ReadAnswer(answer, unread_problem(evaluator.score_answer(answer)))
+    return ReadAnswer(answer, unread_problem(judge(answer)))
 
 
 SCORING = ReplayScmScoring()
@@ -256,10 +267,13 @@ class ReplayScmEvaluator:
     def __init__(self, problem: Problem, options: ScoreOptions, reading: ReadingOptions) -> None:
         # reading mechanisms is a tenth of a verdict in a table: no reason for 120 MB of compiled code in each process
         self._evaluator = evaluator = Evaluator(problem, compiles=False)
+        self._scored: tuple[Answer, Score] | None = None  # the last answer: it is read by its score, then scored
         self._with_structure = options.structure
         self._reading = reading
         self._rules = AnswerRules(
-            partial(read_by_paper, evaluator), partial(read_by_published, evaluator), SCORING.shape(problem)
+            partial(read_by_paper, self._score_answer),
+            partial(read_by_published, self._score_answer, evaluator.shape),
+            SCORING.shape(problem),
         )
 
     def evaluate(self, prediction: Prediction, context: AnswerContext) -> Mapping[str, Any]:
@@ -287,8 +301,9 @@ class ReplayScmEvaluator:
         return self._score_answer("" if reading.answer is None else reading.answer)
 
     def _score_answer(self, answer: Answer) -> Score:
-        evaluator = self._evaluator
-        return evaluator.score_text(answer) if isinstance(answer, str) else evaluator.score_answer(answer)
+        if self._scored is None or self._scored[0] is not answer:
+            self._scored = answer, self._evaluator.score(answer)
+        return self._scored[1]
 
     def _line(
         self,

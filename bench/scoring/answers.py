@@ -23,6 +23,7 @@ from calibrant.bench.core.responses import (
 )
 from calibrant.bench.scoring.files import answer_object
 from calibrant.bench.scoring.formats import (
+    FAILURE_FIELDS,
     THOUGHT_FIELDS,
     ParsedLine,
     failed_line,
@@ -61,6 +62,8 @@ ANSWER_FIELDS = (
 SAMPLE_FIELDS = ("sample", "epoch")
 _PARTS = frozenset({"mechanisms", "roots", "alternative", "experiment", "witness"})  # of an answer object
 _STOP_FIELDS = ("finish_reason", "stop_reason", "done_reason")
+# beside a plain answer: without any of these, nothing but the answer is read
+_STATING_FIELDS = frozenset({*_STOP_FIELDS, *THOUGHT_FIELDS, *FAILURE_FIELDS, "refusal"})
 _AROUND = ("choices", "completion", "message", "messages", "content", "text", "output", "body", "response", "answer")
 _DEEPEST = 8
 _SILENT_PARTS = ("reasoning", "function_call")  # items of an output without a message
@@ -128,6 +131,8 @@ def answer_field(line: Mapping[str, Any], named: str | None = None) -> AnswerFie
         responses = tuple(response._replace(reason=reason) if reason else response for response in parsed.responses)
         return AnswerField(parsed.format, "format", responses, parsed)
     field = _plain_field(line, named)
+    if _STATING_FIELDS.isdisjoint(line):
+        return field
     reason = failed_line(line) or (REFUSED if isinstance(line.get("refusal"), str) and line["refusal"] else "")
     stop = next((line[key] for key in _STOP_FIELDS if isinstance(line.get(key), str)), None)
     has_thoughts = any(line.get(name) for name in THOUGHT_FIELDS)
@@ -190,6 +195,8 @@ def _value(line: Mapping[str, Any], name: str) -> tuple[bool, Any]:
     """Return whether the line has a field, and what is in it; dots lead into objects."""
     if name in line:
         return True, line[name]
+    if "." not in name:
+        return False, None
     value: Any = line
     for part in name.split("."):
         if not isinstance(value, Mapping) or part not in value:

@@ -408,9 +408,11 @@ def _line_entry(number: int, raw: bytes) -> Iterator[FileEntry]:
         )
         yield FileEntry(where, number, None, problem, PARTIAL if is_partial else BROKEN)
         return
-    if (listed := next((key for key in _LISTS if isinstance(line.get(key), list)), None)) is not None:
-        yield from _expand(line, listed)
-        return
+    if not line.keys().isdisjoint(_LISTS):
+        listed = next((key for key in _LISTS if isinstance(line.get(key), list)), None)
+        if listed is not None:
+            yield from _expand(line, listed)
+            return
     yield FileEntry(where, number, line, digest=hash(raw.strip()))
 
 

@@ -152,6 +152,9 @@ def _by_index(entries: Any) -> list[_Object]:
     return sorted(_objects(entries), key=lambda entry: entry["index"] if type(entry.get("index")) is int else 0)
 
 
+FAILURE_FIELDS: Final = ("error", "type", "status_code", "success")
+
+
 def failed_line(line: _Object) -> str:
     """Return the reason of a line whose request failed: an error, a status from 400, `success: false`, `type: error`.
 

@@ -17,15 +17,17 @@ from calibrant.bench.scoring.files import json_object, numbered_lines
 from calibrant.bench.scoring.scorer import ScoredPrediction
 from calibrant.dsl.errors import CalibrantError
 
+_encode = json.JSONEncoder(allow_nan=False, check_circular=False).encode  # lines are ours, without cycles
+
 
 def json_line(line: Mapping[str, Any]) -> str:
     """Return one line of strict JSON in ASCII; NaN in a submitted experiment, which JSON lacks, becomes null."""
     if isinstance(line, LazyVerdict):
         line = line.record()
     try:
-        return json.dumps(line, allow_nan=False)
+        return _encode(line)
     except ValueError:
-        return json.dumps(_finite(line), allow_nan=False)
+        return _encode(_finite(line))
 
 
 def _finite(value: Any) -> Any:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from calibrant.bench.core.responses import EXCLUDED, Response
-from calibrant.bench.core.scoring import ID_FIELDS, Prediction
+from calibrant.bench.core.scoring import ID_FIELDS, Prediction, shown_id
 from calibrant.bench.scoring.answers import (
     AGENT_FIELD,
     DEFAULT_RULES,
@@ -69,7 +69,9 @@ class SampleNumbers:
             if (key, response.id) in self._ids:
                 return True
             self._ids.add((key, response.id))
-        return stated is not None and self._stated.get((key, stated)) == _digest(response)
+        if stated is None or (digest := self._stated.get((key, stated))) is None:
+            return False
+        return digest == _digest(response)
 
     def number(self, key: SampleKey, stated: int | None, response: Response = Response()) -> int:  # noqa: B008  # frozen
         """Return the number of the next answer; `CalibrantError` for one that was used."""
@@ -88,7 +90,8 @@ class SampleNumbers:
 
 
 def _digest(response: Response) -> int:
-    return hash(repr((response.text, response.answer, response.calls, response.reason)))
+    parts = repr((response.answer, response.calls)) if response.answer or response.calls else ""
+    return hash((response.text, parts, response.reason))
 
 
 # --- The items of a pool that predictions may be about, by either id, with the digests of their prompts ---------------
@@ -205,7 +208,7 @@ class Predictions:
                 if entry.line is None:
                     raise LineError(entry.problem, entry.kind)
                 for prediction in self._of_line(entry.line, samples, entry):
-                    is_excluded = prediction.response.stated_reason in EXCLUDED
+                    is_excluded = prediction.sample is None
                     num_rated += not is_excluded
                     self.num_scored += 1
                     if not is_excluded or self._with_excluded:
@@ -267,7 +270,7 @@ class Predictions:
             self.num_unknown += 1
             return
         pool, instance, name = located
-        place = f"{entry.where}, {short_repr(instance)[1:-1]}"
+        place = f"{entry.where}, {shown_id(instance)}"
         notes: list[str] = []
         pool.check_prompt(instance, line)
         if name == _PROMPT:
@@ -277,13 +280,13 @@ class Predictions:
             raise fault
         self.recognised.fields["item"][name] += 1
         self.recognised.answers[field.name, field.form] += 1
-        is_repeated = self._is_repeated(line, field, entry, place, notes)
+        seconds = _seconds(line)
+        stated = _sample(line)
+        is_repeated = self._is_repeated(line, field, entry, place, notes, stated)
         for kind in notes:
             self.counts.warn(kind, place)
         if is_repeated:
             return
-        seconds = _seconds(line)
-        stated = _sample(line)
         if stated is None and len(field.responses) == 1:
             stated = field.responses[0].sample
         if stated is not None and len(field.responses) > 1:
@@ -291,23 +294,30 @@ class Predictions:
         key = (pool.digest, instance, model)
         for stated_response in field.responses:
             response = self._without_prompt(stated_response, field, pool, instance, place)
-            response, notes = response._replace(notes=(*response.notes, *notes)), []  # one warning a line
+            if notes:  # one warning a line
+                response, notes = response._replace(notes=(*response.notes, *notes)), []
             number: int | None = None
             if response.stated_reason not in EXCLUDED:
                 if samples.is_known(key, response, stated):
                     self.counts.warn("duplicate", place)
                     continue
                 number = samples.number(key, stated, response)
-            answer = response.answer if response.answer is not None else response.text or ""
+            answer = (response.text or "") if response.answer is None else dict(response.answer)
             prediction = Prediction(
-                pool.digest, instance, model, number, dict(answer) if isinstance(answer, Mapping) else answer, seconds
+                pool.digest, instance, model, number, answer, seconds, response=response, where=entry.where
             )
-            yield self._read_prediction(prediction._replace(response=response, where=entry.where), line)
+            yield self._read_prediction(prediction, line)
 
     def _is_repeated(
-        self, line: Mapping[str, Any], field: AnswerField, entry: FileEntry, place: str, notes: list[str]
+        self,
+        line: Mapping[str, Any],
+        field: AnswerField,
+        entry: FileEntry,
+        place: str,
+        notes: list[str],
+        stated: int | None,
     ) -> bool:
-        """Return whether a line is another one again, and is not counted."""
+        """Return whether a line is another one again, and is not counted; stated: its sample number."""
         if field.name == "lm-eval samples" and "filter" in line:
             alike = {
                 key: value for key, value in line.items() if key in ("doc_id", "doc", "doc_hash", "resps", "arguments")
@@ -317,10 +327,9 @@ class Predictions:
                 self.counts.warn("filters", place)
                 return True
             self._filters.add(digest)
-        has_number = _sample(line) is not None or any(
-            response.id or response.sample is not None for response in field.responses
-        )
-        if not entry.digest or has_number:
+        if not entry.digest or stated is not None:
+            return False
+        if any(response.id or response.sample is not None for response in field.responses):
             return False
         if entry.digest in self._seen:
             is_dropped = self._rules.duplicates == "drop"

@@ -77,15 +77,22 @@ def check_reading(options: ReadingOptions, *, thoughts_given: bool) -> None:
 
 def read_response(rules: AnswerRules, response: Response, options: ReadingOptions) -> Reading:
     """Return the answer of a response, or the reason why it has none."""
-    notes = _stop_notes(response)
+    notes = _stop_notes(response) if response.stop else ()
     if reason := response.stated_reason:
         warnings = () if reason in EXCLUDED else notes
         problem = reason.replace("_", " ")
         return Reading(None, reason, stop=response.stop, problem=problem, warnings=warnings, notes=response.notes)
     text = response.text or ""
     answer_text = AnswerText("") if response.answer is not None else read_answer_text(text, options.thoughts)
-    calls = tuple(call for call in (*response.calls, *answer_text.calls) if call)
+    calls = (*response.calls, *answer_text.calls)
+    if calls:
+        calls = tuple(filter(None, calls))
     by_paper = _read_by_paper(rules, response, answer_text, calls)
+    if _is_read_alike(rules, text, answer_text, by_paper):
+        if response.stop_class == CUT_OFF:
+            notes += ("cut_off_read",)
+        read = by_paper.read
+        return Reading(read.answer, "", "text", response.stop, "", read.gap, (), notes, SAME, SAME, response.notes)
     leniently, by_lenient = LenientAnswer(None), by_paper
     if by_paper.answer is None:
         leniently, by_lenient = _read_leniently(rules, response, answer_text, calls)
@@ -116,7 +123,7 @@ def read_response(rules: AnswerRules, response: Response, options: ReadingOption
 
 
 def _stop_notes(response: Response) -> tuple[str, ...]:
-    is_known = not response.stop or response.stop.lower() in STOP_CLASSES or response.is_limited
+    is_known = response.stop.lower() in STOP_CLASSES or response.is_limited
     return () if is_known else ("unknown_stop",)
 
 
@@ -142,6 +149,12 @@ def _call_object(call: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
     except (ValueError, RecursionError):
         return call
     return value if isinstance(value, dict) else call
+
+
+def _is_read_alike(rules: AnswerRules, text: str, answer_text: AnswerText, by_paper: _Found) -> bool:
+    """Return whether all three rules read the answer that the paper's rule has read in a text."""
+    is_one_text = by_paper.source == "text" and answer_text.text == text  # source text: with an answer
+    return is_one_text and (by_paper.read.is_plain or (rules.is_one_rule and THINK not in text))
 
 
 def _read_calls(answers: Iterable[ReadAnswer]) -> ReadAnswer | None:
@@ -175,10 +188,9 @@ def _as_answer(rules: AnswerRules, leniently: LenientAnswer) -> ReadAnswer:
 
 def _read_published(rules: AnswerRules, response: Response, by_paper: _Found, answer_text: AnswerText) -> _Found:
     """Return what the published rule reads; it sees no tool calls."""
-    if response.answer is not None:
-        return by_paper
     text = response.text or ""
-    if rules.is_one_rule and by_paper.source == "text" and answer_text.text == text and THINK not in text:
+    is_same_text = rules.is_one_rule and answer_text.text == text and THINK not in text
+    if response.answer is not None or (is_same_text and by_paper.source != "tool_call"):
         return by_paper
     read = rules.read_published(text) if text.strip() else ReadAnswer(None, NO_ANSWER)
     is_same = by_paper.source == "text" and not read.problem and read.answer == by_paper.answer
@@ -212,21 +224,19 @@ def verdict_fields(
 
     correct: of the answer that is scored; is_correct: the verdict on another answer
     """
-
-    def judge(answer: Answer | None) -> bool | None:
-        if answer is SAME:
-            return correct
-        return False if answer is None else is_correct(answer)
-
     return {
-        "correctPublished": judge(reading.published),
-        "correctLenient": judge(reading.lenient),
+        "correctPublished": correct if reading.published is SAME else _judge(reading.published, is_correct),
+        "correctLenient": correct if reading.lenient is SAME else _judge(reading.lenient, is_correct),
         "reason": reading.reason,
         "source": reading.source,
         "stop": reading.stop,
         "warnings": [*reading.warnings, *reading.notes],
         "repairs": list(reading.repairs),
     }
+
+
+def _judge(answer: Answer | None, is_correct: Callable[[Answer], bool | None]) -> bool | None:
+    return False if answer is None else is_correct(answer)
 
 
 # --- Responses in memory: the verdict of a benchmark, with how the response was read ----------------------------------

@@ -109,8 +109,16 @@ def replay_answer(
 
     `TranscriptError` names a false step; `CalibrantError` if the answer differs from the one that the steps submit.
     """
+    extracted = extract_answer(benchmark, item, response) if response else ({}, NO_ANSWER, "")
+    return _submit_answer(benchmark, item, extracted, steps)
+
+
+def _submit_answer(
+    benchmark: Benchmark[Any], item: Any, extracted: tuple[dict[str, Any], str, str], steps: Sequence[Step[Any]]
+) -> ReplayedAnswer:
+    """Replay a transcript, then submit what `extract_answer` has returned."""
+    answer, problem, gap = extracted
     episode = verify_transcript(benchmark.play.open(item), steps)
-    answer, problem, gap = extract_answer(benchmark, item, response) if response else ({}, NO_ANSWER, "")
     submitted = benchmark.play.submitted(episode.steps)
     if submitted is not None:
         if answer and not benchmark.scoring.same_answer(item, answer, submitted):
@@ -326,7 +334,10 @@ class PoolScorer:
         """Return the prediction after its answer was submitted behind these steps."""
         reading = self._read(prediction)
         answer = reading.answer if isinstance(reading.answer, dict) and not reading.reason else {}
-        replayed = replay_answer(self.benchmark, item, answer, steps)
+        if answer and not reading.gap:  # as the benchmark's scoring has read it: nothing is left to extract
+            replayed = _submit_answer(self.benchmark, item, (answer, "", ""), steps)
+        else:
+            replayed = replay_answer(self.benchmark, item, answer, steps)
         if steps:  # other readers' answers would stand behind the same steps
             has_answer = self.benchmark.play.submitted(steps) is not None
             reason = reading.reason if _has_response(prediction) and not has_answer else ""

@@ -267,6 +267,12 @@ def _states_answer(raw: Mapping[str, Any]) -> bool:
 
 
 def _object_of(text: str) -> dict[str, Any]:
+    try:  # a text that is one object, the usual one, is decoded once
+        whole = decode(text.strip())
+    except ValueError:
+        whole = None
+    if isinstance(whole, dict) and f"{FENCE}json" not in text:
+        return whole
     held = _stated_json(text)
     if held is None:
         raise ActionError("no JSON in the text")

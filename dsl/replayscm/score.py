@@ -344,6 +344,11 @@ class Score(ReadScore):
         return score
 
     @property
+    def is_plain(self) -> bool:
+        """The response was one plain answer, in which no extractor can find another one."""
+        return self.__dict__.get("_is_plain", False) is True
+
+    @property
     def cache(self) -> ScoreCache | None:
         """The cache of fields that `to_dict` shares between answers to a problem."""
         cache: ScoreCache | None = self.__dict__["_kept"]
@@ -451,12 +456,17 @@ class Evaluator:
         texts = (prediction.get(key) for key in ("rawResponse", "response", "text"))
         return self.score_text(next((text for text in texts if isinstance(text, str)), ""))
 
+    def score(self, answer: str | Mapping[str, Any]) -> Score:
+        """Score a response text or an answer object."""
+        return self.score_text(answer) if isinstance(answer, str) else self.score_answer(answer)
+
     def score_text(self, text: str) -> Score:
         """Score a response text. Of several extractable objects the first valid one counts, else the first."""
         score = self._scores.made.get(text) or SCORED.again(self._scores, text)
         if score is None:
             plain = self._plain(text, self.shape)
             score = self._score(*plain) if plain else self._score_extracted(self._extract(text, self.shape))
+            score.__dict__["_is_plain"] = plain is not None
             SCORED.store(self._scores, text, score)
         return score
 
