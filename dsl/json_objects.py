@@ -16,6 +16,7 @@ two attempts.
 from __future__ import annotations
 
 import json
+import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from json.decoder import scanstring  # type: ignore[attr-defined]  # undocumented, in every CPython
@@ -27,6 +28,16 @@ _DECODER = json.JSONDecoder()
 _scan_scalar: Callable[[str, int], tuple[Any, int]] = _DECODER.scan_once  # type: ignore[attr-defined]
 _SPACE = " \t\n\r"
 _CLOSER = {"{": "}", "[": "]"}
+
+# Strict JSON without containers, escapes and exponents, which regular expressions find and the C decoder reads at once
+_WS = r"[ \t\n\r]*+"
+_TEXT = r'"[^"\\\x00-\x1f]*+"'
+SCALAR = rf"(?:{_TEXT}|-?(?:0|[1-9][0-9]{{0,15}})(?:\.[0-9]+)?+|true|false|null)"
+LISTED = re.compile(rf"(?:{SCALAR}{_WS},{_WS})++")
+KEYED = re.compile(rf"(?:{_TEXT}{_WS}:{_WS}{SCALAR}{_WS},{_WS})++")
+_FLAT_OBJECT = re.compile(rf"\{{{_WS}(?:{_TEXT}{_WS}:{_WS}{SCALAR}{_WS}(?:,{_WS}(?={_TEXT})|(?=\}})))*+\}}")
+# a brace that opens well: it closes, or a key and a colon stand behind it, as far as the text goes
+_OPENING = re.compile(rf'\{{(?={_WS}(?:\}}|\Z|"[^"\\\x00-\x1f]*+(?:"{_WS}(?::|\Z)|\\|\Z)))')
 
 
 class JsonObject(NamedTuple):
@@ -83,6 +94,11 @@ def decode(text: str) -> Any:
     if end != len(text):
         raise ValueError("the text is not one JSON value")
     return container
+
+
+def _decode_flat(text: str) -> dict[str, Any]:
+    value: dict[str, Any] = _DECODER.raw_decode(text)[0]
+    return value
 
 
 class _OpenObject:
@@ -154,14 +170,17 @@ class _Scan:
         self.reached = 0
 
     def openings(self) -> Iterator[int]:
-        """Every `{`, each settled before it is given."""
-        text = self.text
-        start = text.find("{")
-        while start >= 0:
-            if not self.settled[start] and text[start + 1 : start + 2] in '"} \t\n\r':
-                self.attempt(start)
+        """Every `{` that opens well, each settled before it is given."""
+        text, settled = self.text, self.settled
+        for opening in _OPENING.finditer(text):
+            start = opening.start()
+            if not settled[start]:
+                flat = _FLAT_OBJECT.match(text, start)
+                if flat is None:
+                    self.attempt(start)
+                else:
+                    self.complete[start] = JsonObject(_decode_flat(flat[0]), start, flat.end())
             yield start
-            start = text.find("{", start + 1)
 
     def attempt(self, start: int) -> tuple[Any, int]:
         """Decode from the bracket at `start`: the outermost container that decodes and its end, or (None, -1).

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, S
 from json.decoder import scanstring  # type: ignore[attr-defined]  # undocumented, in every CPython
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from calibrant.dsl.json_objects import decode
+from calibrant.dsl.json_objects import KEYED, LISTED, decode
 
 MAX_DEPTH: Final = 500
 MAX_WRAPPERS: Final = 4
@@ -46,11 +46,6 @@ _WORD_VALUES: Final[Mapping[str, Any]] = {
 }
 _JSON_WORDS: Final = frozenset({"true", "false", "null", "NaN", "Infinity", "-Infinity"})
 # members that are strict JSON without containers are decoded together by the interpreter's decoder: 20 times as fast
-_SCALAR: Final = r"""(?:"[^"\\\x00-\x1f]*+"|-?(?:0|[1-9][0-9]{0,15})(?:\.[0-9]+)?+|true|false|null)"""
-_LISTED: Final = re.compile(rf"(?:{_SCALAR}[ \t\n\r]*+,[ \t\n\r]*+)++")
-_KEYED: Final = re.compile(rf"""(?:"[^"\\\x00-\x1f]*+"[ \t\n\r]*+:[ \t\n\r]*+{_SCALAR}[ \t\n\r]*+,[ \t\n\r]*+)++""")
-
-
 _PAIRS: Final = json.JSONDecoder(object_pairs_hook=list)
 
 
@@ -88,7 +83,7 @@ class _Decoder:
     def decode_whole(self, text: str) -> tuple[Any] | None:
         """Return the container that a text is, in a tuple; None if it is not one alone."""
         stripped = text.strip()
-        if stripped[:1] not in ("{", "["):
+        if stripped[:1] not in ("{", "[") or stripped[-1] not in "}]":
             return None
         settled, self.settled = self.settled, set()
         decoded = self.decode_at(stripped, 0)
@@ -156,7 +151,7 @@ class _Decoder:
 
         Or the place of the closing bracket, where only a comma stands before it.
         """
-        run = (_LISTED if isinstance(container, list) else _KEYED).match(text, position)
+        run = (LISTED if isinstance(container, list) else KEYED).match(text, position)
         if run is not None:
             members = run[0].rstrip()[:-1]
             if isinstance(container, list):
@@ -356,7 +351,8 @@ class StatedLines:
 
     def pairs(self, start: int = 0) -> Iterator[tuple[int, str, str]]:
         """Yield the number, key and value of each line that states one."""
-        for number, line in enumerate(self._lines[start:], start):
+        for number in range(start, len(self._lines)):
+            line = self._lines[number]
             if len(line) <= MAX_LINE_CHARS and (match := _LINE.fullmatch(line)):
                 value, mark = match["value"], match["mark"]
                 if mark and value.startswith(mark):  # **key:** value
@@ -382,13 +378,12 @@ class StatedLines:
     def bullets(self, start: int) -> list[Any]:
         """Return the values of the bulleted lines from a line on."""
         found_values = []
-        for line in self._lines[start:]:
-            match = _BULLET.fullmatch(line)
-            if match is None:
-                if line.strip():
-                    break
-                continue
-            found_values.append(line_value(match[1]))
+        for number in range(start, len(self._lines)):
+            match = _BULLET.fullmatch(self._lines[number])
+            if match is not None:
+                found_values.append(line_value(match[1]))
+            elif self._lines[number].strip():
+                break
         return found_values
 
     def values_below(self, name: str, keys: Collection[str]) -> dict[str, str] | None:
@@ -417,7 +412,11 @@ _NOTES: Final = frozenset(
         ),
     )
 )
-_OPENING: Final = re.compile(rf"""\{{(?=[ \t\n\r/#{"".join(_CLOSING_QUOTES)}}}]|[^\W\d])|\[|"[{{\[]""")
+# brackets behind which a member can begin, and strings that may be a container
+_MEMBER_BEGINS: Final = f"[/#{''.join(_CLOSING_QUOTES)}]"
+_OPENING: Final = re.compile(
+    rf"""\{{(?=[ \t\n\r]*+(?:{_MEMBER_BEGINS}|[^\W\d]))|\[(?=[ \t\n\r]*+(?:{_MEMBER_BEGINS}|[{{\[\-\w]))|"[{{\[]"""
+)
 _ESCAPED: Final = re.compile(r'\\([{}\[\]_"])')
 _ANSWER_TAG: Final = re.compile(r"<(answer|final_answer|response|solution|output)>|<\|begin_of_solution\|>")
 _SOLUTION_END: Final = "<|end_of_solution|>"

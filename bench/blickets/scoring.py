@@ -26,7 +26,7 @@ from calibrant.bench.scoring.lines import context_of_line
 from calibrant.bench.scoring.scorer import ScoredPrediction
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.item import BlicketItem, condition_of, rule_from_json
-from calibrant.dsl.blickets.replies import SHAPE, answer_of, is_one_rule
+from calibrant.dsl.blickets.replies import SHAPE, NoRuleError, answer_of, is_one_rule
 from calibrant.dsl.blickets.score import Exposed, Fault, grade
 from calibrant.dsl.blickets.text_game import TextRun, text_run
 from calibrant.dsl.episode import ActionError, Step
@@ -300,6 +300,8 @@ class BlicketScoring(Scorable[BlicketItem]):
         """Return the one rule that is stated; one that the item cannot take is an answer, too."""
         try:
             return ReadAnswer(answer_of(response, item.task.objects))
+        except NoRuleError as error:
+            return ReadAnswer(None, str(error))
         except ActionError as error:
             is_stated = is_one_rule(response, item.task.objects)
             return ReadAnswer(

@@ -257,6 +257,19 @@ def _digest(roots: tuple[str, ...], functions: tuple[tuple[str, str], ...], expe
 # --- Evaluator of answers to a ReplaySCM problem: the published scorer's verdict, as a line that is made when read ----
 
 
+class _LastScore:
+    """Scores answers, the same object twice in a row once: a response is read by its score, and then scored."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._last: tuple[Answer, Score] | None = None
+
+    def __call__(self, answer: Answer) -> Score:
+        if self._last is None or self._last[0] is not answer:
+            self._last = answer, self._evaluator.score(answer)
+        return self._last[1]
+
+
 class ReplayScmEvaluator:
     """Reads the answer of a response and scores it.
 
@@ -267,12 +280,12 @@ class ReplayScmEvaluator:
     def __init__(self, problem: Problem, options: ScoreOptions, reading: ReadingOptions) -> None:
         # reading mechanisms is a tenth of a verdict in a table: no reason for 120 MB of compiled code in each process
         self._evaluator = evaluator = Evaluator(problem, compiles=False)
-        self._scored: tuple[Answer, Score] | None = None  # the last answer: it is read by its score, then scored
+        self._score_answer = score_answer = _LastScore(evaluator)
         self._with_structure = options.structure
         self._reading = reading
         self._rules = AnswerRules(
-            partial(read_by_paper, self._score_answer),
-            partial(read_by_published, self._score_answer, evaluator.shape),
+            partial(read_by_paper, score_answer),
+            partial(read_by_published, score_answer, evaluator.shape),
             SCORING.shape(problem),
         )
 
@@ -299,11 +312,6 @@ class ReplayScmEvaluator:
             rejection = Rejection("extracted", extraction.failure or "no JSON object found")
             return Score(evaluator.problem, None, rejection, strict_json=strict)
         return self._score_answer("" if reading.answer is None else reading.answer)
-
-    def _score_answer(self, answer: Answer) -> Score:
-        if self._scored is None or self._scored[0] is not answer:
-            self._scored = answer, self._evaluator.score(answer)
-        return self._scored[1]
 
     def _line(
         self,

@@ -282,7 +282,7 @@ class Predictions:
         self.recognised.answers[field.name, field.form] += 1
         seconds = _seconds(line)
         stated = _sample(line)
-        is_repeated = self._is_repeated(line, field, entry, place, notes, stated)
+        is_repeated = self._is_repeated(line, field, entry, place, notes)
         for kind in notes:
             self.counts.warn(kind, place)
         if is_repeated:
@@ -309,15 +309,9 @@ class Predictions:
             yield self._read_prediction(prediction, line)
 
     def _is_repeated(
-        self,
-        line: Mapping[str, Any],
-        field: AnswerField,
-        entry: FileEntry,
-        place: str,
-        notes: list[str],
-        stated: int | None,
+        self, line: Mapping[str, Any], field: AnswerField, entry: FileEntry, place: str, notes: list[str]
     ) -> bool:
-        """Return whether a line is another one again, and is not counted; stated: its sample number."""
+        """Return whether a line is another one again, and is not counted."""
         if field.name == "lm-eval samples" and "filter" in line:
             alike = {
                 key: value for key, value in line.items() if key in ("doc_id", "doc", "doc_hash", "resps", "arguments")
@@ -327,7 +321,7 @@ class Predictions:
                 self.counts.warn("filters", place)
                 return True
             self._filters.add(digest)
-        if not entry.digest or stated is not None:
+        if not entry.digest or _sample(line) is not None:
             return False
         if any(response.id or response.sample is not None for response in field.responses):
             return False

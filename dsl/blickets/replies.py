@@ -177,7 +177,7 @@ def _has_space(name: str) -> bool:
 
 def is_rule(value: Mapping[str, Any]) -> bool:
     """Return whether an object has a rule and blickets, each key once in any spelling; further keys do not matter."""
-    return sorted(name for key in value if (name := _key(key))) == ["blickets", "rule"]
+    return len(value) > 1 and sorted(name for key in value if (name := _key(key))) == ["blickets", "rule"]
 
 
 def _key(key: object) -> str:
@@ -261,6 +261,10 @@ def _stated_in_text(text: str, objects: Sequence[str]) -> Iterator[dict[str, Any
 # --- From a response to the answer that it gives: a rule and its objects ----------------------------------------------
 
 
+class NoRuleError(ActionError):
+    """A text states no rule, legal or not."""
+
+
 def answer_of(response: str | Mapping[str, Any], objects: Sequence[str]) -> dict[str, Any]:
     """{"rule": ..., "blickets": [names]} as the response states it; `ActionError` says why it states none."""
     rules = stated_rules(response, objects)
@@ -270,7 +274,7 @@ def answer_of(response: str | Mapping[str, Any], objects: Sequence[str]) -> dict
     if rules:
         return next(iter(rules.values()))
     if isinstance(response, str):
-        raise ActionError(
+        raise NoRuleError(
             "no JSON object with the keys rule and blickets in the text, no lines `RULE_TYPE:` and `BLICKETS:`, and no"
             " line such as `conjunctive A, B`"
         )

@@ -103,7 +103,8 @@ def odd_value_message(answer: Answer) -> str:
 
 def misplaced_answer_message(response: str | Mapping[str, Any], required_keys: Sequence[str]) -> str:
     """Return where a response whose last object is no answer holds one all the same; empty if it holds none."""
-    if any(answer_of(candidate, required_keys) is not None for candidate in _all_objects(response)):
+    candidates = (candidate for candidate in _all_objects(response) if len(candidate) == len(required_keys))
+    if any(answer_of(candidate, required_keys) is not None for candidate in candidates):
         return (
             "an object with the required keys stands inside or before another one; "
             "the last object that is not inside another counts, with exactly the required keys"
@@ -121,7 +122,7 @@ def _all_objects(response: str | Mapping[str, Any]) -> Iterator[Mapping[str, Any
         if depth == MAX_WRAPPINGS:
             continue
         if isinstance(value, str) and "{" in value:
-            waiting.extend((match.value, depth + 1) for match in json_objects(value))
+            waiting.extend((match.value, depth + 1) for match in json_objects(value) if match.value)
         elif isinstance(value, Mapping):
             waiting.extend((part, depth + 1) for part in value.values())
         elif isinstance(value, list):

@@ -88,11 +88,11 @@ def paper(text: str, kind: Kind) -> Extraction:
     shaped: list[_Ranked] = []
     shapeless: _Ranked | None = None
     for match in json_objects(stripped):
-        rank = _rank(_shape(match.value, kind), match)
-        if rank[0]:
-            shaped.append((rank, match.value))
-        elif shapeless is None or rank > shapeless[0]:
-            shapeless = rank, match.value
+        shape = _shape(match.value, kind) if match.value else 0
+        if shape:
+            shaped.append((_rank(shape, match), match.value))
+        elif shapeless is None or _rank(0, match) > shapeless[0]:
+            shapeless = _rank(0, match), match.value
     broken = [] if any(rank[0] == _FULL_SHAPE[kind] for rank, _ in shaped) else _broken_answers(stripped, kind)
     ranked = _best_first(broken) + _best_first(shaped) or ([shapeless[1]] if shapeless else [])
     return Extraction(tuple(ranked), strict, None if ranked else _failure(stripped), broken=bool(broken))
@@ -171,7 +171,9 @@ def _lone_answer(text: str, kind: Kind) -> dict[str, Any] | None:
 
 def _broken_answers(text: str, kind: Kind) -> list[_Ranked]:
     """Return the answers that were complete when the object around them broke; what else was in it may be damaged."""
-    answers = []
+    answers: list[_Ranked] = []
+    if "mechanisms" not in text and "\\" not in text:  # every full shape has this key, as it is or in escapes
+        return answers
     for match in json_fragments(text):
         if _shape(match.value, kind) == _FULL_SHAPE[kind]:
             parts = {key: value for key, value in match.value.items() if key in _SHAPE_KEYS[kind]}
@@ -180,6 +182,8 @@ def _broken_answers(text: str, kind: Kind) -> list[_Ranked]:
 
 
 def _published_score(answer: Mapping[str, Any]) -> int:
+    if not answer:
+        return 0
     has_mechanisms = isinstance(answer.get("mechanisms"), dict)
     has_parents, has_mechanism = isinstance(answer.get("parents"), list), isinstance(answer.get("mechanism"), str)
     return 100 * has_mechanisms + 50 * has_parents + 50 * has_mechanism
