@@ -60,13 +60,13 @@ class Size(NamedTuple):
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
     "dsl": Size(files=122, lines=30223, small_files=15, import_lines=1488),
-    "solvers": Size(files=117, lines=26803, small_files=15, import_lines=1528),
+    "solvers": Size(files=122, lines=27805, small_files=15, import_lines=1593),
     "audits": Size(files=67, lines=16738, small_files=11, import_lines=1184),
     "baselines": Size(files=40, lines=9654, small_files=8, import_lines=548),
-    "bench": Size(files=325, lines=73218, small_files=46, import_lines=6161),
+    "bench": Size(files=328, lines=73938, small_files=46, import_lines=6227),
     "calibrant": Size(files=17, lines=1813, small_files=6, import_lines=295),
     "calibrant_tasks": Size(files=3, lines=198, small_files=2, import_lines=32),
-    "tests": Size(files=608, lines=89527, small_files=165, import_lines=8570),
+    "tests": Size(files=609, lines=89660, small_files=165, import_lines=8591),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

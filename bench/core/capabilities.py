@@ -91,6 +91,7 @@ class FittedTable(Protocol):
 
     fits: whether any does; may_fit_wider: none does, and one of a wider class may
     suggestions: options that go on; none if pages, pools and certificates do
+    needed_parents: fewest columns that determine the target, where they are known
     """
 
     @property
@@ -101,6 +102,9 @@ class FittedTable(Protocol):
 
     @property
     def may_fit_wider(self) -> bool: ...
+
+    @property
+    def needed_parents(self) -> int | None: ...
 
     def lines(self, *, verbose: bool = False) -> Iterator[str]:
         """Yield the lines of the terminal; verbose: all notes on how the table was read."""
@@ -129,6 +133,8 @@ class FormulaQuestion(TypedDict, total=False):
     rates: str | None
     prior: Literal["uniform", "by_parents"]
     graph: str | None
+    consistency: str | None
+    cases: int
 
 
 class NetworkQuestion(TypedDict, total=False):

@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
+from calibrant.dsl.formulas.formula import STANDARD_OPERATORS, Formula, apply, constant, var
 from calibrant.dsl.formulas.table import full_mask, projection
 from calibrant.solvers.formulas.catalogue import catalogue
 
@@ -396,3 +396,11 @@ def infix_text(tree: Tree, names: Sequence[str]) -> str:
 def _is_open(tree: Tree) -> bool:
     """Return whether a tree as an argument needs parentheses."""
     return isinstance(tree, tuple) and tree[0] not in ("not", "iff")
+
+
+def tree_formula(tree: Tree, names: Sequence[str]) -> Formula:
+    """Return a tree as a formula of the mechanism language, arguments in the order of `tree_text`."""
+    if isinstance(tree, tuple):
+        parts = sorted(tree[1:], key=lambda part: tree_text(part, names))
+        return apply(str(tree[0]), [tree_formula(part, names) for part in parts])
+    return var(names[tree]) if isinstance(tree, int) else constant(tree == "1")

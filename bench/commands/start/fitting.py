@@ -13,8 +13,10 @@ from calibrant.bench.commands.options import AsJson, refuse_options
 from calibrant.bench.commands.start.table_options import (
     Best,
     Binarize,
+    Cases,
     Certificates,
     ColumnOrder,
+    Consistency,
     Do,
     DoFlags,
     Drop,
@@ -54,7 +56,7 @@ if TYPE_CHECKING:
     from calibrant.bench.terminal import NextCommand
     from calibrant.dsl.knowledge import Knowledge
 
-DEFAULT_PARENTS, MAX_PARENTS = 4, 6
+DEFAULT_PARENTS, MAX_PARENTS, MAX_TARGET_PARENTS = 4, 6, 12
 FEW_NETWORKS = 5  # shown where one was
 ABOUT_FORMULAS = "not with --score, which prints networks of all columns; it takes --best, --json, --export"
 ABOUT_NETWORKS = "it is about networks: give --score"
@@ -76,6 +78,8 @@ def fit(
     errors: Errors = None,
     ties: Ties = None,
     rates: Rates = None,
+    consistency: Consistency = None,
+    cases: Cases = None,
     score: ScoreName = None,
     best: Best = None,
     iss: SampleSize = None,
@@ -106,19 +110,18 @@ def fit(
     """
     reading: dict[str, Any] = {"do": do or (), "do_flags": do_flags, "one": ones or (), "binarize": binarize or ()}
     reading |= {"drop": drop or (), "missing": missing or ()}
-    of_formulas: dict[str, object] = {"target": target, "html": html, "svg": svg, "out": out}
-    of_formulas |= {"certificates": certificates, "operators": operators, "errors": errors, "ties": ties}
-    of_formulas["rates"] = rates
+    about_formulas = {"target": target, "operators": operators, "errors": errors, "ties": ties, "rates": rates}
+    about_formulas |= {"consistency": consistency, "cases": cases}
+    written = (html, svg, out, certificates)
+    of_formulas = {**about_formulas, **dict(zip(("html", "svg", "out", "certificates"), written, strict=True))}
     stated = {"require": require, "forbid": forbid, "tiers": tiers, "order": order, "max-parents-of": max_parents_of}
     of_networks = {"best": best, "iss": iss, **stated, "knowledge": knowledge, "effect": effect}
     of_networks |= {"seconds": seconds, "search": search, "export": export}
     of_other_mode = of_networks if score is None else of_formulas
     _refuse(of_other_mode, prior, is_about_networks=score is not None, lacks_graph=bool(fail_on and not graph))
     if score is None:
-        chosen = {"target": target, "roots": roots, "max_parents": max_parents, "operators": operators, "prior": prior}
-        chosen |= {"errors": errors, "ties": ties, "rates": rates, "graph": graph}
+        chosen = {**about_formulas, "roots": roots, "max_parents": max_parents, "prior": prior, "graph": graph}
         formulas = cast("FormulaQuestion", {name: value for name, value in chosen.items() if value is not None})
-        written = (html, svg, out, certificates)
         code = _print_fit(table, formulas, max_parents, gaps, reading, written, as_json=as_json, verbose=verbose)
         return code if graph is None or fail_on is not None else 0
     stated |= {"roots": roots, "max-parents": None if max_parents is None else str(max_parents)}
@@ -168,8 +171,10 @@ def _print_fit(
     from calibrant.bench.core.registry import sole_provider
     from calibrant.bench.terminal import NextCommand, invocation, print_next
 
-    if max_parents is not None and not 1 <= max_parents <= MAX_PARENTS:
-        raise typer.BadParameter(f"1 to {MAX_PARENTS} are allowed without --score", param_hint="--max-parents")
+    limit = MAX_TARGET_PARENTS if question.get("target") else MAX_PARENTS
+    if max_parents is not None and not 1 <= max_parents <= limit:
+        allowed = f"1 to {limit} are allowed without --score, with --target to {MAX_TARGET_PARENTS}"
+        raise typer.BadParameter(allowed, param_hint="--max-parents")
     html, svg, out, certificates = outputs
     with options.progress_bar("fitting: ", first=options.PROMPT) as listen:
         fitted = sole_provider(FITTING).fit(table, question, gaps=gaps, reading=reading, progress=listen)
@@ -190,8 +195,8 @@ def _wider(fitted: FittedTable, max_parents: int | None) -> Iterator[NextCommand
     """Yield the same fit in a wider class, where nothing fits and no rows contradict each other."""
     from calibrant.bench.terminal import NextCommand, command_without_option
 
-    number = (max_parents or DEFAULT_PARENTS) + 1
-    if number <= MAX_PARENTS and fitted.may_fit_wider:
+    number = fitted.needed_parents or (max_parents or DEFAULT_PARENTS) + 1
+    if number <= (MAX_TARGET_PARENTS if fitted.needed_parents else MAX_PARENTS) and fitted.may_fit_wider:
         yield NextCommand((*command_without_option("--max-parents"), "--max-parents", number), "a wider class")
 
 

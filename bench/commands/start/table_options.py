@@ -11,7 +11,7 @@ from calibrant.bench.commands.guard import READS, WRITES, WRITES_PAGE, WRITES_PI
 from calibrant.bench.help import INPUT, METHOD, NETWORKS, OUTPUT
 
 TablePath: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="TABLE", help="CSV or Parquet file of two-valued columns."), READS
+    Path, typer.Argument(metavar="TABLE", help="CSV, Parquet or PLA file of two-valued columns."), READS
 ]
 
 
@@ -21,7 +21,7 @@ MaxParents: TypeAlias = Annotated[
         "--max-parents",
         min=0,
         max=61,
-        help="Columns that one may depend on, at most: 1 to 6. [default: 4; with --score none, 3 beyond 18 columns]",
+        help="Columns that one may depend on: to 6, --target to 12. [default: 4; --score none, 3 beyond 18 columns]",
         rich_help_panel=METHOD,
     ),
 ]
@@ -213,6 +213,25 @@ Rates: TypeAlias = Annotated[
         metavar="1/10,1/20:4/5",
         help="Unknown rate of errors in --target: these, or with priors.",
         rich_help_panel=METHOD,
+    ),
+]
+
+
+Consistency: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--consistency",
+        metavar="4/5",
+        help="Truth table of --target: patterns with this share of ones are 1.",
+        rich_help_panel=METHOD,
+    ),
+]
+
+
+Cases: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--cases", min=1, help="With --consistency: rows of a pattern that is no remainder.", rich_help_panel=METHOD
     ),
 ]
 

@@ -129,6 +129,11 @@ class GraphFit:
         return False
 
     @property
+    def needed_parents(self) -> int | None:
+        """None: the graph states the parents."""
+        return None
+
+    @property
     def suggestions(self) -> Sequence[Suggestion]:
         """Options that go on: an item discloses no graph."""
         return (("--json",), "all figures"), (("--score", "bde"), "if values are noisy: its rank among all networks")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import comb
 from pathlib import Path
 from typing import Any, TypeAlias, Unpack
@@ -13,13 +14,16 @@ import numpy as np
 from markupsafe import Markup
 
 from calibrant.audits.replayscm.why.explanation import Limits, explain, smallest_contradiction
-from calibrant.audits.replayscm.why.parts import Contradiction, Decider, ReplayWhy, title
+from calibrant.audits.replayscm.why.parts import Decider, ReplayWhy, title
 from calibrant.audits.replayscm.why.smallest_pair import Choices
 from calibrant.bench.core.capabilities import Fittable, FormulaQuestion, NetworkQuestion, Suggestion
 from calibrant.bench.pages.why import why_page
 from calibrant.bench.replayscm.audit.records import write_certificates
 from calibrant.bench.replayscm.fitting.claimed_graph import GraphFit, judge_graph
+from calibrant.bench.replayscm.fitting.columns import quote_name
+from calibrant.bench.replayscm.fitting.forms import FormsFit, fit_configurations, fit_outputs
 from calibrant.bench.replayscm.fitting.fronts import (
+    MAX_TARGET_PARENTS,
     FormulaOptions,
     ScmFront,
     TargetFront,
@@ -34,14 +38,17 @@ from calibrant.bench.replayscm.fitting.network_fit import NetworkFit
 from calibrant.bench.replayscm.fitting.networks import NetworkOptions, learn_in_steps
 from calibrant.bench.replayscm.fitting.reading import Reading, read_with, reading_options, split_names
 from calibrant.bench.replayscm.fitting.table import Gaps, Table, handle_gaps
+from calibrant.bench.replayscm.fitting.wide import TargetNeeds, advise_bound, contradiction_message, find_needs
 from calibrant.bench.replayscm.why.page import body, drawing
 from calibrant.bench.replayscm.why.page import lines as why_lines
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.text import Grammar, infix
 from calibrant.dsl.replayscm.disclosure import Disclosure, HiddenOrder, HiddenRoots, natural
 from calibrant.dsl.replayscm.item import Pool, Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.pools.files import write_pool
+from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
 from calibrant.dsl.text import known_names, plural
 from calibrant.solvers.formulas.flip_rates import Prior
@@ -50,33 +57,13 @@ from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, OutOfBudge
 from calibrant.solvers.replayscm.exact import ExactAnswer, solve
 from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSpace
 
-# --- Advice where nothing fits a table --------------------------------------------------------------------------------
-NOISY = "if values are noisy, learn networks (--score bde; learn_networks in Python)"
-
-
-def contradiction_message(table: Table, clash: Contradiction) -> str:
-    """Return which rows contradict each other, and what to do."""
-    first, second = (place.split()[-1] for place in (clash.first, clash.second))
-    reason = f"{clash.variable} differs, and all that it may depend on is equal"
-    advice = "" if table.has_targets else "name the columns that were set in a column given by do (--do), "
-    rows = f"rows {first} and {second} ({table.counting})"
-    return f"{rows} contradict each other: {reason}; correct one, {advice}or {NOISY}"
-
-
-def advise_bound(max_parents: int) -> str:
-    """Return which bound to raise, and what fits noisy columns."""
-    if max_parents < MAX_PARENTS:
-        return f"raise max_parents (--max-parents), at most {MAX_PARENTS}; {NOISY}"
-    wider = f"wider classes than {MAX_PARENTS} are not searched: leave out columns, or add one that combines some"
-    return f"{wider}; {NOISY}"
-
-
 MAX_PARENT_SETS = 5_000_000  # of all variables together: seconds
 MAX_ROOT_PARENT_SETS = 2_000_000  # parent sets that fit times root sets: the least SCM takes two seconds
 MAX_STATES = 40_000_000  # of the least SCM: 2,000 conflicts of MaxSAT, two seconds
 LIMITS = Limits(parent_sets=MAX_ROOT_PARENT_SETS, terms=100_000, pair_sets=8_000)  # half a second each
 _SPENT = "more parent sets than are gone through; name the roots, leave out columns, or lower max_parents"
 ITEM = "table"
+MAX_DIGITS = 25  # of a number that is printed in full, with its commas
 AS_READ = ("target", "coding", "notes", "rows")  # keys of JSON with the user's names already
 NOTES_HERE = "<!-- how the table was read -->"
 MAX_SHOWN_ROWS = 2_000  # rows that a reason lists; of more, each different one by its first line
@@ -94,6 +81,8 @@ class Fit:
     uncounted: the limit that kept `why` from being made
     is_contradictory: nothing of any class fits, because rows contradict each other
     fronts: errors against size, of the target, of whole SCMs, or of each column; rates: posterior of a rate of errors
+    needs: smallest sets of columns that determine the target; num_functions: that fit, where more than six are allowed
+    best_formula: of the target, where its size is not proven least
     """
 
     problem: Problem
@@ -105,6 +94,9 @@ class Fit:
     is_contradictory: bool = False
     fronts: tuple[TargetFront | ScmFront, ...] = ()
     rates: TargetRates | None = None
+    needs: TargetNeeds | None = None
+    num_functions: int | None = None
+    best_formula: Formula | None = None
 
     @property
     def naming(self) -> Naming:
@@ -146,13 +138,27 @@ class Fit:
             "why": None if self.why is None else self.why.to_dict(),
         }
         inside = {key: self.naming.value(value) for key, value in entries.items() if key not in AS_READ}
-        stated = {key: inside.get(key, value) for key, value in entries.items()}
+        stated = {key: inside.get(key, value) for key, value in entries.items()} | self._target_entries()
         if len(self.fronts) == 1:
             stated |= self.fronts[0].to_dict()
         elif self.fronts:
             columns = {front.target: front.to_dict() for front in self.fronts if isinstance(front, TargetFront)}
             stated["columns"] = columns
         return stated if self.rates is None else stated | self.rates.to_dict()
+
+    def _target_entries(self) -> dict[str, Any]:
+        """Return columns needed, columns mentioned and functions counted, of one target."""
+        if self.needs is None or self.target is None:
+            return {}
+        legal, best = self.naming.to_legal(self.target), self.best_formula
+        if isinstance(self.outcome, Found):
+            best = self.outcome.value.model.mechanisms[legal]
+        entries = {"mentions": None if best is None else len(best.mentioned), **self.needs.to_dict()}
+        if self.best_formula is not None:
+            entries["best_known"] = self.naming.text(str(self.best_formula))
+        if self.num_functions is not None:
+            entries["functions"] = self.num_functions
+        return entries
 
     def lines(self, *, verbose: bool = False) -> Iterator[str]:
         """Yield the lines of the terminal; verbose: all notes on columns."""
@@ -177,6 +183,10 @@ class Fit:
             yield f"nothing fits: {self.outcome.exhausted}"
         else:
             yield f"not decided: {self.outcome.reached}"
+        if self.needs is not None and not isinstance(self.outcome, Found):
+            yield from self.needs.lines()
+        if self.num_functions is not None:
+            yield f"{_in_words(self.num_functions)} functions of at most that many columns fit"
         if self.uncounted is not None:
             yield f"how many SCMs fit was not counted: {self.uncounted}"
         if self.why is not None:
@@ -186,7 +196,7 @@ class Fit:
     @property
     def fits(self) -> bool:
         """True if some SCM fits."""
-        return isinstance(self.outcome, Found)
+        return isinstance(self.outcome, Found) or self.best_formula is not None
 
     @property
     def may_fit_wider(self) -> bool:
@@ -197,6 +207,11 @@ class Fit:
     def suggestions(self) -> Sequence[Suggestion]:
         """None: pages, pools and certificates of its item go on."""
         return ()
+
+    @property
+    def needed_parents(self) -> int | None:
+        """Fewest columns that determine the target, where they are known."""
+        return None if self.needs is None else self.needs.needed.number
 
     @property
     def has_item(self) -> bool:
@@ -254,13 +269,15 @@ def fit(
     rates: Any = FormulaOptions.rates,
     prior: Prior = FormulaOptions.prior,
     graph: Any = FormulaOptions.graph,
+    consistency: str | float | Fraction | None = FormulaOptions.consistency,
+    cases: int = FormulaOptions.cases,
     gaps: Gaps = "complete",
     **reading: Unpack[Reading],
-) -> Fit | GapFit | GraphFit:
+) -> Fit | GapFit | GraphFit | FormsFit:
     """Fit a table of columns with two values: the least SCM, or with `target` the least formula of that column.
 
     data: a path to a CSV, TSV or Parquet file, a data frame (pandas, polars, pyarrow), a mapping of columns, a list of
-        mappings, or an array of two dimensions
+        mappings, or an array of two dimensions; or a path to a PLA file, whose outputs are targets (`FormsFit`)
     target: the column to explain by the others; None explains every column that is no root
     roots: columns that need no explanation; None: as few as possible, proven by exhaustion
     max_parents: largest number of columns that one depends on, 1 to 6
@@ -270,11 +287,15 @@ def fit(
         uniform or by_parents
     graph: claims that each column is a function of its parents in it: a file, a text 'A -> B', pairs, or a graph of
         networkx or pgmpy (`GraphFit`); with operators and ties alone
+    consistency: least share of ones of a pattern that counts as 1, like "4/5": the truth table of qualitative
+        comparative analysis (`FormsFit`); cases: fewest rows of a pattern that is no remainder
     gaps: `complete`: a gap may be either value, and functions that may and must fit are counted (`GapFit`);
         `drop` leaves out rows with a gap
     reading: how the table is read: do, do_flags, one, binarize, drop, missing, columns (docs/tables.md)
     """
-    options = FormulaOptions(target, roots, max_parents, operators, errors, ties, rates, prior, graph)
+    options = FormulaOptions(
+        target, roots, max_parents, operators, errors, ties, rates, prior, graph, consistency, cases
+    )
     return fit_in_steps(data, options, gaps, reading, lambda step, done, total: None)
 
 
@@ -284,11 +305,13 @@ def fit_in_steps(
     gaps: Gaps,
     reading: Mapping[str, Any],
     listen: Steps,
-) -> Fit | GapFit | GraphFit:
+) -> Fit | GapFit | GraphFit | FormsFit:
     """Fit a table as `fit` does; `listen` is called with each step."""
     options.check()
     target, roots, max_parents = options.target, options.roots, options.max_parents
     table = handle_gaps(read_with(data, reading_options(reading), "formulas"), gaps)
+    if table.outputs:
+        return fit_outputs(table, options)
     if options.graph is not None:
         listen("functions of the graph", 0, 1)
         return judge_graph(table, options)
@@ -299,6 +322,8 @@ def fit_in_steps(
             near = known_names(str(name), table.names)
             raise CalibrantError(f"{table.source} has no column {short_repr(name)}; {near}")
     free = [name for name in table.names if name != target] if target is not None else listed
+    if options.consistency is not None:
+        return fit_configurations(table, options)
     if table.num_gaps:
         listen("completions of gaps", 0, 1)
         return fit_with_gaps(table, listed, options)
@@ -308,19 +333,58 @@ def fit_in_steps(
     if options.rates is not None and target is not None:
         posterior = target_rates(table, target, options)
     fronts = _fronts(table, listed, options)
+    needs = None if target is None else find_needs(table, target)
     try:
         if free is None:
             fitted = _fewest_roots(table, max_parents, listen)
+        elif needs is not None and max_parents > MAX_PARENTS:
+            fitted = _fit_wide(table, needs, max_parents, listen)
         else:
             task = _task(table, HiddenOrder(natural(table.legal_names), natural(map(naming.to_legal, free))))
-            fitted = _fit_under(table, task, target, max_parents, listen)
+            fitted = _fit_under(table, task, needs, max_parents, listen)
     except CalibrantError as error:
         if not options.is_asked:
             raise CalibrantError(naming.text(str(error))) from None
         disclosed = HiddenOrder(natural(table.legal_names), natural(map(naming.to_legal, free or table.names)))
         problem = _problem(table, _task(table, disclosed))
         fitted = Fit(problem, target, Impossible(naming.text(str(error))), None, table, is_contradictory=True)
-    return replace(fitted, fronts=fronts, rates=posterior)
+    return replace(fitted, target=target, fronts=fronts, rates=posterior, needs=needs)
+
+
+def _fit_wide(table: Table, needs: TargetNeeds, max_parents: int, listen: Steps) -> Fit:
+    """Fit a target by formulas that may mention more columns than whole SCMs may."""
+    others = natural(needs.legal)
+    task = _task(table, HiddenOrder(natural(table.legal_names), others))
+    number, best, narrow = needs.needed.number, None, None
+    if number is None or number <= MAX_PARENTS:
+        narrow = _fit_under(table, task, needs, MAX_PARENTS, listen)
+        if needs.needed.clash is not None or not isinstance(narrow.outcome, Found):
+            return narrow
+        best = next(iter(narrow.outcome.value.model.mechanisms.values()))
+    fitted = Fit(_problem(table, task), needs.target, Impossible(""), None, table) if narrow is None else narrow
+    advice = needs.advice(max_parents, MAX_TARGET_PARENTS)
+    if advice is not None:
+        reason = f"{quote_name(needs.target)} is no function of at most {max_parents} columns; {advice}"
+        return replace(fitted, outcome=Impossible(reason))
+    listen("formulas of many columns", 0, 1)
+    wide = needs.find_formula(max_parents, best)
+    legal = Naming(table.legal_names, table.names).to_legal(needs.target)
+    fitted = replace(fitted, num_functions=needs.count_functions(max_parents))
+    if wide.formula is None or not wide.is_proven:
+        bound = f"at least {wide.at_least} ({wide.reason})"
+        reached = f"no formula within the budget, {bound}"
+        if wide.formula is not None:
+            reached = f"best known {plural(wide.formula.size, 'nodes')}, {bound}: {infix(wide.formula)}"
+        return replace(fitted, outcome=OutOfBudget(reached), best_formula=wide.formula)
+    provenance = {"class": f"formulas of at most {max_parents} columns", "proof": wide.reason}
+    model = Scm(others, {legal: wide.formula})
+    return replace(fitted, outcome=Found(ExactAnswer(model, wide.formula.size, provenance)))
+
+
+def _in_words(number: int) -> str:
+    """Return a number with commas, a long one as a power of ten."""
+    text = f"{number:,}"
+    return text if len(text) <= MAX_DIGITS else f"about 10**{len(str(number)) - 1}"
 
 
 def _fronts(table: Table, roots: Sequence[str] | None, options: FormulaOptions) -> tuple[TargetFront | ScmFront, ...]:
@@ -377,7 +441,8 @@ def _what_to_do(table: Table, max_parents: int) -> str:
     raise AssertionError("every column is a function of the others, but no set of roots fits")
 
 
-def _fit_under(table: Table, task: Task, target: str | None, max_parents: int, listen: Steps) -> Fit:
+def _fit_under(table: Table, task: Task, needs: TargetNeeds | None, max_parents: int, listen: Steps) -> Fit:
+    target = None if needs is None else needs.target
     clash = smallest_contradiction(task)
     if clash is not None:
         raise CalibrantError(f"{table.source}, {contradiction_message(table, clash)}")
@@ -386,7 +451,7 @@ def _fit_under(table: Table, task: Task, target: str | None, max_parents: int, l
     problem = _problem(table, task)
     outcome = solve(task, max_parents=max_parents, nested_roots=False, states=MAX_STATES)
     if isinstance(outcome, Impossible):
-        impossible = Impossible(_report_exhaustion(outcome, task, table, target, max_parents))
+        impossible = Impossible(_report_exhaustion(outcome, task, table, needs, max_parents))
         return Fit(problem, target, impossible, None, table)
     listen("what else fits", 1, 2)
     try:
@@ -429,18 +494,20 @@ def _table_line(decider: Decider, table: Table) -> str:
     return layout.line(words, set_names)
 
 
-def _report_exhaustion(outcome: Impossible, task: Task, table: Table, target: str | None, max_parents: int) -> str:
+def _report_exhaustion(
+    outcome: Impossible, task: Task, table: Table, needs: TargetNeeds | None, max_parents: int
+) -> str:
     """Report which class was exhausted, and which bound to raise."""
-    if target is None:
+    if needs is None:
         return f"{outcome.exhausted}; {advise_bound(max_parents)}"
     num_others = len(task.variables) - 1
     sets = sum(comb(num_others, k) for k in range(max_parents + 1))
-    name = Naming(table.legal_names, table.names).to_legal(target)
+    name = Naming(table.legal_names, table.names).to_legal(needs.target)
     claim = (
         f"{name} is no function of at most {max_parents} of the {num_others} other columns: "
         f"all {sets:,} sets were tried"
     )
-    return f"{claim}; {advise_bound(max_parents)}"
+    return f"{claim}; {needs.advice(max_parents, MAX_TARGET_PARENTS) or advise_bound(max_parents)}"
 
 
 def _require_size(table: Table, task: Task, max_parents: int) -> None:
@@ -496,7 +563,7 @@ class TableFitting:
         gaps: Gaps,
         reading: Mapping[str, Any],
         progress: Steps,
-    ) -> Fit | GapFit | GraphFit:
+    ) -> Fit | GapFit | GraphFit | FormsFit:
         return fit_in_steps(data, FormulaOptions(**question), gaps, reading, progress)
 
     def networks(

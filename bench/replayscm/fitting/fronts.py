@@ -33,6 +33,7 @@ from calibrant.solvers.formulas.least_formulas import (
     MEASURES,
     NUM_VARS,
     Measure,
+    Size,
     Tree,
     formula_book,
     infix_text,
@@ -41,11 +42,12 @@ from calibrant.solvers.formulas.least_formulas import (
 from calibrant.solvers.replayscm.space import MAX_PARENTS
 
 MAX_TIES = 10_000
+MAX_TARGET_PARENTS = 12  # of one target
 MAX_TABLE_COLUMNS = 12  # columns up to which measures are keyed by truth tables, of 4,096 characters
 MAX_RATE_SETS = 1_000  # sets of columns whose functions are summed, a few ms each in fractions
 RATES = "1/100,1/50,1/20,1/10,1/5"
 LINES_SHOWN = 12
-_MEASURES: Mapping[Measure, str] = {
+MEASURE_NAMES: Mapping[Measure, str] = {
     "all": "nodes, all operators",
     "and-or-not": "nodes of not, and, or",
     "sop": "sums of products: products+literals",
@@ -85,7 +87,7 @@ class TargetFront:
             "formulas": point.num_formulas,
             "functions": len(point.functions),
             "listed": [text for text, _ in point.formulas(self.ties)],
-            "measures": {self._key(f): list(map(_fraction, self._fit_of(f))) for f in point.functions},
+            "measures": {self._key(f): list(map(fraction_text, self._fit_of(f))) for f in point.functions},
         }
         if self.measure == "sop":
             entries["terms"] = {text: self._terms(tree) for text, tree in point.formulas(self.ties)}
@@ -102,24 +104,24 @@ class TargetFront:
     def _fit_of(self, function: FrontFunction) -> tuple[Fraction | None, Fraction | None]:
         """Return consistency and coverage: rows of f = 1 and target 1, of those of f = 1 and of those of target 1."""
         is_one = function.value(self.patterns.codes) == 1
-        return self._consistency(is_one), _ratio(int(self.patterns.ones[is_one].sum()), self.ones)
+        return self._consistency(is_one), ratio(int(self.patterns.ones[is_one].sum()), self.ones)
 
     def _consistency(self, is_one: npt.NDArray[np.bool_]) -> Fraction | None:
         true = int(self.patterns.ones[is_one].sum())
-        return _ratio(true, true + int(self.patterns.zeros[is_one].sum()))
+        return ratio(true, true + int(self.patterns.zeros[is_one].sum()))
 
     def _terms(self, formula: Tree) -> dict[str, list[str | None]]:
         """Return product -> consistency, raw and unique coverage, of a sum of products."""
         products = formula[1:] if isinstance(formula, tuple) and formula[0] == "or" else (formula,)
-        covers = [_product_values(product, self.patterns.codes) for product in products]
+        covers = [tree_values(product, self.patterns.codes) for product in products]
         terms = {}
         for place, (product, cover) in enumerate(zip(products, covers, strict=True)):
             others = np.zeros(len(cover), np.bool_)
             for covered in (*covers[:place], *covers[place + 1 :]):
                 others |= covered
-            raw = _ratio(int(self.patterns.ones[cover].sum()), self.ones)
-            unique = _ratio(int(self.patterns.ones[cover & ~others].sum()), self.ones)
-            terms[tree_text(product, self.names)] = [*map(_fraction, (self._consistency(cover), raw, unique))]
+            raw = ratio(int(self.patterns.ones[cover].sum()), self.ones)
+            unique = ratio(int(self.patterns.ones[cover & ~others].sum()), self.ones)
+            terms[tree_text(product, self.names)] = [*map(fraction_text, (self._consistency(cover), raw, unique))]
         return terms
 
     @property
@@ -130,7 +132,7 @@ class TargetFront:
     def lines(self, *, every: bool = False) -> Iterator[str]:
         """Yield the front as a table; every: all points."""
         yield (
-            f"{self.target}: errors against size over all formulas ({_MEASURES[self.measure]}) of at most"
+            f"{self.target}: errors against size over all formulas ({MEASURE_NAMES[self.measure]}) of at most"
             f" {self.max_parents} of {plural(len(self.columns), 'columns')}, {self.counted} rows; proven"
         )
         if self.front.max_size is not None:
@@ -138,7 +140,7 @@ class TargetFront:
         yield "errors  size  formulas  functions  formula"
         points = self.front.points if every else self.front.points[:LINES_SHOWN]
         for point in points:
-            size = "+".join(map(str, point.size)) if isinstance(point.size, tuple) else str(point.size)
+            size = size_text(point.size)
             first = infix_text(plain_first(point), self.names)
             yield f"{point.errors:6d}  {size:>4}  {point.num_formulas:8d}  {len(point.functions):9d}  {first}"
         if len(points) < len(self.front.points):
@@ -213,6 +215,7 @@ class FormulaOptions:
 
     errors: "front", a largest number, or None; rates: as `parse_rates` reads them, or None
     graph: a claim on the parents of every column, or None
+    consistency: least share of ones of a row of the truth table that is 1, or None; cases: fewest rows of a pattern
     """
 
     target: str | None = None
@@ -224,6 +227,21 @@ class FormulaOptions:
     rates: Any = None
     prior: Prior = "uniform"
     graph: Any = None
+    consistency: str | float | Fraction | None = None
+    cases: int = 1
+
+    @property
+    def consistency_cut(self) -> Fraction:
+        """Consistency as an exact fraction; `CalibrantError` if it is none."""
+        try:
+            cut = Fraction(str(self.consistency))
+        except (ValueError, ZeroDivisionError):
+            cut = Fraction(0)
+        if not 0 < cut <= 1:
+            raise CalibrantError(
+                f"consistency is {short_repr(self.consistency)}; a share above 0 and up to 1 is allowed, like 4/5 or .8"
+            )
+        return cut
 
     @property
     def is_asked(self) -> bool:
@@ -239,10 +257,15 @@ class FormulaOptions:
 
     def check(self) -> None:
         """Refuse values that are not allowed."""
-        if self.max_parents not in range(1, MAX_PARENTS + 1):
-            raise CalibrantError(f"max_parents is {short_repr(self.max_parents)}; 1 to {MAX_PARENTS} are supported")
+        limit = MAX_PARENTS if self.target is None else MAX_TARGET_PARENTS
+        if self.max_parents not in range(1, limit + 1):
+            of_target = "" if limit > MAX_PARENTS else f", with target to {MAX_TARGET_PARENTS}"
+            raise CalibrantError(
+                f"max_parents is {short_repr(self.max_parents)}; 1 to {limit} are supported{of_target}"
+            )
         if self.target is not None and self.roots is not None:
             raise CalibrantError("target and roots exclude each other: with a target all other columns are roots")
+        self._check_configurations()
         if self.rates is not None and self.target is None:
             raise CalibrantError("rates are of one target: name it (--target)")
         if self.operators not in MEASURES:
@@ -253,6 +276,20 @@ class FormulaOptions:
             raise CalibrantError(f"ties is {short_repr(self.ties)}; 1 to {MAX_TIES:,} formulas are listed")
         if self.prior not in ("uniform", "by_parents"):
             raise CalibrantError(f"prior is {short_repr(self.prior)}; allowed: uniform, by_parents")
+
+    def _check_configurations(self) -> None:
+        """Refuse values of a truth table's options, and options beside it."""
+        if not _is_count(self.cases) or self.cases < 1:
+            raise CalibrantError(f"cases is {short_repr(self.cases)}; a whole number from 1 is allowed")
+        if self.consistency is None:
+            if self.cases != 1:
+                raise CalibrantError("cases are of a truth table: give consistency (--consistency)")
+            return
+        _ = self.consistency_cut
+        if self.target is None:
+            raise CalibrantError("consistency is of one target: name it (--target)")
+        if self.operators not in ("all", "sop") or self.errors is not None or self.rates is not None:
+            raise CalibrantError("consistency gives sums of products: leave out operators, errors and rates")
 
 
 def _is_count(value: object) -> bool:
@@ -394,11 +431,16 @@ def _wide_table(columns: Sequence[int], bits: int, number: int) -> str:
     return "".join(str(bits >> sum((row >> v & 1) << k for k, v in enumerate(columns)) & 1) for row in rows)
 
 
-def _ratio(part: int, whole: int) -> Fraction | None:
+def size_text(size: Size) -> str:
+    """Return a size as the terminal prints it: nodes, or products and literals."""
+    return "+".join(map(str, size)) if isinstance(size, tuple) else str(size)
+
+
+def ratio(part: int, whole: int) -> Fraction | None:
     return Fraction(part, whole) if whole else None
 
 
-def _fraction(value: Fraction | None) -> str | None:
+def fraction_text(value: Fraction | None) -> str | None:
     return None if value is None else str(value)
 
 
@@ -409,11 +451,14 @@ def plain_first(point: FrontPoint) -> Tree:
     return (plain or [formulas[0][1]])[0]
 
 
-def _product_values(tree: Tree, codes: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
-    """Return in which rows a product is 1."""
+def tree_values(tree: Tree, codes: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
+    """Return in which rows a sum of products is 1."""
     if isinstance(tree, int):
         return np.asarray(codes[:, tree] == 1)
     if isinstance(tree, str):
         return np.full(len(codes), tree == "1")
-    values = [_product_values(part, codes) for part in tree[1:]]
-    return ~values[0] if tree[0] == "not" else np.logical_and.reduce(values)
+    values = [tree_values(part, codes) for part in tree[1:]]
+    if tree[0] == "not":
+        return ~values[0]
+    join = np.logical_and if tree[0] == "and" else np.logical_or
+    return np.asarray(join.reduce(values))

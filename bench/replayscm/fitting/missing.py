@@ -201,6 +201,11 @@ class GapFit:
         """Options that go on: an item has no gaps."""
         return (("--gaps", "drop"), "the rows without gaps alone"), (("--json",), "all figures")
 
+    @property
+    def needed_parents(self) -> int | None:
+        """None: gaps leave the number of columns that are needed open."""
+        return None
+
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         stated: dict[str, Any] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib import import_module
 from itertools import islice
@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from calibrant.bench.replayscm.fitting.columns import RULES, Column, RawColumn, binarize_column, make_column
 from calibrant.bench.replayscm.fitting.interventions import Head, flag_columns, read_flags, read_settings
+from calibrant.bench.replayscm.fitting.pla import is_pla, read_pla
 from calibrant.bench.replayscm.fitting.table import Table, TableLayout, notes_on, patterns_of
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import known_names, plural
@@ -167,6 +168,10 @@ def read_table(data: Any, *, purpose: Purpose = "formulas", **reading: Unpack[Re
 
 def read_with(data: Any, options: ReadingOptions, purpose: Purpose) -> Table:
     """Read a table as `read_table` does."""
+    if isinstance(data, str | Path) and is_pla(Path(data)):
+        if any(getattr(options, field.name) for field in fields(options)):
+            raise CalibrantError(f"{Path(data).name}: options of reading a table are not for PLA files; leave them out")
+        return read_pla(Path(data))
     raw = _raw_table(data, options.columns)
     source, names = raw.source, [column.name for column in raw.columns]
     _check_head(names, source, len(raw.lines))

@@ -59,6 +59,7 @@ class Table:
     lines: [rows] int64, lines of the file, or rows counted from 1
     has_targets: whether do or do_flags was given; layout: form of a line, of a CSV file
     remarks: lines on how the file was read otherwise than it stands
+    outputs: columns that are outputs of a PLA file; all others are their inputs
     """
 
     source: str
@@ -74,6 +75,7 @@ class Table:
     has_targets: bool
     layout: TableLayout | None = None
     remarks: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
 
     @cached_property
     def used(self) -> tuple[Column, ...]:

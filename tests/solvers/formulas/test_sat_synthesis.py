@@ -10,16 +10,16 @@ import pytest
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS, Formula, apply, var
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, complete, from_formula
 from calibrant.dsl.formulas.text import parse
-from calibrant.solvers.formulas.synthesis import least_formula
-from calibrant.solvers.outcome import Budget, Found, Impossible, OutOfBudget
-from calibrant.solvers.sat import Conflicts
-from tests.oracles.sat_synthesis import (
+from calibrant.solvers.formulas.sat_synthesis import (
     SYMMETRY_BREAKS,
     SatSynthesis,
     SymmetryBreak,
     TreeEncoding,
     least_formula_by_sat,
 )
+from calibrant.solvers.formulas.synthesis import least_formula
+from calibrant.solvers.outcome import Budget, Found, Impossible, OutOfBudget
+from calibrant.solvers.sat import Conflicts
 from tests.support.effort import effort
 from tests.support.replayscm.synthesis_oracle import least_size_by_enumeration
 

@@ -1,0 +1,263 @@
+"""Least formulas of truth tables: outputs of PLA files, and tables of qualitative comparative analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from calibrant.bench.core.capabilities import Suggestion
+from calibrant.bench.replayscm.fitting.columns import quote_name
+from calibrant.bench.replayscm.fitting.fronts import (
+    MEASURE_NAMES,
+    FormulaOptions,
+    fraction_text,
+    patterns_of_target,
+    ratio,
+    size_text,
+    tree_values,
+)
+from calibrant.bench.replayscm.fitting.table import Table
+from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.text import known_names, plural
+from calibrant.solvers.formulas.fronts import Patterns
+from calibrant.solvers.formulas.least_formulas import MEASURES, NUM_VARS, Tree, infix_text
+from calibrant.solvers.formulas.minimal_sums import MAX_VARS
+from calibrant.solvers.formulas.truth_tables import FREE, LeastForms, code_patterns, least_forms, patterns_of_codes
+
+FORMULAS_SHOWN = 12
+NO_ITEM = "a truth table with free rows is no item; leave the option out"
+
+
+def forms_entries(forms: LeastForms) -> dict[str, Any]:
+    """Return least formulas, ready for JSON."""
+    size = list(forms.size) if isinstance(forms.size, tuple) else forms.size
+    entries: dict[str, Any] = {"size": size, "formulas": forms.num_formulas, "functions": forms.num_functions}
+    entries["listed"] = [text for text, _ in forms.formulas]
+    if not forms.is_proven:
+        entries["at_least"] = list(forms.at_least) if isinstance(forms.at_least, tuple) else forms.at_least
+    return entries
+
+
+def _forms_lines(forms: LeastForms, names: list[str], *, every: bool) -> Iterator[str]:
+    """Yield the size with its proof, and the formulas."""
+    if forms.size is None:
+        yield f"  no formula within the budget; at least size {size_text(forms.at_least)}"
+        return
+    size = size_text(forms.size)
+    proof = "proven least" if forms.is_proven else f"best known, at least {size_text(forms.at_least)}"
+    number = "ties not counted"
+    if forms.num_formulas is not None and forms.num_functions is not None:
+        number = f"{plural(forms.num_formulas, 'formulas')} of {plural(forms.num_functions, 'functions')}"
+    yield f"  size {size} ({MEASURE_NAMES[forms.measure]}), {proof}; {number}"
+    plain = sorted(forms.formulas, key=lambda pair: ("(xor " in pair[0] or "(iff " in pair[0], pair[0]))
+    listed = plain if every else plain[:FORMULAS_SHOWN]
+    for _, tree in listed:
+        yield f"  {infix_text(tree, names)}"
+    if (forms.num_formulas or 0) > len(listed):
+        yield f"  {len(listed)} of {forms.num_formulas:,} listed (--verbose, --ties)"
+
+
+@dataclass(frozen=True)
+class OutputForms:
+    """Least formulas of one output over the inputs of a truth table.
+
+    ones, zeros: rows with that value, others are free; forms: by measure, the one that is asked for first
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    ones: int
+    zeros: int
+    forms: tuple[LeastForms, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {"ones": self.ones, "zeros": self.zeros, **{f.measure: forms_entries(f) for f in self.forms}}
+
+    def lines(self, *, every: bool = False) -> Iterator[str]:
+        """Yield the values of the output and its least formulas; every: all that are listed."""
+        num_rows = 1 << len(self.inputs)
+        free = num_rows - self.ones - self.zeros
+        values = f"{self.ones:,} of {num_rows:,} rows are 1, {self.zeros:,} are 0, {free:,} are free"
+        yield f"{self.name}, a function of {', '.join(map(quote_name, self.inputs))}: {values}"
+        yield from _forms_lines(self.forms[0], list(map(quote_name, self.inputs)), every=every)
+
+
+@dataclass(frozen=True)
+class ConfigurationTable:
+    """Truth table of qualitative comparative analysis on crisp sets, for sufficiency.
+
+    codes: 1, 0 or ? for a remainder, of each row; bit i of a row is condition i
+    open_forms, zero_forms: least sums of products with remainders free (parsimonious) and as 0 (conservative)
+    """
+
+    target: str
+    conditions: tuple[str, ...]
+    patterns: Patterns
+    consistency: Fraction
+    cases: int
+    codes: str
+    open_forms: LeastForms
+    zero_forms: LeastForms
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON; measures are consistency and coverage over all rows."""
+        entries: dict[str, Any] = {"target": self.target, "conditions": list(self.conditions), "codes": self.codes}
+        for name, forms in (("open", self.open_forms), ("zero", self.zero_forms)):
+            measures = {text: [fraction_text(v) for v in self._measures(tree)] for text, tree in forms.formulas}
+            entries[name] = {**forms_entries(forms), "measures": measures}
+        return entries
+
+    def _measures(self, tree: Tree) -> tuple[Fraction | None, Fraction | None]:
+        """Return consistency and coverage."""
+        is_one = tree_values(tree, self.patterns.codes)
+        true, false = int(self.patterns.ones[is_one].sum()), int(self.patterns.zeros[is_one].sum())
+        total = int(self.patterns.ones.sum())
+        return ratio(true, true + false), ratio(true, total)
+
+    def lines(self, *, every: bool = False) -> Iterator[str]:
+        """Yield the truth table's codes and both solutions with their measures; every: all that are listed."""
+        counts = {code: self.codes.count(code) for code in ("1", "0", FREE)}
+        yield (
+            f"{self.target}: rows of the truth table with consistency of at least {self.consistency} are 1; fewer than"
+            f" {plural(self.cases, 'cases')} make a remainder"
+        )
+        yield f"{counts['1']} rows are 1, {counts['0']} are 0, {plural(counts[FREE], 'remainders')}"
+        names = list(map(quote_name, self.conditions))
+        labels = {"remainders free (parsimonious)": self.open_forms, "remainders 0 (conservative)": self.zero_forms}
+        for label, forms in labels.items():
+            yield f"{label}:"
+            yield from _forms_lines(forms, names, every=every)
+            for _, tree in forms.formulas if every else forms.formulas[:FORMULAS_SHOWN]:
+                values = [_decimal(v) for v in self._measures(tree)]
+                yield f"    {infix_text(tree, names)}: consistency {values[0]}, coverage {values[1]}"
+
+
+def _decimal(value: Fraction | None) -> str:
+    return "undefined" if value is None else f"{float(value):.3f}"
+
+
+Part: TypeAlias = OutputForms | ConfigurationTable
+
+
+@dataclass(frozen=True)
+class FormsFit:
+    """Least formulas of the outputs of a PLA file, or of a target's truth table."""
+
+    table: Table
+    parts: tuple[Part, ...]
+
+    def __repr__(self) -> str:
+        return f"<FormsFit: least formulas of {plural(len(self.parts), 'truth tables')}>"
+
+    @property
+    def fits(self) -> bool:
+        """True: a truth table always has a formula."""
+        return True
+
+    @property
+    def may_fit_wider(self) -> bool:
+        """False: all inputs are in the class."""
+        return False
+
+    @property
+    def needed_parents(self) -> int | None:
+        """None: a fit has no bound that another would replace."""
+        return None
+
+    @property
+    def suggestions(self) -> Sequence[Suggestion]:
+        """Options that go on: an item has no free rows."""
+        return ((("--json",), "all figures"),)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON: of a PLA file, output -> its values and least formulas by measure."""
+        if isinstance(self.parts[0], ConfigurationTable):
+            return {"rows": self.table.num_rows, "coding": self.table.coding, **self.parts[0].to_dict()}
+        return {part.name: part.to_dict() for part in self.parts if isinstance(part, OutputForms)}
+
+    def lines(self, *, verbose: bool = False) -> Iterator[str]:
+        """Yield the lines of the terminal; verbose: every formula that is listed."""
+        if not self.table.outputs:
+            yield from self.table.reading_lines(every=verbose)
+        for part in self.parts:
+            yield from part.lines(every=verbose)
+
+    def __str__(self) -> str:
+        """Return the text of the terminal."""
+        return "\n".join(self.lines())
+
+    def write(
+        self,
+        name: str,
+        *,
+        html: Path | None = None,
+        svg: Path | None = None,
+        out: Path | None = None,
+        certificates: Path | None = None,
+    ) -> Iterator[str]:
+        """Refuse pages, pools and certificates, which are of items."""
+        paths = {"--html": html, "--svg": svg, "--out": out, "--certificates": certificates}
+        options = [option for option, path in paths.items() if path is not None]
+        if options:
+            raise CalibrantError(f"{name}, {', '.join(options)}: {NO_ITEM}")
+        yield from ()
+
+
+def fit_outputs(table: Table, options: FormulaOptions) -> FormsFit:
+    """Return the least formulas of the outputs of a PLA file: of `target`, or of all.
+
+    Of up to four inputs by every measure, of more by the one that is asked for
+    """
+    if options.target is not None and options.target not in table.outputs:
+        near = known_names(str(options.target), table.outputs)
+        raise CalibrantError(f"{table.source} has no output {short_repr(options.target)}; {near}")
+    for name, value in (
+        ("roots", options.roots),
+        ("errors", options.errors),
+        ("rates", options.rates),
+        ("graph", options.graph),
+    ):
+        if value is not None:
+            raise CalibrantError(f"{table.source}: {name} (--{name}) is not for truth tables; leave it out")
+    outputs = table.outputs if options.target is None else (options.target,)
+    num_inputs = len(table.names) - len(table.outputs)
+    others = [measure for measure in MEASURES if measure != options.operators] if num_inputs <= NUM_VARS else []
+    parts = []
+    for output in outputs:
+        patterns = _patterns_of_output(table, output, num_inputs)
+        inputs = table.names[:num_inputs]
+        names = list(map(quote_name, inputs))
+        try:
+            forms = tuple(least_forms(patterns, m, names, options.ties) for m in (options.operators, *others))
+        except ValueError as error:
+            raise CalibrantError(f"{table.source}, column {short_repr(output)}: {error}") from None
+        parts.append(OutputForms(output, inputs, int(patterns.ones.sum()), int(patterns.zeros.sum()), forms))
+    return FormsFit(table, tuple(parts))
+
+
+def _patterns_of_output(table: Table, output: str, num_inputs: int) -> Patterns:
+    names, patterns = patterns_of_target(table, output)
+    assert names[:num_inputs] == table.names[:num_inputs]
+    return Patterns(patterns.codes[:, :num_inputs], patterns.zeros, patterns.ones)
+
+
+def fit_configurations(table: Table, options: FormulaOptions) -> FormsFit:
+    """Return the truth table of the target and its least sums of products."""
+    assert options.target is not None
+    if table.num_gaps:
+        raise CalibrantError(f"{table.source} has gaps; leave out rows with gaps (--gaps drop) or columns (--drop)")
+    conditions, patterns = patterns_of_target(table, options.target)
+    if len(conditions) > MAX_VARS:
+        raise CalibrantError(
+            f"{table.source}: {len(conditions)} conditions; at most {MAX_VARS} are read: leave out columns (--drop)"
+        )
+    consistency = options.consistency_cut
+    codes = code_patterns(patterns, consistency, options.cases)
+    names = list(map(quote_name, conditions))
+    forms = [least_forms(patterns_of_codes(codes, is_free_zero=z), "sop", names, options.ties) for z in (False, True)]
+    part = ConfigurationTable(options.target, conditions, patterns, consistency, options.cases, codes, *forms)
+    return FormsFit(table, (part,))

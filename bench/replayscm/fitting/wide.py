@@ -1,0 +1,115 @@
+"""Columns that a target needs, its least formula where it mentions more than six, and advice where nothing fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from calibrant.audits.replayscm.why.parts import Contradiction
+from calibrant.bench.replayscm.fitting.columns import quote_name
+from calibrant.bench.replayscm.fitting.fronts import patterns_of_target
+from calibrant.bench.replayscm.fitting.table import Table
+from calibrant.dsl.formulas.formula import Formula
+from calibrant.dsl.text import plural
+from calibrant.solvers.formulas.fronts import Patterns
+from calibrant.solvers.formulas.needed_columns import NeededColumns, find_needed_columns
+from calibrant.solvers.formulas.wide_formulas import (
+    MAX_COLUMNS,
+    WideFormula,
+    count_wide_functions,
+    find_wide_formula,
+)
+from calibrant.solvers.outcome import BudgetSpent
+from calibrant.solvers.replayscm.space import MAX_PARENTS
+
+SETS_LISTED = 20
+SETS_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class TargetNeeds:
+    """Smallest sets of columns that determine a target. columns: all others; legal: their names inside formulas."""
+
+    target: str
+    columns: tuple[str, ...]
+    legal: tuple[str, ...]
+    patterns: Patterns
+    needed: NeededColumns
+
+    def find_formula(self, max_parents: int, best: Formula | None = None) -> WideFormula:
+        """Return the least formula of at most so many columns; best: the least one of at most six."""
+        return find_wide_formula(self.patterns, self.needed, self.legal, max_parents, best=best)
+
+    def count_functions(self, max_parents: int) -> int | None:
+        """Return how many functions of at most so many columns fit; None where too many columns are in the table."""
+        if len(self.columns) > MAX_COLUMNS:
+            return None
+        return count_wide_functions(self.patterns, max_parents)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        needed = self.needed
+        entries: dict[str, Any] = {
+            "needed": needed.number,
+            "sets": needed.num_sets if needed.number is not None else None,
+            "listed": [[self.columns[c] for c in chosen] for chosen in needed.sets[:SETS_LISTED]],
+        }
+        if needed.number is None and needed.clash is None:
+            entries["needed_at_least"] = needed.at_least
+        return entries
+
+    def advice(self, max_parents: int, limit: int) -> str | None:
+        """Return how many columns are needed and the option that goes on, where the bound is lower."""
+        number = self.needed.number
+        if number is None or number <= max_parents:
+            return None
+        sets = f"{plural(self.needed.num_sets, 'sets')} of {number} {'does' if self.needed.num_sets == 1 else 'do'}"
+        go_on = f": --max-parents {number}" if number <= limit else f", more than the {limit} that are searched"
+        return f"{number} are needed, {sets}{go_on}"
+
+    def lines(self, *, every: bool = False) -> Iterator[str]:
+        """Yield the number of columns needed and the sets; every: up to 20 of these."""
+        number = self.needed.number
+        if number is None:
+            if self.needed.clash is None:
+                least = plural(self.needed.at_least, "columns")
+                yield f"{self.target} needs at least {least}; the search for the least number was not ended"
+            return
+        sets = self.needed.sets[: SETS_LISTED if every else SETS_SHOWN]
+        texts = "; ".join(", ".join(quote_name(self.columns[c]) for c in chosen) or "none" for chosen in sets)
+        more = "" if self.needed.num_sets <= len(sets) else ", ..."
+        count = f"{self.needed.num_sets:,} sets" if self.needed.num_sets != 1 else "1 set"
+        yield f"{self.target} needs {plural(number, 'columns')}; {count} of them determine it: {texts}{more}"
+
+
+def find_needs(table: Table, target: str) -> TargetNeeds:
+    """Return the smallest sets of columns that determine a target."""
+    columns, patterns = patterns_of_target(table, target)
+    try:
+        needed = find_needed_columns(patterns)
+    except BudgetSpent:  # more pairs of rows than are compared
+        needed = NeededColumns(0, None)
+    legal = tuple(table.legal_names[table.position(name)] for name in columns)
+    return TargetNeeds(target, columns, legal, patterns, needed)
+
+
+# --- Advice where nothing fits a table --------------------------------------------------------------------------------
+NOISY = "if values are noisy, learn networks (--score bde; learn_networks in Python)"
+
+
+def contradiction_message(table: Table, clash: Contradiction) -> str:
+    """Return which rows contradict each other, and what to do."""
+    first, second = (place.split()[-1] for place in (clash.first, clash.second))
+    reason = f"{clash.variable} differs, and all that it may depend on is equal"
+    advice = "" if table.has_targets else "name the columns that were set in a column given by do (--do), "
+    rows = f"rows {first} and {second} ({table.counting})"
+    return f"{rows} contradict each other: {reason}; correct one, {advice}or {NOISY}"
+
+
+def advise_bound(max_parents: int) -> str:
+    """Return which bound to raise, and what fits noisy columns."""
+    if max_parents < MAX_PARENTS:
+        return f"raise max_parents (--max-parents), at most {MAX_PARENTS}; {NOISY}"
+    wider = f"wider classes than {MAX_PARENTS} are not searched: leave out columns, or add one that combines some"
+    return f"{wider}; {NOISY}"

@@ -1,0 +1,158 @@
+"""Least formulas of more columns than catalogues have: bounds from both sides, proven where they meet.
+
+A formula mentions a set of columns that determines the target, so at least as many as the smallest such set has, m.
+With m >= 2 it has m leaves and an operator, so m + 1 nodes; just as many only if it is one operator over a smallest
+set, which is tried. Sizes from there on are refuted by SAT over all columns, as long as the budget lasts. Bounds from
+above are models of SAT, a negated parity, and least sums of products and products of sums over a smallest set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrant.dsl.formulas.formula import NOT, STANDARD_OPERATORS, Formula, apply, var
+from calibrant.dsl.formulas.table import PartialTable
+from calibrant.solvers.formulas.fronts import MAX_WIDE, Patterns
+from calibrant.solvers.formulas.least_formulas import tree_formula
+from calibrant.solvers.formulas.minimal_sums import MAX_VARS, least_sums
+from calibrant.solvers.formulas.needed_columns import MAX_SETS, NeededColumns
+from calibrant.solvers.formulas.sat_synthesis import SatSynthesis
+from calibrant.solvers.outcome import Budget, BudgetSpent
+
+MAX_COLUMNS = 12  # over which SAT refutes sizes
+MAX_CONFLICTS = 100_000  # 1 to 10 s
+FEW_SETS = 20  # smallest sets over which formulas are built
+
+
+@dataclass(frozen=True)
+class WideFormula:
+    """Best formula, None without one. at_least: proven bound of the size; reason: of the bound, in words."""
+
+    at_least: int
+    reason: str
+    formula: Formula | None
+
+    @property
+    def is_proven(self) -> bool:
+        return self.formula is not None and self.formula.size == self.at_least
+
+
+def find_wide_formula(
+    patterns: Patterns,
+    needed: NeededColumns,
+    names: Sequence[str],
+    max_parents: int,
+    *,
+    best: Formula | None = None,
+    budget: Budget | None = None,
+) -> WideFormula:
+    """Return the least formula that fits all rows and mentions at most so many columns, or bounds of its size.
+
+    names: of the columns; best: a least formula of at most `MAX_WIDE` columns, where there is one
+    """
+    number = needed.at_least if needed.number is None else needed.number
+    if best is not None and best.size <= MAX_WIDE + 2:
+        return WideFormula(best.size, f"formulas of more columns than {MAX_WIDE} are no smaller", best)
+    if number < 2 or needed.number is None:
+        return WideFormula(number + 1, f"{number} columns are needed", best)
+    at_least, reason = number + 1, f"{number} columns are needed"
+    single = [formula for s in needed.sets for formula in _single_operators(patterns, s, names)]
+    if single:
+        return WideFormula(at_least, reason, _smallest(single, best))
+    if needed.num_sets <= MAX_SETS:
+        at_least, reason = number + 2, f"{reason}, and no operator over {number} fits"
+    if best is not None:  # the least of few columns: smaller ones mention more
+        at_least = max(at_least, MAX_WIDE + 2)
+    if patterns.num_columns <= MAX_COLUMNS:
+        search = SatSynthesis(_partial_table(patterns), names)
+        search.lower_bound = at_least
+        try:
+            spending, formula = budget or Budget(MAX_CONFLICTS), None
+            while formula is None and (best is None or search.lower_bound < best.size):
+                formula = search.advance(spending)
+        except BudgetSpent:
+            formula = None
+        if search.lower_bound > at_least:
+            at_least, reason = search.lower_bound, f"{reason}; size {search.lower_bound - 1} refuted by SAT"
+        if formula is not None and len(formula.mentioned) <= max_parents:
+            return WideFormula(formula.size, reason, formula)
+    if best is None and number <= max_parents:
+        candidates = [f for s in needed.sets[:FEW_SETS] for f in _built_formulas(patterns, s, names)]
+        best = min(candidates, key=lambda f: (f.size, str(f)), default=None)
+    return WideFormula(at_least, reason, best)
+
+
+def count_wide_functions(patterns: Patterns, max_parents: int) -> int:
+    """Return how many functions of at most so many columns agree with all rows, of tables of up to `MAX_COLUMNS`.
+
+    Over a set of columns 2**(patterns that do not occur) functions agree, or none; those that depend on all of the set
+    follow by Moebius inversion over its subsets
+    """
+    number = patterns.num_columns
+    exact = [0] * (1 << number)
+    for mask in range(1 << number):
+        columns = [c for c in range(number) if mask >> c & 1]
+        if len(columns) <= max_parents:
+            exact[mask] = _num_agreeing(patterns, columns)
+    for column in range(number):
+        for mask in range(1 << number):
+            if mask >> column & 1 and mask.bit_count() <= max_parents:
+                exact[mask] -= exact[mask ^ 1 << column]
+    return sum(exact)
+
+
+def _num_agreeing(patterns: Patterns, columns: Sequence[int]) -> int:
+    rows = patterns.codes[:, list(columns)].astype(np.int64) @ (1 << np.arange(len(columns), dtype=np.int64))
+    zeros = np.bincount(rows, patterns.zeros, minlength=1 << len(columns)) > 0
+    ones = np.bincount(rows, patterns.ones, minlength=1 << len(columns)) > 0
+    return 0 if bool((zeros & ones).any()) else 1 << int((~(zeros | ones)).sum())
+
+
+def _smallest(formulas: Sequence[Formula], best: Formula | None) -> Formula:
+    return min([*formulas, *([] if best is None else [best])], key=lambda f: (f.size, str(f)))
+
+
+def _single_operators(patterns: Patterns, columns: Sequence[int], names: Sequence[str]) -> Iterator[Formula]:
+    """Yield the operators over a set of columns that fit."""
+    for operator in STANDARD_OPERATORS:
+        formula = None if operator == NOT.name else apply(operator, [var(names[c]) for c in columns])
+        if formula is not None and _fits(patterns, formula, names):
+            yield formula
+
+
+def _fits(patterns: Patterns, formula: Formula, names: Sequence[str]) -> bool:
+    """Return whether a formula gives the target of all patterns."""
+    columns = {name: _bits(patterns.codes[:, c] == 1) for c, name in enumerate(names)}
+    mask = (1 << len(patterns.codes)) - 1
+    value = formula.evaluate(columns.__getitem__, mask)
+    return not value & _bits(patterns.zeros > 0) and not ~value & _bits(patterns.ones > 0)
+
+
+def _bits(flags: np.ndarray) -> int:
+    return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
+
+
+def _partial_table(patterns: Patterns, columns: Sequence[int] | None = None) -> PartialTable:
+    """Return the rows of a table that are determined, over some columns or all."""
+    chosen = list(range(patterns.num_columns)) if columns is None else list(columns)
+    rows = patterns.codes[:, chosen].astype(np.int64) @ (1 << np.arange(len(chosen), dtype=np.int64))
+    ones = sum(1 << int(row) for row in np.unique(rows[patterns.ones > 0]))
+    zeros = sum(1 << int(row) for row in np.unique(rows[patterns.zeros > 0]))
+    return PartialTable(len(chosen), ones | zeros, ones)
+
+
+def _built_formulas(patterns: Patterns, columns: Sequence[int], names: Sequence[str]) -> Iterator[Formula]:
+    """Yield formulas over a set of columns: a least sum, a least product of sums, and a negated parity."""
+    own_names = [names[c] for c in columns]
+    if len(columns) <= MAX_VARS:
+        table = _partial_table(patterns, columns)
+        zeros, ones = table.care & ~table.value, table.value
+        for is_dual, low, high in ((False, zeros, ones), (True, ones, zeros)):
+            tree, _ = least_sums(len(columns), high, low).trees(is_dual=is_dual)[0]
+            yield tree_formula(tree, own_names)
+    parity = apply("not", [apply("xor", [var(name) for name in own_names])])
+    if _fits(patterns, parity, names):
+        yield parity
