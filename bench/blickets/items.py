@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
+from calibrant.bench.core.capabilities import PromptFields
 from calibrant.bench.core.items import ItemFormats, PoolStatistic, PoolStatistics, share, span, spread, tally
 from calibrant.dsl.blickets.item import BlicketItem, Mechanism
-from calibrant.dsl.blickets.prompt import instructions
+from calibrant.dsl.blickets.prompt import TEMPLATE_FIELDS, instructions, template_fields
 from calibrant.dsl.blickets.records import ItemRecord, item_from_record, read_pool, record_from_item, write_pool
 from calibrant.dsl.item import Pool
 from calibrant.dsl.records import Header, convert_object
@@ -60,6 +61,12 @@ class BlicketItems(ItemFormats[BlicketItem]):
     def prompt(self, item: BlicketItem) -> str:
         return instructions(item.task)
 
+
+PROMPT_FIELDS = PromptFields(
+    TEMPLATE_FIELDS,
+    lambda task, phase: template_fields(task),
+    Path(__file__).parent / "data" / "prompt.j2",
+)
 
 ITEMS = BlicketItems()
 

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from calibrant.bench.causalab.scoring import GRAPH, attributions_record
+from calibrant.bench.core.capabilities import PromptFields
 from calibrant.bench.core.items import ItemFormats, PoolStatistic, PoolStatistics, share, span, spread, tally
 from calibrant.bench.pages.graphs import EdgeStatus, GraphPicture, graph_text
 from calibrant.dsl.causalab.configs import is_suite, suite_pool
@@ -25,7 +26,7 @@ from calibrant.dsl.causalab.episode import LabEpisode, LabStep
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY, winnable
-from calibrant.dsl.causalab.prompt import Phase, messages, phase_messages
+from calibrant.dsl.causalab.prompt import TEMPLATE_FIELDS, Phase, messages, phase_messages, template_fields
 from calibrant.dsl.causalab.records import LabRecord, item_of_record, read_pool, record_of_item, write_pool
 from calibrant.dsl.episode import replay_actions
 from calibrant.dsl.errors import CalibrantError, in_one_line
@@ -84,6 +85,12 @@ class LabItems(ItemFormats[LabItem]):
 
         return drawing(item, reveal_sealed=reveal_sealed)
 
+
+PROMPT_FIELDS = PromptFields(
+    TEMPLATE_FIELDS,
+    lambda task, phase: template_fields(task, phase),
+    Path(__file__).parent / "data" / "prompt.j2",
+)
 
 ITEMS = LabItems()
 

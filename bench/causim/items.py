@@ -10,8 +10,9 @@ from typing import Any, Final
 import msgspec
 
 from calibrant.bench.causim.pictures import LayeredNode, LayeredPicture, Mark, layered_text
+from calibrant.bench.core.capabilities import PromptFields
 from calibrant.bench.core.items import ItemFormats, PoolStatistic, PoolStatistics, share, span, spread
-from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.item import TEMPLATE_FIELDS, CausimItem, template_fields
 from calibrant.dsl.causim.model import ModelError, Node, Symbol, run
 from calibrant.dsl.causim.question import Question
 from calibrant.dsl.causim.records import ItemRecord, item_from_record, read_pool, record_of_item, write_pool
@@ -79,6 +80,12 @@ class CausimItems(ItemFormats[CausimItem]):
 
         return drawing(item, reveal_sealed=reveal_sealed)
 
+
+PROMPT_FIELDS = PromptFields(
+    TEMPLATE_FIELDS,
+    lambda task, phase: template_fields(task),
+    Path(__file__).parent / "data" / "prompt.j2",
+)
 
 ITEMS = CausimItems()
 

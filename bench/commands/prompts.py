@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
@@ -55,15 +55,25 @@ def prompts(
         ),
     ] = None,
     aid: Aid = None,
+    template: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write prompts by this Jinja2 template over fields of the items; standard: the bundled one.",
+            rich_help_panel=OUTPUT,
+        ),
+        READS,
+    ] = None,
 ) -> None:
     """Write the prompt of every instance, a JSON object a line: instanceId, system, prompt, promptDigest.
 
     They hold what is disclosed and the training worlds; held-out worlds and gold are not handed to what writes them.
     instanceId is the public id: it tells nothing of the item. Responses, as JSON lines of instanceId, model and
     response, are scored by `calibrant score POOL`, which takes either id. Where a line repeats promptDigest, the
-    SHA-256 of prompt (with --phase and --aid of the usual one), `score` refuses it for another item of the same id.
+    SHA-256 of prompt (with --phase, --aid and --template of the usual one), `score` refuses it for another item of the
+    same id. With --template lines state the template's digest; a field that it does not read, or that is none, is an
+    error (docs/prompts.md).
     """
-    from calibrant.bench.core.capabilities import AIDS, PHASES
     from calibrant.bench.core.items import refuse_empty
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.runs.runner import Selection
@@ -71,28 +81,44 @@ def prompts(
     from calibrant.bench.terminal import NextCommand, print_next, unused_path
 
     of = benchmark_of(pool)
-    phases = None if phase is None else of.require(PHASES)
-    aided = None if aid is None else of.require(AIDS)
+    write = _prompt_writer(of, phase, aid, template)
     items = PublicPool(of, pool)
     refuse_empty(len(items.items), pool)
     chosen = (items.shown(item) for _, item in Selection(items.check(only or ()), limit).of(items.items))
 
-    def written(item: Any) -> _Prompt:
+    texts = map(write, chosen)
+    if system == "think":
+        texts = map(_with_think_tags, texts)
+    _write(texts, out, text=text)
+    if out is not None:
+        print_next([NextCommand(("run", "exact", pool, "--out", unused_path("runs")), "what the exact solver answers")])
+
+
+def _prompt_writer(
+    of: Benchmark[Any], phase: str | None, aid: Path | None, template: Path | None
+) -> Callable[[Any], _Prompt]:
+    """Return what writes the prompt of an item; `CalibrantError` if the benchmark lacks a phase or an aid."""
+    from calibrant.bench.core.capabilities import AIDS, PHASES, PROMPT_FIELDS
+    from calibrant.bench.prompt_template import PromptTemplate  # imports jinja2
+
+    own_template = None if template is None else PromptTemplate(template, of.require(PROMPT_FIELDS))
+    phases = None if phase is None else of.require(PHASES)
+    aided = None if aid is None else of.require(AIDS)
+
+    def write(item: Any) -> _Prompt:
         usual_system, usual = of.items.system_and_prompt(item)
         prompt = _Prompt(item.id, usual_system, usual, usual)
-        if phases is not None and phase is not None:
+        if own_template is not None:
+            of_template, user = own_template.render(item.id, item.task, phase or "")
+            prompt = prompt._replace(system=of_template, prompt=user, template=own_template.digest)
+        elif phases is not None and phase is not None:
             of_phase, user = (message["content"] for message in phases(item, phase))
             prompt = prompt._replace(system=of_phase, prompt=user)
         if aided is not None and aid is not None:
             prompt = prompt._replace(prompt=f"{prompt.prompt}\n\n{aided(item, (), aid)}", aid=aid.name)
         return prompt
 
-    texts = map(written, chosen)
-    if system == "think":
-        texts = map(_with_think_tags, texts)
-    _write(texts, out, text=text)
-    if out is not None:
-        print_next([NextCommand(("run", "exact", pool, "--out", unused_path("runs")), "what the exact solver answers")])
+    return write
 
 
 def _with_think_tags(prompt: _Prompt) -> _Prompt:
@@ -103,7 +129,7 @@ class _Prompt(NamedTuple):
     """The prompt of an instance.
 
     usual: the prompt whose digest identifies the item; `prompt` may be another one
-    aid: name of the aid that it shows; empty for none
+    aid: name of the aid that it shows; template: digest of the user's template; empty for none
     """
 
     instance: str
@@ -111,6 +137,7 @@ class _Prompt(NamedTuple):
     prompt: str
     usual: str
     aid: str = ""
+    template: str = ""
 
 
 def _write(prompts: Iterable[_Prompt], out: Path | None, *, text: bool) -> None:
@@ -138,7 +165,8 @@ def _record(prompt: _Prompt) -> dict[str, str]:
 
     digest = prompt_digest(prompt.usual)
     record = {"instanceId": prompt.instance, "system": prompt.system, "prompt": prompt.prompt, PROMPT_DIGEST: digest}
-    return record | ({"aid": prompt.aid} if prompt.aid else {})
+    origin = {"aid": prompt.aid, "template": prompt.template}
+    return record | {name: text for name, text in origin.items() if text}
 
 
 def export(

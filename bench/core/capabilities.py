@@ -52,6 +52,19 @@ class Capability(Generic[C]):
     place: str = ""
 
 
+@dataclass(frozen=True)
+class PromptFields:
+    """Fields of the tasks of one benchmark.
+
+    meanings: by name, in the order of the documentation; values: of a task and a phase, None for what it lacks
+    bundled: our own wording as a template
+    """
+
+    meanings: Mapping[str, str]
+    values: Callable[[Any, str], Mapping[str, object]]
+    bundled: Path
+
+
 Providers: TypeAlias = Mapping[Capability[Any], str]
 
 # what every benchmark has
@@ -59,6 +72,7 @@ ITEMS: Capability[ItemFormats[Any]] = Capability("reading of pools", "items:ITEM
 SCORING: Capability[Scorable[Any]] = Capability("`score`", "scoring:SCORING")
 METRICS: Capability[MetricSet] = Capability("`table`", "scoring:METRICS")
 FUNCTIONS: Capability[ItemFunctions] = Capability("`calibrant.score`", "api:FUNCTIONS")
+PROMPT_FIELDS: Capability[PromptFields] = Capability("`prompts --template`", "items:PROMPT_FIELDS")
 TRAINING: Capability[Trainable] = Capability("`calibrant.rewards`", "api:TRAINING")
 
 # what some have

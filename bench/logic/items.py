@@ -8,11 +8,12 @@ from typing import Any
 
 import msgspec
 
+from calibrant.bench.core.capabilities import PromptFields
 from calibrant.bench.core.items import ItemFormats, PoolStatistic, PoolStatistics, share, span, spread
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.item import Pool
 from calibrant.dsl.logic.item import LogicItem, model_size
-from calibrant.dsl.logic.prompt import prompt
+from calibrant.dsl.logic.prompt import TEMPLATE_FIELDS, prompt, template_fields
 from calibrant.dsl.logic.records import ItemRecord, item_from_record, read_pool, record_from_item, write_pool
 from calibrant.dsl.records import Header, convert_object
 
@@ -67,6 +68,12 @@ class LogicItems(ItemFormats[LogicItem]):
     def prompt(self, item: LogicItem) -> str:
         return prompt(item.task)
 
+
+PROMPT_FIELDS = PromptFields(
+    TEMPLATE_FIELDS,
+    lambda task, phase: template_fields(task),
+    Path(__file__).parent / "data" / "prompt.j2",
+)
 
 ITEMS = LogicItems()
 

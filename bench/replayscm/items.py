@@ -9,13 +9,14 @@ from typing import Any
 
 import msgspec
 
-from calibrant.bench.core.capabilities import Drawable
+from calibrant.bench.core.capabilities import Drawable, PromptFields
 from calibrant.bench.core.items import ItemFormats, PoolStatistic, PoolStatistics, share, span, spread
 from calibrant.bench.replayscm.options import ConvertOptions
 from calibrant.bench.replayscm.play import PLAY
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.item import Message
 from calibrant.dsl.replayscm.item import Pool, Problem
+from calibrant.dsl.replayscm.prompt import TEMPLATE_FIELDS, template_fields
 
 # --- Items of ReplaySCM as pool files, records and prompts ------------------------------------------------------------
 
@@ -134,6 +135,12 @@ class ReplayScmItems(ItemFormats[Problem]):
 
         return "\n\n".join([instance_text(item), *([sealed_text(item)] if reveal_sealed else [])])
 
+
+PROMPT_FIELDS = PromptFields(
+    TEMPLATE_FIELDS,
+    lambda task, phase: template_fields(task),
+    Path(__file__).parent / "data" / "prompt.j2",
+)
 
 ITEMS = ReplayScmItems()
 

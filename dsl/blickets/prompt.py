@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from calibrant.dsl.blickets.item import Condition, Task
@@ -129,3 +129,20 @@ def observation(step: Step[str], placed: Sequence[str], moves_left: int) -> str:
         outcome = f"The detector is {step.reading}."
     on = f"On the detector: {', '.join(placed)}." if placed else "The detector is empty."
     return f"{outcome} {on} Moves left: {moves_left}."
+
+
+# --- Fields of a task for templates of prompts ------------------------------------------------------------------------
+TEMPLATE_FIELDS: Final[Mapping[str, str]] = {
+    "instance": "public id of the item",
+    "objects": "names of the objects",
+    "budget": "number of moves",
+    "graded": "whether an active detector also tells how many blickets are on it",
+    "condition": "what is told of the rule: conjunctive, disjunctive, moderator, order, stochastic, noisy-moderator;"
+    " lacking where nothing is",
+}
+
+
+def template_fields(task: Task) -> dict[str, object]:
+    """Return the fields of a task, None for those that it lacks."""
+    condition = None if task.condition is None else task.condition.value
+    return {"objects": list(task.objects), "budget": task.budget, "graded": task.graded, "condition": condition}

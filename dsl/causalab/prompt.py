@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
 from calibrant.dsl.causalab.episode import LabStep
@@ -265,3 +266,45 @@ def reading_text(node_values: Values) -> str:
 
 def _values(node_values: Values) -> str:
     return json.dumps({name: node_values[name] for name in sorted(node_values)})
+
+
+# --- Fields of a task for templates of prompts ------------------------------------------------------------------------
+TEMPLATE_FIELDS: Final[Mapping[str, str]] = {
+    "instance": "public id of the item",
+    "phase": "experiment or reactor; lacking without --phase",
+    "family": "linear or quadratic",
+    "properties": "names of the properties, without the frequency",
+    "settable": "names of the properties that can be set",
+    "freq_parent": "whether the frequency may be a cause",
+    "noise": "whether settings are disturbed",
+    "reading": "meaning of a setting: value or base",
+    "records": "earlier crystals, values by name",
+    "trace": "earlier series, each with crystal (by name), property and value (none at the start);"
+    " lacking where there is none",
+    "baseline": "values of the manipulator crystal by name",
+    "reactor": "shown values of the reactor crystal by name",
+    "allowance": "number of settings",
+    "tries": "number of tries of the reactor",
+    "tolerance": "allowed error of the frequency",
+}
+
+
+def template_fields(task: Task, phase: str) -> dict[str, object]:
+    """Return the fields of a task, None for those that it lacks."""
+    series = [{"crystal": dict(entry.values), "property": entry.property, "value": entry.value} for entry in task.trace]
+    return {
+        "phase": phase or None,
+        "family": task.family.value,
+        "properties": list(task.properties),
+        "settable": list(task.settable),
+        "freq_parent": task.freq_parent,
+        "noise": task.noise,
+        "reading": task.reading.value,
+        "records": list(map(dict, task.records)),
+        "trace": series or None,
+        "baseline": dict(task.baseline),
+        "reactor": dict(task.reactor),
+        "allowance": task.allowance,
+        "tries": task.tries,
+        "tolerance": TOLERANCE,
+    }

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from calibrant.dsl.causim.bundle import load_source
-from calibrant.dsl.causim.model import Model, Symbol
+from calibrant.dsl.causim.model import Model, Symbol, plain
 from calibrant.dsl.causim.prompt import ProseStyle, View, facts, prompt
 from calibrant.dsl.causim.question import Question, Scenario
 from calibrant.dsl.errors import in_one_line
@@ -116,3 +116,37 @@ class CausimItem:
     def stratum(self) -> str:
         """Topology and number of nodes."""
         return f"{self.topology or 'other'}-{self.version:02d}"
+
+
+# --- Fields of a task for templates of prompts ------------------------------------------------------------------------
+TEMPLATE_FIELDS: Final[Mapping[str, str]] = {
+    "instance": "public id of the item",
+    "view": "code or prose: what the model is shown as",
+    "model": "text of the model: the program, or sentences",
+    "type": "type of question: counterfactual, intervention and others",
+    "scenario": "deterministic, stochastic or impossible: whether one answer is right",
+    "fixed": "noise that is given, by name",
+    "unknown": "names of the noise that is not",
+    "do": "values that are set, by name; types with an intervention alone",
+    "observed": "evidence, by name; types with evidence alone",
+    "task": "sentence that asks",
+    "required_keys": "keys that an answer has",
+}
+
+
+def template_fields(task: Task) -> dict[str, object]:
+    """Return the fields of a task, None for those that it lacks."""
+    question, model = task.question, task.model
+    shown_model, sentence = task.facts[1], task.facts[-1]
+    return {
+        "view": task.view,
+        "model": shown_model.removeprefix("```python\n").removesuffix("\n```"),
+        "type": question.type,
+        "scenario": task.scenario,
+        "fixed": plain(question.fixed),
+        "unknown": list(question.unknown),
+        "do": plain(question.do) if question.form.has_do else None,
+        "observed": plain(question.observed) if question.form.has_evidence else None,
+        "task": sentence,
+        "required_keys": list(question.required_keys(model)),
+    }

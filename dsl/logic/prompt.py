@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from calibrant.dsl.logic.item import Edge, Experiment, Task, class_edges, kept_names, node_names, reachable, successors
@@ -142,6 +142,50 @@ def _form(task: Task) -> str:
         'Answer with a JSON object: {"model": ["v<-a+!b", ...]}, the clauses of a model, whose answers are computed'
         f"{table}."
     )
+
+
+# --- Fields of a task for templates of prompts ------------------------------------------------------------------------
+TEMPLATE_FIELDS: Final[Mapping[str, str]] = {
+    "instance": "public id of the item",
+    "edges": "of the prior network, each with source, sign (1, -1) and target",
+    "class_edges": "those that clauses may use, where nodes are merged first; lacking elsewhere",
+    "stimuli": "names",
+    "inhibitors": "names of nodes that may be inhibited",
+    "readouts": "names, in the order of the numbers measured",
+    "experiments": "each with text, on (stimuli), inhibited, measured (numbers, none where there is none)",
+    "max_clause": "greatest number of literals of a clause; lacking where there is no bound",
+    "questions": "held-out experiments, each with text, on, inhibited; lacking where there are none",
+}
+
+
+def template_fields(task: Task) -> dict[str, object]:
+    """Return the fields of a task, None for those that it lacks."""
+    setup = task.setup
+    return {
+        "edges": list(map(_edge_fields, task.prior)),
+        "class_edges": list(map(_edge_fields, task.edges)) if task.options.compress else None,
+        "stimuli": list(setup.stimuli),
+        "inhibitors": list(setup.inhibitors),
+        "readouts": list(setup.readouts),
+        "experiments": [
+            {**_clamp_fields(experiment, task), "measured": list(row)}
+            for experiment, row in zip(task.experiments, task.values, strict=True)
+        ],
+        "max_clause": task.options.max_clause or None,
+        "questions": [_clamp_fields(question, task) for question in task.questions] or None,
+    }
+
+
+def _edge_fields(edge: Edge) -> dict[str, object]:
+    return {"source": edge.source, "sign": edge.sign, "target": edge.target}
+
+
+def _clamp_fields(experiment: Experiment, task: Task) -> dict[str, object]:
+    return {
+        "text": experiment.text(task.setup),
+        "on": sorted(experiment.on),
+        "inhibited": sorted(experiment.inhibited),
+    }
 
 
 # --- Notes on a task: what is valid and still likely to surprise, a line each -----------------------------------------

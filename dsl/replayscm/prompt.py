@@ -8,7 +8,7 @@ training world, and the shape of the answer.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from calibrant.dsl.formulas.formula import OPERATORS
@@ -352,4 +352,67 @@ def _shape(task: Task) -> dict[str, Any]:
             "rootAssignment": dict.fromkeys(task.disclosure.roots, 0),
             "differences": [{"variable": "...", "reference": 0, "alternative": 1}],
         },
+    }
+
+
+# --- Fields of a task for templates of prompts ------------------------------------------------------------------------
+TEMPLATE_FIELDS: Final[Mapping[str, str]] = {
+    "instance": "public id of the item",
+    "kind": "task type, as in files: CIND_A_SCM and others",
+    "variables": "names of the observed variables",
+    "num_roots": "number of roots",
+    "roots": "names of the roots; lacking where they are hidden",
+    "endogenous": "names of the other variables; lacking where roots are hidden",
+    "order": "topological order; Ordered alone",
+    "blocks": "lists of names, causes in earlier ones; Block alone",
+    "shares_units": "whether a unit id is the same unit in every world",
+    "operators": "of the language, each with name, arity (as text) and meaning",
+    "allow_constants": "whether 0 and 1 are formulas",
+    "modes": "modes of interventions: none, hard_constant, hard_assigned",
+    "worlds": "training worlds, each with id, mode, assigned (names), constants (by name), rows (unit, cells by name)",
+    "num_heldout": "number of held-out worlds",
+    "reference": "formulas of the supplied SCM by variable; Alternative-SCM alone",
+    "conditions": "sentences on noise, hidden variables and forecasts; extended items alone",
+    "answer": "form of an answer, as an object",
+}
+
+
+def template_fields(task: Task) -> dict[str, object]:
+    """Return the fields of a task, None for those that it lacks."""
+    disclosure = task.disclosure
+    return {
+        "kind": task.kind.value,
+        "variables": list(task.variables),
+        "num_roots": disclosure.num_roots,
+        "roots": None if disclosure.roots is None else list(disclosure.roots),
+        "endogenous": None if disclosure.roots is None else _endogenous(task),
+        "order": None if disclosure.order is None else list(disclosure.order),
+        "blocks": None if disclosure.blocks is None else [list(block) for block in disclosure.blocks],
+        "shares_units": task.shares_units,
+        "operators": [
+            {"name": name, "arity": OPERATORS[name].arity_text, "meaning": _MEANINGS[name]}
+            for name in task.grammar.operators
+        ],
+        "allow_constants": task.grammar.allow_constants,
+        "modes": ["none", "hard_constant", "hard_assigned"],
+        "worlds": [_world_fields(world) for world in task.training.worlds],
+        "num_heldout": task.num_heldout,
+        "reference": None
+        if task.reference is None
+        else {v: render(task.reference.mechanisms[v]) for v in task.variables if v in task.reference.mechanisms},
+        "conditions": None if task.extension is None else _extension_parts(task.extension),
+        "answer": _shape(task),
+    }
+
+
+def _world_fields(world: World) -> dict[str, object]:
+    """Return a world for templates; targets in the order of the columns, which tells nothing of the latent order."""
+    constants, assigned = world.intervention.constants, world.intervention.assigned
+    mode = "hard_assigned" if assigned else "hard_constant" if constants else "none"
+    return {
+        "id": world.id,
+        "mode": mode,
+        "assigned": [variable for variable in world.variables if variable in assigned],
+        "constants": {variable: constants[variable] for variable in world.variables if variable in constants},
+        "rows": [{"unit": unit, "cells": dict(row)} for unit, row in zip(world.units, world.rows(), strict=True)],
     }

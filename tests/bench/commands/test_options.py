@@ -114,6 +114,7 @@ VALUES: dict[str, list[str]] = {
     "--best": ["2"],
     "--phase": ["reactor"],
     "--aid": ["members"],
+    "--template": ["standard"],
     "--participant": ["p2", "--out", "OUT/given"],
     "--port": ["8080"],
     "--study": ["POOL"],
