@@ -84,16 +84,25 @@ def evaluate(nodes: Iterable[Node], columns: Mapping[str, int], mask: int) -> in
 
 
 def _count_bits(node: Count, arguments: Sequence[int], mask: int) -> int:
-    exactly = [mask]  # exactly[k]: rows in which k of the arguments so far are true
-    for bits in arguments:
-        shifted = [0, *(rows & bits for rows in exactly)]
-        exactly = [old & ~bits | new for old, new in zip([*exactly, 0], shifted, strict=True)]
-    holds = COMPARISONS[node.comparison]
-    result = 0
-    for number, rows in enumerate(exactly):
-        if holds(number, node.number):
-            result |= rows
-    return result
+    """Add up the arguments by carry-save adders, row by row at once, and compare the sums with the number."""
+    waiting, digits = [[*arguments]], []
+    for weight in range(len(arguments).bit_length() + 1):
+        bits, carries = waiting[weight], list[int]()
+        while len(bits) > 1:
+            first, second = bits.pop(), bits.pop()
+            third = bits.pop() if bits else 0
+            bits.append(first ^ second ^ third)
+            carries.append(first & second | third & (first ^ second))
+        digits.append(bits[0] if bits else 0)
+        waiting.append(carries)
+    greater, equal = 0, 0 if node.number >> len(digits) else mask
+    for place in reversed(range(len(digits))):
+        if node.number >> place & 1:
+            equal &= digits[place]
+        else:
+            greater |= equal & digits[place]
+            equal &= ~digits[place]
+    return {">": greater, "=": equal, "<": mask & ~(greater | equal)}[node.comparison]
 
 
 def table_bits(nodes: Nodes, inputs: Sequence[str]) -> int:
@@ -134,11 +143,12 @@ class Rules:
     unspecified: set[str] = field(default_factory=set)
     start: dict[str, int] = field(default_factory=dict)
     notes: set[str] = field(default_factory=set)
+    num_tokens: int = 0
 
 
 # --- The parser: one loop over tokens, a table a grammar --------------------------------------------------------------
 MAX_NAME_CHARS = 200
-MAX_TOKENS = 2_000_000  # of one formula; the longest published one, 1.3 MB, has 300,000
+MAX_TOKENS = 1_000_000  # of the formulas of one file; the longest published one, 1.3 MB, has 300,000
 
 
 class Infix(NamedTuple):
@@ -246,8 +256,10 @@ class _Parser:
     waiting: operators without their last operand; arguments: of each open call; numbers: last number of each
     """
 
-    def __init__(self, grammar: Grammar, targets: Container[str], line: int | None) -> None:
+    def __init__(self, grammar: Grammar, targets: Container[str], line: int | None, max_tokens: int) -> None:
         self.grammar = grammar
+        self.max_tokens = max_tokens
+        self.num_tokens = 0
         self.targets = targets
         self.line = line
         self.nodes: list[Node] = []
@@ -263,14 +275,15 @@ class _Parser:
         """Fill `nodes`."""
         needs_operand = True
         tokens = (match for match in self.grammar.tokens(text) if match.lastgroup)
-        for number, (match, following) in enumerate(pairwise(chain(tokens, (None,)))):
+        for match, following in pairwise(chain(tokens, (None,))):
             assert match is not None  # None is the end alone
             token = match.group()
             if match.lastgroup == "bad":
                 reason = "name" if token in "\"'" else "syntax"
                 raise self.refuse(f"{short_repr(token)} in a formula", reason)
-            if number >= MAX_TOKENS:
-                raise self.refuse(f"a formula of over {MAX_TOKENS:,} tokens; write it shorter")
+            self.num_tokens += 1
+            if self.num_tokens > self.max_tokens:
+                raise self.refuse(f"the formulas have over {MAX_TOKENS:,} tokens; write them shorter")
             spelling = token.lower() if self.grammar.any_case else token
             is_called = following is not None and following.group() == "("
             needs_operand = (
@@ -373,16 +386,18 @@ class _Parser:
 
 
 def parse_formula(
-    text: str, grammar: Grammar, line: int | None, *, targets: Container[str] = (), notes: set[str] | None = None
+    text: str, grammar: Grammar, line: int | None, rules: Rules, *, targets: Container[str] = ()
 ) -> Nodes:
     """Return the nodes of a formula text; `NetworkError` names the line of what is refused.
 
-    targets: names that have a rule, see `Grammar.constants_yield`; notes: receives `true-false`
+    rules: of the file, which count the tokens and receive the note `true-false`
+    targets: names that have a rule, see `Grammar.constants_yield`
     """
-    parser = _Parser(grammar, targets, line)
+    parser = _Parser(grammar, targets, line, MAX_TOKENS - rules.num_tokens)
     if not text.strip():
         raise parser.refuse("a formula is missing")
     parser.parse(text)
-    if notes is not None and grammar.constants_yield and parser.has_word_constant:
-        notes.add("true-false")
+    rules.num_tokens += parser.num_tokens
+    if grammar.constants_yield and parser.has_word_constant:
+        rules.notes.add("true-false")
     return tuple(parser.nodes)

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from calibrant.dsl.errors import MissingExtraError, PoolError, short_repr
 from calibrant.dsl.networks.formulas import NetworkError, Rules, mentioned_names
-from calibrant.dsl.networks.functions import Decide, Function, align_tables, derive_function
+from calibrant.dsl.networks.functions import MAX_TABLE_INPUTS, Decide, Function, align_tables, derive_function
 from calibrant.dsl.networks.text_formats import TEXT_READERS, describe_stranger, recognize_text
 from calibrant.dsl.networks.writers import bnet_text, graphml_text, sbml_text
 from calibrant.dsl.networks.xml_formats import read_xml, read_zginml
@@ -20,6 +20,11 @@ from calibrant.dsl.parse_limits import decode_text, read_bytes
 
 MAX_COMPARED_INPUTS = 20
 """Inputs of two functions together up to which they are compared row by row."""
+MAX_LINES = 1_000_000
+"""Lines of a text file, an end of CRLF counted twice."""
+MAX_WORK = 1 << 34
+"""Operators times rows of all tables of a file: seconds; the longest published formula takes less."""
+OPERATIONS_OF_SIGNS = 64  # of a function of 16 names
 
 # --- Files ------------------------------------------------------------------------------------------------------------
 FORMATS: Final = ("bnet", "booleannet", "rules", "aeon", "sbml-qual", "ginml", "zginml")
@@ -55,6 +60,9 @@ def read_rules(content: bytes, file: str, chosen: str | None = None, names: str 
         raise NetworkError(f"format {short_repr(chosen)}; one of {', '.join(FORMATS)}", reason="format", file=file)
     if names not in ("id", "name"):
         raise NetworkError(f"names {short_repr(names)}; id or name", reason="names", file=file)
+    is_text = not content[:4096].lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"<", b"PK"))
+    if is_text and content.count(b"\n") + content.count(b"\r") > MAX_LINES:
+        raise NetworkError(f"over {MAX_LINES:,} lines; a network has fewer", reason="too-large", file=file)
     chosen = chosen or recognize(content, file)
     try:
         if chosen == "zginml":
@@ -276,6 +284,7 @@ def derive_fields(rules: Rules, decide: Decide) -> dict[str, Any]:
 
     decide: essential inputs and signs of formulas of more names than a table has
     """
+    _require_tables(rules)
     functions = {target: derive_function(nodes, decide) for target, nodes in rules.formulas.items()}
     inessential = {}
     for target, function in sorted(functions.items()):
@@ -300,6 +309,17 @@ def derive_fields(rules: Rules, decide: Decide) -> dict[str, Any]:
         "start": dict(rules.start),
         "notes": tuple(sorted(notes)),
     }
+
+
+def _require_tables(rules: Rules) -> None:
+    """`NetworkError` if the tables of all functions together take more work than is done."""
+    work = 0
+    for target, nodes in rules.formulas.items():
+        num_names = len(mentioned_names(nodes))
+        work += (len(nodes) + OPERATIONS_OF_SIGNS) << num_names if num_names <= MAX_TABLE_INPUTS else 0
+        if work > MAX_WORK:
+            problem = "the tables of the functions take over 2**34 steps (operators times rows); write them shorter"
+            raise NetworkError(problem, reason="wide", name=target)
 
 
 def _contradictions(rules: Rules, functions: Mapping[str, Function]) -> Iterator[Contradiction]:

@@ -133,7 +133,7 @@ def _check_new(rules: Mapping[str, object], target: str, line: int) -> None:
 def _parse_all(rules: Rules, stated: Mapping[str, tuple[int, str]], grammar: Grammar) -> None:
     """Add the rules of formula texts, which may depend on which names are targets."""
     for target, (line, formula) in stated.items():
-        nodes = parse_formula(formula, grammar, line, targets=stated, notes=rules.notes)
+        nodes = parse_formula(formula, grammar, line, rules, targets=stated)
         _add_rule(rules, target, nodes, line)
 
 

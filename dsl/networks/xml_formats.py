@@ -536,7 +536,7 @@ class _GinmlReader:
                 continue
             level = _level(part.get("val", "1"), "a value", name)
             for expression in part.find("exp"):
-                nodes = parse_formula(expression.get("str"), GINML, None, targets=self.rules.names)
+                nodes = parse_formula(expression.get("str"), GINML, None, self.rules, targets=self.rules.names)
                 strange = sorted(mentioned_names(nodes) - self.rules.names)
                 if strange:
                     problem = f"{short_repr(strange[0])} in the formula of {short_repr(name)} is no node"

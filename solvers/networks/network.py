@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from calibrant.dsl.networks.formulas import evaluate, mentioned_names
+from calibrant.dsl.networks.formulas import NetworkError, evaluate, mentioned_names
 from calibrant.dsl.networks.functions import Function
 from calibrant.dsl.networks.network import Difference, Network, derive_fields, read_file, read_rules
 from calibrant.solvers.networks.cut import Cut, cut_network
 from calibrant.solvers.networks.dynamics import Attractor, FixedPoints, find_attractors, find_fixed_points
-from calibrant.solvers.networks.wide import find_difference, prove_signs
+from calibrant.solvers.networks.wide import SignProver, find_difference
 from calibrant.solvers.outcome import Found, OutOfBudget
 
 
@@ -59,4 +59,8 @@ def read_network(path: Path | str, format: str | None = None, names: str = "id")
 
 def parse_network(content: bytes, file: str = "", chosen: str | None = None, names: str = "id") -> BooleanNetwork:
     """Return the network of the bytes of a file, see `read_network`."""
-    return BooleanNetwork(**derive_fields(read_rules(content, file, chosen, names), prove_signs), file=file)
+    rules = read_rules(content, file, chosen, names)
+    try:
+        return BooleanNetwork(**derive_fields(rules, SignProver().prove), file=file)
+    except NetworkError as error:
+        raise error.with_location(file=file) from None

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from calibrant.dsl.formulas.formula import Apply
 from calibrant.dsl.networks.formulas import COMPARISONS, Count, NetworkError, Node, Nodes
 from calibrant.dsl.networks.functions import Function, cover
 from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.sat import Cnf, Conflicts
 
-MAX_CONFLICTS = 200_000  # of one formula; the widest published one, 80 names, takes fewer than 1,000
+MAX_CONFLICTS = 10_000  # of one file or question; the widest published formula, 80 names, takes fewer than 1,000
+MAX_CLAUSES = 1_000_000  # of one encoding
+MAX_VISITS = 50_000_000  # of clauses by the calls of one file: a name takes two calls, each visits every clause
 
 
 class Encoding:
@@ -63,6 +66,9 @@ class Encoding:
             return first
         key = ("and", (min(first, second), max(first, second)))
         if key not in self._variables:
+            if len(self.cnf.clauses) > MAX_CLAUSES:
+                problem = f"functions beyond a table take over {MAX_CLAUSES:,} clauses; write them shorter"
+                raise NetworkError(problem, reason="wide")
             literal = self._variables[key] = self.cnf.variable("and")
             self.cnf.add(-literal, first)
             self.cnf.add(-literal, second)
@@ -105,34 +111,90 @@ class Encoding:
                 self.cnf.add(head, *(-literals[names[i]] if value else literals[names[i]] for i, value in cube))
 
 
-def prove_signs(nodes: Nodes, names: Sequence[str]) -> dict[str, str]:
-    """Return the essential inputs of a formula with their signs; one call a name and direction."""
-    encoding = Encoding()
-    cnf = encoding.cnf
-    low = {name: cnf.variable(name) for name in names}
-    high = {name: cnf.variable(f"{name} raised") for name in names}
-    equal = {name: cnf.variable(f"{name} equal") for name in names}
-    for name in names:
-        cnf.add(-equal[name], -low[name], high[name])
-        cnf.add(-equal[name], low[name], -high[name])
-    before, after = encoding.formula(nodes, low), encoding.formula(nodes, high)
-    signs = {}
-    solver = Conflicts(cnf, Budget(MAX_CONFLICTS))
-    try:
+class SignProver:
+    """Essential inputs and signs of the wide functions of one file, which share a budget."""
+
+    def __init__(self) -> None:
+        self._conflicts = Budget(MAX_CONFLICTS)
+        self._visits = 0
+
+    def prove(self, nodes: Nodes, names: Sequence[str]) -> dict[str, str]:
+        """Return the essential inputs of a formula with their signs.
+
+        `NetworkError` where the file's formulas take more than the budget
+        """
+        read_once = signs_of_read_once(nodes)
+        return read_once if read_once is not None else self._search(nodes, names)
+
+    def _search(self, nodes: Nodes, names: Sequence[str]) -> dict[str, str]:
+        """Prove signs by SAT: one call a name and direction."""
+        encoding = Encoding()
+        cnf = encoding.cnf
+        low = {name: cnf.variable(name) for name in names}
+        high = {name: cnf.variable(f"{name} raised") for name in names}
+        equal = {name: cnf.variable(f"{name} equal") for name in names}
         for name in names:
-            others = [equal[source] for source in names if source != name]
-            rises, falls = (
-                solver.solver.solve_limited([*others, -low[name], high[name], -sign * before, sign * after])
-                for sign in (1, -1)
+            cnf.add(-equal[name], -low[name], high[name])
+            cnf.add(-equal[name], low[name], -high[name])
+        before, after = encoding.formula(nodes, low), encoding.formula(nodes, high)
+        self._visits += 2 * len(names) * len(cnf.clauses)
+        if self._visits > MAX_VISITS:
+            problem = (
+                f"which of {len(names)} names a formula depends on takes over {MAX_VISITS:,} steps; write it shorter"
             )
-            if rises or falls:
-                signs[name] = "both" if rises and falls else "+" if rises else "-"
-    except BudgetSpent:
-        problem = f"which of {len(names)} names a formula depends on takes over {MAX_CONFLICTS:,} conflicts"
-        raise NetworkError(problem, reason="wide", name=names[0]) from None
-    finally:
-        solver.close()
-    return signs
+            raise NetworkError(problem, reason="wide", name=names[0])
+        signs = {}
+        solver = Conflicts(cnf, self._conflicts)
+        try:
+            for name in names:
+                others = [equal[source] for source in names if source != name]
+                rises, falls = (
+                    solver.solver.solve_limited([*others, -low[name], high[name], -sign * before, sign * after])
+                    for sign in (1, -1)
+                )
+                if rises or falls:
+                    signs[name] = "both" if rises and falls else "+" if rises else "-"
+        except BudgetSpent:
+            problem = f"which of {len(names)} names a formula depends on takes over {MAX_CONFLICTS:,} conflicts"
+            raise NetworkError(problem, reason="wide", name=names[0]) from None
+        finally:
+            solver.close()
+        return signs
+
+
+def prove_signs(nodes: Nodes, names: Sequence[str]) -> dict[str, str]:
+    """Return the essential inputs of one formula with their signs, see `SignProver`."""
+    return SignProver().prove(nodes, names)
+
+
+def signs_of_read_once(nodes: Nodes) -> dict[str, str] | None:
+    """Return the signs of a formula in which each name occurs once; None for another formula, or with constants.
+
+    Arguments that share no name take all values together, so a function that is not constant depends on all of them.
+    """
+    signs: dict[str, str] = {}
+    waiting = ["+"]
+    for node in reversed(nodes):
+        sign = waiting.pop()
+        if isinstance(node, str) and node not in signs:
+            signs[node] = sign
+        elif isinstance(node, str | bool) or not (argument_sign := _argument_sign(node)):
+            return None
+        else:
+            combined = "both" if "both" in (sign, argument_sign) else "+" if sign == argument_sign else "-"
+            waiting.extend([combined] * node.arity)
+    return dict(sorted(signs.items()))
+
+
+def _argument_sign(node: Apply | Count) -> str:
+    """Return the sign of each argument of an operator; "" for a count that is constant."""
+    if isinstance(node, Apply):
+        return {"not": "-", "and": "+", "or": "+"}.get(node.operator, "both")
+    values = [COMPARISONS[node.comparison](number, node.number) for number in (0, node.arity)]
+    if node.comparison == "=":
+        is_inner = 0 < node.number < node.arity
+        return "both" if is_inner else "-" if values[0] else "+" if values[1] else ""
+    return "" if values[0] == values[1] else "+" if values[1] else "-"
 
 
 def find_difference(first: Function, second: Function) -> dict[str, int] | None:

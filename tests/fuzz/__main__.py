@@ -11,7 +11,7 @@ from tests.fuzz.campaign import CampaignPlan, Case, run
 
 DESCRIPTION = (
     "Fuzz the scorer, whole responses, the pool reader, compiled texts, or what reads blickets, CausaLab, CauSim,"
-    " episodes of ReplaySCM, logic models or the papers' formats."
+    " episodes of ReplaySCM, logic models, networks or the papers' formats."
 )
 SHOWN_FAILURES = 20
 # module with a function case(rng), loaded when it is asked for -> cases per chunk
@@ -26,6 +26,7 @@ TARGETS = {
     "texts": 1_000,
     "papers": 1_000,
     "logic": 1_000,
+    "networks": 1_000,
 }
 
 

@@ -16,13 +16,13 @@ from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.scm import RootScore, Scm
 from calibrant.dsl.replayscm.score import Evaluator, Score
 from calibrant.dsl.replayscm.world import Panel
-from tests.fuzz import blickets, causalab, causim, episodes, logic, papers, pools, responses, submissions
+from tests.fuzz import blickets, causalab, causim, episodes, logic, networks, papers, pools, responses, submissions
 from tests.fuzz.answers import answer, response
 from tests.fuzz.campaign import CampaignPlan, CampaignTally, run, run_chunk
 from tests.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE, LONGEST, damaged
 from tests.oracles.independent import Judge, WrongVerdictError, spelled
 
-EPISODES, LOGIC_FILES = 1_000, 2_000
+EPISODES, LOGIC_FILES, NETWORK_FILES = 1_000, 2_000, 2_000
 SUBMISSIONS, RESPONSES, POOLS, BLICKETS, LABORATORIES, QUESTIONS = 4_000, 500, 400, 4_000, 4_000, 3_000
 
 
@@ -49,6 +49,13 @@ def test_files_of_logic_models_are_read_or_refused_in_a_line() -> None:
     assert tally.failures == []
     kinds = ("prior", "measurements", "setup", "networks", "series", "item", "clause")
     assert tally.outcomes.keys() == {f"{kind} {outcome}" for kind in kinds for outcome in ("read", "refused")}
+
+
+def test_files_of_networks_are_read_or_refused_in_a_line() -> None:
+    tally = run_chunk(networks.case, 5, 0, NETWORK_FILES)
+    assert tally.failures == []
+    expected = {f"{name} {outcome}" for name in (*networks.TEXTS, "zginml") for outcome in ("read", "refused")}
+    assert expected <= tally.outcomes.keys()
 
 
 def test_actions_answers_and_records_of_episodes_get_a_reading_or_a_line() -> None:

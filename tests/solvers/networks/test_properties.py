@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import random
+import time
 from itertools import combinations, product
 from pathlib import Path
 
 import pytest
 
-from calibrant.dsl.networks.formulas import NetworkError, evaluate, mentioned_names
-from calibrant.dsl.networks.functions import cover, from_bits
+from calibrant.dsl.networks.formulas import (
+    AND,
+    IFF,
+    NOT,
+    OR,
+    XOR,
+    Count,
+    NetworkError,
+    Node,
+    evaluate,
+    mentioned_names,
+)
+from calibrant.dsl.networks.functions import cover, derive_function, from_bits
 from calibrant.solvers.networks import wide
 from calibrant.solvers.networks.cut import MAX_EXACT_NODES, least_feedback_set
 from calibrant.solvers.networks.dynamics import MAX_FREE_NODES, find_fixed_points
@@ -233,6 +245,75 @@ def test_wide_functions_agree_with_tables() -> None:
             rows = [dict(zip(reversed(inputs), values, strict=True)) for values in product((0, 1), repeat=len(inputs))]
             differing = [r for r in rows if _value(first, r) != _value(second, r)]
             assert row == (differing[0] if differing else None)
+
+
+def test_counts_are_those_of_a_listing() -> None:
+    generator = random.Random(12)
+    for number in range(200):
+        size = number % 7
+        columns = {f"x{i}": generator.getrandbits(16) for i in range(size)}
+        comparison, threshold = generator.choice("<=>"), generator.randrange(10)
+        bits = evaluate((*columns, Count(size, comparison, threshold)), columns, 0xFFFF)
+        for row in range(16):
+            total = sum(column >> row & 1 for column in columns.values())
+            holds = {"<": total < threshold, "=": total == threshold, ">": total > threshold}[comparison]
+            assert bits >> row & 1 == holds
+
+
+def test_formulas_of_names_that_occur_once_need_no_search() -> None:
+    """Signs of trees over distinct names, by their tables; another tree, or one with a constant, is searched."""
+    generator = random.Random(13)
+    num_proven = 0
+    for _ in range(200):
+        names = [f"n{i}" for i in range(generator.randint(2, 6))]
+        nodes = _tree(generator, names)
+        function = derive_function(nodes, wide.prove_signs)
+        signs = wide.signs_of_read_once(nodes)
+        if signs is None:
+            assert any(isinstance(node, Count) for node in nodes)
+            continue
+        assert signs == dict(zip(function.inputs, function.signs, strict=True))
+        num_proven += 1
+    assert num_proven > 100
+    assert wide.signs_of_read_once(("a", "b", AND, "a", OR)) is None
+    assert wide.signs_of_read_once(("a", True, AND)) is None
+
+
+def _tree(generator: random.Random, names: list[str]) -> tuple[Node, ...]:
+    if len(names) == 1:
+        return (names[0], NOT) if generator.random() < 0.3 else (names[0],)
+    if generator.random() < 0.3:
+        return (*names, Count(len(names), generator.choice("<=>"), generator.randint(0, len(names))))
+    place = generator.randint(1, len(names) - 1)
+    return (*_tree(generator, names[:place]), *_tree(generator, names[place:]), generator.choice((AND, OR, XOR, IFF)))
+
+
+MANY = [f"x{i}" for i in range(16)]
+HOSTILE = {
+    "open parentheses": ("b, " + "(" * 3_000_000, "tokens"),
+    "deep parentheses": ("b, " + "(" * 499_000 + "a" + ")" * 499_000, ""),
+    "nested to the right": (
+        "b, " + "".join(f"{MANY[i % 16]} & (" for i in range(240_000)) + "a" + ")" * 240_000,
+        "clauses",
+    ),
+    "a count of many": ("b, maj(" + ", ".join(MANY * 20_000) + ")", "take over 2\\*\\*34 steps"),
+    "a wide count": ("b, maj(" + ", ".join(f"x{i}" for i in range(2_000)) + ", x0)", "clauses"),
+    "a hard wide count": ("b, maj(" + ", ".join(f"x{i}" for i in range(60)) + ", x0)", "conflicts"),
+    "many tables": ("\n".join(f"b{i}, {' & '.join(MANY)}" for i in range(9_000)), "take over 2\\*\\*34 steps"),
+    "many lines": ("# a\n" * 2_000_000, "over 1,000,000 lines"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files_end_in_five_seconds(name: str) -> None:
+    text, problem = HOSTILE[name]
+    started = time.process_time()
+    if problem:
+        with pytest.raises(NetworkError, match=f"^x.bnet: .*{problem}"):
+            parse_network(text.encode(), "x.bnet", "bnet")
+    else:
+        assert parse_network(text.encode(), "x.bnet", "bnet").functions["b"].inputs
+    assert time.process_time() - started < 5
 
 
 def _value(function: object, row: dict[str, int]) -> int:
