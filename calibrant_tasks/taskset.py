@@ -11,6 +11,7 @@ import verifiers.v1 as vf
 
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark, benchmark_of
+from calibrant.bench.scoring.formats import message_response
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.training import (
     ConversationResult,
@@ -58,7 +59,7 @@ class ItemTask(vf.Task[ItemData, vf.State, ItemTaskConfig]):
 
     def _conversation(self, trace: vf.Trace) -> ConversationResult:
         task_lesson = self.lesson
-        replies = [message.content or "" for message in trace.assistant_messages]
+        replies = [message_response(message.model_dump(mode="json")) for message in trace.assistant_messages]
         return score_replies(task_lesson.of, task_lesson.item, replies, self.config.thoughts)
 
     @vf.reward

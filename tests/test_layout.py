@@ -65,8 +65,8 @@ SIZES = {
     "baselines": Size(files=40, lines=9654, small_files=8, import_lines=548),
     "bench": Size(files=329, lines=74127, small_files=46, import_lines=6246),
     "calibrant": Size(files=17, lines=1813, small_files=6, import_lines=295),
-    "calibrant_tasks": Size(files=3, lines=198, small_files=2, import_lines=32),
-    "tests": Size(files=611, lines=89995, small_files=164, import_lines=8626),
+    "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
+    "tests": Size(files=612, lines=90232, small_files=164, import_lines=8657),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

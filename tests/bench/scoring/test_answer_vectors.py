@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import csv
+import io
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -142,3 +144,63 @@ def test_vectors(group: str, tmp_path: Path) -> None:
     number, lines = differences(group, tmp_path)
     assert number
     assert not lines, f"{len(lines)} of {number}\n" + "\n".join(lines)
+
+
+# --- Doors: what one pays, the others pay -----------------------------------------------------------------------------
+DOOR_KINDS = ("thoughts", "form")
+
+
+def _files(vectors: Sequence[Vector], folder: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Yield files of texts with their pool and options, each text under a model of its own; one response is empty."""
+    for pool, options in dict.fromkeys((vector["pool"], tuple(vector["options"])) for vector in vectors):
+        chosen = [v for v in vectors if (v["pool"], tuple(v["options"])) == (pool, options)]
+        lines = [{"instanceId": v["item"], "model": v["id"], "response": v["text"]} for v in chosen]
+        lines.append({"instanceId": chosen[0]["item"], "model": "silent", "response": ""})
+        file = folder / "texts.jsonl"
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        yield file, ["--pool", str(_pool(pool)), *options]
+
+
+def _stdout(*words: str) -> str:
+    result = CliRunner().invoke(app, words)
+    assert result.exception is None, result.exception
+    return result.stdout
+
+
+def _paid_by_files(vectors: Sequence[Vector], folder: Path) -> tuple[dict[str, bool], dict[str, bool]]:
+    """Return what `score` says of the texts, and what the report's table of readings has as the rate of each."""
+    by_score: dict[str, bool] = {}
+    by_report: dict[str, bool] = {}
+    for file, (_, pool, *options) in _files(vectors, folder):
+        verdicts = map(json.loads, _stdout("score", pool, str(file), "--json", *options).splitlines())
+        by_score |= {verdict["model"]: verdict["correct"] for verdict in verdicts}
+        of_report = _stdout("report", "--predictions", str(file), "--pool", pool, "--format", "csv", *options)
+        rows = [row for row in csv.DictReader(io.StringIO(of_report)) if row["table"] == "reading"]
+        by_report |= {row["system"]: row["value"] == "1.000" for row in rows if row["column"] == "chosen"}
+    return by_score, by_report
+
+
+def _paid_by_reward(vector: Vector) -> bool:
+    keywords = _keywords(vector["options"])
+    texts = [[vector["text"]], [[{"role": "assistant", "content": vector["text"]}]]]
+    item = _item(vector)
+    columns = {"record": [item_record(item)], "benchmark": [vector["benchmark"]]}
+    (text,), (message,) = (rewards.verdict(completion, **columns, **keywords) for completion in texts)
+    assert text == message, vector["id"]
+    return text == 1
+
+
+@pytest.mark.parametrize("kind", DOOR_KINDS)
+def test_what_one_door_pays_the_others_pay(kind: str, tmp_path: Path) -> None:
+    """Lines of a file, a report of them, and rewards, which know the paper's rule alone."""
+    vectors = [
+        vector
+        for vector in shared_records(VECTORS, part="frontier")
+        if vector["kind"].split("/")[0] == kind and vector["door"] == "text"
+    ]
+    expected = {vector["id"]: vector["expect"]["correct"] for vector in vectors}
+    assert expected
+    for paid in _paid_by_files(vectors, tmp_path):
+        assert paid == expected | {"silent": False}
+    by_rule = [vector for vector in vectors if "--extractor" not in vector["options"]]
+    assert {v["id"]: _paid_by_reward(v) for v in by_rule} == {v["id"]: expected[v["id"]] for v in by_rule}
