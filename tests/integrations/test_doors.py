@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ KIND = "thoughts/"
 Vector = Mapping[str, Any]
 
 
-def _vectors() -> list[Vector]:
+def _vectors() -> Sequence[Vector]:
     vectors = [v for v in shared_records("vectors_answers_dev.jsonl", part="frontier") if v["kind"].startswith(KIND)]
     assert vectors
     return vectors
@@ -61,10 +61,10 @@ def _rounds(*, with_extractors: bool) -> list[tuple[Path, dict[str, str], dict[s
         if with_extractors or "extractor" not in options:
             by_item[vector["pool"], json.dumps(options, sort_keys=True)][vector["item"]].append(vector)
     rounds = []
-    for (pool, options), items in by_item.items():
+    for (pool, option_text), items in by_item.items():
         for place in range(max(map(len, items.values()))):
             chosen = {item: vectors[place] for item, vectors in items.items() if place < len(vectors)}
-            rounds.append((shared_file(pool, part="frontier"), json.loads(options), chosen))
+            rounds.append((shared_file(pool, part="frontier"), json.loads(option_text), chosen))
     return rounds
 
 
@@ -90,7 +90,7 @@ def _replied(texts: Mapping[str, str]) -> Solver:
 def test_inspect(tmp_path: Path) -> None:
     paid: dict[str, object] = {}
     for number, (pool, options, vectors) in enumerate(_rounds(with_extractors=True)):
-        items = calibrant.load_pool(pool)
+        items: Any = calibrant.load_pool(pool)
         public = PublicIds.of_pool(pool, items)
         texts = {public.public(name): vector["text"] for name, vector in vectors.items()}
         task = getattr(adapter, benchmark_of(pool).name)(str(pool), **options)
@@ -107,14 +107,14 @@ def test_inspect(tmp_path: Path) -> None:
 def test_lm_eval() -> None:
     paid: dict[str, object] = {}
     for pool, options, vectors in _rounds(with_extractors=False):
-        of, items = benchmark_of(pool), calibrant.load_pool(pool)
+        items: Any = calibrant.load_pool(pool)
         public = PublicIds.of_pool(pool, items)
         names = {public.public(item.id): vectors.get(item.id) for item in items}
         answers = {name: "" if vector is None else vector["text"] for name, vector in names.items()}
         folder = str(Path(calibrant.lm_eval.__file__).parent)
         metadata = {"pool": str(pool), **options}
         manager = TaskManager(include_path=folder, include_defaults=False, metadata=metadata)
-        task = f"calibrant_{of.name}"
+        task = f"calibrant_{benchmark_of(pool).name}"
         results = lm_eval.simple_evaluate(
             model=Answering(answers), tasks=[task], task_manager=manager, bootstrap_iters=0, log_samples=True
         )

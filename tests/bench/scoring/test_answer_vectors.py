@@ -184,8 +184,8 @@ def _paid_by_reward(vector: Vector) -> bool:
     keywords = _keywords(vector["options"])
     texts = [[vector["text"]], [[{"role": "assistant", "content": vector["text"]}]]]
     item = _item(vector)
-    columns = {"record": [item_record(item)], "benchmark": [vector["benchmark"]]}
-    (text,), (message,) = (rewards.verdict(completion, **columns, **keywords) for completion in texts)
+    record, names = [item_record(item)], [vector["benchmark"]]
+    (text,), (message,) = (rewards.verdict(completion, record, names, **keywords) for completion in texts)
     assert text == message, vector["id"]
     return text == 1
 
