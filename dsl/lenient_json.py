@@ -412,10 +412,19 @@ _NOTES: Final = frozenset(
         ),
     )
 )
-# brackets behind which a member can begin, and strings that may be a container
-_MEMBER_BEGINS: Final = f"[/#{''.join(_CLOSING_QUOTES)}]"
+
+
+# brackets behind which a first member can stand, with its colon or comma, and strings that may be a container
+def _quoted_before(characters: str) -> str:
+    """Return a pattern of a string in plain quotes before one of these or a comment; with escapes, of its beginning."""
+    return "|".join(rf"{quote}[^{quote}\\]*+(?:\\|{quote}[ \t\n\r]*+[/#{re.escape(characters)}])" for quote in "\"'")
+
+
+_OTHER_QUOTES: Final = "".join(_CLOSING_QUOTES.keys() - set("\"'"))
 _OPENING: Final = re.compile(
-    rf"""\{{(?=[ \t\n\r]*+(?:{_MEMBER_BEGINS}|[^\W\d]))|\[(?=[ \t\n\r]*+(?:{_MEMBER_BEGINS}|[{{\[\-\w]))|"[{{\[]"""
+    rf"""\{{(?=[ \t\n\r]*+(?:{_quoted_before(":")}|[/#{_OTHER_QUOTES}]|[^\W\d]\w*+[ \t\n\r]*+[/#:]))"""
+    rf"""|\[(?=[ \t\n\r]*+(?:{_quoted_before(",]")}|[/#{_OTHER_QUOTES}{{\[\-\w]))"""
+    r"""|"(?=[{\[][^"\\]*+(?:\\|(?<=[}\]\s])"))"""
 )
 _ESCAPED: Final = re.compile(r'\\([{}\[\]_"])')
 _ANSWER_TAG: Final = re.compile(r"<(answer|final_answer|response|solution|output)>|<\|begin_of_solution\|>")
