@@ -416,8 +416,9 @@ _NOTES: Final = frozenset(
 
 # brackets behind which a first member can stand, with its colon or comma, and strings that may be a container
 def _quoted_before(characters: str) -> str:
-    """Return a pattern of a string in plain quotes before one of these or a comment; with escapes, of its beginning."""
-    return "|".join(rf"{quote}[^{quote}\\]*+(?:\\|{quote}[ \t\n\r]*+[/#{re.escape(characters)}])" for quote in "\"'")
+    """Return a pattern of a string in plain quotes before one of these or a comment."""
+    string = r"%s[^%s\\]*+(?:\\[\s\S][^%s\\]*+)*+%s"
+    return "|".join(rf"{string % ((quote,) * 4)}[ \t\n\r]*+[/#{re.escape(characters)}]" for quote in "\"'")
 
 
 _OTHER_QUOTES: Final = "".join(_CLOSING_QUOTES.keys() - set("\"'"))

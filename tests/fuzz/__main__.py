@@ -11,7 +11,7 @@ from tests.fuzz.campaign import CampaignPlan, Case, run
 
 DESCRIPTION = (
     "Fuzz the scorer, whole responses, the pool reader, compiled texts, or what reads blickets, CausaLab, CauSim,"
-    " episodes of ReplaySCM, logic models, networks or the papers' formats."
+    " episodes of ReplaySCM, logic models, networks or the papers' formats; or the readers of answers."
 )
 SHOWN_FAILURES = 20
 # module with a function case(rng), loaded when it is asked for -> cases per chunk
@@ -27,6 +27,7 @@ TARGETS = {
     "papers": 1_000,
     "logic": 1_000,
     "networks": 1_000,
+    "readings": 1_000,
 }
 
 

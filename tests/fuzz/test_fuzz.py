@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from calibrant.bench.core.names import TITLES
+from calibrant.dsl import lenient_json
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.disclosure import HiddenRoots, Ordered
 from calibrant.dsl.replayscm.item import Pool, Problem, TaskKind
@@ -16,13 +18,26 @@ from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.scm import RootScore, Scm
 from calibrant.dsl.replayscm.score import Evaluator, Score
 from calibrant.dsl.replayscm.world import Panel
-from tests.fuzz import blickets, causalab, causim, episodes, logic, networks, papers, pools, responses, submissions
+from tests.fuzz import (
+    blickets,
+    causalab,
+    causim,
+    episodes,
+    logic,
+    networks,
+    papers,
+    pools,
+    readings,
+    responses,
+    submissions,
+)
 from tests.fuzz.answers import answer, response
 from tests.fuzz.campaign import CampaignPlan, CampaignTally, run, run_chunk
 from tests.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE, LONGEST, damaged
 from tests.oracles.independent import Judge, WrongVerdictError, spelled
+from tests.support.effort import effort
 
-EPISODES, LOGIC_FILES, NETWORK_FILES = 1_000, 2_000, 2_000
+EPISODES, LOGIC_FILES, NETWORK_FILES, READINGS = 1_000, 2_000, 2_000, 1_500
 SUBMISSIONS, RESPONSES, POOLS, BLICKETS, LABORATORIES, QUESTIONS = 4_000, 500, 400, 4_000, 4_000, 3_000
 
 
@@ -76,6 +91,22 @@ def test_every_line_of_predictions_gets_the_plain_verdict() -> None:
     assert tally.failures == []
     stages = {"not extracted", "not schema", "not keys", "not parse", "not legal", "not acyclic"}
     assert stages | {"valid", "correct", "no line"} <= tally.outcomes.keys()
+
+
+@pytest.mark.soak
+def test_readers_of_answers_agree_where_they_must() -> None:
+    """150,000 texts in a soak, else a hundredth: thoughts, other forms, damaged answers and noise of each benchmark."""
+    tally = run_chunk(readings.case, 11, 0, effort(READINGS, 100 * READINGS))
+    assert tally.failures == []
+    kinds = {tuple(outcome.split(": ")[:2]) for outcome in tally.outcomes}
+    assert kinds >= {(name, kind) for name in TITLES for kind in ("form", "damaged", "noise")}
+    assert {"marks: unclosed", "marks: outside", "marks: nothing", "logic: form: wrong_format"} <= tally.outcomes.keys()
+
+
+def test_a_reader_that_changes_a_value_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    decode = lenient_json._Decoder._scalar
+    monkeypatch.setattr(lenient_json._Decoder, "_scalar", lambda self, text, place: (0, decode(self, text, place)[1]))
+    assert run_chunk(readings.case, 11, 0, 300).failures
 
 
 def test_a_verdict_that_differs_from_the_plain_one_in_a_key_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,108 @@
+"""Hostile responses: every reader is linear, and the lenient one takes a second and 200 MB for 1 MB at most."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+import calibrant
+from calibrant.bench.core.names import TITLES
+from calibrant.bench.core.registry import benchmark
+from calibrant.bench.core.responses import DEFAULT_READING, Response
+from calibrant.bench.scoring.reading import AnswerRules, item_rules, read_response
+from calibrant.datasets import bundled_pool
+from calibrant.dsl.lenient_json import read_leniently
+from tests.support.effort import effort
+
+SIZE = effort(100_000, 1_000_000)  # characters
+STRIDE = effort(3, 1)  # of the texts that a benchmark reads
+LENIENT_SECONDS, ALL_SECONDS, BYTES = 1.0, 2.5, 200_000_000  # for 1,000,000 characters
+SLACK = 0.05  # seconds: compiling patterns, collecting garbage
+
+REPEATED = (
+    "{", "[", "{\"", "{'", "\"{", "['", "[\"\\\\", "{ ", "{}", "[]", "{\"a\":", "{\"a\":[", "[{", "{\"a\":1}",
+    "{\"a\":1,", "[1,", "{a", "{a:", "{a b} ", "\"\":{", "{\"\":{},", "\\{", "\\{\"a\":", "{/*", "{#", "{//\n",
+    "[#\n", "/**/", "\"", "'", "\\", "}", "\u201c{", "<think>", "</think>", "<think></think>", "< ", "<think ",
+    "<think a", "[THINK]", "◁think▷", "<|channel|>", "<|start|>assistant<|channel|>final<|message|>",
+    "assistantfinal", "```json\n", "```json {", "```json\n{}\n```\n", "\\boxed{", "<answer>", "<answer>{}",
+    "answer:\n", "\n*", "# ", "-", " ", "\n", ":", "a:", "a ", "a\n", "\u2028", "rule: conjunctive\n", "rule:\n",
+    "rule:\n- A\n", "blickets:\n\n", "RULE_TYPE:\n", "RULE_TYPE: conjunctive\nBLICKETS: A\n",
+    "check conjunctive A\n", "conjunctive A, B ", "frequency:\n", "frequency: 1\n", "model:\n", "model:\n- a\n",
+    "- a<-b\n", "mechanisms:\n", "mechanisms:\nX2: X1\n", "X2: (not X1)\n", "**X2:** `X1`\n", "9",
+    "{\"frequency\":1}", "{'frequency':1}\n", "{'rule':'conjunctive','blickets':['A']}\n", "{'model':['a<-b']}\n",
+    "{'mechanisms':{'X2':'X1'}}\n",
+)  # fmt: skip
+SHAPED: dict[str, Callable[[int], str]] = {
+    "deep objects": lambda size: '{"a":' * (size // 6) + "1" + "}" * (size // 6),
+    "deep arrays": lambda size: "[" * (size // 2) + "]" * (size // 2),
+    "deep objects again and again": lambda size: ('{"a":' * 600 + "1" + "}" * 600) * (size // 3_600),
+    "braces and their ends": lambda size: "{" * (size // 2) + "}" * (size // 2),
+    "a long line": lambda size: "rule: " + "a" * size,
+    "a long key": lambda size: "a" * size + ": 1",
+    "a long tag": lambda size: "<think" + " " * size,
+    "a long number": lambda size: '{"frequency": ' + "9" * size + "}",
+    "a long text": lambda size: "{'model': '" + "a" * size,
+    "a long comment": lambda size: "{/*" + "*" * size,
+    "a long list": lambda size: '{"model": [' + '"a<-b",' * (size // 7) + "]}",
+    "equal keys": lambda size: "{" + '"a":1,"a":2,' * (size // 12) + '"a":3}',
+    "different answers": lambda size: "".join(f"{{'frequency':{i},'model':['a{i}']}}\n" for i in range(size // 34)),
+    "a header": lambda size: "<|start|>" + " to=a" * (size // 5),
+    "bullets": lambda size: "model:\n" + "- a<-b\n" * (size // 7),
+}
+TEXTS = {f"{piece!r}": (lambda size, piece=piece: piece * (size // len(piece))) for piece in REPEATED} | SHAPED
+
+
+@cache
+def _rules(name: str) -> AnswerRules:
+    of = benchmark(name)
+    item = calibrant.load_pool(bundled_pool(of.bundled[-1]))[0]
+    return item_rules(of, item)
+
+
+def _seconds(read: Callable[[], object], bound: float) -> float:
+    """Return the processor time of a call; the least of three if the first ones take longer than the bound."""
+    least = float("inf")
+    for _ in range(3):
+        start = time.process_time()
+        read()
+        least = min(least, time.process_time() - start)
+        if least <= bound:
+            break
+    return least
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", TITLES)
+def test_reading_is_linear(name: str) -> None:
+    """Texts of 1 MB in a soak, else of .1 MB and a third of them, another third for the next benchmark."""
+    rules = _rules(name)
+    scale = SIZE / 1_000_000
+    slow = []
+    for kind, make in list(TEXTS.items())[list(TITLES).index(name) % STRIDE :: STRIDE]:
+        text = make(SIZE)
+        for reader, bound, read in (
+            ("lenient", LENIENT_SECONDS, lambda text=text: read_leniently(text, rules.shape)),
+            ("all", ALL_SECONDS, lambda text=text: read_response(rules, Response(text), DEFAULT_READING)),
+        ):
+            seconds = _seconds(read, bound * scale + SLACK)
+            if seconds > bound * scale + SLACK:
+                slow.append(f"{reader} {kind}: {seconds:.3f} s")
+    assert not slow
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    "kind", ["'{'", "'['", "'{}'", "'{\"a\":1}'", "deep objects", "different answers", "equal keys"]
+)
+def test_memory_is_bounded(kind: str) -> None:
+    text = TEXTS[kind](SIZE)
+    tracemalloc.start()
+    try:
+        read_response(_rules("causim"), Response(text), DEFAULT_READING)
+        assert tracemalloc.get_traced_memory()[1] <= BYTES * SIZE / 1_000_000
+    finally:
+        tracemalloc.stop()
