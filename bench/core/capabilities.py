@@ -177,6 +177,10 @@ class FittedNetworks(Protocol):
         """Write the first network, in the format of the suffix."""
         ...
 
+    def write_page(self, name: str, path: Path) -> None:
+        """Write a page of the networks. name: of the table."""
+        ...
+
     def lines(self, *, verbose: bool = False) -> Iterator[str]:
         """Yield the lines of the terminal; verbose: all notes on how the table was read."""
         ...

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 DEFAULT_PARENTS, MAX_PARENTS, MAX_TARGET_PARENTS = 4, 6, 12
 FEW_NETWORKS = 5  # shown where one was
-ABOUT_FORMULAS = "not with --score, which prints networks of all columns; it takes --best, --json, --export"
+ABOUT_FORMULAS = "not with --score, which prints networks of all columns; it takes --best, --json, --html, --export"
 ABOUT_NETWORKS = "it is about networks: give --score"
 
 
@@ -113,7 +113,7 @@ def fit(
     about_formulas = {"target": target, "operators": operators, "errors": errors, "ties": ties, "rates": rates}
     about_formulas |= {"consistency": consistency, "cases": cases}
     written = (html, svg, out, certificates)
-    of_formulas = {**about_formulas, **dict(zip(("html", "svg", "out", "certificates"), written, strict=True))}
+    of_formulas = {**about_formulas, "svg": svg, "out": out, "certificates": certificates}
     stated = {"require": require, "forbid": forbid, "tiers": tiers, "order": order, "max-parents-of": max_parents_of}
     of_networks = {"best": best, "iss": iss, **stated, "knowledge": knowledge, "effect": effect}
     of_networks |= {"seconds": seconds, "search": search, "export": export}
@@ -128,6 +128,9 @@ def fit(
     question: NetworkQuestion = {"score": score, "k": best or 1, "graph": graph, "effect": effect, "is_search": search}
     question |= {"knowledge": _knowledge(stated, knowledge), **_options_given(iss, prior, seconds)}
     networks, is_judged = _learn(table, question, gaps, reading), fail_on is not None
+    if html is not None:
+        networks.write_page(table.name, html)
+        typer.echo(f"page written to {html}", err=True)
     return _print_networks(networks, best or 1, export, is_judged=is_judged, as_json=as_json, verbose=verbose)
 
 

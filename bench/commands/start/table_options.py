@@ -153,7 +153,10 @@ Best: TypeAlias = Annotated[
 Page: TypeAlias = Annotated[
     Path | None,
     typer.Option(
-        "--html", metavar="FILE", help="Write the page that shows what is open and why.", rich_help_panel=OUTPUT
+        "--html",
+        metavar="FILE",
+        help="Write a page: what is open and why; with --score the networks.",
+        rich_help_panel=OUTPUT,
     ),
     WRITES_PAGE,
 ]

@@ -17,7 +17,7 @@ from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.text import plural
 from calibrant.solvers.acyclic.count import Bounds
 from calibrant.solvers.formulas.completions import CompletionCounts, count_functions
-from calibrant.solvers.formulas.fronts import front
+from calibrant.solvers.formulas.fronts import MAX_WIDE, front
 from calibrant.solvers.replayscm.completions import GappedRows, ScmCounts, count_scms
 
 SETS_SHOWN = 12
@@ -261,6 +261,11 @@ def fit_with_gaps(table: Table, roots: Sequence[str] | None, options: FormulaOpt
         raise CalibrantError(
             f"{table.source} has {plural(table.num_gaps, 'gaps')}, and an unknown rate (--rates) is of complete rows:"
             " leave out rows with gaps (--gaps drop) or columns (--drop)"
+        )
+    if options.max_parents > MAX_WIDE:
+        raise CalibrantError(
+            f"max_parents is {options.max_parents}; on rows with gaps (here {plural(table.num_gaps, 'gaps')}) at most"
+            f" {MAX_WIDE} are compared: lower it, or leave out rows with gaps (--gaps drop)"
         )
     if roots is not None:
         is_set = np.stack([table.is_set(k) for k in range(len(table.names))], axis=1)

@@ -1,25 +1,46 @@
-"""Networks of highest score on a table, as a result: text, JSON, exports."""
+"""Networks of highest score on a table, as a result: text, JSON, exports, page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import exp
+from math import exp, isclose
 from pathlib import Path
 from typing import Any
+
+from markupsafe import Markup
 
 from calibrant.baselines.structure_learning.classes import always_set
 from calibrant.baselines.structure_learning.large import ROUNDING
 from calibrant.baselines.structure_learning.levels import LevelFrame
 from calibrant.baselines.structure_learning.ranking import MAX_RANKED, Ranking
+from calibrant.bench.pages.charts import text_at
+from calibrant.bench.pages.graphs import (
+    LEAST_SCALE,
+    SPACING,
+    Graph,
+    GraphNode,
+    Layers,
+    Tone,
+    arrow,
+    arrow_heads,
+    draw_together,
+    graph_figure,
+    node_box,
+    node_width,
+)
+from calibrant.bench.pages.page import design_page
 from calibrant.bench.replayscm.fitting.graph_files import WrittenNetwork, export_network, to_networkx, to_pgmpy
 from calibrant.bench.replayscm.fitting.table import Table
+from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.text import plural
 
 ARCS_SHOWN = 12  # lines of the terminal
 MAX_OPTIMA_STATED = 20  # networks of JSON
+MAX_ARC_ROWS = 200
+MAX_LABELLED = 40  # arcs of a drawing with their probability; more numbers would cover each other
 
 Arcs = tuple[tuple[str, str], ...]
 
@@ -252,7 +273,7 @@ class NetworkFit:
         if self.max_parents is not None:
             yield f"at most {self.max_parents} parents a column, since there are more than 18 (--max-parents)"
         if self.ranking is not None:
-            yield from self._rank_lines(self.ranking)
+            yield from self.rank_lines(self.ranking)
         for place, network in enumerate(self.networks, 1):
             arcs = ", ".join(f"{parent} -> {child}" for parent, child in network.arcs) or "no arcs"
             yield f"{place}  {network.score:.4f}  {arcs}"
@@ -288,7 +309,8 @@ class NetworkFit:
                 name, size = experiment
                 yield f"next experiment: set {name}; {float(size):.3g} of {self.summary.members:,} expected to be left"
 
-    def _rank_lines(self, ranking: Ranking) -> Iterator[str]:
+    def rank_lines(self, ranking: Ranking) -> Iterator[str]:
+        """Yield the rank of the given graph, and its first change."""
         yield from (f"your graph violates the knowledge: {line}" for line in ranking.violations)
         rank = f"more than {MAX_RANKED:,}" if ranking.better_networks is None else f"{ranking.better_networks:,}"
         admitted = "" if self.num_admitted is None else f" of {self.num_admitted:,}"
@@ -299,9 +321,9 @@ class NetworkFit:
             place = f"Your graph scores {ranking.score:.4f}"
         else:
             place = f"{rank} networks{admitted} score higher than your graph ({ranking.score:.4f})"
-        times = f"{exp(ranking.gap):,.0f} times as probable, " if self.arcs and ranking.gap < 50 else ""
+        times = f"the best are {exp(ranking.gap):,.0f} times as probable, " if self.arcs and ranking.gap < 50 else ""
         bound = "" if ranking.is_gap_exact else " or more"
-        best = f"the best are {times}gap {ranking.gap:.4g} nats{bound}"
+        best = f"{times}gap to the best {ranking.gap:.4g} nats{bound}"
         change = ""
         if ranking.gain is not None and ranking.gain > 0:
             kind, parent, child = ranking.changes[0]
@@ -324,6 +346,137 @@ class NetworkFit:
         """Return the first network as a pgmpy `DiscreteBayesianNetwork` with tables of posterior means."""
         return to_pgmpy(self._written())
 
+    def write_page(self, name: str, path: Path) -> None:
+        """Write a page. name: of the table."""
+        write_atomically(path, networks_page(self, name))
+
     def export(self, path: Path) -> None:
         """Write the first network; the suffix is .dot, .graphml, .bif or .txt (model string)."""
         export_network(self._written(), path)
+
+
+# --- Page -------------------------------------------------------------------------------------------------------------
+def networks_page(fitted: NetworkFit, name: str) -> str:
+    """Return the page. name: of the table."""
+    best = fitted.networks[0].arcs if fitted.networks else ()
+    undirected = set() if fitted.summary is None else {frozenset(edge) for edge in fitted.summary.undirected}
+    prior = ", every one alike a priori" if fitted.arcs_by_dags is not None else ", weighted by their numbers of orders"
+    ranked = sorted(fitted.arcs.items(), key=lambda item: -item[1])
+    experiments: list[tuple[str, str]] = []
+    if fitted.summary is not None:
+        sizes = [(size, v) for v, size in fitted.summary.left_after.items() if size is not None]
+        experiments = [(v, f"{float(size):.3g}") for size, v in sorted(sizes, key=lambda pair: pair[0])]
+    content = {
+        "title": f"Networks of {name}",
+        "crumbs": ["fit", name],
+        "reason": _in_words(fitted, best, undirected),
+        "facts": list(_facts(fitted)),
+        "reading": list(fitted.table.reading_lines(every=True, networks=True)),
+        "drawing": Markup(draw_class(fitted.variables, best, undirected, fitted.arcs)),
+        "has_open": bool(undirected),
+        "prior": prior,
+        "effect": [] if fitted.effect is None else [*fitted.effect.lines()],
+        "ranking": [] if fitted.ranking is None else [*fitted.rank_lines(fitted.ranking)],
+        "compared": [] if fitted.graph is None else _compared(fitted.variables, fitted.graph, best),
+        "changes": [] if fitted.graph is None else list(compare_arcs(fitted.graph, best)),
+        "experiments": experiments,
+        "members": 0 if fitted.summary is None else f"{fitted.summary.members:,}",
+        "arcs": [
+            (f"{a} → {b}", f"{probability:.3f}", _status((a, b), best, undirected))
+            for (a, b), probability in ranked[:MAX_ARC_ROWS]
+        ],
+        "num_arcs": len(ranked),
+    }
+    return design_page("networks.html", content)
+
+
+def _in_words(fitted: NetworkFit, best: Arcs, undirected: set[frozenset[str]]) -> str:
+    """Return the best network in a sentence, arcs that have one direction first."""
+    if not fitted.networks:
+        return f"No network is listed of {plural(len(fitted.variables), 'columns')} with gaps; arcs have probabilities."
+    if not best:
+        return "The best network has no arcs: no column tells anything of another."
+    decided = [f"{a} → {b}" for a, b in best if frozenset((a, b)) not in undirected]
+    either = [f"{a} - {b}" for a, b in best if frozenset((a, b)) in undirected]
+    parts = ["; ".join(decided)] if decided else []
+    parts += [f"{'; '.join(either)} (either way)"] if either else []
+    return f"Best network: {', and '.join(parts)}."
+
+
+def _facts(fitted: NetworkFit) -> Iterator[str]:
+    yield f"{fitted.table.num_rows:,} rows"
+    yield f"score {fitted.score}"
+    if fitted.networks:
+        yield f"{fitted.networks[0].score:.4f}"
+    yield fitted.proof
+    number = f"{fitted.num_optimal:,}" if fitted.all_counted else f"at least {fitted.num_optimal:,}"
+    if fitted.networks:
+        yield f"networks with that score: {number}"
+    if fitted.num_classes is not None:
+        yield f"classes of these: {fitted.num_classes:,}"
+    if fitted.summary is not None:
+        yield f"as good on any such data: {fitted.summary.members:,}"
+    if fitted.price is not None and not isclose(fitted.price, 0, abs_tol=1e-9):
+        yield f"price of the knowledge: {fitted.price:.4f} nats"
+
+
+def _status(arc: tuple[str, str], best: Arcs, undirected: set[frozenset[str]]) -> str:
+    if frozenset(arc) in undirected:
+        return "either way"
+    return "yes" if arc in best else "reversed" if (arc[1], arc[0]) in best else ""
+
+
+def compare_arcs(graph: Arcs, best: Arcs) -> Iterator[tuple[str, str]]:
+    """Yield the arcs of a graph and of the best network, with what the best network has of them."""
+    for a, b in graph:
+        yield f"{a} → {b}", "kept" if (a, b) in best else "reversed" if (b, a) in best else "missing"
+    for a, b in best:
+        if (a, b) not in graph and (b, a) not in graph:
+            yield f"{a} → {b}", "added"
+
+
+def _compared(names: Sequence[str], graph: Arcs, best: Arcs) -> list[tuple[str, Markup]]:
+    nodes = {name: GraphNode(name) for name in names}
+    parents = [{v: [a for a, b in arcs if b == v] for v in names} for arcs in (graph, best)]
+    graphs = [
+        Graph(of, nodes, f"{heading}: {plural(len(arcs), 'arcs')}")
+        for of, heading, arcs in zip(parents, ("your graph", "best network"), (graph, best), strict=True)
+    ]
+    return list(zip(("Your graph", "Best network"), map(Markup, draw_together(graphs, "compared")), strict=True))
+
+
+def draw_class(
+    names: Sequence[str],
+    best: Arcs,
+    undirected: set[frozenset[str]],
+    probabilities: Mapping[tuple[str, str], float],
+) -> str:
+    """Return a network in layers; arcs that may point either way are dashed.
+
+    The first and the last arc into a node have their probability beside them, where two numbers do not meet.
+    """
+    parents = {v: tuple(a for a, b in best if b == v) for v in names}
+    ordered: dict[str, tuple[str, ...]] = {}
+    while len(ordered) < len(names):
+        ordered |= {v: of for v, of in parents.items() if v not in ordered and all(a in ordered for a in of)}
+    widths = {v: node_width(v) for v in names}
+    layout = Layers(ordered, widths, SPACING)
+    edges, labels = [], []
+    for child, of in ordered.items():
+        by_place = sorted(of, key=lambda parent: layout.place(parent)[0])
+        for k, parent in enumerate(by_place):
+            tone: Tone = "open" if frozenset((parent, child)) in undirected else ""
+            share = 0.5 + ((k + 0.5) / len(by_place) - 0.5) * 0.7
+            probability = probabilities.get((parent, child))
+            title = f"{parent} to {child}" + (", or reversed" if tone else "")
+            title += "" if probability is None else f": probability {probability:.3f}"
+            edges.append(arrow(layout.path(parent, child, share), tone, "class-", title))
+            is_first, is_last = k == 0 and len(by_place) > 1, k == len(by_place) - 1
+            if probability is not None and len(best) <= MAX_LABELLED and (is_first or is_last):
+                x, y = layout.place(child)
+                x += (share - 0.5) * widths[child] + (-7 if is_first else 7)
+                labels.append(text_at(f"{probability:.2f}", x, y - 9, "soft halo", "end" if is_first else "start"))
+    boxes = [node_box(GraphNode(v), *layout.place(v), widths[v]) for v in names]
+    marks = [arrow_heads(("", "open"), "class-"), *edges, *boxes, *labels]
+    label = f"best network: {plural(len(best), 'arcs')} between {plural(len(names), 'columns')}"
+    return graph_figure(layout.width, layout.height, label, marks, scale=LEAST_SCALE)

@@ -235,9 +235,10 @@ def test_list_writes_one_page_and_prints_reasons(tmp_path: Path) -> None:
 FIRST_EPISODE = "CAL_hs_n6_easy_calibration_episode_hidden-order_1"
 CARD = ("--system", "mine", "--system-version", "1", "--submitter", "me", "--date", "2026-01-02")
 KIND_EXAMPLES = CHECKOUT / "docs" / "examples"
+NETWORKS = ("--score", "bde", "--graph", "left -> lamp", "--effect", "lamp=1 | do(left=1)")
 KINDS = (
     *("why", "index", "audit", "report", "failure", "episodes", "trajectory", "review", "fit", "next-world"),
-    *("difficulty", "release", "board", "cell"),
+    *("difficulty", "release", "board", "cell", "networks"),
 )
 LEAST_FONT = """Math.min(...[...document.querySelectorAll("body *")]
   .filter((part) => [...part.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim()))
@@ -275,6 +276,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         ("run", "abstain", labs, "--limit", "1", "--out", folder / "labs"),
         ("show", labs, "3nodes/20/0", "--run", folder / "labs", "--html", pages["trajectory"]),
         ("fit", KIND_EXAMPLES / "switches.csv", "--target", "lamp", "--html", pages["fit"]),
+        ("fit", KIND_EXAMPLES / "switches.csv", *NETWORKS, "--html", pages["networks"]),
         ("show", worlds, FIRST_EPISODE, "--why", "--html", pages["next-world"]),
         ("run", "base,quiet", cells, "--out", folder / "runs"),
         ("difficulty", folder / "runs", "--pool", cells, "--html", pages["difficulty"]),

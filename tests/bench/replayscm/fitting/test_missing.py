@@ -261,3 +261,8 @@ def test_a_table_with_gaps_is_no_item(
 def test_rates_are_of_complete_rows() -> None:
     with pytest.raises(calibrant.CalibrantError, match=r"an unknown rate \(--rates\) is of complete rows"):
         calibrant.fit({"A": [0, 1, None], "F": [0, 1, 1]}, target="F", rates="1/10")
+
+
+def test_seven_columns_are_not_compared_on_rows_with_gaps() -> None:
+    with pytest.raises(calibrant.CalibrantError, match=r"max_parents is 7; on rows with gaps \(here 1 gap\) at most 6"):
+        calibrant.fit({"A": [0, 1, None], "F": [0, 1, 1]}, target="F", max_parents=7)

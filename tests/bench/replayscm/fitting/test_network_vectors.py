@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from markupsafe import escape
 
 import calibrant
+from calibrant.bench.replayscm.fitting.network_fit import compare_arcs
 from tests.support.commands import called, refused
 from tests.support.table_vectors import table_vectors
 
@@ -166,7 +168,7 @@ def test_the_command_ranks_a_graph_states_an_effect_and_exports(
     assert found["effect"]["question"] == "P(D=1 | do(C=x))"
     assert '"A b" -> "C"' in (tmp_path / "n.dot").read_text("utf-8")
     assert "nats" in called("fit", table, "--score", "bde", "--graph", "A b -> D").stdout
-    assert "give --score" in refused(capsys, "fit", table, "--graph", "A b -> D")
+    assert "give --score" in refused(capsys, "fit", table, "--effect", "D=1 | do(C=x)")
     clash = refused(capsys, "fit", table, "--score", "bde", "--require", "C -> D", "--forbid", "C -> D")
     assert "--require 'C -> D' requires C -> D, which --forbid 'C -> D' forbids" in clash
 
@@ -179,3 +181,29 @@ def test_fronts_are_refused_with_scores_and_priors_of_the_other_kind(
     assert "--errors" in refused(capsys, "fit", table, "--score", "bde", "--errors", "front")
     assert "of the other kind" in refused(capsys, "fit", table, "--score", "bde", "--prior", "uniform")
     assert "of the other kind" in refused(capsys, "fit", table, "--prior", "dags")
+
+
+def test_the_page_has_the_class_the_effect_and_the_graph_beside_the_best(tmp_path: Path) -> None:
+    table, page = tmp_path / "ward <1>.csv", tmp_path / "page.html"
+    rows = ["smoke,lung & co,sex"] + ["yes,yes,m"] * 9 + ["no,no,f"] * 8 + ["yes,no,m", "no,yes,f"] * 2
+    table.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    options = ("--score", "bde", "--graph", "sex -> lung & co", "--effect", "lung & co=yes | do(smoke=yes)")
+    done = called("fit", table, *options, "--html", page)
+    assert done.returncode == 0
+    text = page.read_text(encoding="utf-8")
+    fitted = calibrant.learn_networks(table, graph="sex -> lung & co", effect="lung & co=yes | do(smoke=yes)")
+    assert fitted.summary is not None
+    (parent, child), *_ = fitted.networks[0].arcs
+    assert f"{parent} to {child}".replace("&", "&amp;") in text
+    assert text.count('class="arrow open"') == len(fitted.summary.undirected) > 0
+    assert f"{fitted.summary.members:,} networks are as good as the best" in text
+    assert "ward &lt;1&gt;.csv" in text
+    assert "<1>" not in text
+    assert {verdict for _, verdict in compare_arcs((("A", "B"), ("C", "B"), ("A", "D")), (("A", "B"), ("B", "C")))} == {
+        "kept",
+        "reversed",
+        "missing",
+    }
+    assert list(compare_arcs((), (("A", "B"),))) == [("A → B", "added")]
+    assert fitted.effect is not None
+    assert all(str(escape(line.strip())) in text for line in fitted.effect.lines())
