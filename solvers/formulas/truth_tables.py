@@ -29,10 +29,10 @@ from calibrant.solvers.formulas.least_formulas import (
 from calibrant.solvers.formulas.minimal_sums import least_sums
 from calibrant.solvers.formulas.needed_columns import find_needed_columns
 from calibrant.solvers.formulas.synthesis import least_formula
-from calibrant.solvers.formulas.wide_formulas import find_wide_formula
-from calibrant.solvers.outcome import Budget, Found
+from calibrant.solvers.formulas.wide_formulas import build_formulas, find_wide_formula
+from calibrant.solvers.outcome import Budget, Found, OutOfBudget
 
-MAX_STATES = 200_000_000  # of decompositions: 2 s
+MAX_STATES = 2_000_000_000  # functions that decompositions compare: 2 s
 FREE = "?"
 
 
@@ -60,7 +60,7 @@ class LeastForms:
 def least_forms(patterns: Patterns, measure: Measure, names: Sequence[str], ties: int) -> LeastForms:
     """Return the least formulas that agree with all rows, over any of the columns.
 
-    patterns: without gaps and contradictions; `ValueError` where the measure is not covered for so many columns
+    patterns: without gaps and contradictions; `ValueError` for sums of more columns than are covered
     """
     if patterns.num_columns <= NUM_VARS:
         point = front(patterns, measure, NUM_VARS, names, max_errors=0, ties=ties).points[-1]
@@ -68,25 +68,32 @@ def least_forms(patterns: Patterns, measure: Measure, names: Sequence[str], ties
         return LeastForms(measure, point.size, point.size, point.num_formulas, len(point.functions), formulas)
     if measure in ("sop", "pos"):
         return _least_sums(patterns, measure, names, ties)
+    inside = _columns(patterns)
     if patterns.num_columns > MAX_WIDE:
-        if measure != "all":
-            raise ValueError(
-                f"formulas of {measure} are for at most {MAX_WIDE} columns, here are {patterns.num_columns}"
-            )
-        wide = find_wide_formula(patterns, find_needed_columns(patterns), _columns(patterns), patterns.num_columns)
-        return _of_formula(measure, wide.formula, wide.at_least, names)
+        needed = find_needed_columns(patterns)
+        if measure == "all":
+            wide = find_wide_formula(patterns, needed, inside, patterns.num_columns)
+            return _of_formula(measure, wide.formula, wide.at_least, names)
+        return _bounded(patterns, measure, needed.at_least + 1, names)
     points = front(patterns, measure, MAX_WIDE, names, max_errors=0, ties=ties)
     if points.points and (points.max_size is None or _nodes(points.points[0].size) <= points.max_size):
         point = points.points[-1]
         formulas = tuple(point.formulas(ties))
         return LeastForms(measure, point.size, point.size, point.num_formulas, len(point.functions), formulas)
     table = PartialTable(patterns.num_columns, *_care_and_ones(patterns))
-    names_inside = _columns(patterns)
-    outcome = least_formula(table, names_inside, operators=OPERATORS[measure], budget=Budget(MAX_STATES))
+    outcome = least_formula(table, inside, operators=OPERATORS[measure], budget=Budget(MAX_STATES))
     if isinstance(outcome, Found):
         return _of_formula(measure, outcome.value, outcome.value.size, names)
-    at_least = (points.max_size or 0) + 1
-    return LeastForms(measure, None, at_least, None, None, ())
+    at_least = outcome.lower_bound if isinstance(outcome, OutOfBudget) else None
+    return _bounded(patterns, measure, at_least or 1, names)
+
+
+def _bounded(patterns: Patterns, measure: Measure, at_least: int, names: Sequence[str]) -> LeastForms:
+    """Return the smaller of a least sum of products and a least product of sums, with a proven bound."""
+    formulas = build_formulas(patterns, range(patterns.num_columns), _columns(patterns))
+    expressible = [f for f in formulas if set(f.operator_counts) <= set(OPERATORS[measure])]
+    best = min(expressible, key=lambda f: (f.size, str(f)), default=None)
+    return _of_formula(measure, best, at_least, names)
 
 
 def _nodes(size: Size) -> int:

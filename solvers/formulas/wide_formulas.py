@@ -80,7 +80,7 @@ def find_wide_formula(
         if formula is not None and len(formula.mentioned) <= max_parents:
             return WideFormula(formula.size, reason, formula)
     if best is None and number <= max_parents:
-        candidates = [f for s in needed.sets[:FEW_SETS] for f in _built_formulas(patterns, s, names)]
+        candidates = [f for s in needed.sets[:FEW_SETS] for f in build_formulas(patterns, s, names)]
         best = min(candidates, key=lambda f: (f.size, str(f)), default=None)
     return WideFormula(at_least, reason, best)
 
@@ -144,7 +144,7 @@ def _partial_table(patterns: Patterns, columns: Sequence[int] | None = None) -> 
     return PartialTable(len(chosen), ones | zeros, ones)
 
 
-def _built_formulas(patterns: Patterns, columns: Sequence[int], names: Sequence[str]) -> Iterator[Formula]:
+def build_formulas(patterns: Patterns, columns: Sequence[int], names: Sequence[str]) -> Iterator[Formula]:
     """Yield formulas over a set of columns: a least sum, a least product of sums, and a negated parity."""
     own_names = [names[c] for c in columns]
     if len(columns) <= MAX_VARS:

@@ -38,7 +38,7 @@ from calibrant.bench.replayscm.fitting.network_fit import NetworkFit
 from calibrant.bench.replayscm.fitting.networks import NetworkOptions, learn_in_steps
 from calibrant.bench.replayscm.fitting.reading import Reading, read_with, reading_options, split_names
 from calibrant.bench.replayscm.fitting.table import Gaps, Table, handle_gaps
-from calibrant.bench.replayscm.fitting.wide import TargetNeeds, advise_bound, contradiction_message, find_needs
+from calibrant.bench.replayscm.fitting.wide import NOISY, TargetNeeds, advise_bound, contradiction_message, find_needs
 from calibrant.bench.replayscm.why.page import body, drawing
 from calibrant.bench.replayscm.why.page import lines as why_lines
 from calibrant.dsl.atomic_write import write_atomically
@@ -507,7 +507,8 @@ def _report_exhaustion(
         f"{name} is no function of at most {max_parents} of the {num_others} other columns: "
         f"all {sets:,} sets were tried"
     )
-    return f"{claim}; {needs.advice(max_parents, MAX_TARGET_PARENTS) or advise_bound(max_parents)}"
+    advice = needs.advice(max_parents, MAX_TARGET_PARENTS)
+    return f"{claim}; {advice}; {NOISY}" if advice else f"{claim}; {advise_bound(max_parents)}"
 
 
 def _require_size(table: Table, task: Task, max_parents: int) -> None:

@@ -210,7 +210,7 @@ class FormsFit:
 def fit_outputs(table: Table, options: FormulaOptions) -> FormsFit:
     """Return the least formulas of the outputs of a PLA file: of `target`, or of all.
 
-    Of up to four inputs by every measure, of more by the one that is asked for
+    Of up to four inputs by every measure, of more by the one that is asked for and by sums where these are covered
     """
     if options.target is not None and options.target not in table.outputs:
         near = known_names(str(options.target), table.outputs)
@@ -225,7 +225,8 @@ def fit_outputs(table: Table, options: FormulaOptions) -> FormsFit:
             raise CalibrantError(f"{table.source}: {name} (--{name}) is not for truth tables; leave it out")
     outputs = table.outputs if options.target is None else (options.target,)
     num_inputs = len(table.names) - len(table.outputs)
-    others = [measure for measure in MEASURES if measure != options.operators] if num_inputs <= NUM_VARS else []
+    complete = [m for m in MEASURES if num_inputs <= NUM_VARS or (m in ("sop", "pos") and num_inputs <= MAX_VARS)]
+    others = [measure for measure in complete if measure != options.operators]
     parts = []
     for output in outputs:
         patterns = _patterns_of_output(table, output, num_inputs)

@@ -79,8 +79,9 @@ class TargetNeeds:
         sets = self.needed.sets[: SETS_LISTED if every else SETS_SHOWN]
         texts = "; ".join(", ".join(quote_name(self.columns[c]) for c in chosen) or "none" for chosen in sets)
         more = "" if self.needed.num_sets <= len(sets) else ", ..."
-        count = f"{self.needed.num_sets:,} sets" if self.needed.num_sets != 1 else "1 set"
-        yield f"{self.target} needs {plural(number, 'columns')}; {count} of them determine it: {texts}{more}"
+        is_only = self.needed.num_sets == 1
+        count = "1 set of them determines it" if is_only else f"{self.needed.num_sets:,} sets of them determine it"
+        yield f"{self.target} needs {plural(number, 'columns')}; {count}: {texts}{more}"
 
 
 def find_needs(table: Table, target: str) -> TargetNeeds:

@@ -81,11 +81,12 @@ def test_parity_of_seven_says_what_was_exhausted_and_what_to_raise(tmp_path: Pat
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout == (
         "nothing fits: y is no function of at most 4 of the 7 other columns: all 99 sets were tried; "
-        "raise max_parents (--max-parents), at most 6; if values are noisy, learn networks "
+        "7 are needed, 1 set of 7 does: --max-parents 7; if values are noisy, learn networks "
         "(--score bde; learn_networks in Python)\n"
+        "y needs 7 columns; 1 set of them determines it: a, b, c, d, e, f, g\n"
     )
     assert (
-        "all 127 sets were tried; wider classes than 6"
+        "all 127 sets were tried; 7 are needed, 1 set of 7 does"
         in called("fit", path, "--target", "y", "--max-parents", 6).stdout
     )
 
