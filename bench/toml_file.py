@@ -56,7 +56,8 @@ def read_toml(path: Path, kind: type[S]) -> S:
     except msgspec.ValidationError as error:
         raise CalibrantError(f"{path.name}: {_explain(kind, ' '.join(str(error).split()))[:400]}") from None
     except ValueError as error:
-        raise CalibrantError(f"{path.name}: {' '.join(str(error).split())[:300]}") from None
+        problem = " ".join(str(error).partition("; use sys.")[0].split())  # advice to callers of Python's int
+        raise CalibrantError(f"{path.name}: {problem[:300]}") from None
 
 
 def _check_depth(text: str, name: str) -> None:

@@ -60,6 +60,12 @@ def test_a_file_that_would_take_gigabytes_is_refused_at_once(bomb: str, kind: ty
         tracemalloc.stop()
 
 
+def test_a_number_of_too_many_digits_is_a_line_for_readers(tmp_path: Path) -> None:
+    (tmp_path / "suite.toml").write_text(f"a = {'1_' * 20_000}1\n", encoding="utf-8")
+    with pytest.raises(CalibrantError, match=r"^suite\.toml: .* value has 20001 digits$"):
+        read_toml(tmp_path / "suite.toml", AnyTable)
+
+
 @pytest.mark.parametrize("parts", [MAX_TOML_DEPTH, MAX_TOML_DEPTH + 1])
 def test_the_limit_is_that_of_keys_and_brackets_alone(parts: int, tmp_path: Path) -> None:
     file = tmp_path / "any.toml"

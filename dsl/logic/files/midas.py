@@ -449,11 +449,11 @@ def _check_scale(
     strange = next(((line, value) for line, value in readings if not 0 <= value <= limit), None)
     if strange is None:
         return
-    allowed = f"values are from 0 to 1, and those of this readout from {least:g} to {greatest:g}; scale them with"
+    allowed = f"values are from 0 to 1, and those of this readout from {least:.15g} to {greatest:.15g}; scale them with"
     options = "--normalise minmax, max or clip; --normalise none takes them as they are"
     if normalise == "max":
         allowed, options = "--normalise max divides by the greatest value and takes none below 0; give", "minmax"
-    problem = f"{strange[1]:g}; {allowed} {options}"
+    problem = f"{strange[1]:.15g}; {allowed} {options}"  # 1.0000001 is not 1
     raise _of_column(problem, "scale" if normalise is None else "negative", column.header, file, strange[0])
 
 

@@ -227,6 +227,8 @@ def test_readings_outside_0_to_1(normalise: Normalisation, values: object, range
         parse_midas(text)
     with pytest.raises(PoolError, match=r"line 2: column 'DV:r': -2; --normalise max .* takes none below 0"):
         parse_midas(text, normalise="max")
+    with pytest.raises(PoolError, match=r"line 2: column 'DV:r': 1\.0000001; .* from 0 to 1\.0000001; scale"):
+        parse_midas("TR:a,DA:r,DV:r\n1,30,1.0000001\n0,30,0\n")
     with pytest.raises(PoolError, match="normalise 'log'; one of minmax, max, clip, none"):
         parse_midas(text, normalise="log")  # type: ignore[arg-type]
     assert parse_midas(text.replace("-2", "0"), normalise="max").values == ((0.0,), (1.0,), (0.0,))
