@@ -17,6 +17,10 @@ class DataOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         str | None,
         Meta(description="Times of the measurements, 30 or 10,30. [default: the only one]", extra={"metavar": "T"}),
     ] = None
+    sign: Annotated[
+        Literal["both"] | None,
+        Meta(description="Of a prior without signs: make two edges of each. [default: refuse it]"),
+    ] = None
     cell_line: Annotated[
         str | None, Meta(description="Only rows of this cell line; for files of several.", extra={"metavar": "NAME"})
     ] = None

@@ -115,7 +115,7 @@ class _Head(NamedTuple):
 def parse_edges(text: str, file: str = "", stated_sign: StatedSign | None = None) -> EdgeTable:
     """Return the edges of a SIF text or of a table with a head; `NetworkError` names the line of what is refused.
 
-    stated_sign: `both` makes two edges of each line of a table without a column of signs
+    stated_sign: `both` makes two edges of each line of a table without a column of signs; others are refused then
     """
     try:
         return _parse(text, stated_sign)
@@ -158,6 +158,8 @@ def _parse(text: str, stated_sign: StatedSign | None) -> EdgeTable:
         raise NetworkError("no edge; a line is: source sign target", reason="empty")
     separator = _separator(lines[0][1])
     head = _read_head(_split(lines[0][1], separator, lines[0][0]), lines[0][0], stated_sign)
+    if stated_sign is not None and (head is None or head.signs):
+        raise NetworkError(SIGNS_ARE_STATED, reason="header")
     rows = _sif_rows(lines) if head is None else _table_rows(lines[1:], head, separator)
     return _collect(rows)
 
@@ -245,6 +247,9 @@ def _split(line: str, separator: str, number: int) -> list[str]:
         return [field.strip() for field in next(csv.reader([line], delimiter=separator))]
     except (csv.Error, StopIteration) as error:
         raise NetworkError(f"fields cannot be separated: {error}", reason="fields", line=number) from None
+
+
+SIGNS_ARE_STATED = "its edges have signs; leave out --sign both, which is for tables without a column of them"
 
 
 def _read_head(fields: Sequence[str], line: int, stated_sign: StatedSign | None) -> _Head | None:

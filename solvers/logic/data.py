@@ -11,7 +11,7 @@ from calibrant.dsl.logic.files.midas import Dataset, Normalisation, read_midas
 from calibrant.dsl.logic.files.networks import check_name
 from calibrant.dsl.logic.item import Edge, Options, Task, Tolerance, node_names
 from calibrant.dsl.logic.prompt import MAX_LISTED_NAMES
-from calibrant.dsl.networks.edge_tables import is_edge_table, parse_edges
+from calibrant.dsl.networks.edge_tables import SIGNS_ARE_STATED, StatedSign, is_edge_table, parse_edges
 from calibrant.dsl.networks.network import first_names, recognize
 from calibrant.dsl.parse_limits import decode_text, read_bytes
 from calibrant.solvers.logic.family import LogicFamily, solve_family
@@ -32,13 +32,14 @@ def read_data(
     options: Options = USUAL_OPTIONS,
     normalise: Normalisation | None = None,
     cell_line: str | None = None,
+    sign: StatedSign | None = None,
 ) -> tuple[Task, Dataset]:
     """Return the task of two files, and the data that it has; `PoolError` names what is refused and where.
 
     time: of the measurements, None if there is one only; fit: a decimal text; size: None for no limit
-    normalise, cell_line: see `read_midas`
+    normalise, cell_line: see `read_midas`; sign: see `read_prior`
     """
-    prior, notes = read_prior(Path(pkn))
+    prior, notes = read_prior(Path(pkn), sign)
     data = read_midas(Path(midas), time, prior, normalise, cell_line)
     data = replace(data, notes=(*notes, *data.notes))
     try:
@@ -51,16 +52,20 @@ def read_data(
     return task, data
 
 
-def read_prior(path: Path) -> tuple[tuple[Edge, ...], tuple[str, ...]]:
+def read_prior(path: Path, sign: StatedSign | None = None) -> tuple[tuple[Edge, ...], tuple[str, ...]]:
     """Return the edges of a prior, and notes: SIF, a table of edges with a head, or a network of any format.
+
+    sign: `both` makes two edges of each line of a table without a column of signs
 
     A network gives its essential dependencies with proven signs; one with open functions the regulations it declares.
     """
     content = read_bytes(path)
     text = "" if content.startswith((b"<", b"PK")) else decode_text(content, path.name)
     if (text and is_edge_table(text)) or not recognize(content, path.name):
-        table = parse_edges(text or decode_text(content, path.name), path.name)
+        table = parse_edges(text or decode_text(content, path.name), path.name, sign)
         return tuple(Edge(*edge) for edge in table.edges), tuple(_pair_note([*table.open_pairs]))
+    if sign is not None:
+        raise PoolError(SIGNS_ARE_STATED, file=path.name)
     network = parse_network(content, path.name)
     signed = [(edge.source, edge.sign, edge.target) for edge in network.edges()]
     signed += [
@@ -116,7 +121,10 @@ def logic_family(
     limits: Limits = USUAL_LIMITS,
     normalise: Normalisation | None = None,
     cell_line: str | None = None,
+    sign: StatedSign | None = None,
 ) -> Found[LogicFamily] | OutOfBudget:
     """Return the family of two files, counted exactly; see `read_data` and `LogicFamily`."""
-    task, _ = read_data(pkn, midas, time, fit=fit, size=size, options=options, normalise=normalise, cell_line=cell_line)
+    task, _ = read_data(
+        pkn, midas, time, fit=fit, size=size, options=options, normalise=normalise, cell_line=cell_line, sign=sign
+    )
     return solve_family(task, limits)

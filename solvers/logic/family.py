@@ -35,7 +35,7 @@ from calibrant.dsl.logic.item import (
 )
 from calibrant.dsl.logic.score import Table
 from calibrant.dsl.networks.network import Network
-from calibrant.solvers.logic.comparison import Comparison, compare_models
+from calibrant.solvers.logic.comparison import Comparison, compare_models, mean_squared_error
 from calibrant.solvers.logic.elimination.lattice import SIZE_BASE, Lattice, LatticeLimitError
 from calibrant.solvers.logic.experiments import NextExperiment, Predictions, choose_next, predict_outcomes
 from calibrant.solvers.logic.membership import Judgement, judge_network
@@ -176,6 +176,10 @@ class LogicFamily:
     def edges(self) -> Mapping[Edge, int]:
         """Edge -> number of members with a clause of its target that has it; edges of no member are left out."""
         return self._marginals.edges
+
+    def never(self) -> list[Edge]:
+        """Return the edges of the class that no member uses, sorted."""
+        return sorted(set(self.task.edges) - self.edges().keys())
 
     def always(self) -> list[Clause]:
         """Return the clauses that every member has."""
@@ -379,12 +383,13 @@ def spectrum_csv(family: LogicFamily) -> str:
 
 
 def marginals_csv(family: LogicFamily) -> str:
-    """Return the numbers and shares of members by clause and edge as CSV; those of no member are left out."""
+    """Return the numbers and shares of members by clause and edge as CSV; clauses of no member are left out."""
     rows: list[tuple[object, ...]] = []
     for kind, numbers in (("clause", family.clauses()), ("edge", family.edges())):
         for part, number in numbers.items():
             status = "always" if number == family.count else "open"
             rows.append((kind, part, number, f"{number / family.count:.6g}", status))
+    rows += [("edge", edge, 0, "0", "never") for edge in family.never()]
     return _csv(("kind", "part", "members", "share", "status"), rows)
 
 
@@ -396,6 +401,29 @@ def predictions_csv(family: LogicFamily, predictions: Predictions) -> str:
         for number, experiment in enumerate(predictions.experiments)
     ]
     return _csv(("experiment", *setup.readouts), rows)
+
+
+def predicted_csv(family: LogicFamily, times: Sequence[float]) -> str:
+    """Return the measured values beside predictions as CSV, a row a value; the square is of values as measured.
+
+    times: of the values; the column is empty where there are several
+    """
+    task, predictions = family.task, family.predict(family.task.experiments)
+    time = f"{times[0]:g}" if len(times) == 1 else ""
+    rows: list[tuple[object, ...]] = []
+    for number, (experiment, values, integers) in enumerate(
+        zip(task.experiments, task.values, task.discretised, strict=True)
+    ):
+        answers = reference.predict(family.witness, task.setup, experiment)
+        for readout, value, integer, answer, share in zip(
+            task.setup.readouts, values, integers, answers, predictions.shares(number), strict=True
+        ):
+            if value is not None:
+                square = (int(answer) - value) ** 2
+                cells = (f"{value:.9g}", integer, answer, f"{float(share):.6g}", f"{square:.9g}")
+                rows.append((number + 1, experiment.text(task.setup), time, readout, *cells))
+    head = ("number", "experiment", "time", "readout", "measured", "discretised", "predicted", "share", "square")
+    return _csv(head, rows)
 
 
 def candidates_csv(family: LogicFamily, best: NextExperiment) -> str:
@@ -433,6 +461,8 @@ def family_record(family: LogicFamily, best: NextExperiment | None = None) -> di
         "spectrum": [[*point, str(number)] for point, number in family.spectrum.items()],
         "clauses": {str(clause): str(number) for clause, number in family.clauses().items()},
         "edges": {str(edge): str(number) for edge, number in family.edges().items()},
+        "never": [str(edge) for edge in family.never()],
+        "mse": mean_squared_error(family.witness, family.task),
         "exclusive": [[str(clause) for clause in pair] for pair in exclusive],
         "inclusive": [[str(clause) for clause in pair] for pair in inclusive],
     }

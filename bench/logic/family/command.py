@@ -58,6 +58,7 @@ from calibrant.solvers.outcome import Found
 # --- Fully observed synchronous series: formulas over the prior, or functions of few parents, counted gene by gene ----
 OPTIONS = (
     "max_clause",
+    "sign",
     "extra_errors",
     "max_parents",
     "updates",
@@ -87,7 +88,7 @@ def count_series(prior: Path, data: Path, stated: FamilyOptions, option_names: C
             raise OptionError(f"it is about MIDAS data; {data.name} has series", flag_of(name))
     updates = stated.updates or "synchronous"
     genes, series = read_series(data, updates)
-    edges, notes = read_prior(prior)
+    edges, notes = read_prior(prior, stated.sign)
     for state in stated.fixed:
         if len(state) != len(genes) or not {*state} <= {*"01"}:
             raise OptionError(f"{short_repr(state)}; a 0 or 1 for each of {len(genes)} genes", flag_of("fixed"))
@@ -371,6 +372,7 @@ def _read(prior: Path, data: Path, stated: DataOptions) -> tuple[Task, Dataset, 
         options=options,
         normalise=stated.normalise,
         cell_line=stated.cell_line,
+        sign=stated.sign,
     )
     return task, dataset, (*dataset.notes, *task_notes(task))
 

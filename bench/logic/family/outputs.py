@@ -29,11 +29,13 @@ from calibrant.dsl.logic.records import write_pool
 from calibrant.dsl.logic.reference import misfit
 from calibrant.dsl.text import plural
 from calibrant.solvers.logic.comparison import Comparison
+from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.experiments import NextExperiment
 from calibrant.solvers.logic.family import (
     candidates_csv,
     family_record,
     marginals_csv,
+    predicted_csv,
     predictions_csv,
     spectrum_csv,
     union_network,
@@ -182,6 +184,7 @@ OUT_FILES = (
     "family.json",
     "spectrum.csv",
     "marginals.csv",
+    "predicted.csv",
     "predictions.csv",
     "candidates.csv",
     "optimum.bnet",
@@ -220,6 +223,10 @@ def _write_folder(counted: Counted, folder: Path) -> Iterator[str]:
     write_atomically(folder / "family.json", json.dumps(counted_record(counted), indent=1) + "\n")
     write_atomically(folder / "spectrum.csv", spectrum_csv(family))
     write_atomically(folder / "marginals.csv", marginals_csv(family))
+    try:
+        write_atomically(folder / "predicted.csv", predicted_csv(family, counted.dataset.use.times))
+    except LatticeLimitError as error:
+        yield f"predicted.csv not written: {error}"
     best = counted.ranking.best
     if best is not None:
         write_atomically(folder / "predictions.csv", predictions_csv(family, best.predictions))

@@ -19,7 +19,7 @@ from calibrant.dsl.logic.files.networks import ListedModel, read_networks
 from calibrant.dsl.logic.item import Clause, Edge, Experiment, Model, Task, model_texts
 from calibrant.dsl.networks.network import read_file
 from calibrant.dsl.text import plural
-from calibrant.solvers.logic.comparison import Comparison, Overclaim
+from calibrant.solvers.logic.comparison import Comparison, Overclaim, mean_squared_error
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.experiments import NextExperiment
 from calibrant.solvers.logic.family import LogicFamily
@@ -121,6 +121,7 @@ def require_members(family: LogicFamily) -> None:
 # --- A family in words: class, optimum, members, edges, the next experiment, and the audit of a list ------------------
 NO_PROBABILITY = "Shares are of models of this class within these limits; they are no probabilities of nature."
 MAX_PRINTED = 20  # edges, candidates, members, findings
+_WITNESS = "the first optimal model, over values as measured"
 LABEL = 10  # width of the first column
 
 
@@ -152,6 +153,8 @@ def _summary(counted: Counted) -> Iterator[str]:
     best = counted.whole.spectrum.get(family.optimum, 0)
     has = "1 model has" if best == 1 else f"{number_text(best)} models have"
     yield _line("optimum", f"misfit {misfit:,}, proven least, and size {size} at it; {has} both")
+    if counted.whole.count:
+        yield _line("MSE", f"{mean_squared_error(counted.whole.witness, task):.4f} of {_WITNESS}")
     of = "the class has too many models to count" if counted.total is None else f"of {number_text(counted.total)}"
     if counted.is_restricted:
         yield _line("members", f"{number_text(family.count)} of {number_text(counted.whole.count)} within the limits")
@@ -227,6 +230,10 @@ def _open_edges(family: LogicFamily) -> Iterator[str]:
         yield _line("open" if k == 0 else "", f"{share:>7}  {_edge_words(edge)}")
     if len(rows) > MAX_PRINTED:
         yield _line("", f"and {len(rows) - MAX_PRINTED} more; --out or --json has all")
+    never = [_edge_words(edge) for edge in family.never()]
+    if never:
+        more = f" ... and {len(never) - MAX_PRINTED} more; all in marginals.csv" if len(never) > MAX_PRINTED else ""
+        yield _line("never", ", ".join(never[:MAX_PRINTED]) + more)
     yield NO_PROBABILITY
 
 

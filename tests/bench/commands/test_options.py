@@ -173,6 +173,7 @@ BESIDE = {
 CHOSEN = {
     "pool convert:--time": ["30"],
     "pool convert:--cell-line": ["A549"],
+    "pool convert:--sign": ["both"],
     "verify:--engine": ["sat"],
     "pool convert:--fit": ["0.5"],
     "pool convert:--normalise": ["max"],

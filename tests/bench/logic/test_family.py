@@ -33,11 +33,37 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 def test_the_first_screen_has_class_optimum_members_edges_and_next(files: tuple[Path, Path]) -> None:
     result = called("family", *files, *LIMITS)
     assert result.returncode == 0, result.stderr
-    lines = {line[:10].strip(): line[10:] for line in result.stdout.splitlines()[:9]}
+    lines = {line[:10].strip(): line[10:] for line in result.stdout.splitlines()[:10]}
     assert lines["optimum"] == "misfit 4,100, proven least, and size 1 at it; 1 model has both"
+    assert lines["MSE"].endswith(" of the first optimal model, over values as measured")
     assert lines["members"] == "4 of 5 models of the class"  # the empty one is the fifth
     assert lines["edges"] == "0 always, 2 open, 0 never, of 2"
     assert "no probabilities of nature" in result.stdout
+
+
+def test_a_prior_without_signs_needs_both(tmp_path: Path) -> None:
+    prior, data = tmp_path / "prior.csv", tmp_path / "data.csv"
+    prior.write_text("source,target\na,b\n", encoding="utf-8")
+    data.write_text("TR:x:CellLine,TR:a,DA:b,DV:b\n1,0,30,1\n1,1,30,0\n", encoding="utf-8")
+    refused = called("family", prior, data)
+    assert refused.returncode == 2
+    assert "--sign both makes two edges of each" in refused.stderr
+    counted = called("family", prior, data, "--sign", "both", "--out", tmp_path / "out")
+    assert counted.returncode == 0, counted.stderr
+    assert "note      edges of either sign, read as two: a b" in counted.stdout
+    assert "always    a -| b\nnever     a -> b\n" in counted.stdout
+    assert (tmp_path / "out" / "predicted.csv").read_text().splitlines()[1:] == [
+        "1,no stimulus,30,b,1,100,1,1,0",
+        "2,a,30,b,0,0,0,0,0",
+    ]
+    series = tmp_path / "series.csv"
+    series.write_text("series,a,b\n1,0,1\n1,0,1\n", encoding="utf-8")
+    assert called("family", prior, series).returncode == 2
+    assert called("family", prior, series, "--sign", "both").returncode == 0
+    assert called("pool", "convert", prior, data, tmp_path / "item.jsonl", "--sign", "both").returncode == 0
+    for name, text in (("prior.sif", "a 1 b\n"), ("signed.csv", "source,target,sign\na,b,+\n"), ("p.bnet", "b, a\n")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        assert "its edges have signs" in called("family", tmp_path / name, data, "--sign", "both").stderr
 
 
 def test_json_lists_every_member_with_its_misfit(files: tuple[Path, Path]) -> None:
@@ -313,6 +339,7 @@ INHIBITED = (
 CHANGES: dict[str, list[str]] = {
     "--time": ["60"],
     "--cell-line": ["A"],
+    "--sign": ["both"],
     "--normalise": ["minmax"],
     "--fit": ["0"],
     "--size": ["0"],

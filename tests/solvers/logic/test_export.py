@@ -40,6 +40,10 @@ def test_tables() -> None:
         "edge,a 1 r,3,0.75,open",
         "edge,b 1 r,3,0.75,open",
     ]
+    assert export.predicted_csv(family, (30.0,)).splitlines() == [
+        "number,experiment,time,readout,measured,discretised,predicted,share,square",
+        "1,a + b,30,r,1,100,1,1,0",
+    ]
     best = family.best_next(candidate_experiments(family.task.setup))
     assert best is not None
     assert export.predictions_csv(family, best.predictions).splitlines() == [
@@ -81,3 +85,22 @@ def test_the_union_network() -> None:
         ("b", "gate r<-a+b"): 0.25,
         ("gate r<-a+b", "r"): 0.25,
     }
+
+
+def test_edges_of_no_member_and_values_beside_predictions() -> None:
+    """Readout r is .75 under a and .25 under b: a alone has misfit 25**2 twice, and every model with b more."""
+    prior = (Edge("a", 1, "r"), Edge("b", 1, "r"))
+    experiments = (Experiment(frozenset("a")), Experiment(frozenset("b")), Experiment())
+    task = Task(prior, Setup(("a", "b"), (), ("r",)), experiments, ((0.75,), (0.25,), (None,)))
+    outcome = solve_family(task)
+    assert isinstance(outcome, Found)
+    family = outcome.value
+    assert family.never() == [prior[1]]
+    assert export.marginals_csv(family).splitlines()[1:] == ["clause,r<-a,1,1,always", "edge,a 1 r,1,1,always",
+                                                             "edge,b 1 r,0,0,never"]  # fmt: skip
+    assert export.predicted_csv(family, (10.0, 30.0)).splitlines()[1:] == [
+        "1,a,,r,0.75,75,1,1,0.0625",
+        "2,b,,r,0.25,25,0,0,0.0625",
+    ]
+    record = export.family_record(family)
+    assert (record["mse"], record["never"]) == (0.0625, ["b 1 r"])
