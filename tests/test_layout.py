@@ -66,7 +66,7 @@ SIZES = {
     "bench": Size(files=329, lines=74319, small_files=46, import_lines=6266),
     "calibrant": Size(files=17, lines=1813, small_files=6, import_lines=295),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=616, lines=90860, small_files=164, import_lines=8719),
+    "tests": Size(files=616, lines=90869, small_files=164, import_lines=8719),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -98,7 +98,7 @@ Predictions: TypeAlias = Annotated[
     list[Path] | None,
     typer.Option(
         metavar="FILE",
-        help="Raw predictions (JSONL, or a log of Inspect) for instances of --pool; may be repeated.",
+        help="Responses to instances of --pool, in any format that `score` takes; may be repeated.",
         rich_help_panel=INPUT,
     ),
     READS,

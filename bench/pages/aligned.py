@@ -49,10 +49,10 @@ def headings_of(measures: MetricSet, view: str) -> dict[str, str]:
     if view == REASONS_VIEW:
         return keys | {reason_key(reason): reason for reason in REASONS}
     metrics = measures.views[view].metrics
-    keys |= {column.key: column.heading for column in metrics[:1]}
-    if view == measures.default_view:
-        keys |= {"published": "published", "lenient": "lenient"}
-    keys |= {column.key: column.heading for column in metrics[1:]}
+    for column in metrics:
+        keys[column.key] = column.heading
+        if view == measures.default_view and column.key == measures.first[1]:  # the rate that the readers differ in
+            keys |= {reader: reader for reader in OF_READERS}
     if view == measures.default_view:
         keys |= {NOT_RUN_COLUMN: "not_run", NO_ANSWER_COLUMN: "no_answer"}
         keys |= {"out_of_budget": "NoBudget", "seconds_median": "s median", "seconds_max": "s max"}

@@ -225,6 +225,15 @@ SETUPS: dict[str, PageSetup] = {
         },
     ),
     "docs/networks.md": PageSetup(files={"model.bnet": text("targets, factors", "PI3K, EGF & !PTEN")}),
+    "docs/answers.md": PageSetup(
+        files={
+            "pool.jsonl": bundled("sample_causim.jsonl"),
+            "answers.jsonl": text(
+                '{"id": "chain-0000-s20-v02-deduction-000", "response": null, "error": "batch_expired"}',
+                '{"id": "chain-0000-s20-v02-deduction-000", "model": "m", "response": "", "finish_reason": "length"}',
+            ),
+        },
+    ),
     "docs/index.md": PageSetup(
         smaller={"POOL": "pool.jsonl"},
         files={
