@@ -46,6 +46,7 @@ COMMANDS: Mapping[str, str] = {
     "board": "suites:board",
     "variants": "suites:variants",
     "pool": "pool:pool_app",
+    "bench": "start.measuring:bench_app",
 }
 """Name -> "module:name" in bench/commands: a function, or a `Typer` of commands."""
 

@@ -51,6 +51,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "pool": "Check, describe and convert pools",
         "export": "Write data sets for the Hub",
         "schema": "Print the JSON Schema of a file",
+        "bench": "Measure speed on this machine",
     },
 }
 # headings of options, in this order; each option states its own as `rich_help_panel`
@@ -275,6 +276,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "calibrant pool convert 4nodes.jsonl pool.jsonl -o records=6 -o allowance=0",
         "calibrant pool convert state.json pool.jsonl -o each=5 -o types=counterfactual",
     ),
+    "bench evaluator": ("calibrant bench evaluator", "calibrant bench evaluator --seconds 2 --json"),
     "pool alternatives": (
         "calibrant pool alternatives pool.yaml alternative_scm.jsonl --seed 1",
         "calibrant pool alternatives pool.yaml known_pairs.jsonl --from runs --from alternatives.jsonl --open-ended",

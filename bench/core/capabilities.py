@@ -65,6 +65,16 @@ class PromptFields:
     bundled: Path
 
 
+class Measured(Protocol):
+    """Result of a measurement."""
+
+    def text(self) -> str:
+        """Return it for a terminal of 80 columns."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
 Providers: TypeAlias = Mapping[Capability[Any], str]
 
 # what every benchmark has
@@ -87,6 +97,8 @@ REPLIES: Capability[Callable[[Any, Sequence[Any], Mapping[str, Any], Thoughts], 
     "`score` of replies"
 )
 """Plays the replies of a system, one a turn, under the stated options of the dialogue."""
+EVALUATOR_RATES: Capability[Callable[[float], Measured]] = Capability("`bench evaluator`")
+"""Measures the evaluator beside rivals for so many seconds."""
 EVALUATOR: Capability[EvaluatorMaker] = Capability("scoring of responses with their verdict")
 ATTRIBUTION: Capability[Attribute] = Capability("attribution", "scoring:attribute")
 SUITES: Capability[Drawable[Any]] = Capability("drawing of items", "generation:SUITES")

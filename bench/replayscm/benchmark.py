@@ -8,6 +8,7 @@ from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import (
     ATTRIBUTION,
     EVALUATOR,
+    EVALUATOR_RATES,
     FITTING,
     LINE_RECORDS,
     METRICS,
@@ -46,6 +47,7 @@ BENCHMARK: Benchmark[Problem] = Benchmark(
         APPLICABLE: "rows.listed:applicable_rows",
         EPISODE_VIEWS: "episodes:EPISODE_VIEWS",
         EVALUATOR: "scoring:make_evaluator",
+        EVALUATOR_RATES: "rows.rates:measure_bundled",
         EXPECTATIONS: "expectations:EXPECTATIONS",
         EXPLANATIONS: "why.explainer:EXPLANATIONS",
         FITTING: "fitting.fit:FITTING",

@@ -22,8 +22,8 @@ from msgspec.structs import replace as replace_fields
 
 from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
-from calibrant.bench.lab.speed.replayscm.replay import gold_of
 from calibrant.bench.replayscm.rows.exact import scm_answer
+from calibrant.bench.replayscm.rows.rates import gold_of
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer
 from calibrant.bench.training import Worth, attributed, in_turns, lesson, shaped, verdict

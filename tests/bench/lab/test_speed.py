@@ -25,17 +25,9 @@ from calibrant.bench.lab.speed.comparison import Comparison, Discipline, Rival, 
 from calibrant.bench.lab.speed.memory import OURS, Cost, command_cost
 from calibrant.bench.lab.speed.replayscm import noise, replay, scoring, synthesis, tables
 from calibrant.bench.lab.speed.replayscm.loading import write_official_file
-from calibrant.bench.lab.speed.replayscm.replay import (
-    CLoop,
-    NoCompilerError,
-    RowwisePanels,
-    compiled_loop,
-    gold_of,
-    parse_nested,
-    random_candidates,
-    typical,
-)
+from calibrant.bench.lab.speed.replayscm.replay import CLoop, NoCompilerError, compiled_loop, parse_nested
 from calibrant.bench.lab.speed.report import print_report
+from calibrant.bench.replayscm.rows.rates import RowwisePanels, gold_of, random_candidates, typical
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.formula import OPERATORS
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, full_mask, num_rows

@@ -34,6 +34,7 @@ NOT_EXECUTED = {
     "release": "It takes a minute; [releases](releases.md) builds a suite.",
     "submission": "It needs a suite; [releases](releases.md) builds one, and submits to it.",
     "board": "It needs a suite; [releases](releases.md) builds one, and its board.",
+    "bench evaluator": "Its figures are those of the machine; [the evaluator](evaluator.md) has some.",
     "export": "It needs the extra `hub`; [data sets](hub.md) shows an export.",
 }
 EXAMPLES: Mapping[str, str] = {

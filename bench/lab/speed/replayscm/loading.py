@@ -22,8 +22,8 @@ from typing import Any
 import yaml
 
 from calibrant.bench.lab.speed.comparison import Comparison, Discipline, Options, Rival, Row, measure
-from calibrant.bench.lab.speed.replayscm.replay import gold_of
 from calibrant.bench.replayscm.rows.exact import scm_answer
+from calibrant.bench.replayscm.rows.rates import gold_of
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool

@@ -16,12 +16,9 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import reduce
-from operator import and_, or_, xor
 from pathlib import Path
-from random import Random
 from statistics import median
 from typing import Any, TypeAlias
 
@@ -29,54 +26,14 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, by_setting, measure
-from calibrant.dsl.formulas.formula import Apply, Formula, Node, fold
+from calibrant.bench.replayscm.rows.rates import Counts, RowwisePanels, gold_of, random_candidates, typical
 from calibrant.dsl.formulas.text import parse, render
 from calibrant.dsl.replayscm.evaluator import Candidate, Programs, compile_formulas, compile_texts
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.reference import replay_world
 from calibrant.dsl.replayscm.replay import replay_splits
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.dsl.replayscm.world import Column, PackedPanels, Panel, pack_panels
-
-# --- Different candidates of the same size, for replays that no cache can shorten -------------------------------------
-LISTS = ("and", "or", "xor", "iff")
-
-
-def gold_of(problem: Problem) -> Scm:
-    """Return the latent SCM; ValueError if the pool does not tell it."""
-    if problem.sealed.gold is None:
-        raise ValueError(f"{problem.id}: benchmarks need the gold SCM")
-    return problem.sealed.gold
-
-
-def random_candidates(problem: Problem, count: int, seed: int) -> list[Candidate]:
-    """Candidates in the shape of gold, with other variables and operators at random; mentions follow gold's order."""
-    rng = Random(seed)
-    gold = gold_of(problem)
-    return [Candidate(*_like(gold, rng)) for _ in range(count)]
-
-
-def _like(gold: Scm, rng: Random) -> tuple[dict[str, Formula], tuple[str, ...]]:
-    earlier = list(gold.roots)
-    mechanisms = {}
-    for variable in gold.order:
-        mechanisms[variable] = Formula(
-            tuple(_different(node, earlier, rng) for node in gold.mechanisms[variable].nodes)
-        )
-        earlier.append(variable)
-    return mechanisms, gold.order
-
-
-def _different(node: Node, variables: Sequence[str], rng: Random) -> Node:
-    if isinstance(node, Apply):
-        return Apply(rng.choice(LISTS), node.arity) if node.operator in LISTS else node
-    return rng.choice(variables) if isinstance(node, str) else node
-
-
-def typical(problems: Sequence[Problem]) -> Problem:
-    """Return the problem whose gold formulas are of median total size."""
-    return sorted(problems, key=lambda problem: gold_of(problem).size)[len(problems) // 2]
-
+from calibrant.dsl.replayscm.world import PackedPanels, Panel, pack_panels
 
 # --- Measured rates of the benchmark's published scorer, for comparison -----------------------------------------------
 SETTINGS = ("Ordered", "Block", "Hidden-order", "Hidden-roots")
@@ -105,67 +62,6 @@ def submissions(setting: str, stratum: str | None = None) -> float | None:
         return median(rates[column] for rates in SUBMISSIONS_PER_STRATUM.values())
     rates = SUBMISSIONS_PER_STRATUM.get(stratum)
     return rates[column] if rates else None
-
-
-# --- Rival: replay in plain NumPy, a byte a row, one candidate and one operator at a time -----------------------------
-Bools: TypeAlias = npt.NDArray[np.bool_]
-Counts: TypeAlias = npt.NDArray[np.int64]
-
-RULES: dict[str, Callable[[list[Bools]], Bools]] = {
-    "not": lambda arguments: ~arguments[0],
-    "and": lambda arguments: reduce(and_, arguments),
-    "or": lambda arguments: reduce(or_, arguments),
-    "xor": lambda arguments: reduce(xor, arguments),
-    "iff": lambda arguments: reduce(and_, arguments) | ~reduce(or_, arguments),
-    "if": lambda arguments: np.where(arguments[0], arguments[1], arguments[2]),
-}
-
-
-class RowwisePanels:
-    """Panels as Boolean arrays [rows], and what replay needs of them."""
-
-    def __init__(self, panels: Iterable[Panel]) -> None:
-        self.panels = list(panels)
-        variables = self.panels[0].variables
-        self.num_rows = sum(panel.num_rows for panel in self.panels)
-        self.observed = {v: np.concatenate([_bools(p, p.columns[v]) for p in self.panels]) for v in variables}
-        self.scored = {v: ~np.concatenate([_bools(p, p.clamped[v]) for p in self.panels]) for v in variables}
-        self.world_starts = np.cumsum([0, *(w.num_rows for p in self.panels for w in p.worlds)])[:-1]
-        self.panel_starts = np.cumsum([0, *(p.num_rows for p in self.panels)])[:-1]
-        self.panel_worlds = np.cumsum([0, *(len(p.worlds) for p in self.panels)])[:-1]
-
-    def replay(self, candidate: Candidate) -> Counts:
-        """[panels, 4]: scored cells, wrong cells, scored worlds, exact worlds."""
-        simulated = dict(self.observed)
-        cells = np.zeros(self.num_rows, np.int64)
-        errors = np.zeros(self.num_rows, np.int64)
-        for variable in candidate.order:
-            value = fold(
-                candidate.mechanisms[variable],
-                lambda atom: simulated[atom] if isinstance(atom, str) else np.full(self.num_rows, atom),
-                lambda node, arguments: RULES[node.operator](list(arguments)),
-            )
-            scored = self.scored[variable]
-            wrong = (value != self.observed[variable]) & scored
-            simulated[variable] = np.where(scored, value, self.observed[variable])
-            cells += scored
-            errors += wrong
-        scored_worlds = np.add.reduceat(cells, self.world_starts) > 0
-        exact_worlds = scored_worlds & (np.add.reduceat(errors, self.world_starts) == 0)
-        return np.stack(
-            [
-                np.add.reduceat(cells, self.panel_starts),
-                np.add.reduceat(errors, self.panel_starts),
-                np.add.reduceat(scored_worlds.astype(np.int64), self.panel_worlds),
-                np.add.reduceat(exact_worlds.astype(np.int64), self.panel_worlds),
-            ],
-            axis=1,
-        )
-
-
-def _bools(panel: Panel, column: Column) -> Bools:
-    packed = np.frombuffer(column.to_bytes(-(-panel.num_rows // 8), "little"), np.uint8)
-    return np.unpackbits(packed, count=panel.num_rows, bitorder="little").astype(np.bool_)
 
 
 # --- Rival: the replay loop in C, compiled on the spot and called through ctypes on the kernel's own arrays -----------

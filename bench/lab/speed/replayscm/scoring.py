@@ -33,8 +33,8 @@ from calibrant.bench.commands.options import usable_cores
 from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, by_setting, by_stratum, measure
 from calibrant.bench.lab.speed.memory import OURS, Cost, command_cost
 from calibrant.bench.lab.speed.replayscm import replay
-from calibrant.bench.lab.speed.replayscm.replay import LISTS, gold_of
 from calibrant.bench.replayscm.rows.exact import scm_answer
+from calibrant.bench.replayscm.rows.rates import LISTS, gold_of
 from calibrant.dsl.formulas.formula import Apply, Formula, apply, fold
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.memory import CacheBudget
