@@ -449,15 +449,20 @@ def _read_text(path: Path, encoding: str, remarks: tuple[str, ...]) -> RawTable:
             )
         if not first:
             raise CalibrantError(f"{path.name} is empty; the first line has the names of the columns")
+        stated = re.fullmatch(r"sep=([,;\t])", first.rstrip("\r\n"))  # Excel's line above the names
         bare = re.sub(r'"[^"]*"', "", first)
-        delimiter = min((c for c in ",;\t" if c in bare), key=bare.index, default=",")
+        delimiter = stated[1] if stated else min((c for c in ",;\t" if c in bare), key=bare.index, default=",")
         file.seek(0)
-        return _from_lines(path.name, csv.reader(file, delimiter=delimiter, strict=True), delimiter, remarks)
+        reader = csv.reader(file, delimiter=delimiter, strict=True)
+        if stated:
+            next(reader)
+            remarks += (f"the first line states the delimiter, {short_repr(delimiter)}; the names are in the second",)
+        return _from_lines(path.name, reader, delimiter, remarks)
 
 
 def _from_lines(source: str, reader: Any, delimiter: str, remarks: tuple[str, ...]) -> RawTable:
     numbered = _numbered(reader)
-    _, head = next(numbered)
+    _, head = next(numbered, (0, [""]))
     names = [name.strip() or f"column {k}" for k, name in enumerate(head, 1)]
     if len(names) > MAX_HEAD:
         raise CalibrantError(f"{source} has {len(names):,} columns; at most {MAX_HEAD:,} are read, and 60 fitted")
@@ -468,7 +473,8 @@ def _from_lines(source: str, reader: Any, delimiter: str, remarks: tuple[str, ..
         wrong = next(((n, row) for n, row in chunk if len(row) != len(names)), None)
         if wrong is not None:
             values = f"{plural(len(wrong[1]), 'values')} under {plural(len(names), 'names')}"
-            raise CalibrantError(f"{source}, row {wrong[0]} (lines of the file): {values}")
+            advice = "take out the lines above the names" if names[0].startswith("#") else "a row has one value a name"
+            raise CalibrantError(f"{source}, row {wrong[0]} (lines of the file): {values}; {advice}")
         lines += [number for number, _ in chunk]
         _check_rows(len(lines), source)
         for k, column in enumerate(zip(*(row for _, row in chunk), strict=True)):

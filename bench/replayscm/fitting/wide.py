@@ -10,6 +10,7 @@ from calibrant.audits.replayscm.why.parts import Contradiction
 from calibrant.bench.replayscm.fitting.columns import quote_name
 from calibrant.bench.replayscm.fitting.fronts import patterns_of_target
 from calibrant.bench.replayscm.fitting.table import Table
+from calibrant.dsl.errors import short_repr
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.text import plural
 from calibrant.solvers.formulas.fronts import Patterns
@@ -105,6 +106,9 @@ def contradiction_message(table: Table, clash: Contradiction) -> str:
     reason = f"{clash.variable} differs, and all that it may depend on is equal"
     advice = "" if table.has_targets else "name the columns that were set in a column given by do (--do), "
     rows = f"rows {first} and {second} ({table.counting})"
+    unused = next((column.name for column in table.columns if column.kind == "id"), None)
+    if unused is not None:
+        advice += f"read {short_repr(unused)}, left out as all different, by a rule (--binarize '{unused}:RULE'), "
     return f"{rows} contradict each other: {reason}; correct one, {advice}or {NOISY}"
 
 

@@ -164,3 +164,30 @@ def test_all_notes_are_printed_on_request(tmp_path: Path) -> None:
     assert len(whole) >= len(names) - 1
     assert len(short) < len(whole)
     assert short[-1].endswith("(--verbose)")
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter"), [("sep=;\nA;B\n1;0\n0;1\n1;0\n", "';'"), ("\ufeffsep=,\r\nA,B\r\n1,0\r\n0,1\r\n", "','")]
+)
+def test_the_line_of_a_spreadsheet_above_the_names_is_no_head(text: str, delimiter: str, tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text(text, encoding="utf-8")
+    table = read_table(file)
+    assert table.names == ("A", "B")
+    assert int(table.lines[0]) == 3
+    assert table.remarks == (f"the first line states the delimiter, {delimiter}; the names are in the second",)
+    file.write_text("sep=;\n", encoding="utf-8")
+    with pytest.raises(calibrant.CalibrantError, match=r"t\.csv"):
+        read_table(file)
+
+
+def test_refusals_state_what_to_do_about_lines_above_the_names_and_columns_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("# exported\nA,B\n1,0\n", encoding="utf-8")
+    with pytest.raises(calibrant.CalibrantError, match=r"row 2 .* 2 values under 1 name; take out the lines above"):
+        read_table(file)
+    file.write_text("age;ill\n20,5;no\n21,5;yes\n22,5;yes\n", encoding="utf-8")
+    with pytest.raises(
+        calibrant.CalibrantError, match=r"read 'age', left out as all different, by a rule \(--binarize"
+    ):
+        calibrant.fit(file, target="ill")
