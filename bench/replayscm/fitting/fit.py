@@ -17,11 +17,13 @@ from calibrant.audits.replayscm.why.explanation import Limits, explain, smallest
 from calibrant.audits.replayscm.why.parts import Decider, ReplayWhy, title
 from calibrant.audits.replayscm.why.smallest_pair import Choices
 from calibrant.bench.core.capabilities import Fittable, FormulaQuestion, NetworkQuestion, Suggestion
+from calibrant.bench.pages.page import design_page
 from calibrant.bench.pages.why import why_page
 from calibrant.bench.replayscm.audit.records import write_certificates
 from calibrant.bench.replayscm.fitting.claimed_graph import GraphFit, judge_graph
 from calibrant.bench.replayscm.fitting.columns import quote_name
 from calibrant.bench.replayscm.fitting.forms import FormsFit, fit_configurations, fit_outputs
+from calibrant.bench.replayscm.fitting.front_page import front_section
 from calibrant.bench.replayscm.fitting.fronts import (
     MAX_TARGET_PARENTS,
     FormulaOptions,
@@ -231,11 +233,10 @@ class Fit:
 
         name: of the table, as the page has it
         """
-        if self.why is not None and html is not None:
-            lines = self.table.reading_lines(every=True, target=self.target)
-            notes = Markup().join(map(Markup('<p class="callout">{}</p>\n').format, lines))
-            page = why_page(self.why, Markup(NOTES_HERE) + body(self.why, "why"), name)
-            write_atomically(html, self.naming.markup(page).replace(NOTES_HERE, notes))
+        fronts = [front for front in self.fronts if isinstance(front, TargetFront) and front.front.points]
+        sections = [] if html is None else [front_section(front, self.table, k) for k, front in enumerate(fronts)]
+        if html is not None and (self.why is not None or sections):
+            self._write_page(html, name, Markup("\n").join(sections))
             yield f"page written to {html}"
         if self.why is not None and svg is not None:
             write_atomically(svg, self.naming.markup(drawing(self.why)))
@@ -244,7 +245,7 @@ class Fit:
             write_pool(Pool(out.name.partition(".")[0], (self.problem,)), out)
             yield f"pool written to {out}"
         kinds = (
-            ("page", html),
+            ("page", None if sections else html),
             ("picture", svg),
             ("certificate", certificates),
             ("pool", None if self.has_item else out),
@@ -255,6 +256,17 @@ class Fit:
         if self.why is not None and certificates is not None:
             model_class = ModelClass(self.why.max_parents)
             yield from write_certificates([self.problem], certificates, lambda _: model_class)
+
+    def _write_page(self, path: Path, name: str, sections: Markup) -> None:
+        """Write the page: how the table was read, fronts, and what else fits."""
+        lines = self.table.reading_lines(every=True, target=self.target)
+        notes = Markup().join(map(Markup('<p class="callout">{}</p>\n').format, lines)) + sections
+        if self.why is None:
+            content = {"title": name, "crumbs": ["Errors against size", name], "body": notes, "item": ITEM}
+            write_atomically(path, design_page("why/why.html", content))
+            return
+        page = why_page(self.why, Markup(NOTES_HERE) + body(self.why, "why"), name)
+        write_atomically(path, self.naming.markup(page).replace(NOTES_HERE, notes))
 
 
 def fit(

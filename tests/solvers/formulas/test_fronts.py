@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from itertools import combinations, combinations_with_replacement, product
 from typing import TypeAlias, get_args
@@ -26,12 +27,12 @@ Listed: TypeAlias = dict[Size, dict[str, int]]
 
 def join(operator: str, words: tuple[int, ...]) -> int:
     rows = zip(*([word >> row & 1 for row in range(8)] for word in words), strict=True)
-    rules = {
+    rules: dict[str, Callable[[tuple[int, ...]], int]] = {
         "not": lambda v: 1 - v[0],
-        "and": all,
-        "or": any,
+        "and": min,
+        "or": max,
         "xor": lambda v: sum(v) % 2,
-        "iff": lambda v: len(set(v)) == 1,
+        "iff": lambda v: int(len(set(v)) == 1),
     }
     return sum(int(rules[operator](values)) << row for row, values in enumerate(rows))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -74,6 +75,26 @@ def test_no_function_fits_and_the_front_follows(tmp_path: Path) -> None:
     assert "     1     1         2          2  " in done.stdout  # 1 and `a b`
     columns = called("fit", table, "--errors", "front").stdout
     assert columns.count("errors  size  formulas") == 2
+
+
+def test_the_page_has_points_formulas_and_marked_rows(tmp_path: Path) -> None:
+    table, page = tmp_path / "table.csv", tmp_path / "page.html"
+    rows = ["no,1,no", "no,2,yes", "yes,1,yes", "yes,2,yes", "yes,2,no", "no,1,no"]
+    table.write_text("a<b,dose,F\n" + "\n".join(rows) + "\n", "utf-8")
+    done = called("fit", table, "--target", "F", "--errors", "front", "--html", page)
+    assert done.returncode == 1
+    text = page.read_text("utf-8")
+    points = calibrant.fit(table, target="F", errors="front").to_dict()["front"]
+    assert [text.count(f'href="#point-0-{k}"') for k in range(len(points))] == [1] * len(points)
+    assert text.count('id="point-') == len(points)
+    assert "a&lt;b" in text
+    assert "a<b" not in text
+    assert text.count("contradicts another row</td>") == 2  # lines 5 and 6
+    assert text.count("wrong, contradicts") == 1
+    assert "https://" not in text
+    called("fit", table, "--errors", "front", "--html", page)  # every column has a front of its own
+    ids = re.findall(r' id="([^"]+)"', page.read_text("utf-8"))
+    assert len(ids) == len(set(ids))
 
 
 @pytest.mark.parametrize(
