@@ -1,0 +1,141 @@
+"""Networks beside AEON and libSBML, where these are installed: functions, fixed points, and the SBML that is written.
+
+    python -m tests.oracles.network_tools --count 200 [FILE_OR_FOLDER ...]
+
+Needs biodivine_aeon and python-libsbml, which are no dependency of the project. Random networks are read by AEON from
+the same bnet and aeon texts; files go to AEON as bnet that is written from their tables, under other names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from calibrant.dsl.networks.formulas import NetworkError
+from calibrant.solvers.networks.network import BooleanNetwork, parse_network, read_network
+from calibrant.solvers.outcome import Found
+from tests.support.networks.vectors import random_formulas, text_of
+
+MAX_INPUTS = 8  # of a function that is compared row by row
+
+
+def differences(network: BooleanNetwork) -> Iterator[str]:
+    """Yield what AEON and libSBML have otherwise of a network that is written as bnet and as SBML."""
+    aeon: Any = import_module("biodivine_aeon")
+    texts = {name: f"v{place}" for place, name in enumerate(network.nodes)}  # AEON wants names of letters and digits
+    renamed = parse_network(_renamed_bnet(network, texts).encode(), "", "bnet")
+    model = aeon.BooleanNetwork.from_bnet(renamed.to_bnet())
+    yield from function_differences(model, renamed)
+    yield from _fixed_point_differences(aeon, model, renamed)
+    yield from sbml_errors(network)
+
+
+def function_differences(model: Any, network: BooleanNetwork) -> Iterator[str]:
+    """Yield nodes of which AEON has another function, with a row."""
+    for node in network.nodes:
+        function = network.function(node)
+        if function.table is None or len(function.inputs) > MAX_INPUTS:
+            continue
+        expression = model.get_update_function(node)
+        for values in product((0, 1), repeat=len(function.inputs)):
+            row = dict(zip(function.inputs, values, strict=True))
+            if _value(expression, model, row) != function.value(row):
+                yield f"AEON: {node} in {row}"
+                break
+
+
+def _renamed_bnet(network: BooleanNetwork, names: dict[str, str]) -> str:
+    """Return a network as bnet under other names, by its tables: a disjunction of the rows that are 1."""
+    lines = []
+    for name in network.nodes:
+        function = network.function(name)
+        table = function.table or ""
+        rows = [row for row, value in enumerate(table) if value == "1"]
+        terms = [
+            "(" + " & ".join(("" if row >> i & 1 else "!") + names[s] for i, s in enumerate(function.inputs)) + ")"
+            for row in rows
+        ]
+        constant = table if not function.inputs else "0"
+        lines.append(f"{names[name]}, {' | '.join(terms) if function.inputs and terms else constant}")
+    return "targets, factors\n" + "\n".join(lines) + "\n"
+
+
+def _value(expression: Any, model: Any, row: dict[str, int]) -> int:
+    """Return AEON's value of an update function, walked as its tree."""
+    if expression is None:
+        return next(iter(row.values()))  # an input keeps its value
+    if expression.is_const():
+        return int(expression.as_const())
+    if expression.is_var():
+        return row.get(model.get_variable_name(expression.as_var()), 0)  # names that change nothing are in no row
+    if expression.is_not():
+        return 1 - _value(expression.as_not(), model, row)
+    left, right = (_value(part, model, row) for part in expression.as_binary()[1:])
+    operator = str(expression.as_binary()[0]).lower()
+    return {"and": left & right, "or": left | right, "xor": left ^ right}[operator]
+
+
+def _fixed_point_differences(aeon: Any, model: Any, network: BooleanNetwork) -> Iterator[str]:
+    outcome = network.fixed_points()
+    if not isinstance(outcome, Found) or not outcome.value.is_complete:
+        return
+    points = aeon.FixedPoints.symbolic(aeon.AsynchronousGraph(model.infer_valid_graph()))
+    number = int(points.vertices().cardinality())
+    if number != len(outcome.value.states):
+        yield f"AEON: {number} fixed points, {len(outcome.value.states)} expected"
+
+
+def sbml_errors(network: BooleanNetwork) -> Iterator[str]:
+    """Yield errors of libSBML on the SBML that is written."""
+    libsbml: Any = import_module("libsbml")
+    document = libsbml.readSBMLFromString(network.to_sbml())
+    document.checkConsistency()
+    for place in range(document.getNumErrors()):
+        error = document.getError(place)
+        if error.getSeverity() >= libsbml.LIBSBML_SEV_ERROR:
+            yield f"libSBML: {error.getMessage().strip()}"
+
+
+def main() -> int:
+    """Compare random networks and files; return 1 if a tool has something otherwise."""
+    parser = argparse.ArgumentParser(prog="python -m tests.oracles.network_tools", description=__doc__)
+    parser.add_argument("paths", nargs="*", type=Path)
+    parser.add_argument("--count", type=int, default=200, help="number of random networks")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    networks: dict[str, BooleanNetwork] = {}
+    failures: list[tuple[str, str]] = []
+    for number in range(options.count):
+        generator = random.Random(options.seed * 1_000_000 + number)
+        formulas = random_formulas(generator, generator.randint(1, 7))
+        texts = {form: text_of(formulas, form) for form in ("bnet", "aeon")}
+        networks[f"random {number}"] = parse_network(texts["bnet"].encode())
+        for form, text in texts.items():
+            model = getattr(import_module("biodivine_aeon").BooleanNetwork, f"from_{form}")(text)
+            lines = function_differences(model, parse_network(text.encode(), "", form))
+            failures += [(f"random {number}, {form}", line) for line in lines]
+    refused = 0
+    files = (file for path in options.paths for file in ([path] if path.is_file() else path.rglob("*")))
+    for path in sorted(files):
+        try:
+            networks[str(path)] = read_network(path)
+            networks[str(path)].require_functions()
+        except NetworkError as error:
+            networks.pop(str(path), None)
+            refused += 1
+            print(f"refused  {path}: {error}")
+    failures += [(name, line) for name, network in networks.items() for line in differences(network)]
+    for name, line in failures:
+        print(f"differs  {name}: {line}")
+    print(f"{len(networks)} networks compared, {refused} files refused, {len(failures)} differences")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
