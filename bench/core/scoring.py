@@ -80,6 +80,7 @@ class Prediction(NamedTuple):
     gap: the part that a submitted answer lacks, and why
     dialogue: totals of the replies that caused the steps; None where the line has none
     response: as the line gives it; reading: of it; where: place of the line
+    num_stated: how many of the steps stand before the submission of the response's answer; 0 without any
     """
 
     pool: str
@@ -95,6 +96,7 @@ class Prediction(NamedTuple):
     response: Response = Response()
     reading: Reading | None = None
     where: str = ""
+    num_stated: int = 0
 
     @property
     def place(self) -> str:

@@ -236,6 +236,7 @@ class ExtendedLineEvaluator:
                 item_rules(benchmark(problem.benchmark), problem), prediction.response, self._reading
             )
         steps, answer = prediction.steps, reading.answer
+        stated = steps[: prediction.num_stated]
         if is_episode(problem) and not steps:
             steps = self._steps(answer)
         score = self._verdicts.score(answer or None, steps)
@@ -245,7 +246,7 @@ class ExtendedLineEvaluator:
             **verdict_fields(
                 reading,
                 score.correct,
-                lambda alternative: self._verdicts.score(alternative, self._steps(alternative)).correct,
+                lambda alternative: self._verdicts.score(alternative, self._steps(alternative, stated)).correct,
             ),
             "problem": prediction.problem or reading.problem or prediction.gap,
             KEY: self._verdicts.attribution(score, steps),
@@ -254,10 +255,13 @@ class ExtendedLineEvaluator:
         }
         return ReadVerdict(line, reading)
 
-    def _steps(self, answer: Answer | None) -> tuple[Step[Any], ...]:
-        """Return the steps of an episode that only submits an answer; none of an item that is answered at once."""
-        if not is_episode(self._verdicts.problem):
+    def _steps(self, answer: Answer | None, stated: tuple[Step[Any], ...] = ()) -> tuple[Step[Any], ...]:
+        """Return the steps of an episode that submits an answer, behind others; none of an item answered at once."""
+        problem = self._verdicts.problem
+        if not is_episode(problem):
             return ()
+        if stated:
+            return replay_answer(benchmark(problem.benchmark), problem, answer or "", stated).steps
         return tuple(submitted_steps(self._verdicts.problem, answer if isinstance(answer, dict) and answer else None))
 
 

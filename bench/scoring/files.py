@@ -230,11 +230,23 @@ def _open(path: Path) -> Iterator[BinaryIO]:
             yield file
 
 
+TOO_LONG = f"longer than {MAX_JSON_BYTES} bytes; give one object a line"
+MAX_PASSED_BYTES = 1 << 29  # of a line that is too long and passed over: 2 MB of gzip can hold one of 2 GB
+
+
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield the lines that are not blank, with their numbers; first bytes tell gzip and a byte order mark.
 
     `CalibrantError` for a line of more than MAX_JSON_BYTES, and for a compressed file that breaks off or is damaged.
     """
+    for number, line in bounded_lines(path):
+        if line is None:
+            raise CalibrantError(f"{shown_name(path)}: line {number}: {TOO_LONG}")
+        yield number, line
+
+
+def bounded_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
+    """Yield what `numbered_lines` yields, and None for a line of more than MAX_JSON_BYTES, which is passed over."""
     with _open(path) as file:
         source = file if hasattr(file, "peek") else BufferedReader(cast(Any, file))
         first = cast(Any, source).peek(2)[:2]
@@ -243,13 +255,24 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
             # a line without end must not be read: 19 MB of gzip can hold one of 4 GB
             for number, line in enumerate(iter(partial(lines.readline, MAX_JSON_BYTES + 1), b""), 1):
                 if len(line) > MAX_JSON_BYTES:
-                    limit = f"longer than {MAX_JSON_BYTES} bytes; give one object a line"
-                    raise CalibrantError(f"{shown_name(path)}: line {number}: {limit}")
+                    if not _pass_over(lines, line):
+                        raise CalibrantError(f"{shown_name(path)}: line {number}: {TOO_LONG}")
+                    yield number, None
+                    continue
                 text = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
                 if text and not text.isspace():
                     yield number, text
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise CalibrantError(f"{shown_name(path)}: not whole as a gzip file: {error}") from None
+
+
+def _pass_over(lines: BinaryIO, line: bytes) -> bool:
+    """Read on to the end of a line, of which a part was read; return whether it ends within MAX_PASSED_BYTES."""
+    num_bytes = len(line)
+    while line and not line.endswith(b"\n") and num_bytes <= MAX_PASSED_BYTES:
+        line = lines.readline(1 << 20)
+        num_bytes += len(line)
+    return num_bytes <= MAX_PASSED_BYTES
 
 
 def json_object(raw: bytes) -> dict[str, Any] | None:
@@ -355,21 +378,23 @@ class PredictionFile:
             return file.read(len(magic)) == magic
 
     def _json_entries(self, *, is_document: bool) -> Iterator[FileEntry]:
-        lines = numbered_lines(self._path)
+        lines = bounded_lines(self._path)
         first = next(lines, None)
         if first is None:
             return
-        beginning = first[1].lstrip()[:1]
-        if beginning == b"[" or (beginning == b"{" and (is_document or _is_opened(first[1]))):
+        beginning = (first[1] or b"").lstrip()[:1]
+        if first[1] is not None and (
+            beginning == b"[" or (beginning == b"{" and (is_document or _is_opened(first[1])))
+        ):
             if self._path == STANDARD_INPUT:
-                raw = first[1] + b"".join(line for _, line in lines)
+                raw = first[1] + b"".join(_whole(number, line) for number, line in lines)
             else:
                 raw = read_document(self._path)
             document = _document_entries(raw)
             if document is not None:
                 yield from document
                 return
-            lines = numbered_lines(self._path)
+            lines = bounded_lines(self._path)
             next(lines, None)
         yield from _line_entries(first, lines)
 
@@ -385,15 +410,24 @@ def _is_opened(raw: bytes) -> bool:
         return False
 
 
-def _line_entries(first: tuple[int, bytes], lines: Iterator[tuple[int, bytes]]) -> Iterator[FileEntry]:
+def _whole(number: int, line: bytes | None) -> bytes:
+    if line is None:
+        raise CalibrantError(f"line {number}: {TOO_LONG}")
+    return line
+
+
+def _line_entries(first: tuple[int, bytes | None], lines: Iterator[tuple[int, bytes | None]]) -> Iterator[FileEntry]:
     yield from _line_entry(*first)
     for number, raw in lines:
         yield from _line_entry(number, raw)
 
 
-def _line_entry(number: int, raw: bytes) -> Iterator[FileEntry]:
-    """Yield a line; of one that is a whole document, such as HELM's, its parts."""
+def _line_entry(number: int, raw: bytes | None) -> Iterator[FileEntry]:
+    """Yield a line, None if it is too long; of one that is a whole document, such as HELM's, its parts."""
     where = f"line {number}"
+    if raw is None:
+        yield FileEntry(where, number, None, TOO_LONG)
+        return
     try:
         line = prediction_object(raw)
     except CalibrantError as error:

@@ -56,7 +56,7 @@ class AnswerEvaluator:
             "benchmark": self._benchmark.name,
             **line_head(prediction),
             **score,
-            **verdict_fields(reading, score["correct"], self._is_correct),
+            **verdict_fields(reading, score["correct"], partial(self._is_correct, prediction)),
             "problem": prediction.problem or prediction.gap,
             **({} if prediction.dialogue is None else {"dialogue": prediction.dialogue}),
             KEY: self._benchmark.attribution(self._item, answer, prediction.steps, score),
@@ -64,10 +64,14 @@ class AnswerEvaluator:
             "seconds": prediction.seconds,
         }
 
-    def _is_correct(self, answer: Answer) -> bool | None:
-        """Return the verdict on an answer of another reader, submitted at once."""
+    def _is_correct(self, prediction: Prediction, answer: Answer) -> bool | None:
+        """Return the verdict on an answer of another reader, submitted behind the steps that the line states."""
         assert isinstance(answer, dict)
-        correct: bool | None = self._benchmark.scoring.score(self._item, answer, ())["correct"]
+        steps = prediction.steps[: prediction.num_stated]
+        if steps:
+            replayed = _submit_answer(self._benchmark, self._item, (answer, "", ""), steps)
+            answer, steps = replayed.answer, replayed.steps
+        correct: bool | None = self._benchmark.scoring.score(self._item, answer, steps)["correct"]
         return correct
 
 
@@ -338,10 +342,8 @@ class PoolScorer:
             replayed = _submit_answer(self.benchmark, item, (answer, "", ""), steps)
         else:
             replayed = replay_answer(self.benchmark, item, answer, steps)
-        if steps:  # other readers' answers would stand behind the same steps
-            has_answer = self.benchmark.play.submitted(steps) is not None
-            reason = reading.reason if _has_response(prediction) and not has_answer else ""
-            reading = reading._replace(reason=reason, published=SAME, lenient=SAME)
+        if steps and (not _has_response(prediction) or self.benchmark.play.submitted(steps) is not None):
+            reading = reading._replace(reason="", published=SAME, lenient=SAME)  # no rule has a choice
         problem = replayed.problem
         if problem == NO_ANSWER:
             problem = reading.problem or reading.gap or problem
@@ -350,7 +352,12 @@ class PoolScorer:
             gap = ": ".join(filter(None, (gap, reading.gap)))
         reading = reading._replace(gap="" if problem else gap)
         return prediction._replace(
-            answer=replayed.answer, steps=replayed.steps, problem=problem, gap=gap, reading=reading
+            answer=replayed.answer,
+            steps=replayed.steps,
+            problem=problem,
+            gap=gap,
+            reading=reading,
+            num_stated=len(steps),
         )
 
     def _replay_replies(self, prediction: Prediction, item: Any, line: Mapping[str, Any]) -> Prediction:

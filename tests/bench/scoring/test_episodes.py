@@ -13,6 +13,7 @@ import pytest
 from calibrant.bench.blickets.scoring import BlicketVerdict
 from calibrant.bench.cli import main
 from calibrant.bench.runs.records import folder_records, step_records
+from calibrant.bench.scoring import files
 from calibrant.dsl.blickets.item import Form, Rule
 from calibrant.dsl.blickets.records import write_pool
 from tests.support.blickets.items import opened, static_item
@@ -123,6 +124,42 @@ def test_what_is_false_is_refused_by_line_and_step(
     assert told in (said := refused(capsys, "score", pool, file, "--out", out))
     assert f"{file}: line 2: " in said
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "rules"),
+    [
+        ({"response": "{'rule': 'conjunctive', 'blickets': ['A', 'B']}"}, (False, False, True)),
+        ({"response": f"<think>{json.dumps(GOOD)}"}, (False, True, False)),
+        ({"response": f"<think>{json.dumps(WRONG)}</think>{json.dumps(GOOD)}"}, (True, True, True)),
+        ({"response": "none"}, (False, False, False)),
+    ],
+    ids=str,
+)
+def test_every_rule_submits_its_answer_behind_the_steps(
+    given: dict[str, Any], rules: tuple[bool, bool, bool], pool: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (line,), _ = scored(capsys, pool, {**given, "steps": steps(*MOVES)})
+    assert (line["correct"], line["correctPublished"], line["correctLenient"]) == rules
+    assert line["steps"] == len(MOVES)
+
+
+def test_steps_that_submit_leave_no_rule_a_choice(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (line,), _ = scored(capsys, pool, {"response": "as submitted", "steps": steps(*MOVES, {"check": GOOD})})
+    assert (line["correct"], line["correctPublished"], line["correctLenient"], line["reason"]) == (True, True, True, "")
+
+
+def test_a_line_that_is_too_long_can_be_left_out(
+    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MAX_JSON_BYTES", 1_000)
+    good = {"id": "static", "model": "m", "answer": GOOD}
+    file = jsonl(tmp_path / "long.jsonl", {**good, "answer": "a" * 5_000}, good, {**good, "note": "b" * 1_000})
+    assert main(["score", str(pool), str(file), "--json", "--on-error", "skip"]) == 0
+    *lines, last = map(json.loads, capsys.readouterr().out.splitlines())
+    assert [line["correct"] for line in lines] == [True]
+    assert [skipped["line"] for skipped in last["summary"]["skipped"]] == [1, 3]
+    assert "line 1: longer than" in refused(capsys, "score", pool, file)
 
 
 def test_samples_and_tables(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
