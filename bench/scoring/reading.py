@@ -27,7 +27,7 @@ from calibrant.bench.core.responses import (
 from calibrant.bench.scoring.answers import parse_answer
 from calibrant.dsl.answer_text import AnswerText, read_answer_text
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.json_objects import THINK
+from calibrant.dsl.json_objects import without_think_pairs
 from calibrant.dsl.lenient_json import LenientAnswer, Shape, comparable, read_leniently
 from calibrant.dsl.score_reading import ScoreReading
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
 
 NO_ANSWER = "no answer"
+_NOTHING = ReadAnswer(None, NO_ANSWER)
+_NO_TEXT = AnswerText("")
 
 
 class AnswerRules(NamedTuple):
@@ -83,16 +85,20 @@ def read_response(rules: AnswerRules, response: Response, options: ReadingOption
         problem = reason.replace("_", " ")
         return Reading(None, reason, stop=response.stop, problem=problem, warnings=warnings, notes=response.notes)
     text = response.text or ""
-    answer_text = AnswerText("") if response.answer is not None else read_answer_text(text, options.thoughts)
+    by_text, answer_text = _NOTHING, _NO_TEXT
+    if response.answer is None and text:
+        answer_text = read_answer_text(text, options.thoughts)
+        if answer_text.text.strip():
+            by_text = rules.read(answer_text.text)
+        if not by_text.problem and _is_read_alike(rules, text, answer_text, by_text):
+            if response.stop_class == CUT_OFF:
+                notes += ("cut_off_read",)
+            gap = by_text.gap
+            return Reading(by_text.answer, "", "text", response.stop, "", gap, (), notes, SAME, SAME, response.notes)
     calls = (*response.calls, *answer_text.calls)
     if calls:
         calls = tuple(filter(None, calls))
-    by_paper = _read_by_paper(rules, response, answer_text, calls)
-    if _is_read_alike(rules, text, answer_text, by_paper):
-        if response.stop_class == CUT_OFF:
-            notes += ("cut_off_read",)
-        read = by_paper.read
-        return Reading(read.answer, "", "text", response.stop, "", read.gap, (), notes, SAME, SAME, response.notes)
+    by_paper = _read_by_paper(rules, response, by_text, calls)
     leniently, by_lenient = LenientAnswer(None), by_paper
     if by_paper.answer is None:
         leniently, by_lenient = _read_leniently(rules, response, answer_text, calls)
@@ -128,12 +134,10 @@ def _stop_notes(response: Response) -> tuple[str, ...]:
 
 
 def _read_by_paper(
-    rules: AnswerRules, response: Response, answer_text: AnswerText, calls: tuple[str | Mapping[str, Any], ...]
+    rules: AnswerRules, response: Response, by_text: ReadAnswer, calls: tuple[str | Mapping[str, Any], ...]
 ) -> _Found:
     if response.answer is not None:
         return _Found(rules.read(response.answer), "object")
-    text = answer_text.text
-    by_text = rules.read(text) if text.strip() else ReadAnswer(None, NO_ANSWER)
     if not by_text.problem:
         return _Found(by_text, "text")
     read = _read_calls(rules.read(_call_object(call)) for call in calls)
@@ -151,10 +155,11 @@ def _call_object(call: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
     return value if isinstance(value, dict) else call
 
 
-def _is_read_alike(rules: AnswerRules, text: str, answer_text: AnswerText, by_paper: _Found) -> bool:
-    """Return whether all three rules read the answer that the paper's rule has read in a text."""
-    is_one_text = by_paper.source == "text" and answer_text.text == text  # source text: with an answer
-    return is_one_text and (by_paper.read.is_plain or (rules.is_one_rule and THINK not in text))
+def _is_read_alike(rules: AnswerRules, text: str, answer_text: AnswerText, by_text: ReadAnswer) -> bool:
+    """Return whether all three rules read the answer that the paper's rule has read in the answer text."""
+    if by_text.is_plain and answer_text.text == text:
+        return True
+    return rules.is_one_rule and answer_text.text == without_think_pairs(text)
 
 
 def _read_calls(answers: Iterable[ReadAnswer]) -> ReadAnswer | None:
@@ -189,10 +194,10 @@ def _as_answer(rules: AnswerRules, leniently: LenientAnswer) -> ReadAnswer:
 def _read_published(rules: AnswerRules, response: Response, by_paper: _Found, answer_text: AnswerText) -> _Found:
     """Return what the published rule reads; it sees no tool calls."""
     text = response.text or ""
-    is_same_text = rules.is_one_rule and answer_text.text == text and THINK not in text
+    is_same_text = rules.is_one_rule and answer_text.text == without_think_pairs(text)
     if response.answer is not None or (is_same_text and by_paper.source != "tool_call"):
         return by_paper
-    read = rules.read_published(text) if text.strip() else ReadAnswer(None, NO_ANSWER)
+    read = rules.read_published(text) if text.strip() else _NOTHING
     is_same = by_paper.source == "text" and not read.problem and read.answer == by_paper.answer
     return by_paper if is_same else _Found(read, "" if read.problem else "text")
 

@@ -34,6 +34,7 @@ BENCHMARKS = {
     "blickets": "blickets:rows",
     "causalab": "causalab:rows",
     "causim": "causim:rows",
+    "readings": "readings:rows",
     "rewards": "inspect:reward_rows",
     "inspect": "inspect:rows",
     "memory": "memory:rows",
