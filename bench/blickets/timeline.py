@@ -9,8 +9,10 @@ from typing import Any
 
 from calibrant.audits.attribution import Attribution, Kind
 from calibrant.audits.blickets.attribution import Narrowing, attribute_episode, trace_narrowing
+from calibrant.baselines.blickets.context import BEHAVIOURS, START, Graph, first_firings
 from calibrant.bench.pages.filmstrip import TimelineViews
-from calibrant.bench.pages.timeline import AnswerGroup, Decision, Light, Moment, News, Timeline
+from calibrant.bench.pages.graphs import GraphEdge, GraphNode
+from calibrant.bench.pages.timeline import AnswerGroup, Decision, Light, Moment, News, StateGraph, Timeline
 from calibrant.dsl.blickets.item import BlicketItem, Form, Mechanism, Rule, all_rules, names_of
 from calibrant.dsl.blickets.reference import Ending, is_active, run
 from calibrant.dsl.blickets.score import Grade, grade
@@ -58,6 +60,37 @@ def blicket_timeline(item: BlicketItem, steps: Sequence[Step[str]], system: str)
         decision,
         decided,
         tuple(k for k, (before, after) in enumerate(pairwise(phases), 1) if before != after),
+        tuple(_context_graphs(item, steps)) if WITH_BEHAVIOURS in system else (),
+    )
+
+
+WITH_BEHAVIOURS = "cg+db"
+"""In the name of a system: a context graph, and dynamic behaviours that extend it."""
+
+
+def _context_graphs(item: BlicketItem, steps: Sequence[Step[str]]) -> Iterator[StateGraph]:
+    """Yield the context graph at the start, then as each behaviour extended it: for DB4, Figure 1 of the paper."""
+    context = START
+    yield _context_graph("Context graph at the start", context.graph, "")
+    by_key = {behaviour.key: behaviour for behaviour in BEHAVIOURS}
+    for key, num_moves in sorted(first_firings(item.task, steps).items(), key=lambda firing: (firing[1], firing[0])):
+        behaviour = by_key[key]
+        context = behaviour.extend_context(context)
+        title = f"Context graph after {key} ({behaviour.name.replace('_', ' ')}), from move {num_moves} on"
+        yield _context_graph(title, context.graph, behaviour.state.name)
+
+
+def _context_graph(title: str, graph: Graph, added: str) -> StateGraph:
+    """Return a context graph to draw. added: name of the state that a behaviour just added, marked with its edges."""
+    names = {state.name for state in graph.states}
+    edges = [edge for edge in graph.edges if {edge.source, edge.target} <= names]
+    return StateGraph(
+        title,
+        tuple(GraphNode(s.name, s.type.value, "good" if s.name == added else "") for s in graph.states),
+        tuple(
+            GraphEdge(e.source, e.target, "good" if added in (e.source, e.target) else "", title="may be taken")
+            for e in edges
+        ),
     )
 
 

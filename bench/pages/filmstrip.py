@@ -8,8 +8,11 @@ from itertools import pairwise
 from math import log
 from typing import Any
 
+from markupsafe import Markup
+
 from calibrant.audits.why import number_text
 from calibrant.bench.pages.capabilities import TimelineMaker
+from calibrant.bench.pages.graphs import draw_ring
 from calibrant.bench.pages.page import design_page
 from calibrant.bench.pages.timeline import Moment, News, Timeline, timeline_text
 from calibrant.dsl.episode import Step
@@ -44,6 +47,10 @@ def timeline_content(timeline: Timeline, anchor: str) -> dict[str, Any]:
         "rows": [_row(moment, number, timeline, names) for number, moment in enumerate(timeline.moments)],
         "scene": _scene(timeline),
         "strip": _strip(timeline),
+        "graphs": [
+            (graph.title, Markup(draw_ring(graph.nodes, graph.edges, graph.title, f"{anchor}-graph-{number}")))
+            for number, graph in enumerate(timeline.graphs)
+        ],
     }
 
 

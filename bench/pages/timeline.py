@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from calibrant.bench.core.attribution import UNDEFINED_VERDICT
 from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.pages.graphs import GraphEdge, GraphNode
 
 
 class Light(StrEnum):
@@ -84,6 +85,18 @@ class Decision:
 
 
 @dataclass(frozen=True)
+class StateGraph:
+    """Graph of the states that an agent moves between, as it was from some moment on.
+
+    nodes: those that were just added are marked; edges: between nodes that are there
+    """
+
+    title: str
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[GraphEdge, ...]
+
+
+@dataclass(frozen=True)
 class Timeline:
     """One episode.
 
@@ -91,6 +104,7 @@ class Timeline:
     things: their names; labels: of one or two letters, to stand on them
     groups: the possible answers; in_words: the class of the hypotheses
     decided: the first moment in which one answer is left; changed: moments after which the mechanism is another one
+    graphs: of states of agents that have one, before and after each change
     """
 
     item: str
@@ -104,6 +118,7 @@ class Timeline:
     decision: Decision
     decided: int | None = None
     changed: tuple[int, ...] = field(default=())
+    graphs: tuple[StateGraph, ...] = ()
 
 
 # --- Timelines as text: a line a step ---------------------------------------------------------------------------------

@@ -379,3 +379,35 @@ def test_a_reader_steps_through_the_page(tmp_path: Path) -> None:
         "true",
         "0",
     ]
+
+
+# --- the context graph of agents with dynamic behaviours -------------------------------------------------------------
+
+
+def failing_rule() -> tuple[BlicketItem, list[Any]]:
+    """Return an item whose first rule, A and B, is confirmed three times and then gives way to C alone."""
+    rules = (Mechanism(Rule(Form.CONJUNCTIVE, 0b011)), Mechanism(Rule(Form.DISJUNCTIVE, 0b100)))
+    item = BlicketItem("switching", Condition.MODERATOR, Task(("A", "B", "C"), 20), Sealed(rules, switches=(3,)))
+    moves = ["+A", "+B", "-A", "+A", "-B", "+B", "-B", "+B", "-A", "+A", "+C", "-A"]
+    return item, [{"place" if move[0] == "+" else "remove": move[1]} for move in moves]
+
+
+def test_the_context_graph_is_drawn_before_and_after_a_behaviour_fires() -> None:
+    item, played = failing_rule()
+    graphs = timeline(item, played, "cg+db").graphs
+    before, *_, after = graphs
+    assert (before.title, len(before.nodes), len(before.edges)) == ("Context graph at the start", 4, 6)
+    assert after.title.startswith("Context graph after DB4 (rule change hypothesis), from move ")
+    (added,) = [node.name for node in after.nodes if node.tone == "good"]
+    assert added == "MODERATOR_DETECTION"
+    marked = {(edge.cause, edge.effect) for edge in after.edges if edge.tone == "good"}
+    assert marked >= {
+        ("HYPOTHESIS_EVALUATION", added),
+        (added, "COMBINATION_TESTING"),
+        (added, "VERIFICATION"),
+    }
+    page = timeline_page("Episodes", [timeline(item, played, "cg+db"), timeline(item, played, "cg")])
+    assert page.count('<figure class="states">') == len(graphs)
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert timeline(item, played, "cg").graphs == ()
