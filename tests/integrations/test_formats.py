@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -174,12 +175,8 @@ FILES: dict[str, Callable[[Path], tuple[Path, list[Any]]]] = {
     "openai responses": _openai_responses,
     "anthropic batch": _anthropic,
     "lm-eval, two filters": _lm_eval,
-    "inspect .eval": lambda folder: _inspect(folder, "eval"),
-    "inspect .json": lambda folder: _inspect(folder, "json"),
-    **{
-        f"pandas .{form}": (lambda folder, form=form: _table(folder, form))
-        for form in ("csv", "tsv", "json", "parquet")
-    },
+    **{f"inspect .{form}": partial(_inspect, form=form) for form in ("eval", "json")},
+    **{f"pandas .{form}": partial(_table, form=form) for form in ("csv", "tsv", "json", "parquet")},
 }
 
 
