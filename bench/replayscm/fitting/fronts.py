@@ -20,6 +20,7 @@ from calibrant.solvers.acyclic.pareto_sums import MAX_VARIABLES, Counts, pareto_
 from calibrant.solvers.formulas.flip_rates import Prior, RatePosterior, posterior_of_rates
 from calibrant.solvers.formulas.fronts import (
     MAX_SETS,
+    MAX_WIDE,
     Front,
     FrontFunction,
     FrontPoint,
@@ -331,6 +332,12 @@ def target_front(table: Table, target: str, options: FormulaOptions) -> TargetFr
     """Return the front of one target."""
     max_parents = options.max_parents
     names, patterns = patterns_of_target(table, target)
+    limit = NUM_VARS if options.operators in ("sop", "pos") else MAX_WIDE
+    if min(max_parents, len(names)) > limit:
+        raise CalibrantError(
+            f"{table.source}: errors against size ({options.operators}) is compared for formulas of at most {limit}"
+            f" columns: lower max_parents (--max-parents {limit})"
+        )
     number = num_sets(len(names), max_parents)
     if number > MAX_SETS:
         raise CalibrantError(

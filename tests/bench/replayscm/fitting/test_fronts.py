@@ -114,6 +114,19 @@ def test_what_is_wrong_is_one_line(options: dict[str, Any], reason: str) -> None
     assert "\n" not in str(refusal.value)
 
 
+@pytest.mark.parametrize(("operators", "max_parents", "limit"), [("sop", 5, 4), ("pos", 6, 4), ("all", 7, 6)])
+def test_classes_that_are_not_compared_are_refused(operators: str, max_parents: int, limit: int) -> None:
+    """The conjunction of all columns would be left out of such a front."""
+    rows = list(product((0, 1), repeat=7))
+    table: dict[str, Any] = {f"c{k}": [row[k] for row in rows] for k in range(7)}
+    table["F"] = [min(row) for row in rows]
+    options: dict[str, Any] = {"operators": operators, "errors": "front", "max_parents": max_parents}
+    with pytest.raises(calibrant.CalibrantError, match=f"at most {limit} columns: lower max_parents"):
+        calibrant.fit(table, target="F", **options)
+    narrow = calibrant.fit(table, target="F", **{**options, "max_parents": 4}).to_dict()
+    assert narrow["front"][-1]["errors"] == 1
+
+
 def test_rates_alone_have_a_posterior_of_one() -> None:
     found = calibrant.fit({"A": [0, 1, 1], "F": [0, 1, 0]}, target="F", rates="1/10,1/5").to_dict()
     assert sum(map(Fraction, found["rates"].values())) == 1
