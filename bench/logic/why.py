@@ -18,15 +18,28 @@ from calibrant.audits.logic.why import LogicWhy, explain, explain_family
 from calibrant.audits.why import number_text
 from calibrant.bench.logic.family.words import LABEL, NO_PROBABILITY, percent
 from calibrant.bench.pages.capabilities import Explainable
-from calibrant.bench.pages.charts import BarRow, bar_rows, figure, text_at, text_width, widest
+from calibrant.bench.pages.charts import (
+    Axis,
+    BarRow,
+    Line,
+    Mark,
+    Panel,
+    bar_rows,
+    figure,
+    panels_svg,
+    text_at,
+    text_width,
+    widest,
+)
 from calibrant.bench.pages.graphs import Layers, Spacing, curve_path
 from calibrant.bench.pages.page import html_page, standalone_svg
 from calibrant.bench.pages.why import WhyTable, page_json, shown_table, tables_lines, why_page
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic.item import Clause, LogicItem, parse_clause
+from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.experiments import Predictions
-from calibrant.solvers.logic.family import LogicFamily
+from calibrant.solvers.logic.family import LogicFamily, MeasuredCell, measured_cells
 
 # --- The network of a family in layers: width is the share of members, colour the sign, dots are clauses --------------
 MAX_NODES = 60
@@ -210,10 +223,13 @@ MAX_HEAT_CELLS = 600  # of the spectrum; with more the table alone is shown
 ROW = 26  # height of a row of the heat map
 
 
-def page_body(why: LogicWhy, prefix: str, data_lines: Sequence[str] = ()) -> Markup:
+def page_body(
+    why: LogicWhy, prefix: str, data_lines: Sequence[str] = (), measured: Sequence[MeasuredCell] = ()
+) -> Markup:
     """Return the contents of the page.
 
     prefix: of ids; data_lines: label and text of what was read, for data that are no item
+    measured: values beside their predictions
     """
     content: dict[str, Any] = {
         "why": why,
@@ -230,11 +246,52 @@ def page_body(why: LogicWhy, prefix: str, data_lines: Sequence[str] = ()) -> Mar
         "spectrum": shown_table(spectrum_table(why)),
         "grid": prediction_grid(why),
         "pair": pair_rows(why),
+        "measured": shown_table(measured_table(measured)),
+        "measured_chart": Markup(measured_chart(measured)),
         "no_probability": NO_PROBABILITY,
         "counted": f"{why.count.in_words()} models, counted exactly, of the class: {why.class_in_words}.",
         "json_text": page_json(why),
     }
     return Markup(html_page("why/logic.html", content))
+
+
+MAX_READOUTS, MAX_EXPERIMENTS = 12, 60  # of the chart of measured values; the table has all to MAX_MEASURED
+MAX_MEASURED = 2_000
+
+
+def measured_table(cells: Sequence[MeasuredCell]) -> WhyTable:
+    """Return measured values beside predictions, those that the first optimal model misses marked."""
+    listed = cells[:MAX_MEASURED]
+    rows = tuple(
+        (c.experiment, c.readout, f"{c.value:.3g}", str(c.predicted), percent(c.share), f"{c.square:.4f}")
+        for c in listed
+    )
+    missed = frozenset(place for place, cell in enumerate(listed) if cell.square > MISSED)
+    caption = "Measured values, the first optimal model, the share of models that predict 1, and the squared difference"
+    headings = ("experiment", "readout", "measured", "predicted", "share", "square")
+    return WhyTable("Measured and predicted", caption, headings, rows, missed, numeric=frozenset({2, 3, 4, 5}))
+
+
+MISSED = 0.25  # a value on the other side of 1/2
+
+
+def measured_chart(cells: Sequence[MeasuredCell]) -> str:
+    """Return a panel for each readout, measured and predicted by number of experiment; empty where there are many."""
+    readouts = list(dict.fromkeys(cell.readout for cell in cells))
+    if not cells or len(readouts) > MAX_READOUTS or cells[-1].number > MAX_EXPERIMENTS:
+        return ""
+    panels = []
+    for readout in readouts:
+        values = [cell for cell in cells if cell.readout == readout]
+        lines = (
+            Line("measured", tuple(Mark(c.number, c.value, title=c.experiment) for c in values), kind="points"),
+            Line("predicted", tuple(Mark(c.number, c.predicted, title=c.experiment) for c in values), kind="points"),
+            Line("share of models", tuple(Mark(c.number, c.share) for c in values), kind="dots"),
+        )
+        panels.append(Panel(readout, lines))
+    return panels_svg(
+        panels, Axis("experiment"), Axis("value", 0, 1), "Measured and predicted values by readout", columns=2
+    )
 
 
 def advice(why: LogicWhy) -> list[str]:
@@ -421,7 +478,11 @@ def family_page(
     data_lines: rows and readings that are used, and notes
     """
     why = explain_family(family, name, predictions, cause)
-    return why_page(why, page_body(why, "why", data_lines), name)
+    try:
+        measured = tuple(measured_cells(family))
+    except LatticeLimitError:  # shares are out of budget
+        measured = ()
+    return why_page(why, page_body(why, "why", data_lines, measured), name)
 
 
 EXPLANATIONS: Explainable = LogicExplanations()

@@ -12,7 +12,7 @@ from functools import cached_property
 from importlib import import_module
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -403,26 +403,54 @@ def predictions_csv(family: LogicFamily, predictions: Predictions) -> str:
     return _csv(("experiment", *setup.readouts), rows)
 
 
+class MeasuredCell(NamedTuple):
+    """A measured value beside predictions.
+
+    number: of the experiment, from 1; value: as measured; integer: discretised
+    predicted: by the witness; share: of members that predict 1
+    """
+
+    number: int
+    experiment: str
+    readout: str
+    value: float
+    integer: int
+    predicted: int
+    share: float
+
+    @property
+    def square(self) -> float:
+        """The squared difference of prediction and value."""
+        return (self.predicted - self.value) ** 2
+
+
+def measured_cells(family: LogicFamily) -> Iterator[MeasuredCell]:
+    """Yield the measured values, experiment by experiment; `LatticeLimitError` where shares are out of budget."""
+    task, predictions = family.task, family.predict(family.task.experiments)
+    rows = zip(task.experiments, task.values, task.discretised, strict=True)
+    for number, (experiment, values, integers) in enumerate(rows):
+        answers = reference.predict(family.witness, task.setup, experiment)
+        columns = zip(task.setup.readouts, values, integers, answers, predictions.shares(number), strict=True)
+        for readout, value, integer, answer, share in columns:
+            if value is not None and integer is not None:
+                text = experiment.text(task.setup)
+                yield MeasuredCell(number + 1, text, readout, value, integer, int(answer), float(share))
+
+
 def predicted_csv(family: LogicFamily, times: Sequence[float]) -> str:
     """Return the measured values beside predictions as CSV, a row a value; the square is of values as measured.
 
     times: of the values; the column is empty where there are several
     """
-    task, predictions = family.task, family.predict(family.task.experiments)
     time = f"{times[0]:g}" if len(times) == 1 else ""
-    rows: list[tuple[object, ...]] = []
-    for number, (experiment, values, integers) in enumerate(
-        zip(task.experiments, task.values, task.discretised, strict=True)
-    ):
-        answers = reference.predict(family.witness, task.setup, experiment)
-        for readout, value, integer, answer, share in zip(
-            task.setup.readouts, values, integers, answers, predictions.shares(number), strict=True
-        ):
-            if value is not None:
-                square = (int(answer) - value) ** 2
-                cells = (f"{value:.9g}", integer, answer, f"{float(share):.6g}", f"{square:.9g}")
-                rows.append((number + 1, experiment.text(task.setup), time, readout, *cells))
     head = ("number", "experiment", "time", "readout", "measured", "discretised", "predicted", "share", "square")
+    rows = (
+        (
+            *(cell.number, cell.experiment, time, cell.readout),
+            *(f"{cell.value:.9g}", cell.integer, cell.predicted, f"{cell.share:.6g}", f"{cell.square:.9g}"),
+        )
+        for cell in measured_cells(family)
+    )
     return _csv(head, rows)
 
 

@@ -89,6 +89,9 @@ def test_each_reading_counts_at_its_own_time(tmp_path: Path) -> None:
     ]
     assert "always    a -> b" in result.stdout
     text = page.read_text(encoding="utf-8")
+    chart = text[text.index("<h2>Measured and predicted</h2>") :]
+    assert 'aria-label="Measured and predicted values by readout"' in chart
+    assert re.sub(r"(?:\s*<[^>]+>\s*)+", " ", chart).count(" a b 1 1 100 % 0.0000 ") == 1  # b under a; c was not read
     assert text.index("3 of 4 used; left out: 1 reading at 60") < text.index("<h2>The network</h2>")
     printed = called("family", prior, data, "--time", "30", "--json").stdout
     record = json.loads(printed)
