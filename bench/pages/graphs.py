@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from html import escape
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import cos, hypot, pi, sin
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -333,9 +333,10 @@ def draw_ring(nodes: Sequence[GraphNode], edges: Sequence[GraphEdge], label: str
 def _ring(nodes: Sequence[GraphNode], edges: Sequence[GraphEdge], heads: str) -> Ring:
     widths = {node.name: node_width(node.name, node.label, 72.0) for node in nodes}
     side = max(widths.values(), default=72.0) / 2 + MARGIN
-    across, along = max(120.0, 30.0 * len(nodes)), max(96.0, 24.0 * len(nodes))
-    width, height = 2 * (across + side), 2 * (along + BOX / 2 + MARGIN)
     angles = [2 * pi * (k + 1) / max(1, len(nodes)) for k in range(len(nodes))]
+    along = max(96.0, 24.0 * len(nodes))
+    across = max(120.0, 30.0 * len(nodes), _apart([*widths.values()], angles, along))
+    width, height = 2 * (across + side), 2 * (along + BOX / 2 + MARGIN)
     places = {
         node.name: (width / 2 - across * sin(angle), height / 2 + along * cos(angle))
         for node, angle in zip(nodes, angles, strict=True)
@@ -360,6 +361,16 @@ def _ring(nodes: Sequence[GraphNode], edges: Sequence[GraphEdge], heads: str) ->
         title = f"{node.name} {node.label}".rstrip()
         boxes.append(node_box(node, x, y - BOX / 2, widths[node.name], title))
     return Ring(width, height, [*lines, *boxes, *texts])
+
+
+def _apart(widths: Sequence[float], angles: Sequence[float], along: float) -> float:
+    """Return how wide the ellipse has to be, from its middle, so that no two boxes cover each other."""
+    least = 0.0
+    for (width, angle), (next_width, next_angle) in combinations(zip(widths, angles, strict=True), 2):
+        aside = abs(sin(angle) - sin(next_angle))
+        if along * abs(cos(angle) - cos(next_angle)) < BOX + MARGIN and aside > 0:
+            least = max(least, ((width + next_width) / 2 + MARGIN) / aside)
+    return least
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -27,6 +27,7 @@ from calibrant.bench.pages.charts import (
     text_at,
     text_width,
 )
+from calibrant.bench.pages.graphs import GraphNode, draw_ring
 from calibrant.bench.pages.page import standalone_svg
 from calibrant.bench.pages.tokens import TOKENS
 from tests.support.browser import Tab, needs_chromium
@@ -173,3 +174,15 @@ def test_texts_are_no_wider_than_measured(tmp_path: Path, pixels: int, face: Fac
 def test_no_two_tokens_share_a_light_colour() -> None:
     """Rules of the dark theme find colours of a file by their number."""
     assert len({token.light for token in TOKENS.values()}) == len(TOKENS)
+
+
+@pytest.mark.parametrize("number", range(1, 13))
+def test_boxes_of_a_ring_cover_no_other(number: int) -> None:
+    nodes = [GraphNode(f"A_NAME_OF_{'MANY_' * (k % 4)}LETTERS_{k}", "label") for k in range(number)]
+    drawing = draw_ring(nodes, [], "a ring", "ring")
+    numbers = r'<rect class="box" x="([-\d.]+)" y="([-\d.]+)" width="([-\d.]+)" height="([-\d.]+)"'
+    boxes = [tuple(map(float, box)) for box in re.findall(numbers, drawing)]
+    assert len(boxes) == number
+    for (x, y, width, height), (other_x, other_y, other_width, other_height) in combinations(boxes, 2):
+        is_beside = x + width <= other_x or other_x + other_width <= x
+        assert is_beside or y + height <= other_y or other_y + other_height <= y
