@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from math import isclose
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import product
+from math import exp, isclose, lgamma, log, prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from markupsafe import escape
 
 import calibrant
 from calibrant.bench.replayscm.fitting.network_fit import compare_arcs
 from tests.support.commands import called, refused
+from tests.support.effort import examples
 from tests.support.table_vectors import table_vectors
 
 NEAR = 1e-6  # vectors have nine places
@@ -207,3 +212,143 @@ def test_the_page_has_the_class_the_effect_and_the_graph_beside_the_best(tmp_pat
     assert list(compare_arcs((), (("A", "B"),))) == [("A → B", "added")]
     assert fitted.effect is not None
     assert all(str(escape(line.strip())) in text for line in fitted.effect.lines())
+
+
+# --- A plain listing of three columns ---------------------------------------------------------------------------------
+Dag = tuple[frozenset[int], ...]
+Cells = tuple[int | None, ...]
+PAIRS = ((0, 1), (0, 2), (1, 2))
+
+
+def listed_dags() -> list[Dag]:
+    """Return the 25 networks of three columns, as parents of each."""
+    dags = []
+    for directions in product((0, 1, 2), repeat=3):
+        parents: list[set[int]] = [set(), set(), set()]
+        for (a, b), way in zip(PAIRS, directions, strict=True):
+            if way:
+                parents[b if way == 1 else a].add(a if way == 1 else b)
+        if all(len(of) == 1 for of in parents) and len({frozenset({v} | of) for v, of in enumerate(parents)}) == 3:
+            continue  # the two cycles
+        dags.append(tuple(map(frozenset, parents)))
+    assert len(dags) == 25
+    return dags
+
+
+DAGS = listed_dags()
+
+
+def bde(rows: Sequence[tuple[Cells, int]], levels: Sequence[int], dag: Dag) -> float:
+    """Return BDeu with one imaginary row, from its definition; rows: cells and the column that was set, or -1."""
+    score = 0.0
+    for v, of in enumerate(dag):
+        parents = sorted(of)
+        q = prod(levels[p] for p in parents)
+        counts: dict[tuple[int | None, ...], list[int]] = {}
+        for cells, was_set in rows:
+            if was_set != v:
+                counts.setdefault(tuple(cells[p] for p in parents), [0] * levels[v])[cells[v] or 0] += 1
+        for cell in counts.values():
+            score += lgamma(1 / q) - lgamma(1 / q + sum(cell))
+            score += sum(lgamma(1 / (q * levels[v]) + n) - lgamma(1 / (q * levels[v])) for n in cell)
+    return score
+
+
+def effect_in(rows: Sequence[tuple[Cells, int]], levels: Sequence[int], dag: Dag, wanted: int, setting: int) -> float:
+    """Return P(column 2 = wanted | do(column 0 = setting)) by adding up the truncated product over all assignments."""
+    total = 0.0
+    for values in product(*map(range, levels)):
+        if values[2] != wanted or values[0] != setting:
+            continue
+        probability = 1.0
+        for v in (1, 2):
+            q = prod(levels[p] for p in dag[v])
+            counted = [c for c, k in rows if k != v and all(c[p] == values[p] for p in dag[v])]
+            hits = sum(c[v] == values[v] for c in counted)
+            probability *= (1 / (q * levels[v]) + hits) / (1 / q + len(counted))
+        total += probability
+    return total
+
+
+def structure(dag: Dag, targets: frozenset[int]) -> tuple[Any, Any]:
+    """Return skeleton and colliders without the arcs into the targets."""
+    arcs = {(p, v) for v, of in enumerate(dag) for p in of if v not in targets}
+    edges = {frozenset(arc) for arc in arcs}
+    colliders = {
+        (frozenset((a, b)), v) for a, v in arcs for b, w in arcs if v == w and a != b and frozenset((a, b)) not in edges
+    }
+    return edges, colliders
+
+
+def as_columns(rows: list[tuple[Cells, int]]) -> dict[str, list[str | None]]:
+    table: dict[str, list[str | None]] = {
+        f"c{k}": [None if cells[k] is None else "abc"[cells[k] or 0] for cells, _ in rows] for k in range(3)
+    }
+    return table | {"do": ["" if k < 0 else f"c{k}" for _, k in rows]}
+
+
+def is_usable(rows: Sequence[tuple[Cells, int]]) -> bool:
+    """Whether every column is free in some row, has values 0 to its highest, and is no identifier."""
+    for k in range(3):
+        values = [cells[k] for cells, _ in rows if cells[k] is not None]
+        if set(values) != set(range(len(set(values)))) or len(set(values)) < 2:
+            return False
+        if (len(set(values)) > 2 and len(set(values)) == len(values)) or all(was_set == k for _, was_set in rows):
+            return False
+    return True
+
+
+LEVEL_ROWS = st.lists(
+    st.tuples(st.tuples(st.integers(0, 1), st.integers(0, 2), st.integers(0, 1)), st.integers(-1, 2)),
+    min_size=4,
+    max_size=9,
+).filter(is_usable)
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(LEVEL_ROWS)
+def test_networks_classes_and_effects_are_those_of_a_listing(rows: list[tuple[Cells, int]]) -> None:
+    levels = [len({cells[k] for cells, _ in rows}) for k in range(3)]
+    scores = [bde(rows, levels, dag) for dag in DAGS]
+    best = max(scores)
+    optimal = [dag for dag, score in zip(DAGS, scores, strict=True) if score >= best - 1e-9]
+    learned = calibrant.learn_networks(as_columns(rows), do="do", effect="c2=a | do(c0=b)")
+    found = learned.to_dict()
+    assert isclose(found["best_score"], best, abs_tol=NEAR)
+    assert found["optimal_networks"] == len(optimal)
+    weights = [exp(score - best) for score in scores]
+    for parent, child, probability in found["arcs_by_dags"]:
+        having = sum(w for dag, w in zip(DAGS, weights, strict=True) if int(parent[1]) in dag[int(child[1])])
+        assert isclose(probability, having / sum(weights), abs_tol=NEAR)
+    effects = [effect_in(rows, levels, dag, 0, 1) for dag in DAGS]
+    mean = sum(w * value for w, value in zip(weights, effects, strict=True)) / sum(weights)
+    assert isclose(found["effect"]["mean_dags"], mean, abs_tol=NEAR)
+    targets = {frozenset() if k < 0 else frozenset((k,)) for _, k in rows}
+    chosen = tuple(frozenset(int(p[1]) for p, c in learned.networks[0].arcs if c == f"c{v}") for v in range(3))
+    alike = [dag for dag in DAGS if all(structure(dag, t) == structure(chosen, t) for t in targets)]
+    assert found["class"]["members"] == found["effect"]["class_members"] == len(alike)
+    values = [value for dag, value in zip(DAGS, effects, strict=True) if dag in alike]
+    ends = [float(Fraction(value)) for value in found["effect"]["range"]]
+    assert isclose(ends[0], min(values), abs_tol=NEAR)
+    assert isclose(ends[1], max(values), abs_tol=NEAR)
+
+
+GAP_ROWS = st.lists(
+    st.tuples(st.tuples(*[st.sampled_from([0, 1, 0, 1, None])] * 3), st.integers(-1, 2)), min_size=3, max_size=7
+).filter(lambda rows: is_usable(rows) and 0 < sum(cells.count(None) for cells, _ in rows) <= 5)
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(GAP_ROWS)
+def test_networks_with_gaps_are_sums_over_listed_completions(rows: list[tuple[Cells, int]]) -> None:
+    choices = [product(*((0, 1) if cell is None else (cell,) for cell in cells)) for cells, _ in rows]
+    completions = [
+        [(cells, was_set) for cells, (_, was_set) in zip(filled, rows, strict=True)] for filled in product(*choices)
+    ]
+    totals = [sum(exp(bde(filled, (2, 2, 2), dag)) for filled in completions) for dag in DAGS]
+    found = calibrant.learn_networks(as_columns(rows), do="do").to_dict()
+    assert isclose(found["best_score"], log(max(totals)), abs_tol=NEAR)
+    assert found["optimal_networks"] == sum(total >= max(totals) * (1 - 1e-9) for total in totals)
+    for parent, child, probability in found["arcs_by_dags"]:
+        having = sum(total for dag, total in zip(DAGS, totals, strict=True) if int(parent[1]) in dag[int(child[1])])
+        assert isclose(probability, having / sum(totals), abs_tol=NEAR)
