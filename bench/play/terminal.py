@@ -12,6 +12,7 @@ from calibrant.bench.core.words import Verb, WordsError
 from calibrant.bench.play.folder import Player
 from calibrant.bench.play.game import AID
 from calibrant.bench.report.remaining import MAX_EXPORTED, RemainingLists
+from calibrant.dsl.answer_text import read_reply_text
 from calibrant.dsl.episode import ActionError, Step, action_of_text
 
 GENERAL = (
@@ -54,8 +55,8 @@ class TerminalGame:
             if line.strip().lower() == "quit":
                 return not self.is_stored
             try:
-                self._echo(self._answer_line(line.strip()))
-            except WordsError as error:
+                self._echo(self._answer_line(read_reply_text(line).strip()))
+            except (ActionError, WordsError) as error:
                 self._echo(str(error))
             if self.game.closed:
                 return True
@@ -95,7 +96,7 @@ class TerminalGame:
             self._event(self._observation(step))
         for line in () if self.game.closed else lines:
             try:
-                done = self.player.act(action_of_text(line))
+                done = self.player.act(action_of_text(read_reply_text(line)))
             except (ActionError, WordsError) as error:
                 self._event({"event": "unreadable", "text": str(error), "left": self.game.num_left})
                 continue

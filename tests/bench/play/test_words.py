@@ -243,3 +243,16 @@ def test_an_intervention_is_read_as_reasons_write_it() -> None:
         for line in ("do X1=1 X2=0", "do(X1 = 1, X2 = 0)", "do X1 = 1, X2 = 0", "do X2=0 X1=1")
     ]
     assert acts == [Act({"do": {"X1": 1, "X2": 0}})] * 4
+
+
+@pytest.mark.parametrize("is_json", [False, True])
+def test_a_move_inside_thoughts_is_none(is_json: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In words and in JSON: what stands outside is the move, and a line of thoughts alone costs nothing."""
+    moves = ['{"place": "A"}', '{"place": "B"}'] if is_json else ["place A", "place B"]
+    lines = [f"<think>{moves[0]}</think>{moves[1]}", f"<think>{moves[0]}", f"{moves[0]}</think>"]
+    result = play(monkeypatch, bundled_sample("blickets"), lines, *(["--jsonl"] if is_json else []))
+    assert "the reply ends inside its thoughts" in result.stdout
+    assert "the reply holds thoughts only" in result.stdout
+    steps = [line for line in result.stdout.splitlines() if "The detector is " in line and "Moves left" in line]
+    assert len(steps) == 1
+    assert "On the detector: B." in steps[0]
