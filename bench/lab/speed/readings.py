@@ -45,7 +45,7 @@ def rows(options: Options) -> Iterator[Row]:
                 Rival("all rules", partial(_read_all, rules, judge, stated), number),
                 Rival("one plain rule", partial(_read_plainly, rules, judge, stated), number, least_ratio=least),
             ]
-            yield from measure(Comparison(f"readings of {of.title}", case, "text", rivals), options.discipline)
+            yield from measure(Comparison("readings", f"{of.title}, {case}", "text", rivals), options.discipline)
 
 
 def _rules(of: Benchmark[Any], item: Any) -> tuple[AnswerRules, Judge]:
