@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,11 @@ from calibrant.dsl.text import plural
 from calibrant.solvers.acyclic.count import Bounds
 from calibrant.solvers.formulas.completions import CompletionCounts, count_functions
 from calibrant.solvers.formulas.fronts import MAX_WIDE, front
+from calibrant.solvers.formulas.least_formulas import NUM_VARS
 from calibrant.solvers.replayscm.completions import GappedRows, ScmCounts, count_scms
 
 SETS_SHOWN = 12
+MAX_WIDE_SETS = 150  # sets of five and six columns, 0.2 s each on rows with gaps
 NO_ITEM = "a table with gaps is no item: leave out rows with gaps (--gaps drop) or columns (--drop)"
 
 
@@ -272,6 +275,12 @@ def fit_with_gaps(table: Table, roots: Sequence[str] | None, options: FormulaOpt
         rows = GappedRows(table.codes, is_set, table.counts)
         counts = count_scms(rows, [table.position(root) for root in roots], options.max_parents)
         return GapFit(table, None, (ScmCompletions(tuple(roots), options.max_parents, counts),))
+    num_wide = sum(comb(len(table.names) - 1, k) for k in range(NUM_VARS + 1, options.max_parents + 1))
+    if num_wide > MAX_WIDE_SETS:
+        raise CalibrantError(
+            f"{table.source}: {len(table.names) - 1} columns have {num_wide:,} sets of five and six, with gaps at"
+            f" most {MAX_WIDE_SETS} are compared: lower max_parents (--max-parents) to {NUM_VARS}, or leave out columns"
+        )
     if options.errors is None:
         options = replace(options, errors="front")
     names = table.names if options.target is None else (options.target,)

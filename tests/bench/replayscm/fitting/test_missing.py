@@ -266,3 +266,9 @@ def test_rates_are_of_complete_rows() -> None:
 def test_seven_columns_are_not_compared_on_rows_with_gaps() -> None:
     with pytest.raises(calibrant.CalibrantError, match=r"max_parents is 7; on rows with gaps \(here 1 gap\) at most 6"):
         calibrant.fit({"A": [0, 1, None], "F": [0, 1, 1]}, target="F", max_parents=7)
+
+
+def test_many_sets_of_five_and_six_are_one_line() -> None:
+    table: dict[str, list[Cell]] = {f"x{k}": [0, 1, None if k else 1] for k in range(12)}
+    with pytest.raises(calibrant.CalibrantError, match="12 columns have 1,716 sets of five and six"):
+        calibrant.fit(table | {"y": [0, 1, 1]}, target="y", max_parents=6)
