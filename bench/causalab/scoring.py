@@ -281,7 +281,7 @@ LabVerdict = line_struct(
 )
 
 
-# --- The verdict on a CausaLab run: the record of an attribution, and the metrics of tables. Fields are in `fields.py`
+# --- Verdict on a CausaLab run: record of an attribution, and metrics of tables; their fields are above -----------------
 Score: TypeAlias = Mapping[str, Any]
 
 

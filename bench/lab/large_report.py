@@ -7,7 +7,6 @@ steps and attributions are therefore real, and there are as many of them as an e
 from __future__ import annotations
 
 import argparse
-import resource
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ from random import Random
 
 import msgspec
 
+from calibrant.bench.lab.speed.memory import Cost, command_cost
 from calibrant.bench.runs.records import FILE_NAME, Record, read_records
 
 METHODS = {
@@ -69,13 +69,12 @@ def mix(records: Iterator[Record], systems: int) -> Iterator[Record]:
             yield msgspec.structs.replace(record, protocol=name, config={})
 
 
-def measure_report(runs: Sequence[Path], pools: Sequence[Path], out: Path) -> tuple[float, float, int]:
-    """Write the report; return processor seconds, peak memory in GB, and bytes of the page."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    options = [part for pool in pools for part in ("--pool", str(pool))]
-    _run_command("report", *map(str, runs), *options, "--attribution", "--out", str(out))
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime - before, after.ru_maxrss / 1e6, out.stat().st_size
+def measure_report(runs: Sequence[Path], pools: Sequence[Path], out: Path) -> Cost:
+    """Write the report; return what that took."""
+    options = [part for pool in pools for part in ("--pool", str(pool.absolute()))]
+    folders = [str(run.absolute()) for run in runs]
+    arguments = ("report", *folders, *options, "--attribution", "--out", str(out.absolute()))
+    return command_cost(Path(sys.executable), *arguments, folder=out.parent)
 
 
 def _run_command(*arguments: str) -> None:
@@ -92,9 +91,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     pools = make_pools(options.out, options.items)
     runs = make_run(options.out, pools, options.systems, options.items)
-    seconds, gigabytes, size = measure_report(runs, list(pools.values()), options.out / "report.html")
+    page = options.out / "report.html"
+    cost = measure_report(runs, list(pools.values()), page)
     print(f"{options.systems} systems x {len(pools)} benchmarks x {options.items} items")
-    print(f"{seconds:.1f} s of a processor, {gigabytes:.2f} GB at most, {size / 1e6:.2f} MB")
+    print(
+        f"{cost.processor:.1f} s of a processor, {cost.peak / 1e9:.2f} GB at most, {page.stat().st_size / 1e6:.2f} MB"
+    )
     return 0
 
 

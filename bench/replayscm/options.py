@@ -29,7 +29,7 @@ class AuditOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     runs: Annotated[
         tuple[Path, ...],
         Meta(
-            description="Show how far answers of a run stay below.",
+            description="Compare HeldoutExact of a run's answers with the ceiling of their items.",
             extra={"metavar": "DIR", "role": "reads", "flags": ["--runs", "--run"]},
         ),
     ] = ()

@@ -68,7 +68,8 @@ def _weights(row: Integers) -> dict[int, float]:
 def solve(episode: LabEpisode) -> Outcome[Answer]:
     """Return an answer that the reference replays, from the task and the episode's readings alone.
 
-    If each property can be set, all are; otherwise the most informative settings are chosen.
+    Readings at hand alone if the item allows no tries. Else each property is set once; where weights are small and a
+    property cannot be set, or tries are fewer than properties, the most informative settings are chosen.
     """
     task = episode.task
     if not task.allowance:

@@ -63,9 +63,16 @@ def find_alternative(task: Task, *, max_parents: int = 4) -> Found[AlternativeAn
         if answer:
             return Found(answer)
     # Impossible only by a count of the whole class: the members tried may be a part of it
-    if VersionSpace(task, ModelClass(max_parents)).count <= 1:
+    if VersionSpace(task, ModelClass(max_parents)).count == _is_member(task, task.reference, max_parents):
         return Impossible(f"no second SCM with at most {max_parents} functional parents fits the training worlds")
     return OutOfBudget("no single edit and none of the smallest members is separable by one hard intervention")
+
+
+def _is_member(task: Task, reference: Scm, max_parents: int) -> bool:
+    """Return whether the reference is counted in its version space: in the class, legal, and right on all rows."""
+    is_in_class = all(len(function.parents) <= max_parents for function in reference.local_functions.values())
+    is_legal = not task.disclosure.violation(reference.mechanisms)
+    return is_in_class and is_legal and replays(reference, task.training)
 
 
 def _answer(task: Task, reference: Scm, model: Scm) -> AlternativeAnswer | None:

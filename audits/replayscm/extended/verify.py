@@ -148,7 +148,7 @@ def _verify_column(
         if _dag_sum(stated, scm_class["roots"]) != Fraction(term["sum"]):
             raise CertificateError("the sum over DAGs of a term is wrong")
         if Fraction(term["factor"]) * Fraction(term["sum"]) != value:
-            raise CertificateError("a term is not its factor times its sum")
+            raise CertificateError("factor times sum of a term is not what is counted again")
         part += value
     return part
 

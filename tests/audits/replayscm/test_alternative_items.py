@@ -19,12 +19,15 @@ from calibrant.dsl.replayscm.generation.strata import STRATA, Stratum
 from calibrant.dsl.replayscm.item import Pool, Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.reference import replays_exactly
-from calibrant.dsl.replayscm.scm import scm
+from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.score import Evaluator, Score
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
-from calibrant.solvers.outcome import Found
+from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 from calibrant.solvers.replayscm.alternative import AlternativeAnswer, find_alternative
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.replayscm.dev_pools import dev_problems
+from tests.support.replayscm.oracles import replay
+from tests.support.replayscm.written import written_problem, written_scm
 
 SETTINGS = ("ordered", "block", "hidden-order")
 CASES = [(s, setting, seed) for s in STRATA for setting in SETTINGS for seed in (0, 1)]
@@ -133,3 +136,29 @@ def test_problems_that_can_have_no_pair_are_refused() -> None:
     for wrong in (replace(problem, sealed=replace(problem.sealed, gold=None)), item, hidden):
         with pytest.raises(ValueError, match="has no gold SCM, hides its roots or has a reference"):
             known_pair(wrong, 0)
+
+
+def test_none_is_claimed_only_where_no_other_member_fits() -> None:
+    """One SCM of one-parent mechanisms fits, D differs from the reference's only at A, B, C = 1, 0, 1.
+
+    No intervention on a single variable leads there, so it is no answer; but it is a second SCM that fits.
+    """
+    reference = written_scm("A", B="A", C="B", D="(and A (or B (not C)))")
+    interventions = [Intervention({v: bit}) for v in "ABCD" for bit in (0, 1)]
+    worlds = [
+        World(f"train_{i:02d}", do, reference.variables, ("u0", "u1"), columns_of(reference, do))
+        for i, do in enumerate([Intervention(), *interventions])
+    ]
+    disclosure = HiddenOrder(reference.variables, reference.roots)
+    problem = written_problem(disclosure, reference, worlds, kind=TaskKind.ALTERNATIVE, reference=reference)
+    assert VersionSpace(problem.task, ModelClass(1)).count == 1
+    assert isinstance(find_alternative(problem.task, max_parents=1), OutOfBudget)
+    twin = written_scm("A", B="A", C="B", D="A")
+    problem = written_problem(disclosure, twin, worlds, kind=TaskKind.ALTERNATIVE, reference=twin)
+    assert isinstance(find_alternative(problem.task, max_parents=1), Impossible)
+
+
+def columns_of(model: Scm, intervention: Intervention) -> tuple[int, ...]:
+    """Return packed columns of two units, A = 0 and A = 1."""
+    rows = [replay(model, intervention, {"A": a}.__getitem__) for a in (0, 1)]
+    return tuple(sum(row[v] << unit for unit, row in enumerate(rows)) for v in model.variables)
