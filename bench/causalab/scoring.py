@@ -281,7 +281,7 @@ LabVerdict = line_struct(
 )
 
 
-# --- Verdict on a CausaLab run: record of an attribution, and metrics of tables; their fields are above -----------------
+# --- Verdict on a CausaLab run: record of an attribution, and metrics of tables; their fields are above ---------------
 Score: TypeAlias = Mapping[str, Any]
 
 
