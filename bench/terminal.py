@@ -405,7 +405,7 @@ def making_folder(out: Path) -> Iterator[tuple[Path, Path]]:
 
     Both are in a folder beside `out`, which the next call for the same `out` removes if this process was killed.
     """
-    from tempfile import mkdtemp  # this and the lock take `calibrant --help` longer than all else that it does
+    from tempfile import mkdtemp  # this and the lock take the help longer than all else that it does
 
     from filelock import FileLock
 

@@ -32,7 +32,7 @@ def whole_file(path: Path, mode: int = READABLE) -> Iterator[BinaryIO]:
         with path.open("wb") as file:
             yield file
         return
-    from tempfile import mkstemp  # with what it imports a fifth of the time of `calibrant --help`
+    from tempfile import mkstemp  # with what it imports a fifth of the time that the help takes
 
     try:
         handle, temporary = mkstemp(dir=path.parent, prefix=f".{path.name}.")

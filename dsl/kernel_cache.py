@@ -131,7 +131,7 @@ class CompileLock:
     """A reentrant lock between processes that compile into a folder; callers must serialize threads."""
 
     def __init__(self, folder: Path) -> None:
-        from filelock import FileLock  # takes longer to import than `calibrant --version` takes without it
+        from filelock import FileLock  # takes longer to import than `--version` takes without it
 
         self._lock = FileLock(folder / "compiling.lock", timeout=PATIENCE)
         self._depth = 0

@@ -24,6 +24,7 @@ from calibrant.bench.core.responses import (
 from calibrant.bench.scoring.files import answer_object
 from calibrant.bench.scoring.formats import (
     FAILURE_FIELDS,
+    FAILURE_HOLDERS,
     THOUGHT_FIELDS,
     ParsedLine,
     failed_line,
@@ -63,7 +64,7 @@ SAMPLE_FIELDS = ("sample", "epoch")
 _PARTS = frozenset({"mechanisms", "roots", "alternative", "experiment", "witness"})  # of an answer object
 _STOP_FIELDS = ("finish_reason", "stop_reason", "done_reason")
 # beside a plain answer: without any of these, nothing but the answer is read
-_STATING_FIELDS = frozenset({*_STOP_FIELDS, *THOUGHT_FIELDS, *FAILURE_FIELDS, "refusal"})
+_STATING_FIELDS = frozenset({*_STOP_FIELDS, *THOUGHT_FIELDS, *FAILURE_FIELDS, FAILURE_HOLDERS, "refusal"})
 _AROUND = ("choices", "completion", "message", "messages", "content", "text", "output", "body", "response", "answer")
 _DEEPEST = 8
 _SILENT_PARTS = ("reasoning", "function_call")  # items of an output without a message
@@ -131,7 +132,7 @@ def answer_field(line: Mapping[str, Any], named: str | None = None) -> AnswerFie
         responses = tuple(response._replace(reason=reason) if reason else response for response in parsed.responses)
         return AnswerField(parsed.format, "format", responses, parsed)
     field = _plain_field(line, named)
-    if _STATING_FIELDS.isdisjoint(line):
+    if _STATING_FIELDS.isdisjoint(line) and not any(isinstance(line.get(name), Mapping) for name in FAILURE_HOLDERS):
         return field
     reason = failed_line(line) or (REFUSED if isinstance(line.get("refusal"), str) and line["refusal"] else "")
     stop = next((line[key] for key in _STOP_FIELDS if isinstance(line.get(key), str)), None)

@@ -153,6 +153,7 @@ def _by_index(entries: Any) -> list[_Object]:
 
 
 FAILURE_FIELDS: Final = ("error", "type", "status_code", "success")
+FAILURE_HOLDERS: Final = ("response", "result")  # objects of a line that may state them
 
 
 def failed_line(line: _Object) -> str:
@@ -160,7 +161,7 @@ def failed_line(line: _Object) -> str:
 
     Stated by the line, its response or result, or the body of that.
     """
-    holders = [line, *(line[name] for name in ("response", "result") if isinstance(line.get(name), Mapping))]
+    holders = [line, *(line[name] for name in FAILURE_HOLDERS if isinstance(line.get(name), Mapping))]
     holders += [holder["body"] for holder in holders[1:] if isinstance(holder.get("body"), Mapping)]
     for holder in holders:
         if reason := error_reason(holder.get("error")):

@@ -1,4 +1,4 @@
-"""Command `calibrant bench`: short measurements on this machine."""
+"""Command `calibrant bench evaluator`: a short measurement on this machine."""
 
 from __future__ import annotations
 

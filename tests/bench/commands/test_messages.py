@@ -45,7 +45,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ),
         (
             "variants switches.jsonl --seed 1 --kinds renam --out v.jsonl",
-            "unknown kind 'renam' for ReplaySCM; did you mean rename? known: ",
+            "unknown kind 'renam' for ReplaySCM; did you mean rename or names? known: ",
             "variants switches.jsonl --seed 1 --kinds rename --out v.jsonl",
         ),
         (
