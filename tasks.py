@@ -1,15 +1,15 @@
 """Set-up and the main jobs, with nothing but Python 3.11+: `python3 tasks.py demo` and `python3 tasks.py test`.
 
-Both make a virtual environment in .venv, install the tested versions of requirements.lock and the project itself, and
-skip that when nothing has changed since; the tests add the libraries of requirements-rivals.lock, and like the site
-(`python3 tasks.py docs`) those of requirements-docs.lock. The tools that the project has adapters for are large:
-`python3 tasks.py test-integrations` has an environment of its own for them, .venv-integrations, with
-requirements-integrations.lock added. `lock-integrations` resolves that file anew from pyproject.toml; versions that it
-has stay. `test-newcomer` runs the tests in a fresh clone as on a new machine, in a random order; `test-lowest` runs the
-command and a twentieth of the test files with the lowest versions that pyproject.toml allows; `lock-lowest` writes that
-list. `test-ci` is all of continuous integration: the newcomer's tests; in the same clone, with the shared vectors, the
-tests that did not pass there; the integrations, the lowest versions. `coverage` measures which lines the
-tests run, `release-check` what a release needs.
+Both make a virtual environment in .venv, install the tested versions of requirements.lock (what is required, the extra
+`smt`, the tools of the tests) and the project itself, and skip that when nothing has changed since; the tests add the
+libraries of requirements-rivals.lock, and like the site (`python3 tasks.py docs`) those of requirements-docs.lock. The
+tools that the project has adapters for are large: `python3 tasks.py test-integrations` has an environment of its own
+for them, .venv-integrations, with requirements-integrations.lock added. `lock-integrations` resolves that file anew
+from pyproject.toml; versions that it has stay. `test-newcomer` runs the tests in a fresh clone as on a new machine, in
+a random order; `test-lowest` runs the command and a twentieth of the test files with the lowest versions that
+pyproject.toml allows; `lock-lowest` writes that list. `test-ci` is all of continuous integration: the newcomer's tests;
+in the same clone, with the shared vectors, the tests that did not pass there; the integrations, the lowest versions.
+`coverage` measures which lines the tests run, `release-check` what a release needs.
 `make demo`, `make test` and so on call this file.
 """
 

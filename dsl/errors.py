@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Self
 
 
@@ -173,3 +174,11 @@ class UnknownNameError(CalibrantError):
 
 class MissingExtraError(CalibrantError):
     """An optional dependency is not installed; the message says how to get it."""
+
+
+def require_extra(extra: str, *modules: str) -> None:
+    """Raise `MissingExtraError`, in one line, if a top-level module of the extra is not installed. Imports nothing."""
+    missing = [module for module in modules if find_spec(module) is None]
+    if missing:
+        names = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'}"
+        raise MissingExtraError(f"{names} missing; run: pip install 'calibrant[{extra}]'")

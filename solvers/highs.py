@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from calibrant.dsl.errors import CalibrantError, MissingExtraError
+from calibrant.dsl.errors import CalibrantError, require_extra
 
 if TYPE_CHECKING:
     from highspy import Highs
@@ -21,8 +21,7 @@ def has_highs() -> bool:
 
 def require_highs() -> None:
     """Raise `MissingExtraError` without HiGHS."""
-    if not has_highs():
-        raise MissingExtraError("highspy is missing; run: pip install 'calibrant[large]'")
+    require_extra("large", "highspy")
 
 
 def empty_program(**options: str | float | int) -> Highs:

@@ -59,14 +59,14 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(files=122, lines=30474, small_files=15, import_lines=1489),
-    "solvers": Size(files=122, lines=27952, small_files=15, import_lines=1594),
+    "dsl": Size(files=122, lines=30483, small_files=15, import_lines=1490),
+    "solvers": Size(files=122, lines=27962, small_files=15, import_lines=1595),
     "audits": Size(files=67, lines=16738, small_files=11, import_lines=1184),
-    "baselines": Size(files=40, lines=9654, small_files=8, import_lines=548),
-    "bench": Size(files=333, lines=74932, small_files=47, import_lines=6346),
+    "baselines": Size(files=40, lines=9645, small_files=8, import_lines=547),
+    "bench": Size(files=333, lines=74938, small_files=47, import_lines=6346),
     "calibrant": Size(files=17, lines=1813, small_files=6, import_lines=295),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=619, lines=91595, small_files=164, import_lines=8772),
+    "tests": Size(files=620, lines=91683, small_files=164, import_lines=8787),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -42,6 +42,13 @@ def test_each_lower_bound_is_the_version_that_is_tested() -> None:
     assert {name: pins.get(name) for name in bounds} == bounds
 
 
+def test_demo_and_tests_install_what_is_required_and_smt() -> None:
+    pins, needed = _pins("requirements.lock"), [*PROJECT["dependencies"], *EXTRAS["smt"]]
+    assert len(needed) > len(PROJECT["dependencies"]) > 10
+    for requirement in map(Requirement, needed):
+        assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)], prereleases=True)
+
+
 @pytest.mark.parametrize("extra", ["verifiers", "lm-eval"])
 def test_adapters_are_tested_with_their_lowest_versions(extra: str) -> None:
     bounds, pins = _lower_bounds(EXTRAS[extra]), _pins("requirements-integrations.lock")

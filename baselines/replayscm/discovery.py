@@ -22,7 +22,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -106,14 +105,6 @@ def _learned_roots(task: Task, frame: Frame, learned: Placement, num_roots: int)
 # --- Libraries that are installed only on request: how they are imported, and how they are kept quiet and
 # single-threaded
 MAX_REASON = 200  # characters of what an import says went wrong
-
-
-def require_extra(extra: str, *modules: str) -> None:
-    """`MissingExtraError`, in one line, if a top-level module of the extra is not installed. Imports nothing."""
-    missing = [module for module in modules if find_spec(module) is None]
-    if missing:
-        names = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'}"
-        raise MissingExtraError(f"{names} missing; run: pip install 'calibrant[{extra}]'")
 
 
 def library(module: str, *, extra: str = "discovery") -> Any:

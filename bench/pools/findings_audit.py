@@ -57,7 +57,7 @@ from calibrant.bench.runs.jsonl_file import RecordKind
 from calibrant.bench.runs.records import Timing
 from calibrant.bench.version import program_version
 from calibrant.dsl.atomic_write import write_atomically
-from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, short_repr
+from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, require_extra, short_repr
 from calibrant.dsl.item import Item
 from calibrant.dsl.parse_limits import TooLargeError, load_json, read_bounded, unique_keys
 from calibrant.dsl.records import items_by_id
@@ -245,10 +245,15 @@ class FindingsAudit:
         return FindingsReport[FindingsRecord](audited, benchmark(self.name).title, fail_on)
 
     def check_against(self, pool: Path, engine: EngineName | None = None) -> CertificateCheck:
-        """Return the check of one certificate against the items of a pool; `OptionError` without such an engine."""
+        """Return the check of one certificate against the items of a pool; `OptionError` without such an engine.
+
+        `MissingExtraError` where the engine is not installed: no certificate is at fault.
+        """
         of = benchmark(self.name)
         if engine is not None and not self.engines:
             raise OptionError(f"certificates of {of.title} have no encoding for it; verify without it", "--engine")
+        if engine == "smt":
+            require_extra("smt", "z3")
         items = items_by_id(of.items.read_pool(pool).items)
         return lambda certificate: self.check(certificate, items, engine)
 

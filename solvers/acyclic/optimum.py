@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import NamedTuple
 
+from calibrant.dsl.errors import require_extra
 from calibrant.solvers.acyclic.least import (
     MAX_FREE_VARIABLES,
     Cost,
@@ -27,6 +28,7 @@ from calibrant.solvers.acyclic.maxsat import least_by_maxsat
 from calibrant.solvers.outcome import Budget, Undecided
 
 ENGINES = ("auto", "subset_dp", "sat", "smt", "integer_program")
+EXTRAS = {"smt": ("smt", "z3"), "integer_program": ("large", "highspy")}  # by engine: the extra and its module
 MAX_SUBSET_DP = 8  # variables of a part up to which subsets are faster than MaxSAT: 1.0 and 1.6 ms, with 9 2.1 and 1.8
 MAX_SPAN = 10_000  # total range of sizes beyond which parts of up to MAX_FREE_VARIABLES go to subsets too
 STATES_PER_CONFLICT = 20_000  # so that a state takes about as long as one of formula search
@@ -38,6 +40,12 @@ class Choice(NamedTuple):
 
     cost: Cost
     chosen: Mapping[int, Mask]
+
+
+def require_engine(engine: str) -> None:
+    """Raise `MissingExtraError` if the package of an engine is not installed."""
+    if engine in EXTRAS:
+        require_extra(*EXTRAS[engine])
 
 
 def optimal_choice(
@@ -54,17 +62,19 @@ def optimal_choice(
 
     Of several the one with the smallest parent sets, as numbers, variable 0 first. `Undecided` if the budget, to which
     MaxSAT and SMT are charged, or the time ran out, if sizes differ by too much for an integer program, or if a part
-    has too many variables for dynamic programming.
+    has too many variables for dynamic programming. `MissingExtraError` without the engine's package.
 
     options: per variable the costs of its possible parent sets (`cost_by_size`)
     roots: variables that may be parents of all
     subset_dp: largest number of variables of a part for dynamic programming
-    engine: "auto", or for every part "subset_dp", "sat" (MaxSAT), "smt" (solvers.acyclic.smt), or "integer_program"
-        (solvers.acyclic.integer_program, extra `large`; no budget; `ValueError` for more than 63 variables)
+    engine: "auto", or for every part "subset_dp", "sat" (MaxSAT), "smt" (solvers.acyclic.smt, extra `smt`), or
+        "integer_program" (solvers.acyclic.integer_program, extra `large`; no budget; `ValueError` for more than 63
+        variables)
     seconds: on the clock, for all integer programs together; None means no limit
     """
     if engine not in ENGINES:
         raise ValueError(f"no engine '{engine}'; there are {', '.join(ENGINES)}")
+    require_engine(engine)
     components = reduce_to_parts(options, roots)
     if components is None:
         return None

@@ -1,4 +1,4 @@
-"""Acyclic assignment of least total cost by optimisation modulo theories.
+"""Acyclic assignment of least total cost by optimisation modulo theories, through z3 (extra `smt`).
 
 A literal for each parent set, exactly one a variable; an integer rank for each variable, which exceeds those of the
 chosen parents. Objectives in lexicographic order: total size, total mentions, then the smallest parent set of each

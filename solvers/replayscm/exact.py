@@ -27,7 +27,7 @@ from calibrant.dsl.formulas.table import PartialTable
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.least import Cost, Mask, cost_by_size, find_good_choice, total_size
-from calibrant.solvers.acyclic.optimum import Choice, optimal_choice
+from calibrant.solvers.acyclic.optimum import Choice, optimal_choice, require_engine
 from calibrant.solvers.formulas.catalogue import require_literals_alone
 from calibrant.solvers.formulas.synthesis import LeastSize, least_formula
 from calibrant.solvers.outcome import LEAST_SCM_STATES, BestSoFar, Budget, Found, Impossible, OutOfBudget, Undecided
@@ -59,7 +59,7 @@ def solve(
     """Solve a task whose answer is an SCM (Ordered, Block, Hidden-order, Hidden-roots).
 
     `ValueError` for a grammar in which literals inside formulas would matter (solvers.formulas.catalogue), and for
-    seconds of an engine that counts states.
+    seconds of an engine that counts states. `MissingExtraError` without the engine's package, before any search.
 
     max_parents: how many variables a mechanism may mention, 1 to 6
     nested_roots: in Hidden-roots, consider only root sets with nested columns; None means where units are shared
@@ -70,6 +70,7 @@ def solve(
     """
     if seconds is not None and engine != "integer_program":
         raise ValueError(f"seconds are for the engine integer_program; '{engine}' has a budget of states")
+    require_engine(engine)
     too_large = _too_large(task)
     return too_large or _Search(task, max_parents, nested_roots, Budget(states), _Engine(engine, seconds)).run()
 

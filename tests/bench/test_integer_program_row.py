@@ -7,21 +7,15 @@ import pytest
 from calibrant.bench.core.registry import bundled_pool
 from calibrant.bench.lab.limits import networks
 from calibrant.bench.replayscm.rows.exact import Exact, ExactDp, ExactIntegerProgram, ExactSat, ExactSmt
-from calibrant.dsl.errors import MissingExtraError
 from calibrant.dsl.replayscm.generation.problems import sample_problem
 from calibrant.dsl.replayscm.generation.strata import stratum
 from calibrant.dsl.replayscm.pools.files import read_pool
-from calibrant.solvers import highs
 from calibrant.solvers.acyclic.least import cost_by_size
 from calibrant.solvers.outcome import BestSoFar, Undecided
 from calibrant.solvers.replayscm.exact import solve
 from tests.support.packages import needs
 
-
-def test_without_the_package_it_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(highs, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'calibrant\[large\]'"):
-        ExactIntegerProgram().require()
+needs("highspy", "z3")
 
 
 @pytest.mark.parametrize("row", [ExactSat, ExactSmt, ExactDp])
@@ -32,9 +26,6 @@ def test_engines_answer_as_exact_does(row: type[Exact]) -> None:
             assert found.answer == expected.answer
             assert found.provenance["engine"] == row.engine  # type: ignore[attr-defined]
             assert found.ties == expected.ties
-
-
-needs("highspy")
 
 
 def test_it_answers_as_exact_does_and_names_its_engine() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 
 def needs(*modules: str) -> None:
-    """Skip the module that calls it, before it imports them, where one is missing; fail there under CI=true."""
+    """Skip the module or test that calls it, before it imports them, where one is missing; fail there under CI=true."""
     missing = [module for module in modules if importlib.util.find_spec(module) is None]
     if missing:
         reason = f"no {', '.join(missing)} in this environment; `make test` and `make test-integrations` make their own"

@@ -8,7 +8,7 @@ sat: the mechanism of V is a Boolean function of all its admissible variables, a
     Sinz, 2005); a total order of the variables. CaDiCaL 1.5.3 (A. Biere) through PySAT; a step is a conflict.
 smt: the parents of V are a bit vector, its mechanism is an uninterpreted function of the masked row, and each parent
     has a witness, a combination at which flipping it changes the value; a rank for each variable. z3 (L. de Moura and
-    N. Bjorner, 2008); a step is a unit of its resource limit.
+    N. Bjorner, 2008), which is the extra `smt`; a step is a unit of its resource limit.
 
 A count up to `MAX_LISTED` is proved by listing: each member found is replayed by the reference and excluded, and after
 the last one nothing is left. Of a larger count it is shown that more than `MAX_LISTED` members exist; under sat its

@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from calibrant.bench.protocols import Protocol, ProtocolResult, Ties, nothing_found
 from calibrant.bench.replayscm.rows.episodes import answer_extended, is_extended
+from calibrant.dsl.errors import require_extra
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.item import Task, TaskKind
@@ -168,10 +169,13 @@ class ExactSat(_PlainExact, frozen=True):
 
 
 class ExactSmt(_PlainExact, frozen=True):
-    """Answer of `exact`, its parent sets chosen by optimisation modulo theories (z3)."""
+    """Answer of `exact`, its parent sets chosen by optimisation modulo theories (z3, extra `smt`)."""
 
     name = "exact-smt"
     engine = "smt"
+
+    def require(self) -> None:
+        require_extra("smt", "z3")
 
 
 class ExactDp(_PlainExact, frozen=True):
@@ -194,9 +198,7 @@ class ExactIntegerProgram(_PlainExact, frozen=True):
     seconds: Annotated[float, Meta(ge=0)] | None = None
 
     def require(self) -> None:
-        from calibrant.solvers.highs import require_highs
-
-        require_highs()
+        require_extra("large", "highspy")
 
     @property
     def choosing(self) -> Choosing:

@@ -17,6 +17,7 @@ import msgspec
 
 from calibrant.bench.protocols import ProtocolResult
 from calibrant.bench.replayscm.rows.exact import PlainRow, scm_answer, warming_task
+from calibrant.dsl.errors import require_extra
 from calibrant.dsl.replayscm.item import Task, TaskKind
 
 if TYPE_CHECKING:
@@ -44,8 +45,6 @@ class Discovery(PlainRow, frozen=True):
     max_parents: NumParents = 5
 
     def require(self) -> None:
-        from calibrant.baselines.replayscm.discovery import require_extra
-
         require_extra(EXTRA, *self.modules)
 
     def warm_up(self) -> None:

@@ -233,8 +233,9 @@ OPTIONAL = [
     "sklearn",
     "statsmodels",
     "threadpoolctl",
+    "z3",
 ]
-DECLARING = {"exact-integer-program", "pc+dsl", "ges+dsl", "pgmpy-hc+dsl", "gies+dsl"}
+DECLARING = {"exact-integer-program", "exact-smt", "pc+dsl", "ges+dsl", "pgmpy-hc+dsl", "gies+dsl"}
 
 
 @pytest.mark.parametrize("name", NAMES)

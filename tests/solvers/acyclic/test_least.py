@@ -25,6 +25,7 @@ from calibrant.solvers.acyclic.least import (
 from calibrant.solvers.acyclic.maxsat import find_violated_clusters, place_greedily
 from calibrant.solvers.acyclic.optimum import Choice, optimal_choice
 from calibrant.solvers.outcome import Budget, BudgetSpent, Undecided
+from tests.support.packages import needs
 
 # --- The acyclic choice of least total cost, against all choices ------------------------------------------------------
 SetOptions = dict[int, dict[int, int]]
@@ -162,6 +163,8 @@ def test_the_same_choice_as_by_subsets(most_parents: int) -> None:
 
 @pytest.mark.parametrize("engine", ["subset_dp", "sat", "smt"])
 def test_engines_take_the_same_choice(engine: str) -> None:
+    if engine == "smt":
+        needs("z3")
     rng, said = Random("engines"), Counter[bool]()
     for num_endogenous in (*[2, 3, 4, 5, 6, 7] * 8, 9):
         options, roots = drawn(rng, 2, num_endogenous, 6)
@@ -173,6 +176,8 @@ def test_engines_take_the_same_choice(engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ["sat", "smt"])
 def test_engines_out_of_budget_state_a_bound(engine: str) -> None:
+    if engine == "smt":
+        needs("z3")
     options, roots = drawn(Random("spent"), 2, 9, 12)
     least = by_subsets(options, roots, 11)
     with pytest.raises(Undecided) as spent:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from importlib.util import find_spec
+from typing import cast
 
 import pytest
 
@@ -25,6 +26,7 @@ from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.effort import cases
+from tests.support.packages import needs
 from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.enumerated_members import all_members
 from tests.support.replayscm.small_problems import small_problems
@@ -32,11 +34,18 @@ from tests.support.replayscm.small_problems import small_problems
 SMALL = [problem.task for problem in small_problems(29, cases(40))]
 
 
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> EngineName:
+    """Return each engine that is installed."""
+    if request.param == "smt":
+        needs("z3")
+    return cast(EngineName, request.param)
+
+
 def claim(task: Task, max_parents: int, count: int) -> Claim:
     return Claim(task, max_parents, task.variables, count)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("index", range(len(SMALL)))
 def test_true_counts_are_proved_and_false_ones_refuted(engine: EngineName, index: int) -> None:
     """Of four disclosures with at most one, two and three parents, by brute force."""
@@ -66,7 +75,6 @@ def read_map(refusal: str, task: Task) -> Scm:
     return Scm(roots, {v: parse(text, ALL_OPERATORS) for v, text in mechanisms.items()})
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("setting", ["ordered", "block", "hidden_order", "hidden_roots"])
 def test_counts_of_shared_pools_hold(engine: EngineName, setting: str) -> None:
     """Of 6 to 10 variables; the counts are the dynamic programme's."""
@@ -93,7 +101,6 @@ def test_ganak_counts_what_is_not_listed() -> None:
     assert compared
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 def test_searches_stop_after_their_steps(engine: EngineName) -> None:
     task = dev_problems("hidden_roots")[70].task
     with pytest.raises(RecountLimitError, match="steps are over"):
@@ -129,7 +136,6 @@ def test_models_of_the_encoding_are_counted_once_each(monkeypatch: pytest.Monkey
     assert compared
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 def test_the_one_member_is_the_one_that_a_certificate_states(engine: EngineName) -> None:
     problem = next(p for p in small_problems(29, cases(40)) if VersionSpace(p.task, ModelClass(2)).count == 1)
     document = json.loads(to_json(build_certificate(problem, ModelClass(2))))

@@ -7,8 +7,6 @@ from random import Random
 import numpy as np
 import pytest
 
-from calibrant.dsl.errors import MissingExtraError
-from calibrant.solvers import highs
 from calibrant.solvers.acyclic.integer_program import tree
 from calibrant.solvers.acyclic.integer_program.cutting import Bits
 from calibrant.solvers.acyclic.integer_program.relaxation import Relaxation
@@ -20,12 +18,6 @@ from tests.solvers.acyclic.test_least import by_enumeration, by_subsets, drawn, 
 from tests.support.packages import needs
 
 TWO = {0: {0: cost_by_size(9, 0), 2: cost_by_size(1, 2)}, 1: {0: cost_by_size(9, 0), 1: cost_by_size(1, 1)}}
-
-
-def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(highs, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"highspy is missing; run: pip install 'calibrant\[large\]'"):
-        optimal_choice(TWO, 0, 2, engine="integer_program")
 
 
 def test_only_known_engines_are_asked() -> None:

@@ -48,7 +48,6 @@ def _plain(line: dict[str, Any]) -> bool:
 
 
 def test_minima_of_the_vectors_without_highs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(highs, "find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, "highspy", None)
     lines = [line for line in frontier_vectors("episode") if _plain(line)][2::16]
     searches = [search_of(line) for line in lines]
