@@ -33,6 +33,7 @@ from calibrant.dsl.parse_limits import (
     quote_deep_members,
     unique_keys,
 )
+from calibrant.dsl.text import plural
 
 # --- Predictions in a log of Inspect (`.eval`): its samples as lines of a prediction file, epochs as samples ----------
 _ZIP = b"PK\x03\x04"
@@ -545,20 +546,36 @@ def _csv_entries(raw: bytes, delimiter: str) -> Iterator[FileEntry]:
     first_line = text.partition("\n")[0]
     if delimiter not in first_line and ";" in first_line:  # as spreadsheets write CSV where the comma is decimal
         delimiter = ";"
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    # strict: without it a quote that is never closed takes the rows below it into its cell
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    number, start = 0, 1  # of the row that is read: its number, and its first line in the file
     try:
         header = next(rows, [])
         if twice := [name for name in dict.fromkeys(header) if name and header.count(name) > 1]:
             raise CalibrantError(f"row 0, the header: {short_repr(twice[0])} is there twice; name each column once")
-        for number, row in enumerate((row for row in rows if row), 1):
-            where = f"row {number}"
-            if len(row) > len(header):
-                yield FileEntry(where, number, None, f"{len(row)} cells, but the header has {len(header)}")
-                continue
-            line = {name: cell for name, cell in zip(header, row, strict=False) if cell or name not in _OPTIONAL_CELLS}
-            yield FileEntry(where, number, {**line, **_cell_numbers(line)}, digest=hash(tuple(row)))
+        number, start = 1, rows.line_num + 1
+        for row in rows:
+            if row:
+                yield _csv_entry(row, header, number, start)
+            number, start = number + bool(row), rows.line_num + 1
     except csv.Error as error:
-        raise CalibrantError(f"not a table: {error}") from None
+        fault, is_open = str(error), str(error) == "unexpected end of data"
+        if is_open or fault.endswith("""expected after '"'"""):
+            fault = f"a quote is {'never closed' if is_open else 'closed inside a cell'}"
+            fault += '; end each quoted cell with a quote, and double quotes inside it ("")'
+        raise CalibrantError(f"row {number}, which begins in line {start}: {fault}") from None
+
+
+def _csv_entry(row: list[str], header: list[str], number: int, start: int) -> FileEntry:
+    """Return a row as an entry; start: its first line in the file."""
+    where, digest = f"row {number}", hash(tuple(row))
+    if len(row) != len(header):
+        problem = f"{plural(len(row), 'cells')}, but the header has {len(header)}; it begins in line {start}"
+        if len(row) < len(header):
+            problem += "; give each row all of its cells, also empty ones"
+        return FileEntry(where, number, None, problem)
+    line = {name: cell for name, cell in zip(header, row, strict=True) if cell or name not in _OPTIONAL_CELLS}
+    return FileEntry(where, number, {**line, **_cell_numbers(line)}, digest=digest)
 
 
 _OPTIONAL_CELLS = frozenset(

@@ -290,6 +290,24 @@ TABLES = {
     "an index": (",id,model,response\n0,{item},m,{cell}\n", ""),
     "a column twice": ("id,response,response\n{item},{cell},x\n", "row 0, the header: 'response' is there twice"),
     "a longer row": ("id,response\n{item},{cell},x\n", "row 1: 3 cells, but the header has 2"),
+    "a shorter row": (
+        "id,response,model\n{item},{cell}\n",
+        "row 1: 2 cells, but the header has 3; it begins in line 2",
+    ),
+    "a cell of many lines": ('note,id,response\n"a\n\nb ""c"",\n",{item},{cell}\n', ""),
+    "an empty cell": ("id,response,seconds\n{item},{cell},\n", ""),
+    "a cut file": (
+        'id,response\n{item},{cell}\n{item},"half',
+        "row 2, which begins in line 3: a quote is never closed",
+    ),
+    "no closing quote": (
+        'id,note,response\n{item},"a\nb",{cell}\n{item},"oops,x\n{item},y,{cell}\n{item},"y",{cell}\n',
+        "row 2, which begins in line 4: a quote is closed inside a cell",
+    ),
+    "no closing quote in plain text": (
+        'id,model,response\n{item},"m,x\n{item},m,y\n{item},m,z\n',
+        "row 1, which begins in line 2: a quote is never closed",
+    ),
 }
 
 
