@@ -295,6 +295,53 @@ def _group_name(key: SystemKey, participants: Collection[str]) -> SystemKey:
     return key._replace(system=name)
 
 
+def num_answered(rows: Sequence[Row], by: Grouping) -> list[int]:
+    """Return how many items of its pools each row's system answered; where rows are of pools, in all settings."""
+    if by is not Grouping.POOL:
+        return [row.num_items for row in rows]
+    numbers: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        numbers[row.system, row.pool] += row.num_items
+    return [numbers[row.system, row.pool] for row in rows]
+
+
+def num_expected(rows: Sequence[Row], by: Grouping) -> list[int]:
+    """Return how many items each row's coverage is over; 0 where that is not known.
+
+    Where rows are of settings, these are the items of its setting in its pools. They are known of pools of which each
+    item is in a row, whosever, and in one setting.
+    """
+    if by is Grouping.STRATUM:
+        return [0] * len(rows)
+    if by is Grouping.POOL:
+        return [row.num_expected for row in rows]
+    settings: dict[Item, set[str]] = {}
+    for row in rows:
+        for item in row.items:
+            settings.setdefault(item, set()).add(row.setting)
+    num_items = Counter(digest for (digest, _), names in settings.items() if len(names) == 1)
+    in_setting = Counter((item[0], name) for item, names in settings.items() for name in names)
+    return [
+        sum(in_setting[digest, row.setting] for digest in row.pools)
+        if all(num_items[digest] == size for digest, (_, size) in row.pools.items())
+        else 0
+        for row in rows
+    ]
+
+
+def answered_by_pool(rows: Iterable[Row]) -> Iterator[tuple[str, str, int, int]]:
+    """Yield pool, system, number of answered items in all settings, and size of the pool; not of groups of people."""
+    items: dict[tuple[str, str], set[Item]] = {}
+    pools: dict[str, tuple[str, int]] = {}
+    for row in rows:
+        pools |= {digest: (row.pool_labels[digest], size) for digest, (_, size) in row.pools.items()}
+        for item in () if row.is_group else row.items:
+            items.setdefault((row.system, item[0]), set()).add(item)
+    for (system, digest), answered in items.items():
+        label, size = pools[digest]
+        yield label, system, len(answered), size
+
+
 def with_chosen(answer: Answer) -> Iterator[Answer]:
     """Yield an answer; of several equally good ones the chosen one again, for a row of its own."""
     yield answer

@@ -35,7 +35,16 @@ from calibrant.bench.core.scoring import PEOPLE_SYSTEM, AnswerContext, participa
 from calibrant.bench.core.verdict import LazyVerdict, MeanScore
 from calibrant.bench.pages.aligned import NO_ANSWER_COLUMN, NOT_RUN_COLUMN, reason_key
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
-from calibrant.bench.report.rows import Answer, Grouping, Row, RowGroups, drop_equal_choices
+from calibrant.bench.report.rows import (
+    Answer,
+    Grouping,
+    Row,
+    RowGroups,
+    answered_by_pool,
+    drop_equal_choices,
+    num_answered,
+    num_expected,
+)
 from calibrant.bench.statistics import NORMAL_95
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.text import plural
@@ -289,11 +298,11 @@ class ResultTable:
     def cells(self) -> list[dict[str, str]]:
         """Return one mapping per row, every value as it is printed."""
         rows = self._sorted_rows()
-        answered = self._num_answered(rows)
+        shares = zip(rows, num_answered(rows, self._by), num_expected(rows, self._by), strict=True)
         by_reader = any(map(readers_differ, rows))
         cells = [
-            self._label_cells(row, num) | _rate_cells(row, by_reader=by_reader) | _reason_cells(self._reasons_of(row))
-            for row, num in zip(rows, answered, strict=True)
+            self._label_cells(row, *nums) | _rate_cells(row, by_reader=by_reader) | _reason_cells(self._reasons_of(row))
+            for row, *nums in shares
         ]
         unrated = [{**labels, "n": "0"} | _reason_cells(reasons) for labels, reasons in self.unrated()]
         return cells + [dict.fromkeys(cells[0] if cells else (), UNDEFINED) | row for row in unrated]
@@ -315,7 +324,8 @@ class ResultTable:
     def to_json(self) -> list[dict[str, Any]]:
         """Return one mapping per row: numbers as numbers, null for what is undefined or suppressed."""
         rows = self._sorted_rows()
-        lines = [self._json_row(row, num) for row, num in zip(rows, self._num_answered(rows), strict=True)]
+        shares = zip(rows, num_answered(rows, self._by), num_expected(rows, self._by), strict=True)
+        lines = [self._json_row(*share) for share in shares]
         if not any(map(readers_differ, rows)):
             lines = [{key: value for key, value in line.items() if key not in _READER_KEYS} for line in lines]
         for name, view in self.metrics.views.items():
@@ -336,16 +346,17 @@ class ResultTable:
         """
         lines: dict[str, None] = {}  # each once, in order
         rows = self._sorted_rows()
-        for row, num_answered in zip(rows, self._num_answered(rows), strict=True):
+        for row, num_items in zip(rows, num_answered(rows, self._by), strict=True):
             if row.is_group:
                 lines |= dict.fromkeys(self._partial_lines(row, rows))
                 continue
-            if num_answered < row.num_expected and self._by is not Grouping.STRATUM:
-                scored = f"{num_answered} of {row.num_expected} instances scored for {row.system}"
-                lines[f"{row.pool}: {scored}; rates are over those"] = None
+            if num_items < row.num_expected and self._by is Grouping.POOL:
+                lines[_partial_line(row.pool, row.system, num_items, row.num_expected)] = None
             if row.outcomes["crashed"]:
                 crashed = f"{row.outcomes['crashed']} of {row.num_answers} answers of {row.system} are crashes"
                 lines[f"{row.pool}: {crashed}; rates count them as not valid"] = None
+        if self._by is Grouping.SETTING:
+            lines |= dict.fromkeys(_partial_line(*part) for part in answered_by_pool(rows) if part[2] < part[3])
         return list(lines)
 
     def _partial_lines(self, row: Row, rows: Sequence[Row]) -> Iterator[str]:
@@ -372,23 +383,22 @@ class ResultTable:
 
         return sorted(drop_equal_choices(self._groups.rows()), key=place)
 
-    def _label_cells(self, row: Row, num_answered: int) -> dict[str, str]:
+    def _label_cells(self, row: Row, num_items: int, num_total: int) -> dict[str, str]:
         cells = {"setting": row.setting, "system": row.system, "pool": row.pool}
         if self._by is Grouping.STRATUM:
             cells["stratum"] = row.stratum or UNDEFINED
         cells |= {"n": str(row.num_items), "samples": _num_samples(row)}
-        is_whole = self._by is not Grouping.STRATUM and row.num_expected
-        cells["coverage"] = f"{num_answered / row.num_expected:.3f}" if is_whole else UNDEFINED
+        cells["coverage"] = f"{num_items / num_total:.3f}" if num_total else UNDEFINED
         return cells
 
-    def _json_row(self, row: Row, num_answered: int) -> dict[str, Any]:
-        cells = self._label_cells(row, num_answered)
+    def _json_row(self, row: Row, num_items: int, num_total: int) -> dict[str, Any]:
+        cells = self._label_cells(row, num_items, num_total)
         labels: dict[str, Any] = {key: None if text == UNDEFINED else text for key, text in cells.items()}
         numbers: dict[str, Any] = {
             "n": row.num_items,
             "answers": row.num_answers,
             "samples": [1, 1] if row.is_group else [*row.num_samples],
-            "coverage": num_answered / row.num_expected if labels["coverage"] else None,
+            "coverage": num_items / num_total if num_total else None,
             "pools": [{"name": name, "digest": digest} for digest, (name, _) in sorted(row.pools.items())],
             "options": dict(row.config),
         }
@@ -400,14 +410,9 @@ class ResultTable:
         counted = {"reasons": {reason: reasons[reason] for reason in REASONS if reasons[reason]}} if reasons else {}
         return labels | numbers | _rate_values(row) | counted
 
-    def _num_answered(self, rows: Sequence[Row]) -> list[int]:
-        """Return how many items of its pools each row's system answered; where rows are of pools, in all settings."""
-        if self._by is not Grouping.POOL:
-            return [row.num_items for row in rows]
-        numbers: Counter[tuple[str, str]] = Counter()
-        for row in rows:
-            numbers[row.system, row.pool] += row.num_items
-        return [numbers[row.system, row.pool] for row in rows]
+
+def _partial_line(pool: str, system: str, num_items: int, num_total: int) -> str:
+    return f"{pool}: {num_items} of {num_total} instances scored for {system}; rates are over those"
 
 
 _READER_KEYS = frozenset(metric.key for metric in READERS)

@@ -24,6 +24,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
+from calibrant.bench.scoring.formats import OPTIONAL_CELLS, line_of_cells
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, in_one_line, short_repr
 from calibrant.dsl.parse_limits import (
     MAX_JSON_BYTES,
@@ -574,26 +575,7 @@ def _csv_entry(row: list[str], header: list[str], number: int, start: int) -> Fi
         if len(row) < len(header):
             problem += "; give each row all of its cells, also empty ones"
         return FileEntry(where, number, None, problem)
-    line = {name: cell for name, cell in zip(header, row, strict=True) if cell or name not in _OPTIONAL_CELLS}
-    return FileEntry(where, number, {**line, **_cell_numbers(line)}, digest=digest)
-
-
-_OPTIONAL_CELLS = frozenset(
-    {"sample", "epoch", "seconds", "error", "model", "finish_reason", "stop_reason", "refusal", "promptDigest", "pool"}
-)
-
-
-def _cell_numbers(line: Mapping[str, str]) -> dict[str, Any]:
-    """Return the cells that state numbers as numbers."""
-    numbers: dict[str, Any] = {
-        name: int(line[name])
-        for name in ("sample", "epoch")
-        if line.get(name, "").isascii() and line.get(name, "").isdecimal()
-    }
-    try:
-        return numbers | ({"seconds": float(line["seconds"])} if "seconds" in line else {})
-    except ValueError:
-        return numbers
+    return FileEntry(where, number, line_of_cells(header, row), digest=digest)
 
 
 def _parquet_entries(path: Path) -> Iterator[FileEntry]:
@@ -608,7 +590,7 @@ def _parquet_entries(path: Path) -> Iterator[FileEntry]:
         for batch in file.iter_batches(batch_size=1_000):
             for row in batch.to_pylist():
                 number += 1
-                line = {key: value for key, value in row.items() if value is not None or key not in _OPTIONAL_CELLS}
+                line = {key: value for key, value in row.items() if value is not None or key not in OPTIONAL_CELLS}
                 yield FileEntry(f"row {number}", number, line, digest=hash(repr(row)))
     except CalibrantError:
         raise

@@ -548,3 +548,28 @@ def parse_line(line: _Object) -> ParsedLine | None:
         return None
     _refuse_chunk(line)
     return next((form.parse(line) for form in LINES if form.matches(line)), None)
+
+
+# --- Rows of tables as lines ------------------------------------------------------------------------------------------
+OPTIONAL_CELLS = frozenset(
+    {"sample", "epoch", "seconds", "error", "model", "finish_reason", "stop_reason", "refusal", "promptDigest", "pool"}
+)
+
+
+def line_of_cells(header: Sequence[str], row: Sequence[str]) -> dict[str, Any]:
+    """Return a row of texts, as many as the header has, as a line; empty cells of optional fields are left out."""
+    line = {name: cell for name, cell in zip(header, row, strict=True) if cell or name not in OPTIONAL_CELLS}
+    return {**line, **_cell_numbers(line)}
+
+
+def _cell_numbers(line: Mapping[str, str]) -> dict[str, Any]:
+    """Return the cells that state numbers as numbers."""
+    numbers: dict[str, Any] = {
+        name: int(line[name])
+        for name in ("sample", "epoch")
+        if line.get(name, "").isascii() and line.get(name, "").isdecimal()
+    }
+    try:
+        return numbers | ({"seconds": float(line["seconds"])} if "seconds" in line else {})
+    except ValueError:
+        return numbers

@@ -240,10 +240,11 @@ def test_pools_are_kept_apart_unless_asked_for_by_setting() -> None:
     assert (merged["pool"], merged["n"], merged["coverage"], merged["train_exact"]) == (
         "2 pools",
         "2",
-        "0.500",
+        DASH,  # the settings of two items of "two" are not known
         "0.500",
     )
-    assert collected(Grouping.POOL).incomplete() == ["two: 1 of 3 instances scored for s; rates are over those"]
+    for by in (Grouping.POOL, Grouping.SETTING):
+        assert collected(by).incomplete() == ["two: 1 of 3 instances scored for s; rates are over those"]
 
 
 def test_answers_that_are_crashes_are_said_beside_the_rates() -> None:
@@ -380,3 +381,29 @@ def test_a_source_that_does_not_exist_is_named(
 ) -> None:
     assert main([command, str(tmp_path / "nofile.jsonl")]) == 2
     assert "nofile.jsonl: there is no such file or folder" in capsys.readouterr().err
+
+
+def settings_table(answered: Mapping[str, Iterable[int]], pool_size: int) -> ResultTable:
+    """Return rows by setting of systems with these answered items; item 3 is Extended, the others are Ordered."""
+    table = ResultTable(METRICS, by=Grouping.SETTING)
+    for system, items in answered.items():
+        for i in items:
+            setting = "Extended" if i == 3 else "Ordered"
+            table.add(AnswerContext(system, "p", "digest", pool_size, f"I{i}", setting, ""), answer(1, 1))
+    return table
+
+
+def test_coverage_by_setting_is_over_the_items_of_the_setting() -> None:
+    whole = settings_table({"s": range(4)}, 4)
+    assert [cells["coverage"] for cells in whole.cells()] == ["1.000", "1.000"]
+    assert whole.incomplete() == []
+    partial = settings_table({"s": range(4), "t": [0]}, 4)
+    coverage = {(line["setting"], line["system"]): line["coverage"] for line in partial.to_json()}
+    assert coverage == {("Ordered", "s"): 1, ("Extended", "s"): 1, ("Ordered", "t"): 1 / 3}
+    assert partial.incomplete() == ["p: 1 of 4 instances scored for t; rates are over those"]
+
+
+def test_coverage_by_setting_is_not_claimed_where_the_settings_of_some_items_are_not_known() -> None:
+    table = settings_table({"s": (0, 1, 3)}, 4)
+    assert {line["coverage"] for line in table.to_json()} == {None}
+    assert table.incomplete() == ["p: 3 of 4 instances scored for s; rates are over those"]
