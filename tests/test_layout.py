@@ -59,7 +59,7 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(files=122, lines=30483, small_files=15, import_lines=1490),
+    "dsl": Size(files=122, lines=30484, small_files=15, import_lines=1490),
     "solvers": Size(files=122, lines=27962, small_files=15, import_lines=1595),
     "audits": Size(files=67, lines=16738, small_files=11, import_lines=1184),
     "baselines": Size(files=40, lines=9645, small_files=8, import_lines=547),

@@ -258,7 +258,7 @@ def _table_word(mask: int, table: np.uint64, columns: U64, leaves: U64) -> np.ui
     return value
 
 
-@inline_kernel
+@kernel
 def _load_columns(words: U64, begin: int, end: int, size: int, columns: U64) -> None:
     for r in range(size):
         columns[r] = words[begin + r] if begin + r < end else U0
@@ -295,7 +295,8 @@ def replay_tables(
         _load_columns(words, begin, end, size, inputs)
         _load_columns(targets, begin, end, size, clamped)
         for d in range(order.shape[0]):
-            columns[:size] = inputs[:size]
+            for row in range(size):
+                columns[row] = inputs[row]
             if d < flips.shape[0]:
                 _load_columns(flips[d], begin, end, size, flipped)
             for i in range(order.shape[1]):
