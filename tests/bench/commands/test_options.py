@@ -231,13 +231,25 @@ CHOSEN = {
     "fit:--verbose": [],
     "fit:--roots": ["X1,X2"],
     "fit:--out": ["OUT/table.jsonl"],
+    "pool alternatives:--from": ["RUN"],
 }
 """Values of one command alone."""
 
 
 # all benchmarks at once, no pool, or runs of many systems: tested in tests/bench/test_demo.py, tests/bench/suites,
-# tests/bench/logic and tests/bench/difficulty
-WITHOUT_POOL = ("demo", "network", "release", "submission", "board", "variants", "family", "difficulty", "pool subset")
+# tests/bench/replayscm, tests/bench/logic and tests/bench/difficulty
+WITHOUT_POOL = (
+    "bench evaluator",
+    "demo",
+    "network",
+    "release",
+    "submission",
+    "board",
+    "variants",
+    "family",
+    "difficulty",
+    "pool subset",
+)
 
 
 def cases() -> Iterator[Any]:
