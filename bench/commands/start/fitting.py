@@ -118,7 +118,7 @@ def fit(
     of_networks = {"best": best, "iss": iss, **stated, "knowledge": knowledge, "effect": effect}
     of_networks |= {"seconds": seconds, "search": search, "export": export}
     of_other_mode = of_networks if score is None else of_formulas
-    _refuse(of_other_mode, prior, is_about_networks=score is not None, lacks_graph=bool(fail_on and not graph))
+    _refuse(of_other_mode, prior, score, lacks_rates=rates is None, lacks_graph=bool(fail_on and not graph))
     if score is None:
         chosen = {**about_formulas, "roots": roots, "max_parents": max_parents, "prior": prior, "graph": graph}
         formulas = cast("FormulaQuestion", {name: value for name, value in chosen.items() if value is not None})
@@ -146,13 +146,18 @@ def _options_given(iss: float | None, prior: str | None, seconds: float | None) 
     return question
 
 
-def _refuse(options: Mapping[str, object], prior: str | None, *, is_about_networks: bool, lacks_graph: bool) -> None:
-    """Refuse options of the other mode, a prior of it, and --fail-on without a graph."""
+def _refuse(
+    options: Mapping[str, object], prior: str | None, score: str | None, *, lacks_rates: bool, lacks_graph: bool
+) -> None:
+    """Refuse options of the other mode, a prior of it or without rates, and --fail-on without a graph."""
+    is_about_networks = score is not None
     reason = ABOUT_FORMULAS if is_about_networks else ABOUT_NETWORKS
     refuse_options({f"--{name}": value for name, value in options.items()}, reason)
     if prior is not None and is_about_networks != (prior in ("dags", "orders")):
         allowed = "dags or orders with --score, uniform or by_parents with --rates"
         raise typer.BadParameter(f"{prior} is of the other kind: {allowed}", param_hint="--prior")
+    if prior is not None and not is_about_networks and lacks_rates:
+        raise typer.BadParameter("uniform and by_parents are of an unknown rate: give --rates", param_hint="--prior")
     if lacks_graph:
         raise typer.BadParameter("it asks about a network: give --graph", param_hint="--fail-on")
 

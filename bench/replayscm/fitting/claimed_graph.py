@@ -136,7 +136,12 @@ class GraphFit:
     @property
     def suggestions(self) -> Sequence[Suggestion]:
         """Options that go on: an item discloses no graph."""
-        return (("--json",), "all figures"), (("--score", "bde"), "if values are noisy: its rank among all networks")
+        figures = ("--json",), "all figures"
+        is_complete = (self.table.codes != GAP).all(axis=1)
+        if not is_complete.any():
+            return (figures,)
+        dropped = () if is_complete.all() else ("--gaps", "drop")
+        return figures, ((*dropped, "--score", "bde"), "if values are noisy: its rank among all networks")
 
     @property
     def num_scms(self) -> Bounds:

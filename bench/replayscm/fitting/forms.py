@@ -250,7 +250,10 @@ def fit_configurations(table: Table, options: FormulaOptions) -> FormsFit:
     """Return the truth table of the target and its least sums of products."""
     assert options.target is not None
     if table.num_gaps:
-        raise CalibrantError(f"{table.source} has gaps; leave out rows with gaps (--gaps drop) or columns (--drop)")
+        raise CalibrantError(
+            f"{table.source} has {plural(table.num_gaps, 'gaps')}, and a truth table (--consistency) is of complete"
+            " rows: leave out rows with gaps (--gaps drop) or columns (--drop)"
+        )
     conditions, patterns = patterns_of_target(table, options.target)
     if len(conditions) > MAX_VARS:
         raise CalibrantError(

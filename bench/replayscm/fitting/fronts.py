@@ -277,6 +277,8 @@ class FormulaOptions:
             raise CalibrantError(f"ties is {short_repr(self.ties)}; 1 to {MAX_TIES:,} formulas are listed")
         if self.prior not in ("uniform", "by_parents"):
             raise CalibrantError(f"prior is {short_repr(self.prior)}; allowed: uniform, by_parents")
+        if self.prior != "uniform" and self.rates is None:
+            raise CalibrantError("prior is of an unknown rate of errors: give rates (--rates)")
 
     def _check_configurations(self) -> None:
         """Refuse values of a truth table's options, and options beside it."""

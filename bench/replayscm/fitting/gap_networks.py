@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
 from math import prod
 
@@ -26,6 +26,15 @@ TIE = 1e-9
 WAYS_ON = "leave out rows with gaps (--gaps drop) or columns (--drop COL)"
 
 
+def refuse_unsummed(table: Table, unsummed: Mapping[str, str]) -> None:
+    """Refuse options that have no effect on a table with gaps. unsummed: option -> the reason."""
+    for name, reason in unsummed.items():
+        raise CalibrantError(
+            f"{table.source} has {plural(table.num_gaps, 'gaps')}, and {name} (--{name}) {reason}: leave it out, or"
+            f" {WAYS_ON}"
+        )
+
+
 def learn_with_gaps(table: Table, score: str, iss: float, knowledge: CheckedKnowledge, k: int) -> NetworkFit:
     """Return networks by the sum over all completions of exp(score), and the probabilities of arcs.
 
@@ -33,19 +42,7 @@ def learn_with_gaps(table: Table, score: str, iss: float, knowledge: CheckedKnow
     and beyond MAX_COMPLETIONS or MAX_COLUMNS.
     """
     rule = LevelScore(score, float(iss))
-    if not rule.is_bayesian:
-        raise CalibrantError(
-            f"{table.source} has {plural(table.num_gaps, 'gaps')}, and {score} is no marginal likelihood that can be"
-            " summed over them (bde, k2 and bdj are); scores of incomplete families, EM and imputation are not offered,"
-            f" since they rest on more: {WAYS_ON}"
-        )
-    number = prod(prod(levels) ** count for levels, count in _open_cells(table))
-    if number > MAX_COMPLETIONS or len(table.names) > MAX_COLUMNS:
-        raise CalibrantError(
-            f"{table.source} has {plural(len(table.names), 'columns')} and {plural(table.num_gaps, 'gaps')} with"
-            f" {_short(number)} completions; networks are summed over at most {MAX_COMPLETIONS:,} of at most"
-            f" {MAX_COLUMNS} columns: {WAYS_ON}"
-        )
+    number = _count_completions(table, rule, k)
     names = table.names
     logs: list[float] = []
     arcs = np.zeros((number, len(names), len(names)))
@@ -96,6 +93,27 @@ def learn_with_gaps(table: Table, score: str, iss: float, knowledge: CheckedKnow
         arcs_by_dags=probabilities,
         num_completions=number,
     )
+
+
+def _count_completions(table: Table, rule: LevelScore, k: int) -> int:
+    """Return the number of completions; `CalibrantError` for what is not summed or not listed."""
+    if not rule.is_bayesian:
+        raise CalibrantError(
+            f"{table.source} has {plural(table.num_gaps, 'gaps')}, and {rule.name} is no marginal likelihood that can"
+            " be summed over them (bde, k2 and bdj are); scores of incomplete families, EM and imputation are not"
+            f" offered, since they rest on more: {WAYS_ON}"
+        )
+    if k > 1 and len(table.names) > MAX_LISTED_COLUMNS:
+        reason = f"lists networks with gaps up to {MAX_LISTED_COLUMNS} columns"
+        refuse_unsummed(table, {"best": reason})
+    number: int = prod(prod(levels) ** count for levels, count in _open_cells(table))
+    if number > MAX_COMPLETIONS or len(table.names) > MAX_COLUMNS:
+        raise CalibrantError(
+            f"{table.source} has {plural(len(table.names), 'columns')} and {plural(table.num_gaps, 'gaps')} with"
+            f" {_short(number)} completions; networks are summed over at most {MAX_COMPLETIONS:,} of at most"
+            f" {MAX_COLUMNS} columns: {WAYS_ON}"
+        )
+    return number
 
 
 def _short(number: int) -> str:

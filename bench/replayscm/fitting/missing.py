@@ -202,7 +202,9 @@ class GapFit:
     @property
     def suggestions(self) -> Sequence[Suggestion]:
         """Options that go on: an item has no gaps."""
-        return (("--gaps", "drop"), "the rows without gaps alone"), (("--json",), "all figures")
+        figures = ("--json",), "all figures"
+        has_complete = bool((self.table.codes != GAP).all(axis=1).any())
+        return ((("--gaps", "drop"), "the rows without gaps alone"), figures) if has_complete else (figures,)
 
     @property
     def needed_parents(self) -> int | None:
@@ -271,6 +273,13 @@ def fit_with_gaps(table: Table, roots: Sequence[str] | None, options: FormulaOpt
             f" {MAX_WIDE} are compared: lower it, or leave out rows with gaps (--gaps drop)"
         )
     if roots is not None:
+        for name in ("errors", "operators", "ties"):
+            if getattr(options, name) != getattr(FormulaOptions, name):
+                raise CalibrantError(
+                    f"{table.source} has {plural(table.num_gaps, 'gaps')}, and with roots (--roots) SCMs are counted"
+                    f" over their completions without {name} (--{name}): leave it out, or leave out rows with gaps"
+                    " (--gaps drop)"
+                )
         is_set = np.stack([table.is_set(k) for k in range(len(table.names))], axis=1)
         rows = GappedRows(table.codes, is_set, table.counts)
         counts = count_scms(rows, [table.position(root) for root in roots], options.max_parents)

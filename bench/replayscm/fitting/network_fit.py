@@ -218,7 +218,8 @@ class NetworkFit:
     def proof(self) -> str:
         """Return in words how the first network is proven."""
         if self.num_completions is not None:
-            return f"score summed over {plural(self.num_completions, 'completions')} of the gaps, all networks listed"
+            summed = f"summed over {plural(self.num_completions, 'completions')} of the gaps"
+            return f"proven highest over all networks, {summed}" if self.networks else summed
         if self.upper_bound is None:
             return "proven highest over all networks"
         if self.gap <= ROUNDING:

@@ -34,7 +34,7 @@ from calibrant.baselines.structure_learning.levels import (
 from calibrant.baselines.structure_learning.ranking import Ranking, count_classes, rank_dag
 from calibrant.baselines.structure_learning.score_optimum import ScoredDag, ScoreOptimum
 from calibrant.baselines.structure_learning.scores import Interventional, LocalScores, bds
-from calibrant.bench.replayscm.fitting.gap_networks import learn_with_gaps
+from calibrant.bench.replayscm.fitting.gap_networks import learn_with_gaps, refuse_unsummed
 from calibrant.bench.replayscm.fitting.graph_files import read_effect, read_graph
 from calibrant.bench.replayscm.fitting.network_fit import ClassSummary, EffectSummary, Network, NetworkFit
 from calibrant.bench.replayscm.fitting.reading import Reading, read_with, reading_options
@@ -87,6 +87,20 @@ class NetworkOptions:
             raise CalibrantError(f"prior is {short_repr(self.prior)}; allowed: {', '.join(get_args(Prior))}")
         if not _is_number(self.seconds) or not self.seconds > 0:
             raise CalibrantError(f"seconds is {short_repr(self.seconds)}; a number above 0 is allowed")
+
+    @property
+    def unsummed(self) -> Mapping[str, str]:
+        """Options chosen that a sum over completions of gaps leaves without effect -> the reason."""
+        computed = "is not computed over completions of gaps"
+        large = "is for more than 18 columns, and networks are summed over gaps of at most 10"
+        chosen = {
+            "graph": (self.graph is not None, computed),
+            "effect": (self.effect is not None, computed),
+            "prior": (self.prior == "orders", "of orders is not computed over completions of gaps"),
+            "seconds": (self.seconds != NetworkOptions.seconds, large),
+            "search": (self.is_search, large),
+        }
+        return {name: reason for name, (is_chosen, reason) in chosen.items() if is_chosen}
 
 
 def _is_number(value: object) -> bool:
@@ -174,6 +188,7 @@ def learn_in_steps(
     if not table.names:
         raise CalibrantError(f"{table.source} has no column with two to 64 values; networks need at least one")
     if table.num_gaps:
+        refuse_unsummed(table, options.unsummed)
         return learn_with_gaps(table, options.score, options.iss, checked_knowledge(table, options), options.k)
     return _Learning(table, options, listen, report).fit()
 

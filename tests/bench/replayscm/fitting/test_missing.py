@@ -20,6 +20,7 @@ from calibrant.solvers.acyclic.count import Bounds
 from calibrant.solvers.formulas import completions as function_counts
 from calibrant.solvers.outcome import Budget
 from calibrant.solvers.replayscm import completions as scm_counts
+from tests.bench.commands.lines import COMMANDS
 from tests.support.commands import called, refused
 from tests.support.effort import examples
 from tests.support.table_vectors import table_vectors
@@ -272,3 +273,163 @@ def test_many_sets_of_five_and_six_are_one_line() -> None:
     table: dict[str, list[Cell]] = {f"x{k}": [0, 1, None if k else 1] for k in range(12)}
     with pytest.raises(calibrant.CalibrantError, match="12 columns have 1,716 sets of five and six"):
         calibrant.fit(table | {"y": [0, 1, 1]}, target="y", max_parents=6)
+
+
+# --- No option is ignored ---------------------------------------------------------------------------------------------
+GAPPED = """A,B,C,Y,I_A
+0,hi,0,0,0
+0,lo,1,1,0
+1,hi,1,,0
+1,lo,,1,0
+0,hi,0,1,1
+1,hi,1,0,0
+0,lo,1,1,0
+"""
+GAP_MODES: dict[str, list[str]] = {
+    "target": ["--target", "C"],
+    "roots": ["--roots", "A,B,I_A"],
+    "columns": [],
+    "graph": ["--graph", "A -> Y, A -> C, B -> C"],
+    "networks": ["--score", "bde"],
+}
+READING: dict[str, list[str]] = {
+    "--do": ["I_A"],
+    "--do-flags": ["I_*"],
+    "--one": ["B=hi"],
+    "--binarize": ["B:lo"],
+    "--drop": ["C"],
+    "--missing": ["lo"],
+    "--gaps": ["drop"],
+}
+GAP_OPTIONS: dict[str, list[str]] = READING | {
+    "--target": ["Y"],
+    "--roots": ["A"],
+    "--max-parents": ["1"],
+    "--operators": ["sop"],
+    "--errors": ["0"],
+    "--ties": ["1"],
+    "--rates": ["1/10"],
+    "--consistency": ["4/5"],
+    "--cases": ["2"],
+    "--score": ["k2"],
+    "--best": ["3"],
+    "--prior": ["uniform"],
+    "--iss": ["5"],
+    "--require": ["C -> A"],
+    "--forbid": ["A -> Y"],
+    "--tiers": ["Y < A"],
+    "--order": ["Y,A"],
+    "--max-parents-of": ["Y=0"],
+    "--knowledge": ["FOLDER/knowledge.txt"],
+    "--graph": ["C -> Y"],
+    "--effect": ["Y=1 | do(A=0)"],
+    "--seconds": ["5"],
+    "--search": [],
+    "--fail-on": ["refuted"],
+    "--export": ["FOLDER/best.txt"],
+    "--html": ["FOLDER/page.html"],
+    "--svg": ["FOLDER/picture.svg"],
+    "--out": ["FOLDER/pool.jsonl"],
+    "--certificates": ["FOLDER/certificates"],
+    "--json": [],
+    "--verbose": [],
+}
+
+
+def gap_answer(folder: Path, *arguments: str) -> list[Any]:
+    """Return exit code, text, JSON and names of files of a fit; of a refusal its code and line."""
+    folder.mkdir()
+    (folder / "table.csv").write_text(GAPPED, encoding="utf-8")
+    (folder / "knowledge.txt").write_text("forbid A -> Y\n", encoding="utf-8")
+    line = ["fit", str(folder / "table.csv"), *(text.replace("FOLDER", str(folder)) for text in arguments)]
+    done = called(*line)
+    if done.returncode == 2:
+        return [2, done.stderr]
+    as_json = "" if "--json" in arguments else called(*line, "--json").stdout
+    return [done.returncode, done.stdout, as_json, sorted(path.name for path in folder.iterdir())]
+
+
+def test_the_options_of_this_table_are_all_that_fit_has() -> None:
+    options = {name for option in COMMANDS["fit"].params for name in option.opts if name.startswith("--")}
+    assert options - {"--help"} == GAP_OPTIONS.keys()
+
+
+@pytest.mark.parametrize("option", GAP_OPTIONS)
+@pytest.mark.parametrize("mode", GAP_MODES)
+def test_no_option_is_ignored_on_a_table_with_gaps(mode: str, option: str, tmp_path: Path) -> None:
+    """Every option changes what is stated or written, or is refused in one line that names it."""
+    base = GAP_MODES[mode]
+    if option in base or (option == "--verbose" and mode != "networks"):  # nothing is cut of so small a table
+        return
+    plain, chosen = gap_answer(tmp_path / "a", *base), gap_answer(tmp_path / "b", *base, option, *GAP_OPTIONS[option])
+    assert plain[0] != 2
+    if chosen[0] == 2:
+        assert chosen[1].count("error  ") == 1
+        line = chosen[1].splitlines()[0].replace("max_parents", "max-parents")
+        assert option in READING or any(name.removeprefix("--") in line for name in (option, *base[:1]))
+    else:
+        assert chosen != plain
+
+
+@pytest.mark.parametrize(
+    "option",
+    [{"graph": "A -> Y"}, {"effect": "Y=9 | do(Q=1)"}, {"prior": "orders"}, {"search": True}, {"seconds": 1.0}],
+)
+def test_networks_refuse_what_is_not_summed_over_gaps(option: dict[str, Any]) -> None:
+    (name,) = option
+    table = {"A": [0, 1, None], "Y": [0, 1, 1]}
+    with pytest.raises(
+        calibrant.CalibrantError, match=rf"1 gap, and {name} \(--{name}\) .*: leave it out.*--gaps drop"
+    ):
+        calibrant.learn_networks(table, **option)
+    calibrant.learn_networks(table, gaps="drop", **(option | ({"effect": "Y=1 | do(A=0)"} if name == "effect" else {})))
+
+
+def test_the_best_networks_of_six_columns_with_gaps_are_refused() -> None:
+    table: dict[str, list[Cell]] = {f"x{k}": [0, 1, None if k == 0 else 1] for k in range(6)}
+    with pytest.raises(calibrant.CalibrantError, match=r"best \(--best\) lists networks with gaps up to 5 columns"):
+        calibrant.learn_networks(table, k=2)
+    summed = calibrant.learn_networks(table)
+    assert summed.proof == "summed over 2 completions of the gaps"
+    assert "score bde: summed over 2 completions of the gaps; the optimum is listed" in str(summed)
+
+
+def test_the_first_network_with_gaps_has_a_sentence() -> None:
+    learned = calibrant.learn_networks({"A": [0, 1, None], "Y": [0, 1, 1]})
+    assert learned.to_dict()["proof"] == "proven highest over all networks, summed over 2 completions of the gaps"
+    assert "the first is proven highest over all networks, summed over 2 completions of the gaps;" in str(learned)
+
+
+def test_each_command_that_a_fit_with_gaps_suggests_runs(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text(GAPPED, encoding="utf-8")
+    for base in (GAP_MODES["graph"], GAP_MODES["target"]):
+        options: dict[str, Any] = {base[0].removeprefix("--"): base[1]}
+        suggestions = calibrant.fit(str(file), **options).suggestions
+        assert len(suggestions) == 2
+        for added, _ in suggestions:
+            done = called("fit", file, *base, *added)
+            assert done.returncode in (0, 1)
+            if "--score" in added:
+                assert "score higher than your graph" in done.stdout
+    file.write_text("A,B,Y\n0,,0\n,1,1\n1,0,\n", encoding="utf-8")
+    asked: list[dict[str, Any]] = [{"graph": "A -> Y"}, {"target": "Y"}]
+    for options in asked:
+        assert [added for added, _ in calibrant.fit(str(file), **options).suggestions] == [("--json",)]
+
+
+@pytest.mark.parametrize("option", [{"errors": "front"}, {"operators": "sop"}, {"ties": 3}])
+def test_scms_with_gaps_refuse_fronts(option: dict[str, Any]) -> None:
+    (name,) = option
+    with pytest.raises(
+        calibrant.CalibrantError, match=rf"1 gap, and with roots .* without {name} \(--{name}\): .*drop"
+    ):
+        calibrant.fit({"A": [0, 1, None], "Y": [0, 1, 1]}, roots="A", **option)
+
+
+def test_a_prior_of_functions_is_of_rates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(calibrant.CalibrantError, match=r"give rates \(--rates\)"):
+        calibrant.fit({"A": [0, 1], "Y": [0, 1]}, target="Y", prior="by_parents")
+    file = tmp_path / "t.csv"
+    file.write_text("A,Y\n0,0\n1,1\n", encoding="utf-8")
+    assert "give --rates" in refused(capsys, "fit", file, "--target", "Y", "--prior", "uniform")
