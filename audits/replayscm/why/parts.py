@@ -107,7 +107,8 @@ class Decider(msgspec.Struct, frozen=True):
     world: a line of `training` in the pool format, with ? for what is to be observed; readings: every possible one, or
     those of the pair alone where `complete` is false, because the roots are not told; rows of both: in the order of
     `ReplayWhy.columns`
-    table_line: the same as a line of the table that the item was made of, empty for other items
+    table_line: the same as a line of the table that the item was made of, empty for other items; table_hint: what to
+        replace in it, where its values are not 0 and 1
     least, most: SCMs left; expected: over SCMs that fit, all alike; in_words: as part of a sentence
     sealed: SCMs that the reading of the gold SCM leaves, where that is revealed
     """
@@ -121,6 +122,7 @@ class Decider(msgspec.Struct, frozen=True):
     complete: bool = True
     sealed: str | None = None
     table_line: str = ""
+    table_hint: str = ""
 
     @property
     def decides(self) -> bool:

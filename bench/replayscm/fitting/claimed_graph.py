@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -88,7 +88,7 @@ class ClaimedColumn:
                 size = "+".join(map(str, self.least.size)) if isinstance(self.least.size, tuple) else self.least.size
                 yield f"{self.name} = {formula}  (size {size}, proven least over the graph's parents)"
             number, on_all = self.counts.may_total, self.num_on_all
-            yield f"  functions of {of} that fit: {bounds_text(number)}, {bounds_text(on_all)} of them depend on all"
+            yield f"  functions of {of} that fit: {bounds_text(number)}, {_dependent(on_all)} on all"
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -185,9 +185,10 @@ class GraphFit:
             names = ", ".join(column.name for column in refuted)
             yield f"your graph is refuted: {plural(len(refuted), 'columns')} of {len(self.columns)} ({names})"
         else:
+            have = "SCM has" if self.num_scms == Bounds(1, 1) else "SCMs have"
             yield (
-                f"your graph is not refuted: {bounds_text(self.num_scms)} SCMs have it (each column a function of its"
-                f" parents), {bounds_text(self.num_faithful)} of them depend on every arc"
+                f"your graph is not refuted: {bounds_text(self.num_scms)} {have} it (each column a function of its"
+                f" parents), {_dependent(self.num_faithful)} on every arc"
             )
         if self.roots:
             yield f"no parents, so nothing is claimed of: {', '.join(self.roots)}"
@@ -211,6 +212,11 @@ class GraphFit:
         yield from ()
 
 
+def _dependent(number: Bounds) -> str:
+    """Return the beginning of a clause on those that depend on what follows."""
+    return f"{bounds_text(number)} of them {'depends' if number == Bounds(1, 1) else 'depend'}"
+
+
 def _product(numbers: list[Bounds]) -> Bounds:
     return Bounds(prod(number.lower for number in numbers), prod(number.upper for number in numbers))
 
@@ -224,7 +230,7 @@ def judge_graph(table: Table, options: FormulaOptions) -> GraphFit:
             f"{excluded[0]} and graph exclude each other: a graph names the parents of every column; it takes operators"
             " and ties"
         )
-    arcs = read_graph(options.graph, table.names)
+    arcs, remarks = read_graph(options.graph, table.names)
     parents_of = {name: [parent for parent, child in arcs if child == name] for name in table.names}
     wide = next((name for name, parents in parents_of.items() if len(parents) > MAX_CLAIMED_PARENTS), None)
     if wide is not None:
@@ -236,7 +242,7 @@ def judge_graph(table: Table, options: FormulaOptions) -> GraphFit:
         for name, parents in parents_of.items()
         if parents
     ]
-    return GraphFit(table, tuple(columns))
+    return GraphFit(replace(table, remarks=(*table.remarks, *remarks)), tuple(columns))
 
 
 def _judge_column(table: Table, name: str, parents: list[str], options: FormulaOptions) -> ClaimedColumn:

@@ -40,7 +40,16 @@ from calibrant.bench.replayscm.fitting.network_fit import NetworkFit
 from calibrant.bench.replayscm.fitting.networks import NetworkOptions, learn_in_steps
 from calibrant.bench.replayscm.fitting.reading import Reading, read_with, reading_options, split_names
 from calibrant.bench.replayscm.fitting.table import Gaps, Table, handle_gaps
-from calibrant.bench.replayscm.fitting.wide import NOISY, TargetNeeds, advise_bound, contradiction_message, find_needs
+from calibrant.bench.replayscm.fitting.wide import (
+    NOISY,
+    ContradictionError,
+    TargetNeeds,
+    advise_bound,
+    advise_networks,
+    contradiction_message,
+    find_needs,
+    functions_line,
+)
 from calibrant.bench.replayscm.why.page import body, drawing
 from calibrant.bench.replayscm.why.page import lines as why_lines
 from calibrant.dsl.atomic_write import write_atomically
@@ -65,7 +74,6 @@ MAX_STATES = 40_000_000  # of the least SCM: 2,000 conflicts of MaxSAT, two seco
 LIMITS = Limits(parent_sets=MAX_ROOT_PARENT_SETS, terms=100_000, pair_sets=8_000)  # half a second each
 _SPENT = "more parent sets than are gone through; name the roots, leave out columns, or lower max_parents"
 ITEM = "table"
-MAX_DIGITS = 25  # of a number that is printed in full, with its commas
 AS_READ = ("target", "coding", "notes", "rows")  # keys of JSON with the user's names already
 NOTES_HERE = "<!-- how the table was read -->"
 MAX_SHOWN_ROWS = 2_000  # rows that a reason lists; of more, each different one by its first line
@@ -188,7 +196,7 @@ class Fit:
         if self.needs is not None and not isinstance(self.outcome, Found):
             yield from self.needs.lines()
         if self.num_functions is not None:
-            yield f"{_in_words(self.num_functions)} functions of at most that many columns fit"
+            yield functions_line(self.num_functions)
         if self.uncounted is not None:
             yield f"how many SCMs fit was not counted: {self.uncounted}"
         if self.why is not None:
@@ -317,8 +325,13 @@ def fit_in_steps(
     gaps: Gaps,
     reading: Mapping[str, Any],
     listen: Steps,
+    *,
+    refuses_contradictions: bool = True,
 ) -> Fit | GapFit | GraphFit | FormsFit:
-    """Fit a table as `fit` does; `listen` is called with each step."""
+    """Fit a table as `fit` does; `listen` is called with each step.
+
+    refuses_contradictions: whether contradicting rows are an error, not a result
+    """
     options.check()
     target, roots, max_parents = options.target, options.roots, options.max_parents
     table = handle_gaps(read_with(data, reading_options(reading), "formulas"), gaps)
@@ -355,12 +368,15 @@ def fit_in_steps(
             task = _task(table, HiddenOrder(natural(table.legal_names), natural(map(naming.to_legal, free))))
             fitted = _fit_under(table, task, needs, max_parents, listen)
     except CalibrantError as error:
-        if not options.is_asked:
-            raise CalibrantError(naming.text(str(error))) from None
+        reason, is_clash = naming.text(str(error)), isinstance(error, ContradictionError)
+        if not options.is_asked and (refuses_contradictions or not is_clash):
+            raise ContradictionError(reason) if is_clash else CalibrantError(reason) from None
         disclosed = HiddenOrder(natural(table.legal_names), natural(map(naming.to_legal, free or table.names)))
         problem = _problem(table, _task(table, disclosed))
-        fitted = Fit(problem, target, Impossible(naming.text(str(error))), None, table, is_contradictory=True)
-    return replace(fitted, target=target, fronts=fronts, rates=posterior, needs=needs)
+        undecided = Impossible(reason) if is_clash else OutOfBudget(reason)
+        fitted = Fit(problem, target, undecided, None, table, is_contradictory=is_clash)
+    outcome = fitted.outcome if options.errors is None else advise_networks(fitted.outcome)
+    return replace(fitted, outcome=outcome, target=target, fronts=fronts, rates=posterior, needs=needs)
 
 
 def _fit_wide(table: Table, needs: TargetNeeds, max_parents: int, listen: Steps) -> Fit:
@@ -391,12 +407,6 @@ def _fit_wide(table: Table, needs: TargetNeeds, max_parents: int, listen: Steps)
     provenance = {"class": f"formulas of at most {max_parents} columns", "proof": wide.reason}
     model = Scm(others, {legal: wide.formula})
     return replace(fitted, outcome=Found(ExactAnswer(model, wide.formula.size, provenance)))
-
-
-def _in_words(number: int) -> str:
-    """Return a number with commas, a long one as a power of ten."""
-    text = f"{number:,}"
-    return text if len(text) <= MAX_DIGITS else f"about 10**{len(str(number)) - 1}"
 
 
 def _fronts(table: Table, roots: Sequence[str] | None, options: FormulaOptions) -> tuple[TargetFront | ScmFront, ...]:
@@ -457,7 +467,7 @@ def _fit_under(table: Table, task: Task, needs: TargetNeeds | None, max_parents:
     target = None if needs is None else needs.target
     clash = smallest_contradiction(task)
     if clash is not None:
-        raise CalibrantError(f"{table.source}, {contradiction_message(table, clash)}")
+        raise ContradictionError(f"{table.source}, {contradiction_message(table, clash)}")
     _require_size(table, task, max_parents)
     listen("least SCM", 0, 2)
     problem = _problem(table, task)
@@ -483,9 +493,7 @@ def _of_table(why: ReplayWhy, table: Table, target: str | None) -> ReplayWhy:
         msgspec.structs.replace(world, rows=tuple("".join(row[place] for place in places) for row in world.rows))
         for world in evidence.worlds
     )
-    deciders = tuple(
-        msgspec.structs.replace(decider, table_line=_table_line(decider, table)) for decider in why.deciders
-    )
+    deciders = tuple(_with_line(decider, table) for decider in why.deciders)
     return msgspec.structs.replace(
         why,
         title=title(table.source, why.state),
@@ -494,16 +502,12 @@ def _of_table(why: ReplayWhy, table: Table, target: str | None) -> ReplayWhy:
     )
 
 
-def _table_line(decider: Decider, table: Table) -> str:
-    """Return a world of one row as a line of the file; of a table that is no file, by the names of its columns."""
-    (row,) = decider.world["rows"]
-    naming, layout = Naming(table.legal_names, table.names), table.layout
-    words = {c.name: c.word(int(v)) if v in "01" else v for c, v in zip(table.used, row, strict=True)}
+def _with_line(decider: Decider, table: Table) -> Decider:
+    """Return a world of one row with its line of the table."""
+    naming = Naming(table.legal_names, table.names)
     set_names = list(map(naming.to_raw, decider.world.get("constants", ())))
-    if layout is None:
-        cells = ", ".join(f"{name} = {value}" for name, value in words.items())
-        return f"{cells}; set: {' and '.join(set_names)}" if set_names else cells
-    return layout.line(words, set_names)
+    line, hint = table.row_line(decider.world["rows"][0], set_names)
+    return msgspec.structs.replace(decider, table_line=line, table_hint=hint)
 
 
 def _report_exhaustion(
@@ -577,7 +581,8 @@ class TableFitting:
         reading: Mapping[str, Any],
         progress: Steps,
     ) -> Fit | GapFit | GraphFit | FormsFit:
-        return fit_in_steps(data, FormulaOptions(**question), gaps, reading, progress)
+        options = FormulaOptions(**question)
+        return fit_in_steps(data, options, gaps, reading, progress, refuses_contradictions=False)
 
     def networks(
         self,

@@ -28,7 +28,8 @@ from calibrant.solvers.formulas.minimal_sums import MAX_VARS
 from calibrant.solvers.formulas.truth_tables import FREE, LeastForms, code_patterns, least_forms, patterns_of_codes
 
 FORMULAS_SHOWN = 12
-NO_ITEM = "a truth table with free rows is no item; leave the option out"
+NO_ITEM = "a truth table {} is no item; leave the option out"
+AS_CSV = "formulas of a PLA file have no page and make no item; write its rows as CSV and fit --target {}"
 
 
 def forms_entries(forms: LeastForms) -> dict[str, Any]:
@@ -125,7 +126,8 @@ class ConfigurationTable:
             f"{self.target}: rows of the truth table with consistency of at least {self.consistency} are 1; fewer than"
             f" {plural(self.cases, 'cases')} make a remainder"
         )
-        yield f"{counts['1']} rows are 1, {counts['0']} are 0, {plural(counts[FREE], 'remainders')}"
+        ones = f"{plural(counts['1'], 'rows')} {'is' if counts['1'] == 1 else 'are'} 1"
+        yield f"{ones}, {counts['0']} {'is' if counts['0'] == 1 else 'are'} 0, {plural(counts[FREE], 'remainders')}"
         names = list(map(quote_name, self.conditions))
         labels = {"remainders free (parsimonious)": self.open_forms, "remainders 0 (conservative)": self.zero_forms}
         for label, forms in labels.items():
@@ -182,7 +184,8 @@ class FormsFit:
     def lines(self, *, verbose: bool = False) -> Iterator[str]:
         """Yield the lines of the terminal; verbose: every formula that is listed."""
         if not self.table.outputs:
-            yield from self.table.reading_lines(every=verbose)
+            targets = [part.target for part in self.parts if isinstance(part, ConfigurationTable)]
+            yield from self.table.reading_lines(every=verbose, target=targets[0])
         for part in self.parts:
             yield from part.lines(every=verbose)
 
@@ -203,8 +206,15 @@ class FormsFit:
         paths = {"--html": html, "--svg": svg, "--out": out, "--certificates": certificates}
         options = [option for option, path in paths.items() if path is not None]
         if options:
-            raise CalibrantError(f"{name}, {', '.join(options)}: {NO_ITEM}")
+            raise CalibrantError(f"{name}, {', '.join(options)}: {self._no_item()}")
         yield from ()
+
+    def _no_item(self) -> str:
+        """Return why there is no item: rows that are free, of mixed values, or a form that has none."""
+        if isinstance(self.parts[0], ConfigurationTable):
+            return NO_ITEM.format("by consistency")
+        has_free = any(p.ones + p.zeros < 1 << len(p.inputs) for p in self.parts if isinstance(p, OutputForms))
+        return NO_ITEM.format("with free rows") if has_free else AS_CSV.format(quote_name(self.parts[0].name))
 
 
 def fit_outputs(table: Table, options: FormulaOptions) -> FormsFit:

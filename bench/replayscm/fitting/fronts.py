@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -57,6 +57,18 @@ MEASURE_NAMES: Mapping[Measure, str] = {
 
 
 @dataclass(frozen=True)
+class TooFewErrors:
+    """A largest number of errors below the least that any formula, or SCM, has."""
+
+    allowed: int
+    least: int
+
+    def line(self, noun: str, scope: str = "") -> str:
+        """Return the line of the terminal in place of an empty front."""
+        return f"no {noun} has at most {plural(self.allowed, 'errors')}{scope}; the least is {self.least}"
+
+
+@dataclass(frozen=True)
 class TargetFront:
     """Front of one target.
 
@@ -72,6 +84,7 @@ class TargetFront:
     front: Front
     patterns: Patterns
     ties: int
+    too_few: TooFewErrors | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -79,6 +92,8 @@ class TargetFront:
         entries: dict[str, Any] = {"counted": self.counted, "ones": self.ones, "front": points}
         if self.front.max_size is not None:
             entries["exact_to_size"] = self.front.max_size
+        if self.too_few is not None:
+            entries["least_errors"] = self.too_few.least
         return entries
 
     def _point(self, point: FrontPoint) -> dict[str, Any]:
@@ -134,10 +149,15 @@ class TargetFront:
         """Yield the front as a table; every: all points."""
         yield (
             f"{self.target}: errors against size over all formulas ({MEASURE_NAMES[self.measure]}) of at most"
-            f" {self.max_parents} of {plural(len(self.columns), 'columns')}, {self.counted} rows; proven"
+            f" {min(self.max_parents, len(self.columns))} of {plural(len(self.columns), 'columns')},"
+            f" {plural(self.counted, 'rows')}; proven"
         )
         if self.front.max_size is not None:
             yield f"proven up to size {self.front.max_size}; larger formulas of five or six columns were not compared"
+        if self.too_few is not None:
+            scope = "" if self.front.max_size is None else f" up to size {self.front.max_size}"
+            yield self.too_few.line("formula", scope)
+            return
         yield "errors  size  formulas  functions  formula"
         points = self.front.points if every else self.front.points[:LINES_SHOWN]
         for point in points:
@@ -155,6 +175,7 @@ class ScmFront:
     roots: tuple[str, ...]
     max_parents: int
     points: tuple[tuple[int, int, int, int], ...]
+    too_few: TooFewErrors | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -165,6 +186,9 @@ class ScmFront:
         """Yield the front as a table; every: all points."""
         roots = ", ".join(self.roots) or "none"
         yield f"errors against size over all SCMs of at most {self.max_parents} parents, roots {roots}; proven"
+        if self.too_few is not None:
+            yield self.too_few.line("SCM")
+            return
         yield "errors  size  formulas  functions"
         points = self.points if every else self.points[:LINES_SHOWN]
         for errors, size, formulas, functions in points:
@@ -349,7 +373,14 @@ def target_front(table: Table, target: str, options: FormulaOptions) -> TargetFr
     texts = [quote_name(name) for name in names]
     points = front(patterns, options.operators, max_parents, texts, max_errors=options.max_errors, ties=options.ties)
     counted, ones = int((patterns.zeros + patterns.ones).sum()), int(patterns.ones.sum())
-    return TargetFront(target, names, options.operators, max_parents, counted, ones, points, patterns, options.ties)
+    too_few = None
+    if options.max_errors is not None and not points.points:
+        every = front(patterns, options.operators, max_parents, texts, max_errors=None, ties=1)
+        points = replace(points, max_size=every.max_size)
+        too_few = TooFewErrors(options.max_errors, min(point.errors for point in every.points))
+    return TargetFront(
+        target, names, options.operators, max_parents, counted, ones, points, patterns, options.ties, too_few
+    )
 
 
 def target_rates(table: Table, target: str, options: FormulaOptions) -> TargetRates:
@@ -380,12 +411,13 @@ def scm_front(table: Table, roots: Sequence[str], options: FormulaOptions) -> Sc
     choices = [_choices(table, name, inner, options) for name in inner]
     counts = sum_over_dags([c.formulas for c in choices])
     number_of = sum_over_dags([c.functions for c in choices])
-    points = [
-        (errors, size, number, number_of[errors, size])
-        for errors, size, number in pareto_points(counts)
-        if options.max_errors is None or errors <= options.max_errors
-    ]
-    return ScmFront(tuple(roots), max_parents, tuple(points))
+    every = [(errors, size, number, number_of[errors, size]) for errors, size, number in pareto_points(counts)]
+    if options.max_errors is None:
+        return ScmFront(tuple(roots), max_parents, tuple(every))
+    points = tuple(point for point in every if point[0] <= options.max_errors)
+    least = min((errors for errors, *_ in every), default=0)
+    too_few = None if points or not every else TooFewErrors(options.max_errors, least)
+    return ScmFront(tuple(roots), max_parents, points, too_few)
 
 
 @dataclass(frozen=True)

@@ -35,10 +35,18 @@ EXPORTS = (".dot", ".graphml", ".bif", ".txt")
 # --- Graphs -----------------------------------------------------------------------------------------------------------
 
 
-def read_graph(graph: Any, names: Sequence[str]) -> Arcs:
-    """Return the arcs of a graph of one's own over these columns; `CalibrantError` states what cannot be read."""
+class OwnGraph(NamedTuple):
+    """A graph of one's own. remarks: lines on what a file states of its arcs that is not read, such as signs."""
+
+    arcs: Arcs
+    remarks: tuple[str, ...] = ()
+
+
+def read_graph(graph: Any, names: Sequence[str]) -> OwnGraph:
+    """Return a graph of one's own over these columns; `CalibrantError` states what cannot be read."""
+    unread: list[str] = []
     if isinstance(graph, Path) or (isinstance(graph, str) and _is_file(graph)):
-        arcs, source = _read_file(Path(graph)), str(graph)
+        (arcs, unread), source = _read_file(Path(graph)), str(graph)
     elif isinstance(graph, str):
         arcs, source = _read_text(graph, "graph"), "graph"
     elif hasattr(graph, "edges"):
@@ -52,7 +60,8 @@ def read_graph(graph: Any, names: Sequence[str]) -> Arcs:
     _require_names((name for arc in arcs for name in arc), names, source)
     arcs = list(dict.fromkeys(arcs))
     dag_of_arcs(names, arcs)  # refuses cycles
-    return arcs
+    stated = f"{source}: {', '.join(unread)} not read: arcs alone are, no signs, weights or labels of them"
+    return OwnGraph(arcs, (stated,) if unread else ())
 
 
 def _is_file(text: str) -> bool:
@@ -78,7 +87,8 @@ def _read_pairs(graph: Any) -> Arcs:
     return [(parent, child) for parent, child in pairs]
 
 
-def _read_file(path: Path) -> Arcs:
+def _read_file(path: Path) -> tuple[Arcs, list[str]]:
+    """Return the arcs, and what the file states of them otherwise."""
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         raise CalibrantError(f"{path}: a graph is read from {FORMS}")
@@ -89,7 +99,8 @@ def _read_file(path: Path) -> Arcs:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
         raise CalibrantError(f"{path}: cannot be read: {reason}") from error
-    return reader(text, str(path))
+    unread_by = {".csv": _unread_of_csv, ".dot": _unread_of_dot, ".gv": _unread_of_dot}.get(path.suffix.lower())
+    return reader(text, str(path)), [] if unread_by is None else unread_by(text)
 
 
 def _read_text(text: str, source: str) -> Arcs:
@@ -117,9 +128,9 @@ _DOT_TOKEN = re.compile(
 )
 
 
-def _read_dot(text: str, source: str) -> Arcs:
-    """Read a digraph without subgraphs and ports: nodes, chains of arcs, attributes."""
-    tokens: list[tuple[str, bool]] = []  # the text, and whether it is a name
+def _dot_tokens(text: str, source: str) -> list[tuple[str, bool]]:
+    """Return the tokens of DOT, and whether each is a name."""
+    tokens: list[tuple[str, bool]] = []
     position = 0
     while position < len(text):
         match = _DOT_TOKEN.match(text, position)
@@ -132,6 +143,29 @@ def _read_dot(text: str, source: str) -> Arcs:
         elif not match["space"]:
             quoted = match["quoted"]
             tokens.append((re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else match["plain"], True))
+    return tokens
+
+
+def _unread_of_dot(text: str) -> list[str]:
+    """Return the names of the attributes of arcs, each once."""
+    attributes: dict[str, None] = {}
+    is_arc, depth, previous = False, 0, ""
+    for token, is_name in _dot_tokens(text, ""):
+        if token in ("[", "]") and not is_name:
+            depth += 1 if token == "[" else -1
+        elif depth and token == "=" and not is_name and is_arc:
+            attributes[previous] = None
+        elif not depth and (token == "->" or (is_name and token.lower() == "edge")):
+            is_arc = True
+        elif not depth and previous != "->":
+            is_arc = False
+        previous = token
+    return [f"attribute {short_repr(name)}" for name in attributes]
+
+
+def _read_dot(text: str, source: str) -> Arcs:
+    """Read a digraph without subgraphs and ports: nodes, chains of arcs, attributes."""
+    tokens = _dot_tokens(text, source)
     if ("--", False) in tokens:
         raise CalibrantError(f"{source}: an edge -- has no direction; a network has arcs ->")
     if ("{", False) not in tokens or tokens.count(("{", False)) > 1:
@@ -208,14 +242,28 @@ def _unquote(name: str) -> str:
 
 def _read_csv(text: str, source: str) -> Arcs:
     """Read an arc a line; a head such as `from,to` or `source,target` is none."""
-    rows = [row for row in csv.reader(text.splitlines(), skipinitialspace=True) if any(cell.strip() for cell in row)]
+    rows = _csv_rows(text)
     for number, row in enumerate(rows, 1):
         if len(row) < 2:
             raise CalibrantError(f"{source}, line {number}: {short_repr(','.join(row))} is not of the form from,to")
+    return [(row[0].strip(), row[1].strip()) for row in (rows[1:] if _has_head(rows) else rows)]
+
+
+def _csv_rows(text: str) -> list[list[str]]:
+    return [row for row in csv.reader(text.splitlines(), skipinitialspace=True) if any(cell.strip() for cell in row)]
+
+
+def _has_head(rows: Sequence[Sequence[str]]) -> bool:
     heads = {("from", "to"), ("source", "target"), ("parent", "child"), ("cause", "effect")}
-    if rows and tuple(cell.strip().lower() for cell in rows[0][:2]) in heads:
-        rows = rows[1:]
-    return [(row[0].strip(), row[1].strip()) for row in rows]
+    return bool(rows) and tuple(cell.strip().lower() for cell in rows[0][:2]) in heads
+
+
+def _unread_of_csv(text: str) -> list[str]:
+    """Return the columns after the two that have the ends of arcs."""
+    rows = _csv_rows(text)
+    further = range(2, max((len(row) for row in rows), default=0))
+    names = rows[0] if _has_head(rows) else []
+    return [f"column {short_repr(names[k].strip()) if k < len(names) else k + 1}" for k in further]
 
 
 _READERS = {

@@ -321,7 +321,8 @@ class NetworkFit:
         if ranking.better_networks is None and ranking.posterior is None and self.upper_bound is not None:
             place = f"Your graph scores {ranking.score:.4f}"
         else:
-            place = f"{rank} networks{admitted} score higher than your graph ({ranking.score:.4f})"
+            scores = "network{} scores" if ranking.better_networks == 1 else "networks{} score"
+            place = f"{rank} {scores.format(admitted)} higher than your graph ({ranking.score:.4f})"
         times = f"the best are {exp(ranking.gap):,.0f} times as probable, " if self.arcs and ranking.gap < 50 else ""
         bound = "" if ranking.is_gap_exact else " or more"
         best = f"{times}gap to the best {ranking.gap:.4g} nats{bound}"

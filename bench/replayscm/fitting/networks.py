@@ -239,7 +239,11 @@ class _Learning:
         self.is_restricted = bool(options.knowledge)
         self.is_dense = len(self.names) <= MAX_DENSE_VARIABLES
         # read before anything is scored: a fault of the graph or the effect is reported at once
-        self.graph = None if options.graph is None else dag_of_arcs(self.names, read_graph(options.graph, self.names))
+        self.graph = None
+        if options.graph is not None:
+            arcs, remarks = read_graph(options.graph, self.names)
+            self.graph = dag_of_arcs(self.names, arcs)
+            self.table = replace(table, remarks=(*table.remarks, *remarks))
         self.query = None if options.effect is None else read_effect(options.effect, table)
         if options.score == "bds":
             wide = next((column.name for column in table.used if column.num_levels > 2), None)

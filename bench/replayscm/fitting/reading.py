@@ -18,7 +18,7 @@ import numpy.typing as npt
 from calibrant.bench.replayscm.fitting.columns import RULES, Column, RawColumn, binarize_column, make_column
 from calibrant.bench.replayscm.fitting.interventions import Head, flag_columns, read_flags, read_settings
 from calibrant.bench.replayscm.fitting.pla import is_pla, read_pla
-from calibrant.bench.replayscm.fitting.table import Table, TableLayout, notes_on, patterns_of
+from calibrant.bench.replayscm.fitting.table import RuledCells, Table, TableLayout, notes_on, patterns_of
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import known_names, plural
 
@@ -204,7 +204,15 @@ def read_with(data: Any, options: ReadingOptions, purpose: Purpose) -> Table:
     head = Head(head_names, by_name, used, source, raw.lines, raw.counting)  # type: ignore[arg-type]
     masks = _set_masks(raw, raws, options, flags, head)
     codes, set_masks, counts, first, pattern_of_row = patterns_of(used, masks)
-    layout = None if raw.delimiter is None else TableLayout(tuple(names), options.do_columns, raw.delimiter)
+    ruled = {
+        name: RuledCells(
+            raws[name],
+            tuple(column for column, source_name in zip(columns, origin, strict=True) if source_name == name),
+        )
+        for name in rules
+        if name in origin
+    }
+    layout = None if raw.delimiter is None else TableLayout(tuple(names), options.do_columns, raw.delimiter, ruled)
     notes = notes_on(columns, codes, set_masks, counts)
     has_targets = bool(options.do_columns or flags)
     return Table(source, raw.counting, tuple(columns), notes, codes, set_masks, counts, first, pattern_of_row,
@@ -464,6 +472,12 @@ def _from_lines(source: str, reader: Any, delimiter: str, remarks: tuple[str, ..
     numbered = _numbered(reader)
     _, head = next(numbered, (0, [""]))
     names = [name.strip() or f"column {k}" for k, name in enumerate(head, 1)]
+    separator = next((c for c in "|;\t" if c != delimiter and c in names[0]), None) if len(names) == 1 else None
+    if separator is not None:
+        raise CalibrantError(
+            f"{source} has one column only, {short_repr(names[0])}, whose name holds {short_repr(separator)}; cells are"
+            " separated by commas, semicolons or tabs: write them so"
+        )
     if len(names) > MAX_HEAD:
         raise CalibrantError(f"{source} has {len(names):,} columns; at most {MAX_HEAD:,} are read, and 60 fitted")
     words = [_Words() for _ in names]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from io import StringIO
 from itertools import combinations
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.bench.replayscm.fitting.columns import GAP, MANY_CATEGORIES, Column, coding_lines, quote_name
+from calibrant.bench.replayscm.fitting.columns import GAP, MANY_CATEGORIES, Column, RawColumn, coding_lines, quote_name
 from calibrant.dsl.errors import CalibrantError, short_repr
 
 I64 = npt.NDArray[np.int64]
@@ -26,17 +28,40 @@ DROP = "(--drop {})"
 
 
 @dataclass(frozen=True)
+class RuledCells:
+    """A column of a file that --binarize makes others of. columns: those made, with the codes of all rows."""
+
+    raw: RawColumn
+    columns: tuple[Column, ...]
+
+    def find_word(self, bits: Mapping[str, str]) -> str | None:
+        """Return the word of the first row with these bits, by column; None if no row has them, or one is ?."""
+        if "?" in bits.values():
+            return None
+        codes = [column.codes == int(bits[column.name]) for column in self.columns if column.name in bits]
+        rows = np.flatnonzero(np.logical_and.reduce(codes)) if codes else np.zeros(0, np.int64)
+        return self.raw.words[self.raw.cells[rows[0]]] if len(rows) else None
+
+
+@dataclass(frozen=True)
 class TableLayout:
-    """Form of a line of a CSV file: its columns in order, those that name the columns set, its delimiter."""
+    """Form of a line of a CSV file: its columns in order, those that name the columns set, its delimiter.
+
+    ruled: columns of the file that --binarize makes others of
+    """
 
     header: tuple[str, ...]
     do: tuple[str, ...]
     delimiter: str
+    ruled: Mapping[str, RuledCells]
 
     def line(self, values: Mapping[str, str], targets: Sequence[str]) -> str:
         """Return a line of these words, with what was set where the file has a column for it; others are empty."""
         named = "+".join(targets)
-        return self.delimiter.join(named if name in self.do else values.get(name, "") for name in self.header)
+        text = StringIO()
+        cells = [named if name in self.do else values.get(name, "") for name in self.header]
+        csv.writer(text, delimiter=self.delimiter, lineterminator="").writerow(cells)
+        return text.getvalue()
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +194,39 @@ class Table:
                 similar += "_"
             legal.append(name if name in plain else similar)
         return tuple(legal)
+
+    def row_line(self, row: str, targets: Sequence[str]) -> tuple[str, str]:
+        """Return a row as a line of the file, and what to replace in it; without a file by the names of its columns.
+
+        row: 0, 1 or ? of each used column; targets: columns set in it. A column of the file that --binarize makes
+        others of has a word of the table with the wanted values, or ? if no word has them.
+        """
+        bits = dict(zip(self.names, row, strict=True))
+        words = {c.name: c.word(int(bits[c.name])) if bits[c.name] in "01" else bits[c.name] for c in self.used}
+        blanks, notes = [], []
+        if self.layout is None:
+            cells = ", ".join(f"{name} = {value}" for name, value in words.items())
+            line = f"{cells}; set: {' and '.join(targets)}" if targets else cells
+        else:
+            for name, ruled in self.layout.ruled.items():
+                word = ruled.find_word({c.name: bits[c.name] for c in ruled.columns if c.name in bits})
+                rules = [
+                    f"{quote_name(c.name)} = {bits[c.name]}" for c in ruled.columns if bits.get(c.name, "?") != "?"
+                ]
+                words[name] = "?" if word is None else word
+                if word is not None:
+                    notes.append(f"{word} is a value of {name} with {' and '.join(rules)}; any other such value does.")
+                elif len(rules) == len(ruled.columns):
+                    notes.append(f"No {name} of the table has {' and '.join(rules)}: replace its ? by one that has.")
+                else:
+                    blanks.append(f"{name}: its value" + "".join(f", with {rule}" for rule in rules))
+            line = self.layout.line(words, targets)
+        ruled_names = {c.name for ruled in (self.layout.ruled.values() if self.layout else ()) for c in ruled.columns}
+        observed = [c for c in self.used if bits[c.name] == "?" and c.name not in ruled_names]
+        blanks += [f"{c.name}: {c.word(0)} or {c.word(1)}" for c in observed]
+        request = f"A line of the table; replace each ? by the value that you observe ({'; '.join(blanks)})."
+        is_plain = not notes and all(blank.endswith(": 0 or 1") for blank in blanks)
+        return line, "" if is_plain else " ".join([request if blanks else "A line of the table.", *notes])
 
     def keep_rows(self, patterns: npt.NDArray[np.bool_]) -> Table:
         """Return the table with the rows of these patterns; [patterns] which are kept."""

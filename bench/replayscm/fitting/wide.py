@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from calibrant.audits.replayscm.why.parts import Contradiction
 from calibrant.bench.replayscm.fitting.columns import quote_name
 from calibrant.bench.replayscm.fitting.fronts import patterns_of_target
 from calibrant.bench.replayscm.fitting.table import Table
-from calibrant.dsl.errors import short_repr
+from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.text import plural
 from calibrant.solvers.formulas.fronts import Patterns
@@ -21,11 +21,14 @@ from calibrant.solvers.formulas.wide_formulas import (
     count_wide_functions,
     find_wide_formula,
 )
-from calibrant.solvers.outcome import BudgetSpent
+from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, OutOfBudget
+from calibrant.solvers.replayscm.exact import ExactAnswer
 from calibrant.solvers.replayscm.space import MAX_PARENTS
 
+Outcome: TypeAlias = Found[ExactAnswer] | Impossible | OutOfBudget
 SETS_LISTED = 20
 SETS_SHOWN = 3
+MAX_DIGITS = 25  # of a number that is printed in full, with its commas
 
 
 @dataclass(frozen=True)
@@ -96,8 +99,19 @@ def find_needs(table: Table, target: str) -> TargetNeeds:
     return TargetNeeds(target, columns, legal, patterns, needed)
 
 
+def functions_line(number: int) -> str:
+    """Return how many functions fit: with commas, a long number as a power of ten."""
+    text = f"{number:,}" if len(f"{number:,}") <= MAX_DIGITS else f"about 10**{len(str(number)) - 1}"
+    return f"{text} {'function' if number == 1 else 'functions'} of at most that many columns fit{'s' * (number == 1)}"
+
+
 # --- Advice where nothing fits a table --------------------------------------------------------------------------------
 NOISY = "if values are noisy, learn networks (--score bde; learn_networks in Python)"
+ALLOWING = NOISY.replace("learn networks", "allow errors (--errors front) or learn networks")
+
+
+class ContradictionError(CalibrantError):
+    """Rows that contradict each other: nothing of any class fits."""
 
 
 def contradiction_message(table: Table, clash: Contradiction) -> str:
@@ -109,7 +123,14 @@ def contradiction_message(table: Table, clash: Contradiction) -> str:
     unused = next((column.name for column in table.columns if column.kind == "id"), None)
     if unused is not None:
         advice += f"read {short_repr(unused)}, left out as all different, by a rule (--binarize '{unused}:RULE'), "
-    return f"{rows} contradict each other: {reason}; correct one, {advice}or {NOISY}"
+    return f"{rows} contradict each other: {reason}; correct one, {advice}or {ALLOWING}"
+
+
+def advise_networks(outcome: Outcome) -> Outcome:
+    """Return an outcome that advises no errors, where these are allowed already."""
+    if not isinstance(outcome, Impossible):
+        return outcome
+    return Impossible(outcome.exhausted.replace(ALLOWING, NOISY))
 
 
 def advise_bound(max_parents: int) -> str:

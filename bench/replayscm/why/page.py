@@ -122,7 +122,8 @@ def count_origin(why: ReplayWhy) -> str:
     never = total - len({row[:place] + row[place + 1 :] for row in free})
     if int(why.count.lower) != 1 << never:
         return general
-    rows = f"of the {total} rows over {listed(list(roots))}, {never} were never seen with {variable} free"
+    were = "was" if never == 1 else "were"
+    rows = f"of the {total} rows over {listed(list(roots))}, {never} {were} never seen with {variable} free"
     return f"{why.count.in_words()} = 2 to the {never}: {rows}, and each of them may be 0 or 1."
 
 
@@ -147,7 +148,8 @@ def world_hint(why: ReplayWhy, decider: Decider) -> str:
         names = " and ".join(decider.world.get("constants", ()))
         is_stated = all(name in decider.table_line for name in decider.world.get("constants", ()))
         setting = "" if is_stated else f" It sets {names}: name that in a column, and give the column with --do."
-        return f"A line of the table; replace {blanks}.{setting}" if blanks else f"A line of the table.{setting}"
+        line = f"A line of the table; replace {blanks}." if blanks else "A line of the table."
+        return f"{decider.table_hint or line}{setting}"
     order = (
         f"A world for the item's training worlds; characters of a row are {' '.join(why.columns)}, in the file's order"
     )

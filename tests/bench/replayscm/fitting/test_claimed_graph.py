@@ -115,6 +115,29 @@ def test_contradicting_rows_are_named_and_judged_on_request(tmp_path: Path) -> N
     assert stated["roots"] == ["smoke", "alarm", "fire"]
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "unread"),
+    [
+        ("g.csv", "from,to,sign\nA,B,-\n", "column 'sign' not read"),
+        ("g.csv", "A,B,-1\n", "column 3 not read"),
+        ("g.csv", "A,B\n", ""),
+        ("g.dot", "digraph { A [shape=box]; A -> B [arrowhead=tee, color=red] }", "'arrowhead', attribute 'color' not"),
+        ("g.dot", "digraph { edge [arrowhead=tee]; A -> B }", "attribute 'arrowhead' not read"),
+        ("g.dot", "digraph { A -> B; node [shape=box]; B [label=b] }", ""),
+    ],
+)
+def test_signs_in_a_graph_file_are_stated_as_not_read(name: str, text: str, unread: str, tmp_path: Path) -> None:
+    table, graph = tmp_path / "table.csv", tmp_path / name
+    table.write_text("A,B\n0,1\n1,0\n", "utf-8")
+    graph.write_text(text, "utf-8")
+    for mode in ((), ("--score", "bde")):
+        done = called("fit", table, "--graph", graph, *mode)
+        assert done.returncode == 0
+        assert ("not read" in done.stdout) == bool(unread)
+        assert unread in done.stdout
+    assert "not refuted: 1 SCM has it" in called("fit", table, "--graph", graph).stdout
+
+
 def test_rows_refute_only_where_the_column_was_not_set() -> None:
     table = {"A": [0, 0, 1], "B": [0, 1, 1], "do": ["", "B", ""]}
     assert judge(table, "A -> B", do="do").fits

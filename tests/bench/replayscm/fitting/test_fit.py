@@ -137,6 +137,62 @@ def test_rows_that_disagree_are_named_where_no_bound_helps(tmp_path: Path) -> No
     assert "--target: not with --score, which prints networks of all columns; it takes --best" in refused.stderr
 
 
+@pytest.mark.parametrize(
+    ("text", "arguments", "reason"),
+    [
+        ("A,Y\n0,1\n0,0\n", (), "t.csv, rows 2 and 3 (lines of the file) contradict each other: Y differs"),
+        ("A,Y\n0,1\n0,0\n", (), "or if values are noisy, allow errors (--errors front) or learn networks (--score"),
+        ("A,Y\n0,1\n0,0\n", ("--errors", "front"), "or if values are noisy, learn networks (--score bde"),
+        ("A,Y,set\n0,1,\n0,0,\n", ("--do", "set"), "is equal; correct one, or if values are noisy, allow errors"),
+    ],
+)
+def test_contradicting_rows_have_the_exit_code_of_no_fit(
+    text: str, arguments: tuple[str, ...], reason: str, tmp_path: Path
+) -> None:
+    (tmp_path / "t.csv").write_text(text, encoding="utf-8")
+    done = called("fit", tmp_path / "t.csv", "--target", "Y", *arguments)
+    assert done.returncode == 1
+    assert reason in done.stdout
+    with pytest.raises(calibrant.CalibrantError, match=r"rows 2 and 3 .* contradict each other"):
+        calibrant.fit(tmp_path / "t.csv", target="Y", do="set" if "--do" in arguments else None)
+
+
+AGES = "age,smoke,sick\n30,yes,no\n45.5,yes,yes\n60,no,no\n70,yes,yes\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "line", "hint"),
+    [
+        (AGES, ("--target", "sick", "--binarize", "age:>40"), "30,no,?",
+         "(sick: no or yes). 30 is a value of age with `age>40` = 0; any other such value does."),
+        (AGES, ("--target", "age>40", "--binarize", "age:>40", "--binarize", "age:>60"), "?,no,yes",
+         "(age: its value, with `age>60` = 0)."),
+        ("age,smoke,sick\n50,1,0\n60,0,1\n", ("--target", "sick", "--binarize", "age:>40"), "?,0,?",
+         "(sick: 0 or 1). No age of the table has `age>40` = 0: replace its ? by one that has."),
+        ('dose,s,sick\n"1,5",b,no\n7,c,yes\n7,b,yes\n', ("--target", "sick", "--binarize", "dose:1,5"), '"1,5",c,?',
+         "1,5 is a value of dose with `dose=1,5` = 1; any other such value does."),
+        ("gene,cond,resp\nhigh,a,big\nlow,a,small\nlow,b,small\n",
+         ("--target", "resp", "--one", "gene=high", "--one", "resp=big"), "high,b,?", "(resp: small or big)."),
+        ("a,b,y\n0,0,0\n1,0,1\n0,1,1\n", ("--target", "y"), "1,1,?", "each ? by the 0 or 1 that you observe (y)."),
+    ],
+)  # fmt: skip
+def test_the_row_that_settles_it_is_in_the_words_of_the_file(
+    text: str, arguments: tuple[str, ...], line: str, hint: str, tmp_path: Path
+) -> None:
+    (tmp_path / "t.csv").write_text(text, encoding="utf-8")
+    done = called("fit", tmp_path / "t.csv", *arguments)
+    assert f"\n{line}\nA line of the table; replace each ? by the " in done.stdout
+    assert f"{hint}\n" in done.stdout
+
+
+def test_the_row_pasted_settles_a_table_with_a_rule(tmp_path: Path) -> None:
+    """Either observed value leaves one SCM, and nothing is missing."""
+    (tmp_path / "t.csv").write_text(AGES + "30,no,yes\n", encoding="utf-8")
+    done = called("fit", tmp_path / "t.csv", "--target", "sick", "--binarize", "age:>40")
+    assert "[1 SCM fits]" in done.stdout
+    assert "missing" not in done.stdout
+
+
 def test_rows_of_data_in_memory_are_counted_from_one() -> None:
     with pytest.raises(calibrant.CalibrantError, match=r"the data, row 1 \(counted from 1\), column 'do': 'C' is no"):
         fit_complete({"A": [1, 0], "B": [0, 1], "do": ["C", ""]}, do="do")
@@ -147,9 +203,6 @@ def test_rows_of_data_in_memory_are_counted_from_one() -> None:
     [
         ("A,Y\n0,1\nx,1\nz,0\nx,0\n", (), "t.csv, column 'A' (more than two values: '0', 'x', 'z', ...): two "
          "values a column are read; give --binarize 'A:RULE' "),
-        ("A,Y\n0,1\n0,0\n", ("--target", "Y"), "t.csv, rows 2 and 3 (lines of the file) contradict "
-         "each other: Y differs"),
-        ("A,Y,set\n0,1,\n0,0,\n", ("--target", "Y", "--do", "set"), "is equal; correct one, or if values are noisy"),
         ("A,B,set\n0,1,\n0,1,\"A,B\"\n0,1,A\n1,1,B\n0,1,B\n", (), "if this column names those that were set in "
          "each row, give do (--do set)"),
         ("A,Y\n0,1\n", ("--target", "Z"), "t.csv has no column 'Z'; known: A, Y"),
@@ -161,6 +214,9 @@ def test_rows_of_data_in_memory_are_counted_from_one() -> None:
         ('"a\nb",c\n0,1\n', (), "column 'a\\nb': a name has a line break; write it on one line"),
         (",".join(f"x{k}" for k in range(10**5)) + "\n", (), "t.csv has 100,000 columns; at most 10,000 are read"),
         ("A,Y\n", (), "t.csv has no rows"),
+        ("A|Y\n0|1\n", (), "t.csv has one column only, 'A|Y', whose name holds '|'; cells are separated by commas, "),
+        ('"A;Y"\n0\n', (), "whose name holds ';'"),
+        ("sep=;\nA\tY\n0\t1\n", (), "whose name holds '\\t'"),
         ("A,Y\n0,1\n", ("--drop", "B"), "t.csv has no column 'B' (--drop); known: A, Y"),
         ("A,Y\n0,1\n", ("--one", "A"), "t.csv: --one 'A': write COL=WORD"),
         ("A,Y\n0,1\n", ("--binarize", "A:big"), "column 'A', --binarize 'big': no value 'big'; known: 0; rules are"),

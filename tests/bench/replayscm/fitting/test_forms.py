@@ -214,7 +214,7 @@ def test_the_command_prints_a_truth_table(tmp_path: Path) -> None:
     file.write_text("rich,urban,votes\nyes,yes,yes\nyes,yes,no\nyes,no,yes\nno,yes,no\nno,yes,no\n", "utf-8")
     done = called("fit", file, "--target", "votes", "--consistency", "1/2")
     assert done.returncode == 0, done.stderr
-    assert "2 rows are 1, 1 are 0, 1 remainder" in done.stdout
+    assert "2 rows are 1, 1 is 0, 1 remainder" in done.stdout
     assert "  rich: consistency 0.667, coverage 1.000" in done.stdout
     assert "--consistency" in called("fit", file, "--consistency", "1/2", "--score", "bde").stderr
 
@@ -269,3 +269,26 @@ def test_a_formula_without_proof_is_the_best_known() -> None:
     assert "best known" in entries["out_of_budget"]
     assert entries["needed"] == entries["mentions"] == 8
     assert "proven least" not in str(fitted)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (".i 2\n.o 1\n.type fr\n00 0\n01 0\n10 0\n11 1\n.e\n", "write its rows as CSV and fit --target y1"),
+        (".i 2\n.o 1\n.type fr\n00 0\n01 0\n11 1\n.e\n", "a truth table with free rows is no item"),
+    ],
+)
+def test_a_page_of_a_truth_table_is_refused_for_its_reason(text: str, reason: str, tmp_path: Path) -> None:
+    (tmp_path / "t.pla").write_text(text, "utf-8")
+    done = called("fit", tmp_path / "t.pla", "--html", tmp_path / "page.html")
+    assert done.returncode == 2
+    assert reason in done.stderr
+
+
+def test_no_note_advises_to_drop_the_target_of_a_truth_table(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("a,b,outcome\n0,0,0\n0,1,0\n1,0,0\n1,1,1\n1,1,1\n", "utf-8")
+    done = called("fit", table, "--target", "outcome", "--consistency", "4/5")
+    assert "--drop" not in done.stdout
+    assert "1 row is 1, 3 are 0" in done.stdout
+    assert "--drop" in called("fit", table).stdout  # without a target there is a note

@@ -77,6 +77,17 @@ def test_no_function_fits_and_the_front_follows(tmp_path: Path) -> None:
     assert columns.count("errors  size  formulas") == 2
 
 
+def test_too_few_errors_are_stated_with_the_least(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("a,y\n0,1\n0,1\n0,0\n0,0\n1,1\n", "utf-8")
+    done = called("fit", table, "--target", "y", "--errors", "1")
+    assert "of at most 1 of 1 column, 5 rows; proven\nno formula has at most 1 error; the least is 2\n" in done.stdout
+    assert calibrant.fit(table, target="y", errors=1).to_dict()["least_errors"] == 2
+    assert "least_errors" not in calibrant.fit(table, target="y", errors=2).to_dict()
+    whole = called("fit", table, "--roots", "a", "--errors", "1")
+    assert "roots a; proven\nno SCM has at most 1 error; the least is 2\n" in whole.stdout
+
+
 def test_the_page_has_points_formulas_and_marked_rows(tmp_path: Path) -> None:
     table, page = tmp_path / "table.csv", tmp_path / "page.html"
     rows = ["no,1,no", "no,2,yes", "yes,1,yes", "yes,2,yes", "yes,2,no", "no,1,no"]
