@@ -21,8 +21,8 @@ def is_open_file(path: Path) -> bool:
 def whole_file(path: Path, mode: int = READABLE) -> Iterator[BinaryIO]:
     """Open a file that takes its name, and the place of an older one, when the block succeeds.
 
-    A pipe or a device of that name is written to directly; an open file such as /dev/stdout is appended to. `OSError`
-    as from `open`.
+    Its folder is made if need be. A pipe or a device of that name is written to directly; an open file such as
+    /dev/stdout is appended to. `OSError` as from `open`.
     """
     if is_open_file(path):
         with path.open("ab") as file:
@@ -34,6 +34,7 @@ def whole_file(path: Path, mode: int = READABLE) -> Iterator[BinaryIO]:
         return
     from tempfile import mkstemp  # with what it imports a fifth of the time that the help takes
 
+    path.parent.mkdir(parents=True, exist_ok=True)
     try:
         handle, temporary = mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:  # which names the temporary file
@@ -58,7 +59,6 @@ def write_atomically(path: Path, text: str) -> None:
 
 def write_pieces(path: Path, pieces: Iterable[str]) -> int:
     """Write a text atomically, piece by piece; return the number of pieces."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     number = 0
     with whole_file(path) as file:
         for piece in pieces:

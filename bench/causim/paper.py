@@ -343,10 +343,18 @@ def _increment(values: Means, reference: Means) -> Cell:
     return NOTHING if mean is None else cell(f"{mean + 0.0:+.3f}", interval, signed=True)
 
 
-def check_references(tables: Sequence[Table], against: Sequence[str]) -> None:
-    """Refuse a system to compare with that no table has."""
+def check_references(tables: Sequence[Table], against: Sequence[str], pools: Mapping[str, str]) -> None:
+    """Refuse a system to compare with that no table has.
+
+    pools: names of pools by systems whose answers are in no table of the paper because their items are not read
+    """
     systems = {row.labels[-1] for table in tables for row in table.rows if " - " not in row.labels[-1]}
     for name in against:
+        if name not in systems and name in pools:
+            raise CalibrantError(
+                f"{short_repr(name)} is compared in the paper's tables, which need what its items show; "
+                f"add the pool {pools[name]}: --pool POOL"
+            )
         if name not in systems:
             listed = ", ".join(sorted(systems, key=natural))
             raise CalibrantError(f"no system {short_repr(name)} to compare with; there are {listed}")

@@ -255,6 +255,9 @@ def causim_section(
     questions = questions_asked(entries, programs)
     printed = paper_tables(questions)
     compared = paper_tables(questions, contents.against) if contents.against else printed
+    contexts = (context for context, _ in answers)
+    unread = {c.system: c.pool for c in contexts if (c.pool_digest, c.instance) not in programs}
+    check_references(compared, contents.against, unread)
     return Section.of(
         title,
         ABOUT,
@@ -284,7 +287,6 @@ def _tables(
     ]
     samples = _samples(answers, contents.by)
     printed = [with_sources(table, with_paper=contents.with_paper) for table in compared]
-    check_references(compared, contents.against)
     tables = [
         *views,
         *([] if samples is None else [samples]),

@@ -227,7 +227,9 @@ def _next_commands(
     elif sources:
         yield NextCommand(("table", *sources, "--by", "stratum"), "rows by stratum")
     if predictions and len({benchmark_of(pool).name for pool in pools}) == 1:
-        yield NextCommand(("score", *pools, predictions[0], "--out", unused_path("scores.jsonl")), "keep the verdicts")
+        for file_number, path in enumerate(predictions, 1):
+            name = "scores.jsonl" if len(predictions) == 1 else f"scores-{file_number}.jsonl"
+            yield NextCommand(("score", *pools, path, "--out", unused_path(name)), "keep the verdicts")
     if official and not sources:
         stored = [word for path in official for word in ("--official", path)]
         yield NextCommand(("table", *stored), "stored evaluations, again")

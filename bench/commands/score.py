@@ -7,7 +7,8 @@ import json
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeAlias
@@ -48,8 +49,6 @@ if TYPE_CHECKING:
     from calibrant.bench.scoring.predictions import PoolItems, Predictions
     from calibrant.bench.scoring.scorer import PoolScorer
     from calibrant.bench.terminal import NextCommand
-
-HINT = "; --skip-unknown passes over such lines"
 
 
 Paths: TypeAlias = Annotated[
@@ -143,11 +142,24 @@ def _open_predictions(
     skip_unknown: bool,
 ) -> tuple[PoolScorer, Predictions]:
     """Return the scorer of these pools, and the file of predictions that it reads."""
+    from calibrant.bench.scoring.files import STANDARD_INPUT
     from calibrant.bench.scoring.predictions import Predictions
     from calibrant.bench.scoring.scorer import PoolScorer
 
     scorer = PoolScorer(pools, options, fields.reading)
-    predictions = Predictions(file, scorer, skip_unknown=skip_unknown, hint=HINT, fields=fields, with_excluded=True)
+
+    @cache
+    def hint() -> str:
+        """Return how to pass over unknown items; that there are no other ones, where the whole file has none."""
+        if file != STANDARD_INPUT:
+            lines = Predictions(file, scorer, skip_unknown=True, fields=fields)
+            with suppress(CalibrantError):
+                next(iter(lines), None)
+            if lines.num_unknown and lines.num_unknown == lines.recognised.lines:
+                return f"; no line of {file.name} is about an instance of these pools"
+        return "; --skip-unknown passes over such lines"
+
+    predictions = Predictions(file, scorer, skip_unknown=skip_unknown, hint=hint, fields=fields, with_excluded=True)
     return scorer, predictions
 
 
@@ -206,6 +218,11 @@ def _benchmark(pools: Sequence[Path], file: Path) -> Benchmark[Any]:
     if not pools:
         raise typer.BadParameter("give at least one pool, and the predictions as the last argument")
     order = "pools are given first, the predictions last"
+    if extra_file := next(filter(_is_predictions, pools[1:]), None):
+        raise CalibrantError(
+            f"{extra_file}: no pool; one file of predictions is scored at a time:"
+            " score each with --out, and give `table` or `report` all files of verdicts"
+        )
     try:
         benchmark = one_benchmark(pools)
     except PoolError as error:
@@ -213,6 +230,22 @@ def _benchmark(pools: Sequence[Path], file: Path) -> Benchmark[Any]:
     if is_native_pool(file):
         raise CalibrantError(f"{file.name} is a pool, no file of predictions; {order}")
     return benchmark
+
+
+def _is_predictions(path: Path) -> bool:
+    """Return whether a file among the pools has the form of predictions."""
+    from calibrant.bench.core.registry import benchmark_of, is_native_pool
+    from calibrant.dsl.errors import PoolError
+
+    if not path.is_file() or is_native_pool(path):
+        return False
+    if path.name.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".parquet", ".eval")):
+        return True
+    try:
+        benchmark_of(path)
+    except PoolError:
+        return True
+    return False
 
 
 def _count(

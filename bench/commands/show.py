@@ -135,6 +135,9 @@ def _show_answers(
     as_json: bool,
 ) -> None:
     """Show crashes on an item, then episodes, or with gold answers, of those that did not crash."""
+    from calibrant.bench.scoring.lines import refuse_verdicts
+
+    refuse_verdicts(runs)
     if _print_crashes(of, pool, instance, runs, system, writes=html is not None or as_json):
         return
     if why:

@@ -106,7 +106,7 @@ def _header(path: Path) -> Any:
     try:
         return load_json(pool_head(path))
     except PoolError as error:
-        raise error.with_location(file=path.name) from None
+        raise error.with_location(file=path.name or str(path)) from None
     except (ValueError, TooLargeError):  # the reader of the file names what is wrong
         return None
 

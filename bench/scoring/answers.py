@@ -171,7 +171,7 @@ def _plain_field(line: Mapping[str, Any], named: str | None) -> AnswerField:
         return AnswerField("error", "error", (Response(),))
     if named:
         raise CalibrantError(f"no answer in the field {short_repr(named)}; its keys are {keys_of(line)}")
-    if {"valid", "correct"} <= line.keys():
+    if {"correct", "poolDigest"} <= line.keys():
         raise CalibrantError("no answer in it, but a verdict of `calibrant score`: give the predictions that it scored")
     raise CalibrantError(f"no answer in it; its keys are {keys_of(line)}; --text-field names the one that holds it")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ from calibrant.bench.core.registry import benchmark, stated_name
 from calibrant.bench.core.responses import EXCLUDED
 from calibrant.bench.core.scoring import NO_MODEL, AnswerContext
 from calibrant.bench.core.verdict import LazyVerdict
-from calibrant.bench.scoring.files import json_object, numbered_lines
+from calibrant.bench.scoring.files import is_eval_log, json_object, numbered_lines
 from calibrant.bench.scoring.scorer import ScoredPrediction
 from calibrant.dsl.errors import CalibrantError
 
@@ -106,6 +106,19 @@ def context_of_line(line: Mapping[str, Any]) -> AnswerContext:
         sample=context.sample,
         benchmark=of.name,
     )
+
+
+def refuse_verdicts(paths: Iterable[Path]) -> None:
+    """Refuse files of verdicts where predictions are read: their lines hold no answers."""
+    for path in paths:
+        if not path.is_file() or is_eval_log(path):
+            continue
+        _, raw = next(numbered_lines(path), (0, b""))
+        try:
+            context_of_line(json_object(raw) or {})
+        except (msgspec.ValidationError, CalibrantError):
+            continue
+        raise CalibrantError(f"{path}: verdicts of `calibrant score`, without answers; give the predictions it scored")
 
 
 _REMEDY = "; predictions are scored first: calibrant score POOL PREDICTIONS --out VERDICTS"

@@ -172,7 +172,7 @@ class Predictions:
         reader: AnswerReader,
         *,
         skip_unknown: bool = False,
-        hint: str = "",
+        hint: Callable[[], str] = str,
         fields: FieldNames | None = None,
         with_excluded: bool = False,
     ) -> None:
@@ -516,7 +516,7 @@ class Predictions:
             message = f"{pools} {lacking} no instance {short_repr(instance)}"
             if option := self._id_option(line):
                 raise UnnamedItemError(f"{message}; its field {short_repr(option[1])} names one", option=option)
-            raise LineError(f"{message}{self._hint}", "unknown_item")
+            raise LineError(f"{message}{self._hint()}", "unknown_item")
         return having[0] if having else None
 
 

@@ -170,6 +170,15 @@ def test_the_command_writes_every_format(verdicts: Path, tmp_path: Path) -> None
     assert {"causim-profile.svg", "causim-kinds.svg"} <= saved
 
 
+def test_a_system_to_compare_with_needs_the_pool(verdicts: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["report", str(verdicts), "--against", "<b>"]
+    assert main(words) == 2
+    assert "add the pool pool: --pool POOL" in capsys.readouterr().err
+    assert main([*words, "--pool", str(verdicts.parent / "pool.jsonl")]) == 0
+    assert main([*words[:3], "<c>"]) == 2
+    assert "no system '<c>' to compare with; there are " in capsys.readouterr().err
+
+
 def test_one_table_can_be_asked_for(verdicts: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(verdicts), "--table", "causim-profile"]) == 0
     printed = capsys.readouterr().out

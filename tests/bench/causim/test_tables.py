@@ -228,7 +228,9 @@ def test_our_increments_are_over_the_questions_that_both_answered(folder: Path) 
             assert float(increment.text) == pytest.approx(float(exact.text) - float(once.text), abs=0.0011)
     assert not any(" - " in row.labels[0] for row in _by_number(list(folder_records(folder)))["3"].rows)
     with pytest.raises(CalibrantError, match=r"no system 'Bass' to compare with; there are .*Base, "):
-        check_references([table], ["Bass"])
+        check_references([table], ["Bass"], {})
+    with pytest.raises(CalibrantError, match=r"'Bass' is compared in .*; add the pool lake: --pool POOL"):
+        check_references([table], ["Bass"], {"Bass": "lake"})
 
 
 def test_intervals_stand_beside_printed_figures_whose_digits_tell_the_number_of_answers() -> None:

@@ -128,7 +128,13 @@ def test_a_command_that_would_have_to_be_escaped_is_not_named(capsys: pytest.Cap
         ("run statik POOL --out runs", "unknown protocol 'statik'", "calibrant run static POOL --out runs"),
         ("score POOL TASKS", "its field 'about' names one", "calibrant score POOL TASKS --id-field about"),
         ("score POOL META", "--id-field names the one", "calibrant score POOL META --id-field meta.item"),
-        ("score POOL NOBODY", "--skip-unknown passes over", ""),
+        ("score POOL SOMEBODY", "--skip-unknown passes over", ""),
+        ("score POOL NOBODY", "; no line of nobody.jsonl is about an instance of these pools; --on-error", ""),
+        ("score POOL PREDICTIONS PREDICTIONS", "one file of predictions is scored at a time", ""),
+        ("score POOL ANSWERS_CSV PREDICTIONS", "one file of predictions is scored at a time", ""),
+        ("score . PREDICTIONS", ".: cannot be read", ""),
+        ("show POOL ID --run VERDICTS", "give the predictions it scored", ""),
+        ("show POOL ID --run VERDICTS --gold", "give the predictions it scored", ""),
         ("table POOL", "a pool of items", "calibrant run exact POOL --out runs"),
         ("report POOL", "a pool of items", "calibrant run exact POOL --out runs"),
         ("list POOL --class lucky", "give --scores", "calibrant list --help"),
@@ -156,8 +162,16 @@ def test_an_error_has_a_hint_that_works(
         "TASKS": jsonl(tmp_path / "tasks.jsonl", request),
         "META": jsonl(tmp_path / "meta.jsonl", nested),
         "NOBODY": jsonl(tmp_path / "nobody.jsonl", {"id": "nobody", "response": answer}),
+        "SOMEBODY": jsonl(
+            tmp_path / "some.jsonl", {"id": "nobody", "response": answer}, {**request, "id": files.ids[0]}
+        ),
+        "ANSWERS_CSV": tmp_path / "answers.csv",
+        "VERDICTS": tmp_path / "new" / "folder" / "verdicts.jsonl",
         "OTHER_RUN": files.second_run,
     }
+    (tmp_path / "answers.csv").write_text("id,response\n", encoding="utf-8")
+    if "VERDICTS" in line:
+        assert main(["score", str(files.pool), str(files.predictions), "--out", str(places["VERDICTS"])]) == 0
     capsys.readouterr()
     words = [str(places.get(word, word)) for word in line.split()]
     printed_error, printed_hint = refusal(capsys, *words)
@@ -165,6 +179,20 @@ def test_an_error_has_a_hint_that_works(
     assert shlex.split(printed_hint) == [str(places.get(word, word)) for word in hint.split()]
     if hint and "nothing.json" not in hint:
         assert main(shlex.split(printed_hint)[1:]) in (0, 1)
+
+
+def test_a_report_of_several_files_of_predictions_names_a_command_for_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = Files.made("causim", tmp_path)
+    line = json.loads(files.predictions.read_text("utf-8").splitlines()[0])
+    other = jsonl(tmp_path / "other.jsonl", {**line, "model": "another"})
+    words = ["report", "--pool", files.pool, "--predictions", files.predictions, "--predictions", other]
+    assert main([*map(str, words), "--out", "report.md"]) == 0
+    printed = capsys.readouterr().err
+    for number, path in enumerate((files.predictions, other), 1):
+        assert f"calibrant score {files.pool} {path} --out scores-{number}.jsonl" in printed
 
 
 def test_pools_that_are_missing_are_looked_for_by_name_and_digest(
