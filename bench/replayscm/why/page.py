@@ -122,9 +122,9 @@ def count_origin(why: ReplayWhy) -> str:
     never = total - len({row[:place] + row[place + 1 :] for row in free})
     if int(why.count.lower) != 1 << never:
         return general
-    were = "was" if never == 1 else "were"
+    were, subject = ("was", "it") if never == 1 else ("were", "each of them")
     rows = f"of the {total} rows over {listed(list(roots))}, {never} {were} never seen with {variable} free"
-    return f"{why.count.in_words()} = 2 to the {never}: {rows}, and each of them may be 0 or 1."
+    return f"{why.count.in_words()} = 2 to the {never}: {rows}, and {subject} may be 0 or 1."
 
 
 def unit_heading(why: ReplayWhy) -> str:

@@ -138,6 +138,15 @@ def test_signs_in_a_graph_file_are_stated_as_not_read(name: str, text: str, unre
     assert "not refuted: 1 SCM has it" in called("fit", table, "--graph", graph).stdout
 
 
+def test_one_network_that_scores_higher_is_in_the_singular(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("a,b,y\n" + "0,0,0\n0,1,1\n1,0,1\n1,1,1\n" * 2, "utf-8")
+    done = called("fit", table, "--score", "bde", "--graph", "a -> y, y -> b")
+    assert "1 network of 25 scores higher than your graph" in done.stdout
+    done = called("fit", table, "--score", "bde", "--graph", "a -> y")
+    assert "10 networks of 25 score higher than your graph" in done.stdout
+
+
 def test_rows_refute_only_where_the_column_was_not_set() -> None:
     table = {"A": [0, 0, 1], "B": [0, 1, 1], "do": ["", "B", ""]}
     assert judge(table, "A -> B", do="do").fits

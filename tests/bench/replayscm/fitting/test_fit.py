@@ -183,6 +183,7 @@ def test_the_row_that_settles_it_is_in_the_words_of_the_file(
     done = called("fit", tmp_path / "t.csv", *arguments)
     assert f"\n{line}\nA line of the table; replace each ? by the " in done.stdout
     assert f"{hint}\n" in done.stdout
+    assert " 1 were" not in done.stdout
 
 
 def test_the_row_pasted_settles_a_table_with_a_rule(tmp_path: Path) -> None:
