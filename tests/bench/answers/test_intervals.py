@@ -246,6 +246,7 @@ ELSEWHERE = {
     "causalab:_mean": "items of a pool",
     "causalab:_step_means": "steps of runs",
     "causim:CausimTraining": "nodes of one answer",
+    "causim:fates": "classes of wrong answers, of which an answer has one",
     "core:rate_text": "a multiset of values",
     "core:_mean_values": "equally good answers of one record",
     "core:share": "items of a pool",

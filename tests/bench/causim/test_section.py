@@ -155,8 +155,8 @@ def test_the_command_writes_every_format(verdicts: Path, tmp_path: Path) -> None
         assert main(["report", str(verdicts), "--out", str(tmp_path / name), "--plots", str(tmp_path / "plots")]) == 0
     rows = list(csv.DictReader(io.StringIO((tmp_path / "r.csv").read_text(encoding="utf-8"))))
     made = list(dict.fromkeys(row["table"] for row in rows))
-    assert made == [name for name in TABLE_IDS if name in made]
-    assert {"causim", "causim-profile", "causim-flags", "causim-attribution", "causim-samples"} == set(made)
+    assert made == ["reading", *(name for name in TABLE_IDS if name in made)]
+    assert {"reading", "causim", "causim-profile", "causim-flags", "causim-attribution", "causim-samples"} == set(made)
     pool = str(verdicts.parent / "pool.jsonl")
     assert main(["report", str(verdicts), "--out", str(tmp_path / "p.csv"), "--pool", pool, "--attribution"]) == 0
     fitting = {line.split(",")[0] for line in (tmp_path / "p.csv").read_text(encoding="utf-8").splitlines()}

@@ -119,7 +119,7 @@ def test_two_benchmarks_share_what_an_option_of_one_name_is_within_a_command() -
         ("causim", "chain", ["programs=2", "heldout=2"], "fewer than programs=2"),
         ("causim", "chain", ["programs=2"], "leave out --per-stratum"),
         ("causim", "asia", ["vocabulary=medical"], "apply to generated programs"),
-        ("replayscm", "all", ["records=1"], "`generate -o` does not support ReplaySCM"),
+        ("replayscm", "all", ["records=1"], "unknown option 'records' of ReplaySCM items; known: networks"),
     ],
 )
 def test_what_an_item_cannot_have_is_refused_in_one_line(
