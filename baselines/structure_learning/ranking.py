@@ -13,7 +13,7 @@ from calibrant.baselines.structure_learning._kernels_equivalence import essentia
 from calibrant.baselines.structure_learning._kernels_optimum import TIE
 from calibrant.baselines.structure_learning.classes import separated_pairs
 from calibrant.baselines.structure_learning.graph import Dag, Mask
-from calibrant.baselines.structure_learning.levels import I64, changes_of, num_changes
+from calibrant.baselines.structure_learning.levels import F64, I64, changes_of, num_changes
 from calibrant.baselines.structure_learning.score_optimum import MAX_STEPS, ScoreOptimum
 from calibrant.dsl.knowledge import CheckedKnowledge
 
@@ -97,7 +97,11 @@ def rank_dag(
         counted = _count_higher(optimum, best, score, targets)
         if counted is not None:
             better, classes, equal = counted
-    gain, changes = _best_changes(dag, names, knowledge, local)
+
+    def gain_of(changed: Dag) -> float:
+        return fsum(local(v, changed[v]) - local(v, dag[v]) for v in range(len(dag)) if changed[v] != dag[v])
+
+    gain, changes = _best_changes(dag, names, knowledge, gain_of)
     return Ranking(
         score,
         max(0.0, best - score),
@@ -110,6 +114,36 @@ def rank_dag(
         min(num_changes(dag, network) for network in optimal),
         tuple(knowledge.violations(dag)),
         is_proven,
+    )
+
+
+def rank_listed(
+    dag: Dag,
+    names: Sequence[str],
+    knowledge: CheckedKnowledge,
+    networks: I64,
+    scores: F64,
+    score_of: Callable[[Dag], float],
+    targets: Sequence[Mask],
+) -> Ranking:
+    """Rank a network among listed ones, by a score that is no sum of local ones, a log marginal likelihood.
+
+    networks: all that the knowledge admits, [networks, columns]; scores: theirs
+    """
+    score, best = score_of(dag), float(scores.max())
+    higher, optimal = networks[scores > score + TIE], networks[scores >= best - TIE]
+    gain, changes = _best_changes(dag, names, knowledge, lambda changed: score_of(changed) - score)
+    return Ranking(
+        score,
+        max(0.0, best - score),
+        len(higher),
+        count_classes(higher, targets),
+        int(np.count_nonzero(abs(scores - score) <= TIE)),
+        score - float(np.logaddexp.reduce(scores)),
+        gain,
+        changes,
+        min(num_changes(dag, tuple(network)) for network in optimal.tolist()),
+        tuple(knowledge.violations(dag)),
     )
 
 
@@ -136,12 +170,11 @@ def count_classes(dags: I64, targets: Sequence[Mask]) -> int:
 
 
 def _best_changes(
-    dag: Dag, names: Sequence[str], knowledge: CheckedKnowledge, local: LocalScore
+    dag: Dag, names: Sequence[str], knowledge: CheckedKnowledge, gain_of: Callable[[Dag], float]
 ) -> tuple[float | None, tuple[tuple[str, str, str], ...]]:
     gains: list[tuple[float, str, int, int]] = []
     for kind, parent, child, changed in changes_of(dag, knowledge):
-        touched = {parent, child} if kind == "reverse" else {child}
-        gains.append((fsum(local(v, changed[v]) - local(v, dag[v]) for v in touched), kind, parent, child))
+        gains.append((gain_of(changed), kind, parent, child))
     if not gains:
         return None, ()
     best = max(gain for gain, *_ in gains)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from math import prod
 
 import numpy as np
 
 from calibrant.baselines.structure_learning.classes import arcs_of_dag
+from calibrant.baselines.structure_learning.graph import Dag
 from calibrant.baselines.structure_learning.levels import DagSum, LevelFrame, LevelScore, LevelScores, frame_of_codes
-from calibrant.baselines.structure_learning.ranking import count_classes
+from calibrant.baselines.structure_learning.ranking import count_classes, rank_listed
 from calibrant.baselines.structure_learning.score_optimum import ScoreOptimum
 from calibrant.bench.replayscm.fitting.columns import GAP
 from calibrant.bench.replayscm.fitting.network_fit import Network, NetworkFit
 from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.knowledge import CheckedKnowledge
+from calibrant.dsl.knowledge import CheckedKnowledge, Knowledge
 from calibrant.dsl.text import plural
 
 MAX_COMPLETIONS = 4_096
@@ -35,14 +36,16 @@ def refuse_unsummed(table: Table, unsummed: Mapping[str, str]) -> None:
         )
 
 
-def learn_with_gaps(table: Table, score: str, iss: float, knowledge: CheckedKnowledge, k: int) -> NetworkFit:
-    """Return networks by the sum over all completions of exp(score), and the probabilities of arcs.
+def learn_with_gaps(
+    table: Table, score: str, iss: float, knowledge: CheckedKnowledge, k: int, graph: Dag | None
+) -> NetworkFit:
+    """Return networks by the sum over all completions of exp(score), the probabilities of arcs, the rank of a graph.
 
     The best k and the number of optima are listed up to MAX_LISTED_COLUMNS columns. `CalibrantError` for other scores,
     and beyond MAX_COMPLETIONS or MAX_COLUMNS.
     """
     rule = LevelScore(score, float(iss))
-    number = _count_completions(table, rule, k)
+    number = _count_completions(table, rule, k, has_graph=graph is not None)
     names = table.names
     logs: list[float] = []
     arcs = np.zeros((number, len(names), len(names)))
@@ -68,7 +71,7 @@ def learn_with_gaps(table: Table, score: str, iss: float, knowledge: CheckedKnow
     }
     best: tuple[Network, ...] = ()
     optimal: tuple[tuple[tuple[str, str], ...], ...] = ()
-    num_classes = num_admitted = None
+    num_classes = num_admitted = ranking = None
     if networks is not None:
         scores = np.logaddexp.reduce(np.array(totals), axis=0)
         dags = [tuple(dag) for dag in networks.tolist()]
@@ -76,7 +79,11 @@ def learn_with_gaps(table: Table, score: str, iss: float, knowledge: CheckedKnow
         best = tuple(Network(arcs_of_dag(names, dags[i]), float(scores[i])) for i in ranked[:k])
         ties = [i for i in ranked if scores[i] >= scores[ranked[0]] - TIE]
         optimal = tuple(arcs_of_dag(names, dags[i]) for i in ties)
-        num_classes = count_classes(networks[ties], sorted(set(table.set_masks.tolist())))
+        targets = sorted(set(table.set_masks.tolist()))
+        num_classes = count_classes(networks[ties], targets)
+        if graph is not None:
+            score_of = _summed_score(table, rule)
+            ranking = rank_listed(graph, names, knowledge, networks, scores, score_of, targets)
         num_admitted = len(dags)
     return NetworkFit(
         names,
@@ -91,11 +98,21 @@ def learn_with_gaps(table: Table, score: str, iss: float, knowledge: CheckedKnow
         optimal=optimal,
         num_classes=num_classes,
         arcs_by_dags=probabilities,
+        ranking=ranking,
+        graph=None if graph is None else arcs_of_dag(names, graph),
         num_completions=number,
     )
 
 
-def _count_completions(table: Table, rule: LevelScore, k: int) -> int:
+def _summed_score(table: Table, rule: LevelScore) -> Callable[[Dag], float]:
+    """Return the score, summed over completions, of any network, whatever the knowledge."""
+    free = Knowledge().check(table.names)
+    tables = np.array([LevelScores(frame, rule, free).scored_sets()[1] for frame in completed_frames(table)])
+    columns = np.arange(len(table.names))
+    return lambda dag: float(np.logaddexp.reduce(tables[:, columns, np.array(dag)].sum(axis=1)))
+
+
+def _count_completions(table: Table, rule: LevelScore, k: int, *, has_graph: bool) -> int:
     """Return the number of completions; `CalibrantError` for what is not summed or not listed."""
     if not rule.is_bayesian:
         raise CalibrantError(
@@ -103,9 +120,11 @@ def _count_completions(table: Table, rule: LevelScore, k: int) -> int:
             " be summed over them (bde, k2 and bdj are); scores of incomplete families, EM and imputation are not"
             f" offered, since they rest on more: {WAYS_ON}"
         )
-    if k > 1 and len(table.names) > MAX_LISTED_COLUMNS:
+    if len(table.names) > MAX_LISTED_COLUMNS:
         reason = f"lists networks with gaps up to {MAX_LISTED_COLUMNS} columns"
-        refuse_unsummed(table, {"best": reason})
+        refuse_unsummed(
+            table, {name: reason for name, is_asked in {"best": k > 1, "graph": has_graph}.items() if is_asked}
+        )
     number: int = prod(prod(levels) ** count for levels, count in _open_cells(table))
     if number > MAX_COMPLETIONS or len(table.names) > MAX_COLUMNS:
         raise CalibrantError(

@@ -94,7 +94,6 @@ class NetworkOptions:
         computed = "is not computed over completions of gaps"
         large = "is for more than 18 columns, and networks are summed over gaps of at most 10"
         chosen = {
-            "graph": (self.graph is not None, computed),
             "effect": (self.effect is not None, computed),
             "prior": (self.prior == "orders", "of orders is not computed over completions of gaps"),
             "seconds": (self.seconds != NetworkOptions.seconds, large),
@@ -189,7 +188,9 @@ def learn_in_steps(
         raise CalibrantError(f"{table.source} has no column with two to 64 values; networks need at least one")
     if table.num_gaps:
         refuse_unsummed(table, options.unsummed)
-        return learn_with_gaps(table, options.score, options.iss, checked_knowledge(table, options), options.k)
+        knowledge = checked_knowledge(table, options)
+        table, dag = _read_dag(table, options.graph)
+        return learn_with_gaps(table, options.score, options.iss, knowledge, options.k, dag)
     return _Learning(table, options, listen, report).fit()
 
 
@@ -224,11 +225,18 @@ def level_frame(table: Table) -> LevelFrame:
     )
 
 
+def _read_dag(table: Table, graph: Any) -> tuple[Table, Dag | None]:
+    """Return the table with remarks on how the graph was read, and the graph."""
+    if graph is None:
+        return table, None
+    arcs, remarks = read_graph(graph, table.names)
+    return replace(table, remarks=(*table.remarks, *remarks)), dag_of_arcs(table.names, arcs)
+
+
 class _Learning:
     """One table, and all that is asked of it."""
 
     def __init__(self, table: Table, options: NetworkOptions, listen: Listen, report: Callable[[str], None]) -> None:
-        self.table = table
         self.options = options
         self.listen = listen
         self.report = report
@@ -239,11 +247,7 @@ class _Learning:
         self.is_restricted = bool(options.knowledge)
         self.is_dense = len(self.names) <= MAX_DENSE_VARIABLES
         # read before anything is scored: a fault of the graph or the effect is reported at once
-        self.graph = None
-        if options.graph is not None:
-            arcs, remarks = read_graph(options.graph, self.names)
-            self.graph = dag_of_arcs(self.names, arcs)
-            self.table = replace(table, remarks=(*table.remarks, *remarks))
+        self.table, self.graph = _read_dag(table, options.graph)
         self.query = None if options.effect is None else read_effect(options.effect, table)
         if options.score == "bds":
             wide = next((column.name for column in table.used if column.num_levels > 2), None)

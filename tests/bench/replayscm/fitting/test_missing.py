@@ -373,7 +373,7 @@ def test_no_option_is_ignored_on_a_table_with_gaps(mode: str, option: str, tmp_p
 
 @pytest.mark.parametrize(
     "option",
-    [{"graph": "A -> Y"}, {"effect": "Y=9 | do(Q=1)"}, {"prior": "orders"}, {"search": True}, {"seconds": 1.0}],
+    [{"effect": "Y=9 | do(Q=1)"}, {"prior": "orders"}, {"search": True}, {"seconds": 1.0}],
 )
 def test_networks_refuse_what_is_not_summed_over_gaps(option: dict[str, Any]) -> None:
     (name,) = option
@@ -389,6 +389,8 @@ def test_the_best_networks_of_six_columns_with_gaps_are_refused() -> None:
     table: dict[str, list[Cell]] = {f"x{k}": [0, 1, None if k == 0 else 1] for k in range(6)}
     with pytest.raises(calibrant.CalibrantError, match=r"best \(--best\) lists networks with gaps up to 5 columns"):
         calibrant.learn_networks(table, k=2)
+    with pytest.raises(calibrant.CalibrantError, match=r"graph \(--graph\) lists networks with gaps up to 5 columns"):
+        calibrant.learn_networks(table, graph="x0 -> x1")
     summed = calibrant.learn_networks(table)
     assert summed.proof == "summed over 2 completions of the gaps"
     assert "score bde: summed over 2 completions of the gaps; the optimum is listed" in str(summed)
@@ -433,3 +435,22 @@ def test_a_prior_of_functions_is_of_rates(tmp_path: Path, capsys: pytest.Capture
     file = tmp_path / "t.csv"
     file.write_text("A,Y\n0,0\n1,1\n", encoding="utf-8")
     assert "give --rates" in refused(capsys, "fit", file, "--target", "Y", "--prior", "uniform")
+
+
+def test_a_graph_is_ranked_among_networks_with_gaps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("A,Y\n" + "0,0\n1,1\n" * 9 + "0,\n", encoding="utf-8")
+    line = ("fit", file, "--score", "bde", "--fail-on", "refuted", "--html", tmp_path / "page.html")
+    worse = called(*line, "--graph", "[A][Y]")
+    assert worse.returncode == 1
+    assert "2 networks of 3 score higher than your graph" in worse.stdout
+    assert "score higher than your graph" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    best = called(*line, "--graph", "A -> Y")
+    assert best.returncode == 0
+    assert "Your graph is as good as the best of 3" in best.stdout
+    assert json.loads(called(*line, "--graph", "A -> Y", "--json").stdout)["graph"]["better_networks"] == 0
+    assert "which is no column" in refused(capsys, *line, "--graph", "A -> Q")
+    banned = calibrant.learn_networks(str(file), graph="A -> Y", forbid="A -> Y").ranking
+    assert banned is not None
+    assert banned.violations
+    assert banned.gap == pytest.approx(0, abs=1e-9)  # Y -> A scores the same

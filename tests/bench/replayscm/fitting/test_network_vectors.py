@@ -339,14 +339,32 @@ GAP_ROWS = st.lists(
 
 
 @settings(max_examples=examples(500), deadline=None)
-@given(GAP_ROWS)
-def test_networks_with_gaps_are_sums_over_listed_completions(rows: list[tuple[Cells, int]]) -> None:
+@given(GAP_ROWS, st.integers(0, len(DAGS) - 1))
+def test_networks_with_gaps_are_sums_over_listed_completions(rows: list[tuple[Cells, int]], index: int) -> None:
     choices = [product(*((0, 1) if cell is None else (cell,) for cell in cells)) for cells, _ in rows]
     completions = [
         [(cells, was_set) for cells, (_, was_set) in zip(filled, rows, strict=True)] for filled in product(*choices)
     ]
     totals = [sum(exp(bde(filled, (2, 2, 2), dag)) for filled in completions) for dag in DAGS]
-    found = calibrant.learn_networks(as_columns(rows), do="do").to_dict()
+    own, total_of = DAGS[index], dict(zip(DAGS, totals, strict=True))
+    graph = "".join(f"[c{v}" + "|" * bool(p) + ":".join(f"c{u}" for u in sorted(p)) + "]" for v, p in enumerate(own))
+    learned = calibrant.learn_networks(as_columns(rows), do="do", graph=graph)
+    found = learned.to_dict()
+    rank = found["graph"]
+    assert isclose(rank["score"], log(total_of[own]), abs_tol=NEAR)
+    assert isclose(rank["gap"], log(max(totals) / total_of[own]), abs_tol=NEAR)
+    assert rank["better_networks"] == sum(log(total / total_of[own]) > 1e-9 for total in totals)
+    assert rank["equal_networks"] == sum(abs(log(total / total_of[own])) <= 1e-9 for total in totals)
+    assert isclose(float(rank["posterior_dags"]), total_of[own] / sum(totals), rel_tol=NEAR)
+    assert learned.refutes_graph == (rank["better_networks"] > 0)
+
+    def num_pairs_changed(dag: Any) -> int:
+        return sum((u in dag[v], v in dag[u]) != (u in own[v], v in own[u]) for v in range(3) for u in range(v))
+
+    gains = [log(total / total_of[own]) for dag, total in total_of.items() if num_pairs_changed(dag) == 1]
+    assert isclose(rank["best_change"]["gain"], max(gains), abs_tol=NEAR)
+    optimal = [dag for dag, total in total_of.items() if log(max(totals) / total) <= 1e-9]
+    assert rank["distance"] == min(map(num_pairs_changed, optimal))
     assert isclose(found["best_score"], log(max(totals)), abs_tol=NEAR)
     assert found["optimal_networks"] == sum(total >= max(totals) * (1 - 1e-9) for total in totals)
     for parent, child, probability in found["arcs_by_dags"]:
