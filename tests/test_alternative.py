@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from calibrant.dsl.replayscm.score import Evaluator
-from tests.support.replayscm.pairs import own_rows, pair_problem
-from tests.support.replayscm.written import written_scm
+from tests.support.replayscm.written import own_rows, pair_problem, written_scm
 
 REFERENCE = written_scm("A B", C="(or A B)", D="(xor C A)", E="B")
 OTHER = {"C": "(or A B)", "D": "(and C (not A))", "E": "B"}  # differs where A=1, C=0: only do(C=0) shows it

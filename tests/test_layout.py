@@ -66,7 +66,7 @@ SIZES = {
     "bench": Size(files=333, lines=75357, small_files=47, import_lines=6375),
     "calibrant": Size(files=17, lines=1813, small_files=6, import_lines=295),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=620, lines=92103, small_files=164, import_lines=8788),
+    "tests": Size(files=566, lines=91852, small_files=127, import_lines=8639),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

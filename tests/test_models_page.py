@@ -15,7 +15,7 @@ import pytest
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.generated import write_drawn
 from tests.support.commands import CHECKOUT, called
-from tests.support.model_server import served
+from tests.support.models import served
 
 PAGE = (CHECKOUT / "docs" / "models.md").read_text(encoding="utf-8")
 (PROGRAM,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

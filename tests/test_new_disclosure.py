@@ -26,7 +26,7 @@ from calibrant.solvers.replayscm.exact import solve
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.oracles.members_by_sat import sat_members
 from tests.support.replayscm.brute_force import families, optimum, root_hypotheses
-from tests.support.replayscm.small_problems import small_problems
+from tests.support.replayscm.random_problems import small_problems
 
 MOST = 2  # parents of a mechanism
 

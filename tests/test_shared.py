@@ -71,7 +71,7 @@ def test_a_file_that_is_cut_fails_its_reader_and_another_of_its_kind_passes(
 def test_tests_are_found_by_the_readers_that_they_reach(tmp_path: Path) -> None:
     file = tmp_path / "test_x.py"
     file.write_text(
-        "from tests.support.logic.vectors import model_of, vectors_of\n"
+        "from tests.support.benchmarks.logic import model_of, vectors_of\n"
         "CASES = vectors_of('a')\n"
         "def helper(): return CASES\n"
         "def rows(): return helper()\n"

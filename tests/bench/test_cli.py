@@ -1,7 +1,8 @@
-"""The command from outside: help, guards, runs and tables; what it prints, where, and with which exit code."""
+"""The command: errors, exit codes, imports, compilation, and the demo."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -14,10 +15,13 @@ import pytest
 from typer.testing import CliRunner
 
 from calibrant.bench.cli import main
+from calibrant.bench.commands import demo
 from calibrant.bench.commands.demo import SUITE_FILE
 from calibrant.bench.core.registry import bundled_files
 from calibrant.bench.runs.records import FILE_NAME, folder_records
 from calibrant.bench.suites.specification import read_specification
+from calibrant.bench.terminal import width_of
+from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from tests.bench.commands.lines import app
 from tests.bench.pools.sample_suites import SAMPLES
@@ -26,6 +30,7 @@ from tests.support.effort import effort
 from tests.support.shared import shared_file
 from tests.support.stub_protocols import small_pool
 
+# --- The command from outside: help, guards, runs and tables; what it prints, where, and with which exit code ---------
 SMALL = ["good", "or", "good"]
 
 
@@ -313,3 +318,40 @@ def test_a_reader_that_leaves_ends_the_command_quietly(tmp_path: Path) -> None:
     assert process.stderr.read() == b""
     process.stderr.close()
     assert process.wait() == 0
+
+
+# --- `calibrant demo` overwrites its own reports only; what is piped is as wide as COLUMNS says -----------------------
+@pytest.mark.parametrize("name", ["report.html", "ladder.svg"])
+def test_a_report_of_somebody_else_is_not_overwritten(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    (tmp_path / name).write_text("mine", encoding="utf-8")
+    line = refused(capsys, "demo", "--out", tmp_path)
+    assert line == f"{tmp_path / name}: not written by demo; give another --out, or --force to overwrite it"
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_text(encoding="utf-8") == "mine"
+
+
+def test_its_own_report_is_overwritten_until_somebody_changes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    report = tmp_path / "report.html"
+    demo._require_own_report(tmp_path, force=False)  # nothing there
+    report.write_text("made", encoding="utf-8")
+    demo._sign(tmp_path)
+    demo._require_own_report(tmp_path, force=False)
+    report.write_text("changed", encoding="utf-8")
+    with pytest.raises(CalibrantError, match="not written by demo"):
+        demo._require_own_report(tmp_path, force=False)
+    demo._require_own_report(tmp_path, force=True)
+
+
+@pytest.mark.parametrize(
+    ("stated", "width"),
+    [("200", 200), ("40", 40), ("1", 40), ("401", 400), ("", 80), ("wide", 80), ("0", 80), ("9" * 30, 80)],
+)
+def test_what_is_piped_is_as_wide_as_columns_says(stated: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", stated)
+    assert width_of(io.StringIO()) == width

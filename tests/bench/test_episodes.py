@@ -18,7 +18,7 @@ from calibrant.bench.episodes import JsonChat, Reaction, TextEpisode
 from calibrant.dsl.blickets.item import BlicketItem, Form, Rule
 from calibrant.dsl.episode import Step, sole_action
 from calibrant.dsl.item import Message
-from tests.support.blickets.items import items, static_item
+from tests.support.benchmarks.blickets import items, static_item
 from tests.support.counter_game import NumberGame
 
 DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "episodes.md").read_text(encoding="utf-8")

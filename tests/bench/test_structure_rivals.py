@@ -29,7 +29,7 @@ from calibrant.bench.lab.speed.replayscm.structures import (
     without_interventions,
 )
 from calibrant.dsl.replayscm.pools.files import read_pool
-from tests.support.structure_learning.frames import counted, likelihood_score, urn_score
+from tests.support.structure_learning import counted, likelihood_score, urn_score
 
 
 @pytest.fixture(scope="module")

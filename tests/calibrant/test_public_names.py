@@ -1,4 +1,4 @@
-"""The public names: what is there, what importing costs, and how values show themselves."""
+"""Public names: typed, lazy, each once in docs/api.md with an example."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from calibrant.bench.version import __version__
 from calibrant.solvers.outcome import BestSoFar
 from tests.support.commands import CHECKOUT, program
 
+# --- The public names: what is there, what importing costs, and how values show themselves ----------------------------
 SOURCE = ast.parse((CHECKOUT / "calibrant" / "__init__.py").read_text(encoding="utf-8"))
 
 
@@ -229,3 +230,13 @@ def test_every_public_class_has_a_repr_of_a_line() -> None:
 def test_hostile_names_do_not_break_a_line() -> None:
     pool: calibrant.Pool[calibrant.Item] = calibrant.Pool("a\nb\x1b[31m", "replayscm", ())
     assert repr(pool) == "<Pool a b [31m: 0 items of replayscm>"
+
+
+# --- docs/api.md: every public name once, each with an example (tests/test_pages.py runs them) ------------------------
+PAGE = (CHECKOUT / "docs" / "api.md").read_text(encoding="utf-8")
+SECTIONS = re.findall(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def test_every_public_name_has_a_section_with_an_example_of_it() -> None:
+    assert sorted(name for name, _ in SECTIONS) == sorted(calibrant.__all__)
+    assert all("```python\n" in text for _, text in SECTIONS)

@@ -30,7 +30,7 @@ from calibrant.solvers.logic.search import Limits
 from calibrant.solvers.outcome import Found
 from tests.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE
 from tests.oracles.independent import require
-from tests.support.logic.problems import series_text
+from tests.support.benchmarks.logic import series_text
 
 SIF = "a 1 c\nb -1 c\nc 1 d e\nd 1 e\ne -1 d\n"
 MIDAS = (

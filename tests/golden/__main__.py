@@ -7,9 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.golden.capture import capture, capture_digests
+from tests.golden.capture import DIGESTS, OUTPUTS, capture, capture_digests, read_digests
 from tests.golden.sessions import DEVELOPMENT, SESSIONS, Session
-from tests.golden.store import DIGESTS, OUTPUTS, read_digests
 
 
 def update_outputs(session: Session) -> None:

@@ -1,4 +1,4 @@
-"""Run a session and return its outputs as text, with times and dates masked."""
+"""Output of sessions as files, captured and compared."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from calibrant.bench.cli import main
 from tests.golden.sessions import Session
 from tests.support.commands import PROGRESS
 
+# --- Run a session and return its outputs as text, with times and dates masked ----------------------------------------
 MAX_PART_CHARS = 12_000  # a longer part is kept as a digest: a report's page has 500,000 characters
 ENVIRONMENT = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
 
@@ -141,3 +142,14 @@ def _kept(text: str) -> str:
     if len(text) > MAX_PART_CHARS:
         return f"{text.count(chr(10))} lines, sha256 {hashlib.sha256(text.encode()).hexdigest()}\n"
     return text if text.endswith("\n") else f"{text}\n<no newline at the end>\n"
+
+
+# --- Where golden outputs are kept ------------------------------------------------------------------------------------
+OUTPUTS = Path(__file__).parent / "outputs"
+DIGESTS = Path(__file__).parent / "development.json"
+
+
+def read_digests() -> dict[str, dict[str, str]]:
+    """Return the digest of each line's output by session, empty before the first update."""
+    digests: dict[str, dict[str, str]] = json.loads(DIGESTS.read_text(encoding="utf-8")) if DIGESTS.exists() else {}
+    return digests

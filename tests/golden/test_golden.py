@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.golden.capture import capture, capture_digests
+from tests.golden.capture import DIGESTS, OUTPUTS, capture, capture_digests, read_digests
 from tests.golden.sessions import DEVELOPMENT, SESSIONS, Session
-from tests.golden.store import DIGESTS, OUTPUTS, read_digests
 from tests.support.shared import shared_file
 
 MAX_DIFF_LINES = 40

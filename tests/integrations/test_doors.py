@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.models import write_random_model
 from tests.support.packages import needs
-from tests.support.random_model import write_random_model
 from tests.support.shared import shared_file, shared_records
 
 needs("inspect_ai", "lm_eval", "verifiers", "trl", "torch", "datasets")

@@ -20,7 +20,7 @@ from typing import Any
 from calibrant.dsl.networks.formulas import NetworkError
 from calibrant.solvers.networks.network import BooleanNetwork, parse_network, read_network
 from calibrant.solvers.outcome import Found
-from tests.support.networks.vectors import random_formulas, text_of
+from tests.support.benchmarks.networks import random_formulas, text_of
 
 MAX_INPUTS = 8  # of a function that is compared row by row
 

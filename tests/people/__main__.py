@@ -29,7 +29,7 @@ from calibrant.bench.play.service.server import Address, read_address
 from calibrant.bench.runs.records import Record, folder_records
 from tests.support.commands import called
 from tests.support.play.right_lines import POOLS
-from tests.support.play.simulated import SimulatedParticipant
+from tests.support.play.served import SimulatedParticipant
 
 PROTOCOL = {"blickets": "static", "causalab": "exact", "causim": "exact"}
 

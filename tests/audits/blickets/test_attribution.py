@@ -17,7 +17,7 @@ from calibrant.solvers.blickets.exact import class_of, exact_learner, space_afte
 from calibrant.solvers.blickets.learner import conclude_episode
 from calibrant.solvers.blickets.space import StaticSpace
 from calibrant.solvers.outcome import Found
-from tests.support.blickets.items import opened, static_item
+from tests.support.benchmarks.blickets import opened, static_item
 
 ITEM = static_item(Rule(Form.CONJUNCTIVE, 0b011), 3)
 DECIDING = [{"place": "A"}, {"place": "B"}, {"remove": "A"}]

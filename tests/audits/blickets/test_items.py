@@ -18,7 +18,7 @@ from calibrant.audits.claims import Certificate, ClaimStatus, Finding, verify
 from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.blickets.text_game import text_runs
-from tests.support.blickets.items import text_game_expected, text_game_lines
+from tests.support.benchmarks.blickets import text_game_expected, text_game_lines
 
 
 def _items(suite: str, number: int = 3) -> list[BlicketItem]:

@@ -41,7 +41,7 @@ from calibrant.solvers.blickets.exact import exact_learner, space_after, space_o
 from calibrant.solvers.blickets.learner import conclude_episode
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 from tests.oracles.two_by_two import cochran_mantel_haenszel, cohens_h, odds_ratio
-from tests.support.blickets.items import static_item
+from tests.support.benchmarks.blickets import static_item
 from tests.support.effort import examples
 from tests.support.packages import needs
 from tests.support.shared import shared_json

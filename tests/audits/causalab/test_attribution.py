@@ -28,7 +28,7 @@ from calibrant.dsl.causalab.item import LabItem, Weights
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Draw
 from calibrant.dsl.errors import CalibrantError
 from calibrant.solvers.outcome import BudgetSpent
-from tests.support.causalab.laboratories import LINEAR, items, released_suite
+from tests.support.benchmarks.causalab import LINEAR, items, released_suite
 from tests.support.effort import examples
 
 ENUMERATED = (

@@ -53,8 +53,15 @@ from calibrant.dsl.causalab.score import imec_by_definition
 from calibrant.solvers.causalab.evidence import EXACT, Evidence, evidence_of, misfit, predict_frequency
 from calibrant.solvers.causalab.experiments import solve_by_experiments
 from calibrant.solvers.outcome import Found
-from tests.support.causalab.enumerated import weighted_graphs
-from tests.support.causalab.laboratories import LINEAR, SUITES, item_with_base, items, made_item, released_suite
+from tests.support.benchmarks.causalab import (
+    LINEAR,
+    SUITES,
+    item_with_base,
+    items,
+    made_item,
+    released_suite,
+    weighted_graphs,
+)
 from tests.support.effort import examples
 from tests.support.shared import shared_json
 

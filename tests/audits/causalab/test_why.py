@@ -15,8 +15,7 @@ from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.item import Weights
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
 from calibrant.solvers.causalab.evidence import EXACT, evidence_of, misfit
-from tests.support.causalab.enumerated import members_by_reference
-from tests.support.causalab.laboratories import made_item
+from tests.support.benchmarks.causalab import made_item, members_by_reference
 
 SEEDS = tuple(range(5))
 POOL = benchmark("causalab").items.read_pool(bundled_sample("causalab"))

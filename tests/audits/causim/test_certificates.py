@@ -26,7 +26,7 @@ from calibrant.solvers.causim.experiments import minimal_evidence, observable
 from calibrant.solvers.causim.generation import generated_items
 from calibrant.solvers.outcome import Found
 from tests.oracles.causim import vacuous_network_edges
-from tests.support.causim.vectors import bundles, vectors
+from tests.support.causim.models import bundles, vectors
 
 
 @pytest.fixture(scope="module")

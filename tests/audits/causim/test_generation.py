@@ -29,7 +29,7 @@ from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.solvers.causim.generation import generated_items
 from calibrant.solvers.causim.solution import work_solution
 from calibrant.solvers.outcome import Found, Impossible
-from tests.support.causim.vectors import questions, vectors
+from tests.support.causim.models import questions, vectors
 
 
 @pytest.fixture(scope="module")

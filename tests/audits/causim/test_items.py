@@ -35,7 +35,7 @@ from calibrant.solvers.causim.exact import Judge
 from calibrant.solvers.causim.generation import generated_items, sampled_items
 from calibrant.solvers.outcome import Found
 from tests.oracles.causim import hundredths, labels_by_running, network_findings, repeated_rows
-from tests.support.causim.vectors import bundles, models, questions, vectors
+from tests.support.causim.models import bundles, models, questions, vectors
 from tests.support.commands import called, jsonl, refused
 from tests.support.shared import shared_json
 

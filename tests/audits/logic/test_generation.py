@@ -19,7 +19,7 @@ from calibrant.solvers.logic import family as exact_rows
 from calibrant.solvers.logic.family import solve_family
 from calibrant.solvers.logic.network import ModelCosts
 from calibrant.solvers.outcome import Found
-from tests.support.logic.problems import random_tasks
+from tests.support.benchmarks.logic import random_tasks
 
 PLAN = LogicPlan(nodes=9, loops=2, noise=0.2, missing=0.1)
 

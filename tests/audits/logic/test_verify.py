@@ -17,9 +17,8 @@ from calibrant.audits.logic.verify import VERIFIERS, evidence_of
 from calibrant.dsl.logic.item import Edge, Task, Tolerance
 from calibrant.solvers.logic.family import LogicFamily, solve_family
 from calibrant.solvers.outcome import Found
+from tests.support.benchmarks.logic import random_tasks, task_of, vectors_of
 from tests.support.effort import effort
-from tests.support.logic.problems import random_tasks
-from tests.support.logic.vectors import task_of, vectors_of
 
 
 def _family(task: Task) -> LogicFamily:

@@ -25,8 +25,8 @@ from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 from calibrant.solvers.replayscm.alternative import AlternativeAnswer, find_alternative
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
-from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.oracles import replay
+from tests.support.replayscm.pools import dev_problems
 from tests.support.replayscm.written import written_problem, written_scm
 
 SETTINGS = ("ordered", "block", "hidden-order")

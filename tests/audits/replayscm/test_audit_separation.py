@@ -38,11 +38,9 @@ from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, Memb
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.effort import examples
 from tests.support.replayscm.brute_force import Member
-from tests.support.replayscm.enumerated_members import all_members, does, observed
-from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem, normal_form
-from tests.support.replayscm.oracles import assignments, replay
-from tests.support.replayscm.problems import legal_maps
-from tests.support.replayscm.strategies import scms
+from tests.support.replayscm.oracles import all_members, assignments, does, observed, replay
+from tests.support.replayscm.random_problems import SETTINGS, Shape, gold_problem, normal_form
+from tests.support.replayscm.strategies import legal_maps, scms
 from tests.support.replayscm.written import written_scm
 
 Draw = st.DrawFn

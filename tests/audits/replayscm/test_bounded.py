@@ -20,7 +20,7 @@ from calibrant.audits.replayscm.coverage import exposure, heldout_balance, inter
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered
 from calibrant.dsl.replayscm.item import Problem
-from tests.support.replayscm.dev_pools import dev_problems
+from tests.support.replayscm.pools import dev_problems
 from tests.support.replayscm.written import written_problem, written_scm, written_world
 
 

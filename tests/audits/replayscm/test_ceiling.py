@@ -15,9 +15,9 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.outcome import Budget
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.replayscm.brute_force import member_size
-from tests.support.replayscm.dev_pools import dev_problems
-from tests.support.replayscm.enumerated_members import all_members, does
-from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem
+from tests.support.replayscm.oracles import all_members, does
+from tests.support.replayscm.pools import dev_problems
+from tests.support.replayscm.random_problems import SETTINGS, Shape, gold_problem
 
 PRIORS = (None, 0, 1, 2)
 SHAPES = (Shape(), Shape(roots=1, endogenous=3, units=5, training=4), Shape(heldout=4, units=7))

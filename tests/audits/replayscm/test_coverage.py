@@ -21,8 +21,8 @@ from calibrant.audits.replayscm.coverage import (
 )
 from calibrant.dsl.replayscm.disclosure import Ordered
 from calibrant.dsl.replayscm.item import Problem
-from tests.support.replayscm.dev_pools import dev_problems
-from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem
+from tests.support.replayscm.pools import dev_problems
+from tests.support.replayscm.random_problems import SETTINGS, Shape, gold_problem
 from tests.support.replayscm.written import written_problem, written_scm, written_world
 from tests.support.shared import shared_file
 

@@ -23,9 +23,9 @@ from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.world import PackedPanels, Panel, pack_panels
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace, local_space
 from tests.support.replayscm.brute_force import member_size
-from tests.support.replayscm.dev_pools import dev_problems
-from tests.support.replayscm.enumerated_members import all_members, does, observed
-from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem
+from tests.support.replayscm.oracles import all_members, does, observed
+from tests.support.replayscm.pools import dev_problems
+from tests.support.replayscm.random_problems import SETTINGS, Shape, gold_problem
 
 
 def shown(panels: PackedPanels) -> tuple[bytes, bytes]:

@@ -26,9 +26,9 @@ from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.members import sample_members, smallest_members
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
-from tests.support.replayscm.dev_pools import dev_problems
-from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem, normal_form, simulated
 from tests.support.replayscm.oracles import assignments, replay
+from tests.support.replayscm.pools import dev_problems
+from tests.support.replayscm.random_problems import SETTINGS, Shape, gold_problem, normal_form, simulated
 
 
 @cache

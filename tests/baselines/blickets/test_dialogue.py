@@ -41,7 +41,7 @@ from calibrant.dsl.blickets.item import BlicketItem, Condition, Form, Mechanism,
 from calibrant.dsl.blickets.reference import run
 from calibrant.dsl.blickets.score import grade
 from calibrant.dsl.item import Message
-from tests.support.blickets.items import items, static_item
+from tests.support.benchmarks.blickets import items, static_item
 
 A, B, C, D, E = (1 << i for i in range(5))
 OBJECTS = tuple("ABCDE")

@@ -53,8 +53,8 @@ from calibrant.dsl.blickets.item import (
 from calibrant.dsl.blickets.score import Exposed, Grade, Split, grade
 from calibrant.dsl.episode import Action, Step
 from calibrant.dsl.item import Model
+from tests.support.benchmarks.blickets import items, static_item
 from tests.support.binomial import within
-from tests.support.blickets.items import items, static_item
 from tests.support.effort import examples
 
 EPISODES = 200

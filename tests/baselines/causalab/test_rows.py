@@ -17,8 +17,7 @@ from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, winnable
 from calibrant.dsl.causalab.score import imec_by_definition
 from calibrant.dsl.graph_metrics import distance, edge_scores
 from calibrant.solvers.outcome import Found, OutOfBudget
-from tests.support.causalab.laboratories import LINEAR, item_with_base, items, made_item, released_suite
-from tests.support.causalab.twin import TwinEpisode
+from tests.support.benchmarks.causalab import LINEAR, TwinEpisode, item_with_base, items, made_item, released_suite
 from tests.support.effort import examples
 
 

@@ -20,7 +20,7 @@ from calibrant.solvers.causim.exact import AnswerSet
 from calibrant.solvers.causim.generation import generated_items
 from calibrant.solvers.causim.space import likeliest_answer, likeliest_world
 from calibrant.solvers.outcome import Found, Impossible
-from tests.support.causim.table_models import random_graph, random_model, random_question
+from tests.support.causim.models import random_graph, random_model, random_question
 
 
 @pytest.fixture(scope="module")

@@ -38,9 +38,8 @@ from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.replayscm.parents import nested_variables
 from tests.support.effort import effort
-from tests.support.replayscm.answered import answered
-from tests.support.replayscm.dev_pools import POOLS, dev_problems
-from tests.support.replayscm.written import written_problem, written_scm, written_world
+from tests.support.replayscm.pools import POOLS, dev_problems
+from tests.support.replayscm.written import answered, written_problem, written_scm, written_world
 
 ROWS = [protocol() for protocol in DISCOVERY]
 ALL = pytest.mark.parametrize("protocol", ROWS, ids=lambda p: p.name)

@@ -15,9 +15,8 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.exact import solve
 from tests.support.replayscm.brute_force import is_acyclic, least_size, parent_sets, root_hypotheses
-from tests.support.replayscm.dev_pools import dev_problems
-from tests.support.replayscm.gold_problems import gold_problem
-from tests.support.replayscm.small_problems import small_problems
+from tests.support.replayscm.pools import dev_problems
+from tests.support.replayscm.random_problems import gold_problem, small_problems
 
 SMALL = [problem.task for problem in small_problems(71, 80)]
 

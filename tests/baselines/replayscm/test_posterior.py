@@ -36,11 +36,10 @@ from calibrant.dsl.replayscm.scm import scm
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.solvers.outcome import Budget
 from tests.support.effort import effort
-from tests.support.replayscm.answered import answered
 from tests.support.replayscm.brute_force import Parents, families, least_size, members, root_hypotheses
-from tests.support.replayscm.dev_pools import POOLS, T1_POOLS, dev_problems
-from tests.support.replayscm.gold_problems import Shape, gold_problem
-from tests.support.replayscm.pairs import own_rows, pair_problem
+from tests.support.replayscm.pools import POOLS, T1_POOLS, dev_problems
+from tests.support.replayscm.random_problems import Shape, gold_problem
+from tests.support.replayscm.written import answered, own_rows, pair_problem
 
 MIXED = (
     Configuration("wide", 5, 4, 3, (4, 8)),

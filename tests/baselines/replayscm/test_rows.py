@@ -37,11 +37,11 @@ from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.parents import MAX_ROOT_SETS, iterate_likely_first, list_root_sets
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.oracles.members_by_sat import sat_members
-from tests.support.replayscm.answered import answered
 from tests.support.replayscm.brute_force import is_acyclic, parent_sets, seen, structures
-from tests.support.replayscm.dev_pools import POOLS, T1_POOLS, dev_problems
-from tests.support.replayscm.extensions.random_items import random_class, random_member, random_worlds
-from tests.support.replayscm.small_problems import Limits, small_problems
+from tests.support.replayscm.extensions.problems import random_class, random_member, random_worlds
+from tests.support.replayscm.pools import POOLS, T1_POOLS, dev_problems
+from tests.support.replayscm.random_problems import Limits, small_problems
+from tests.support.replayscm.written import answered
 
 # rows, last one first:  X1 = 0101, X2 = 0011, X3 = X1 and X2, X4 = not X3 but in the third row
 COLUMNS = {"X1": 0b0101, "X2": 0b0011, "X3": 0b0001, "X4": 0b1010}

@@ -18,10 +18,10 @@ from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.exact import solve
 from calibrant.solvers.replayscm.parents import iterate_likely_first
-from tests.support.replayscm.answered import answered
 from tests.support.replayscm.brute_force import least_size, parent_sets
-from tests.support.replayscm.dev_pools import POOLS, dev_problems
-from tests.support.replayscm.small_problems import small_problems
+from tests.support.replayscm.pools import POOLS, dev_problems
+from tests.support.replayscm.random_problems import small_problems
+from tests.support.replayscm.written import answered
 
 GENEROUS = Caps(20, 20, 10_000, 10**9)
 

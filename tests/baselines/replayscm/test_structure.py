@@ -42,13 +42,13 @@ from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from tests.support.effort import effort
-from tests.support.replayscm.answered import answered
 from tests.support.replayscm.brute_force import can_be_root, optimum
 from tests.support.replayscm.brute_force import root_hypotheses as every_root_set
-from tests.support.replayscm.dev_pools import dev_problems
-from tests.support.replayscm.extensions.random_items import random_member, random_worlds
+from tests.support.replayscm.extensions.problems import random_member, random_worlds
 from tests.support.replayscm.oracles import replay_world_row
-from tests.support.replayscm.small_problems import small_problems
+from tests.support.replayscm.pools import dev_problems
+from tests.support.replayscm.random_problems import small_problems
+from tests.support.replayscm.written import answered
 
 SMALL = [problem.task for problem in small_problems(2811, 48)]
 POOLS = ("ordered", "block", "hidden_order", "hidden_roots")

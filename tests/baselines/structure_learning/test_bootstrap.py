@@ -34,8 +34,7 @@ from tests.support.bnlearn import vectors as bnlearn
 from tests.support.bnlearn.r_random import RRandom
 from tests.support.bnlearn.vectors import Record
 from tests.support.effort import examples
-from tests.support.structure_learning.dags import all_dags, arcs, class_of
-from tests.support.structure_learning.frames import constraint_sets, frames
+from tests.support.structure_learning import all_dags, arcs, class_of, constraint_sets, frames
 
 EXACT = 1e-9
 F64 = npt.NDArray[np.float64]

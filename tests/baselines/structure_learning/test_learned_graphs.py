@@ -33,8 +33,17 @@ from calibrant.baselines.structure_learning.graph import (
     root_constraints,
 )
 from tests.support.effort import examples
-from tests.support.structure_learning.dags import Dag, all_dags, arcs, class_of, colliders, skeleton
-from tests.support.structure_learning.frames import counted, likelihood_score, urn_score
+from tests.support.structure_learning import (
+    Dag,
+    all_dags,
+    arcs,
+    class_of,
+    colliders,
+    counted,
+    likelihood_score,
+    skeleton,
+    urn_score,
+)
 
 
 def _classes(num_vars: int) -> dict[frozenset[object], list[Dag]]:

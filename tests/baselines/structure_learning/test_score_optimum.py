@@ -25,8 +25,7 @@ from calibrant.baselines.structure_learning.scores import LocalScores, NetworkSc
 from tests.support.bnlearn import vectors as bnlearn
 from tests.support.effort import examples
 from tests.support.shared import shared_file
-from tests.support.structure_learning.dags import all_dags, num_orders
-from tests.support.structure_learning.frames import constraint_sets, frames
+from tests.support.structure_learning import all_dags, constraint_sets, frames, num_orders
 
 EXACT = 1e-9
 SCORES: tuple[NetworkScore, ...] = (mbde(), mbde(10.0), bde(), bic(), k2(), bds())

@@ -41,9 +41,17 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from tests.support.bnlearn import vectors as bnlearn
 from tests.support.effort import examples
-from tests.support.replayscm.problems import problems
-from tests.support.structure_learning.dags import covered_arcs, reversed_arc
-from tests.support.structure_learning.frames import constraint_sets, counted, dags, frames, likelihood_score, urn_score
+from tests.support.replayscm.strategies import problems
+from tests.support.structure_learning import (
+    constraint_sets,
+    counted,
+    covered_arcs,
+    dags,
+    frames,
+    likelihood_score,
+    reversed_arc,
+    urn_score,
+)
 
 EXACT = 1e-9
 ALL_SCORES = (bde(), bde(10.0), mbde(), bds(), bdj(), k2(), loglik(), aic(), bic(), VariableSelection(mbde(), 0.2))

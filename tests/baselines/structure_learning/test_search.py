@@ -41,8 +41,7 @@ from tests.support.bnlearn import vectors as bnlearn
 from tests.support.bnlearn.quicksort_order import quicksort_order
 from tests.support.bnlearn.vectors import Record
 from tests.support.effort import examples
-from tests.support.structure_learning.dags import all_dags
-from tests.support.structure_learning.frames import constraint_sets, frames
+from tests.support.structure_learning import all_dags, constraint_sets, frames
 
 EXACT = 1e-9
 METHODS: tuple[Method, ...] = (HillClimbing(), HillClimbing(2), Tabu(1), Tabu(3), Tabu(10), Tabu(4, 5))

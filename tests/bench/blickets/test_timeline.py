@@ -26,11 +26,11 @@ from calibrant.bench.runs.records import folder_records, step_records
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Form, Mechanism, Rule, Sealed, Task
 from calibrant.dsl.blickets.records import write_pool
 from calibrant.dsl.episode import Step, TranscriptError
-from tests.support.blickets.items import actions, items, opened, static_item
+from tests.support.benchmarks.blickets import actions, items, opened, static_item
 from tests.support.browser import needs_chromium, pressed
 from tests.support.commands import jsonl, refused
 from tests.support.effort import examples
-from tests.support.graded_records import write_records
+from tests.support.report_rows import write_records
 
 ITEM = static_item(Rule(Form.CONJUNCTIVE, 0b011), 3)  # A and B
 AB = {"rule": "conjunctive", "blickets": ["A", "B"]}

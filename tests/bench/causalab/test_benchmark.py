@@ -20,7 +20,7 @@ from calibrant.bench.scoring.ids import PublicIds
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
-from tests.support.causalab.laboratories import released_suite
+from tests.support.benchmarks.causalab import released_suite
 from tests.support.commands import jsonl, refused
 from tests.support.shared import shared_file
 

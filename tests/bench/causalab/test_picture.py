@@ -22,10 +22,10 @@ from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.episode import replay_actions
+from tests.support.benchmarks.causalab import made_item
 from tests.support.browser import needs_chromium, pressed
-from tests.support.causalab.laboratories import made_item
 from tests.support.commands import refused
-from tests.support.graded_records import write_records
+from tests.support.report_rows import write_records
 
 NODES = ("a", "b", "c", "F")
 PICTURE = GraphPicture(

@@ -14,7 +14,7 @@ from calibrant.bench.runs.records import Record, folder_records
 from tests.bench.report.test_html import Page
 from tests.support.browser import needs_chromium, pressed
 from tests.support.commands import refused
-from tests.support.graded_records import blicket_record, graded, write_records
+from tests.support.report_rows import blicket_record, graded, write_records
 
 SUITES = ("3nodes", "4nodes", "4nodes_freqparent")
 ROWS = ("exact", "total-effects", "prior")

@@ -1,4 +1,4 @@
-"""The paper's figures as facts, and ours counted beside them."""
+"""Tables and figures of the CauSim paper, from made-up answers and questions."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from calibrant.bench.causim.paper import (
     shown_programs,
     vocabulary_of,
 )
+from calibrant.bench.causim.report import causim_figures
 from calibrant.bench.cli import main
 from calibrant.bench.lab.causim import main as print_tables
 from calibrant.bench.report.layout import NOTHING, Source, Table
@@ -40,6 +41,7 @@ from calibrant.dsl.causim.records import read_pool
 from calibrant.dsl.errors import CalibrantError
 from tests.support.shared import shared_json
 
+# --- The paper's figures as facts, and ours counted beside them -------------------------------------------------------
 VIEWS: tuple[View, ...] = ("code", "prose")
 
 
@@ -262,3 +264,12 @@ def test_the_command_prints_them_and_refuses_a_folder_without_records(
     assert " run_once " not in capsys.readouterr().out  # what the prompts show is not known
     assert print_tables([str(tmp_path)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+# --- Figures of the CauSim paper, from made-up questions --------------------------------------------------------------
+def test_causim_draws_a_panel_for_each_kind_with_rows_of_ours() -> None:
+    asked = [Asked("s", "intervention", "deterministic", Level("chain", n), 1.0, "code") for n in (2, 4)]
+    plots = {plot.name: plot.svg for plot in causim_figures(paper_tables(asked))}
+    assert "Table 4: intervention questions" in plots["causim-nodes-3-4"]
+    assert "Table 3:" not in plots["causim-nodes-3-4"]  # counterfactual questions: none of ours
+    assert list(causim_figures(paper_tables())) == []

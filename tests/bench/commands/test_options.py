@@ -236,7 +236,7 @@ CHOSEN = {
 """Values of one command alone."""
 
 
-# all benchmarks at once, no pool, or runs of many systems: tested in tests/bench/test_demo.py, tests/bench/suites,
+# all benchmarks at once, no pool, or runs of many systems: tested in tests/bench/test_cli.py, tests/bench/suites,
 # tests/bench/replayscm, tests/bench/logic and tests/bench/difficulty
 WITHOUT_POOL = (
     "bench evaluator",

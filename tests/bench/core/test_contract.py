@@ -23,7 +23,7 @@ from calibrant.dsl.item import Pool
 from calibrant.dsl.replayscm.generation.problems import SETTINGS, sample_pool
 from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA
 from calibrant.dsl.replayscm.pools import files as replayscm_files
-from tests.support.blickets.twin import Twin
+from tests.support.benchmarks.blickets import Twin
 from tests.support.contract.blickets import Blickets
 from tests.support.contract.causalab import CausaLab
 from tests.support.contract.causim import Causim

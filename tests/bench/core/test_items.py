@@ -20,7 +20,7 @@ from calibrant.dsl.item import Pool
 from calibrant.dsl.records import convert_object
 from calibrant.dsl.replayscm.pools.records import ProblemRecord
 from tests.support.commands import refused
-from tests.support.replayscm.pool_texts import native_file, native_record
+from tests.support.replayscm.records import native_file, native_record
 
 # --- Ids that are suggested for one that a pool does not have: the closest, equally close ones in the pool's order ----
 

@@ -22,7 +22,7 @@ from calibrant.dsl.item import Pool
 from tests.bench.terminal.test_terminal import NAME, acting
 from tests.support.accessibility import THEMES, measure, needs_axe
 from tests.support.commands import CHECKOUT
-from tests.support.replayscm.pool_texts import native_file, native_record
+from tests.support.replayscm.records import native_file, native_record
 
 # --- The design system: colours stand in one file, text is readable in both themes, pages keep to the tokens ----------
 HEX = re.compile(r"(?<![\w&])#(?:[0-9a-fA-F]{8}|[0-9a-fA-F]{6}|[0-9a-fA-F]{3,4})\b(?![-\w])")

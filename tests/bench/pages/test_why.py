@@ -33,7 +33,7 @@ from calibrant.bench.runs.audits import ReasonRecord, explain_item
 from tests.support.accessibility import DESKTOP, PHONE, find_violations, measure, needs_axe
 from tests.support.browser import Tab, needs_chromium, pressed
 from tests.support.commands import CHECKOUT, called
-from tests.support.suites.small_suite import SPECIFICATION, write_specification
+from tests.support.suites import SPECIFICATION, write_specification
 
 # --- Pages of why items of blickets, CausaLab and CauSim are open: text, keys of accessibility, no network ------------
 EXAMPLES = {

@@ -28,13 +28,13 @@ from calibrant.dsl.replayscm.extensions.reference import likelihood, posterior_w
 from calibrant.dsl.replayscm.scm import LocalFunction, local_function
 from calibrant.solvers.blickets.conditions import MAX_SWITCH
 from calibrant.solvers.causalab.evidence import evidence_of
-from tests.support.blickets.all_detectors import all_orders, lights, lights_in_order, named_rules, switchers
-from tests.support.causalab.enumerated import members_by_reference
-from tests.support.logic.problems import random_tasks
+from tests.support.benchmarks.blickets import all_orders, lights, lights_in_order, named_rules, switchers
+from tests.support.benchmarks.causalab import members_by_reference
+from tests.support.benchmarks.logic import random_tasks
 from tests.support.play.right_lines import POOLS
-from tests.support.replayscm.enumerated_members import each_member
 from tests.support.replayscm.extensions.problems import small_problem as small_extended
-from tests.support.replayscm.small_problems import small_problems
+from tests.support.replayscm.oracles import each_member
+from tests.support.replayscm.random_problems import small_problems
 
 EVERYTHING = 10**6
 NAMES = tuple(f"{letter}{number}" for letter in "XH" for number in range(13))

@@ -26,10 +26,18 @@ from tests.people.__main__ import KilledServer, check_sealed, content, write_stu
 from tests.support.browser import needs_chromium
 from tests.support.commands import called
 from tests.support.play.keyboard import KeyboardPage
-from tests.support.play.other_questions import alternative_lines, alternative_of, forecast_of, solved_alternative
-from tests.support.play.right_lines import EPISODES, POOLS, detector_rule, extended_item, first_item
-from tests.support.play.served import participant_url, served
-from tests.support.play.simulated import SimulatedParticipant
+from tests.support.play.right_lines import (
+    EPISODES,
+    POOLS,
+    alternative_lines,
+    alternative_of,
+    detector_rule,
+    extended_item,
+    first_item,
+    forecast_of,
+    solved_alternative,
+)
+from tests.support.play.served import SimulatedParticipant, participant_url, served
 from tests.support.play.solved_by_keys import SETTLED, solve
 
 # --- Participants who are programs, at once, with reloads: their records are those of the protocol that they follow

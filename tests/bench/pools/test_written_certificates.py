@@ -32,7 +32,7 @@ from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.space import ModelClass
 from tests.support.commands import CHECKOUT, called
 from tests.support.effort import effort
-from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem
+from tests.support.replayscm.random_problems import SETTINGS, Shape, gold_problem
 
 SEEDS = (9, 1, 2, 3)
 

@@ -42,7 +42,7 @@ from calibrant.solvers.outcome import Found
 from tests.support.commands import called
 from tests.support.replayscm.extensions.problems import gold_submission, small_problem
 from tests.support.replayscm.extensions.vectors import frontier_vectors, problem_of
-from tests.support.replayscm.gold_problems import gold_problem
+from tests.support.replayscm.random_problems import gold_problem
 
 # --- Verdicts on extended items: gold is right, episodes count worlds and refusals, attributions follow listing -------
 REPLAYSCM = benchmark("replayscm")

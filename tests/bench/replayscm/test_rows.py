@@ -25,7 +25,7 @@ from calibrant.dsl.replayscm.episode import ScmEpisode
 from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, record_from_problem, write_pool
 from tests.support.replayscm.extensions.problems import small_problem
-from tests.support.replayscm.gold_problems import gold_problem
+from tests.support.replayscm.random_problems import gold_problem
 
 # --- Rows on extended items: what they submit, refusals, twins, and records of runs that resume -----------------------
 REPLAYSCM = benchmark("replayscm")

@@ -20,7 +20,7 @@ from tests.audits.replayscm.why.appendix_cases import CASES, case_record
 from tests.support.accessibility import DESKTOP, PHONE, measure, needs_axe
 from tests.support.browser import Tab, needs_chromium, pressed
 from tests.support.commands import CHECKOUT, called
-from tests.support.replayscm.lamp import lamp, write_classroom
+from tests.support.replayscm.written import lamp, write_classroom
 from tests.support.table_vectors import fit_complete
 
 # --- The page, the drawing and the terminal's text of why a ReplaySCM item is open; and the command that writes them

@@ -26,8 +26,8 @@ from calibrant.bench.core.attribution import (
 from calibrant.bench.core.registry import benchmark
 from calibrant.dsl.replayscm.pools.files import read_pool
 from tests.support.commands import jsonl, refused
-from tests.support.graded_records import blicket_record, graded, write_records
-from tests.support.replayscm.audited_pools import ALL_ROWS, FOUR_MEMBERS, written_pool
+from tests.support.replayscm.pools import ALL_ROWS, FOUR_MEMBERS, written_pool
+from tests.support.report_rows import blicket_record, graded, write_records
 
 
 @pytest.fixture

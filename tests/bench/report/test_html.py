@@ -18,7 +18,7 @@ from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from tests.support.browser import needs_chromium, pressed
 from tests.support.commands import jsonl, program, refused
-from tests.support.replayscm.audited_pools import ALL_ROWS, FOUR_MEMBERS, written_pool
+from tests.support.replayscm.pools import ALL_ROWS, FOUR_MEMBERS, written_pool
 from tests.support.report_rows import Answers, answer, write_run
 from tests.support.stub_protocols import small_pool
 

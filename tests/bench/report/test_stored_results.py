@@ -13,7 +13,7 @@ import yaml
 from calibrant.bench.cli import main
 from calibrant.bench.replayscm.pools.stored_results import StoredResults, is_same_value
 from tests.support.commands import refused
-from tests.support.replayscm.official_records import written_file
+from tests.support.replayscm.records import written_file
 from tests.support.shared import shared_file
 
 SAMPLE = "official_sample.runtime.yaml"

@@ -20,7 +20,7 @@ from calibrant.bench.report.rows import Grouping
 from calibrant.bench.report.table import ResultTable, UnansweredCounts
 from calibrant.bench.runs.records import Record, folder_records
 from calibrant.dsl.replayscm.pools.official import BY_NAME, OFFICIAL_FILES, table_setting
-from tests.support.graded_records import blicket_record, graded, write_records
+from tests.support.report_rows import blicket_record, graded, write_records
 from tests.support.shared import shared_json
 
 DASH = "\N{EN DASH}"

@@ -24,8 +24,7 @@ from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.solvers.replayscm.members import sample_members
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.commands import jsonl, refused
-from tests.support.replayscm.audited_pools import ALL_ROWS, FOUR_MEMBERS, written_pool
-from tests.support.replayscm.dev_pools import dev_problems
+from tests.support.replayscm.pools import ALL_ROWS, FOUR_MEMBERS, dev_problems, written_pool
 from tests.support.replayscm.written import written_problem, written_scm, written_world
 
 

@@ -30,8 +30,7 @@ from tests.bench.pools.test_bundled import draw_counting
 from tests.faults.loopback import Loopback
 from tests.support.commands import jsonl, refused
 from tests.support.packages import needs
-from tests.support.peak_memory import command_cost
-from tests.support.processes import all_end
+from tests.support.processes import all_end, command_cost
 from tests.support.stub_protocols import DiesWarming, LacksLibrary, Stub, small_pool
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from calibrant.bench.runs.records import folder_records, step_records
 from calibrant.bench.scoring import files
 from calibrant.dsl.blickets.item import Form, Rule
 from calibrant.dsl.blickets.records import write_pool
-from tests.support.blickets.items import opened, static_item
+from tests.support.benchmarks.blickets import opened, static_item
 from tests.support.commands import jsonl, refused
 
 ITEM = static_item(Rule(Form.CONJUNCTIVE, 0b011), 3)  # A and B

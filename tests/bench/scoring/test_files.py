@@ -28,7 +28,7 @@ from calibrant.bench.scoring.files import EvalLog, is_eval_log
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES
 from tests.support.commands import jsonl, refused
-from tests.support.peak_memory import MEGABYTE, command_cost, repeated_gzip
+from tests.support.processes import MEGABYTE, command_cost, repeated_gzip
 
 # --- Logs of Inspect as predictions: they score as the same answers in JSON lines do; what cannot be read is one line
 POOL = bundled_pools()[0]

@@ -20,7 +20,7 @@ from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.causalab.records import write_pool
 from calibrant.dsl.episode import replay_actions
 from calibrant.dsl.item import Pool
-from tests.support.causalab.laboratories import made_item
+from tests.support.benchmarks.causalab import made_item
 from tests.support.commands import jsonl, refused
 
 FAMILIES = ("4nodes", "4nodes_quad_hard", "4nodes_hidden_n1", "4nodes_freqparent")

@@ -16,7 +16,7 @@ from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import BENCHMARK as NAME
 from calibrant.dsl.causalab.records import write_pool
 from calibrant.dsl.item import Pool
-from tests.support.causalab.laboratories import made_item
+from tests.support.benchmarks.causalab import made_item
 from tests.support.commands import jsonl
 
 ITEM = made_item("4nodes", seed=3)

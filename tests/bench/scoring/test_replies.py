@@ -18,7 +18,7 @@ from calibrant.dsl.causim.bundle import module_text
 from calibrant.dsl.causim.item import CausimItem, Labels, Task
 from calibrant.dsl.causim.question import Question
 from calibrant.dsl.causim.records import write_pool
-from tests.support.causim.vectors import bundles, questions, vectors
+from tests.support.causim.models import bundles, questions, vectors
 from tests.support.commands import jsonl, refused
 
 PROGRAM = """

@@ -21,7 +21,7 @@ from calibrant.dsl.blickets.episode import sealed_view, trace_line, trace_of
 from calibrant.dsl.blickets.item import Form, Rule
 from calibrant.dsl.blickets.records import write_pool
 from calibrant.dsl.replayscm.pools.files import read_pool
-from tests.support.blickets.items import opened, static_item, text_game_expected, text_game_lines
+from tests.support.benchmarks.blickets import opened, static_item, text_game_expected, text_game_lines
 from tests.support.commands import jsonl, refused
 
 ITEM = static_item(Rule(Form.CONJUNCTIVE, 0b011), 3)  # A and B

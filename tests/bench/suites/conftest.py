@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.suites.small_suite import build_apart, write_specification
+from tests.support.suites import build_apart, write_specification
 
 
 @pytest.fixture(scope="session")

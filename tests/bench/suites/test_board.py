@@ -19,7 +19,7 @@ from calibrant.bench.suites.submissions import RefusedSubmission, Submission, re
 from calibrant.dsl.errors import CalibrantError
 from tests.support.accessibility import DESKTOP, PHONE, THEMES, measure, needs_axe
 from tests.support.commands import called
-from tests.support.suites.submissions import FORGERIES, honest, read, write, write_card, write_lines
+from tests.support.suites import FORGERIES, honest, read, write, write_card, write_lines
 
 SITE = "two-pools-1.0"
 

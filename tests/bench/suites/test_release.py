@@ -31,7 +31,7 @@ from calibrant.bench.suites.specification import RESERVED_NAMES, read_specificat
 from calibrant.datasets import bundled_pool
 from calibrant.dsl.errors import CalibrantError
 from tests.support.commands import refused
-from tests.support.suites.small_suite import MASTER, SPECIFICATION, build_apart, write_specification
+from tests.support.suites import MASTER, SPECIFICATION, build_apart, write_specification
 
 
 def test_a_second_build_from_specification_and_lock_has_the_same_bytes(

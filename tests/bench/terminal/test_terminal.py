@@ -28,7 +28,7 @@ from calibrant.bench.terminal import PrintableStream, drawn_on, making_folder, p
 from calibrant.dsl.errors import in_one_line
 from tests.bench.commands.lines import Files
 from tests.support.commands import CHECKOUT, called, command, jsonl, refusal, refused
-from tests.support.replayscm.pool_texts import native_file, native_record
+from tests.support.replayscm.records import native_file, native_record
 
 # --- Nothing that a file calls its instances or models can act on a terminal or in a spreadsheet ----------------------
 NAME = "\x1b[31mI1\x1b]0;owned\x07\x9b2J\rI2\x7f\u202eI3\nforged: row"

@@ -15,7 +15,7 @@ from calibrant.dsl.blickets.prompt import instructions
 from calibrant.dsl.blickets.reference import ACTIVE, Ending, run
 from calibrant.dsl.blickets.score import Exposed, Fault, Split, grade
 from calibrant.dsl.episode import TranscriptError, verify_transcript
-from tests.support.blickets.items import JUNK, actions, items, opened, static_item, vector_item, vectors
+from tests.support.benchmarks.blickets import JUNK, actions, items, opened, static_item, vector_item, vectors
 
 
 def test_every_shared_episode_reads_and_is_graded_as_expected() -> None:

@@ -21,7 +21,7 @@ from calibrant.dsl.blickets.item import Form, Rule
 from calibrant.dsl.blickets.records import write_pool
 from calibrant.dsl.blickets.replies import answer_of, stated_action
 from calibrant.dsl.episode import ActionError
-from tests.support.blickets.items import static_item
+from tests.support.benchmarks.blickets import static_item
 
 OBJECTS = tuple("ABCDE")
 ITEM = static_item(Rule(Form.CONJUNCTIVE, 0b10001), 5)

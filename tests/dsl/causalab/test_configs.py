@@ -18,7 +18,7 @@ from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.records import StoredItems
 from tests.oracles.causalab import transitions_of
-from tests.support.causalab.laboratories import SUITES, released_suite
+from tests.support.benchmarks.causalab import SUITES, released_suite
 from tests.support.effort import examples
 from tests.support.shared import shared_file
 

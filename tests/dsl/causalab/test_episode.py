@@ -19,7 +19,7 @@ from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, lab
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Draw, Equation, Mechanism, Noise, Reactor, Term, winnable
 from calibrant.dsl.causalab.reference import Reading, bases_of, values
 from calibrant.dsl.episode import TranscriptError, verify_transcript
-from tests.support.causalab.laboratories import items, made_item
+from tests.support.benchmarks.causalab import items, made_item
 from tests.support.effort import examples
 
 MECHANISM = Mechanism(

@@ -18,7 +18,7 @@ from calibrant.dsl.causalab.prompt import messages, shown_step, shown_task
 from calibrant.dsl.causalab.reference import Reading
 from calibrant.dsl.causalab.score import roots
 from calibrant.dsl.episode import Step
-from tests.support.causalab.laboratories import SUITES, made_item, released_suite
+from tests.support.benchmarks.causalab import SUITES, made_item, released_suite
 
 
 @pytest.mark.parametrize("suite", SUITES)

@@ -20,7 +20,7 @@ from calibrant.dsl.causalab.reference import Reading, bases_after, round_value, 
 from calibrant.dsl.episode import replay_actions
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.item import Pool
-from tests.support.causalab.laboratories import SUITES, items, made_item
+from tests.support.benchmarks.causalab import SUITES, items, made_item
 from tests.support.effort import examples
 
 

@@ -16,7 +16,7 @@ from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Ter
 from calibrant.dsl.causalab.replies import controller_json, parse_object
 from calibrant.dsl.causalab.score import Scorer, imec_by_definition, imec_members, imec_size
 from tests.oracles.causalab import formula_score, visualiser_score
-from tests.support.causalab.laboratories import items
+from tests.support.benchmarks.causalab import items
 from tests.support.effort import examples
 
 TRUTH = Mechanism(

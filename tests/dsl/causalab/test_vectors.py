@@ -19,7 +19,7 @@ from calibrant.dsl.causalab.score import Scorer, imec_size, roots
 from calibrant.dsl.episode import ActionError
 from calibrant.dsl.graph_metrics import EdgeScores, distance, edge_scores
 from tests.oracles.causalab import VisualiserScore, formula_score, transitions_of, visualiser_score
-from tests.support.causalab.laboratories import released_suite, vectors
+from tests.support.benchmarks.causalab import released_suite, vectors
 
 Vector = dict[str, Any]
 

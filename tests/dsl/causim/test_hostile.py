@@ -18,7 +18,7 @@ from calibrant.dsl.causim.language.driver import statements
 from calibrant.dsl.causim.language.randomness import Unsupported
 from calibrant.dsl.causim.model import ModelError
 from tests.support.causim.bombs import BOMBS, chain, wide
-from tests.support.causim.vectors import bundles
+from tests.support.causim.models import bundles
 from tests.support.effort import effort
 
 CHECKOUT = Path(__file__).resolve().parents[3]

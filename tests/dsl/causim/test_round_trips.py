@@ -23,7 +23,7 @@ from calibrant.dsl.causim.records import (
     write_states,
 )
 from calibrant.dsl.errors import PoolError
-from tests.support.causim.vectors import bundles, models, questions, vectors
+from tests.support.causim.models import bundles, models, questions, vectors
 
 
 def test_a_program_written_from_the_canonical_model_has_that_model() -> None:

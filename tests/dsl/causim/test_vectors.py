@@ -12,7 +12,7 @@ from calibrant.dsl.causim.model import assignment_text, rows, symbol
 from calibrant.dsl.causim.reference import Worked, work_out
 from calibrant.dsl.causim.score import extract, majority, pass_at_k, reasons
 from calibrant.dsl.causim.topology import graph_of, topologies, vacuity
-from tests.support.causim.vectors import PROGRAMS, QUESTIONS, answer_texts, models, printed, questions, vectors
+from tests.support.causim.models import PROGRAMS, QUESTIONS, answer_texts, models, printed, questions, vectors
 
 
 def test_every_program_has_the_expected_nodes_worlds_and_tables() -> None:

@@ -26,7 +26,7 @@ from calibrant.dsl.logic.item import (
 )
 from calibrant.dsl.logic.records import ItemRecord, item_from_record, read_pool, record_from_item, write_pool
 from calibrant.dsl.logic.score import answer_json, grade, parse_answer
-from tests.support.logic.problems import random_tasks
+from tests.support.benchmarks.logic import random_tasks
 
 
 def _item() -> LogicItem:

@@ -28,9 +28,8 @@ from calibrant.dsl.logic.item import (
     parse_clause,
 )
 from calibrant.dsl.logic.reference import all_models, predict
+from tests.support.benchmarks.logic import experiment_of, model_of, random_tasks, task_of, vectors_of
 from tests.support.effort import effort
-from tests.support.logic.problems import random_tasks
-from tests.support.logic.vectors import experiment_of, model_of, task_of, vectors_of
 
 LISTED = 15  # models of a class at most that this file lists; solvers are compared with all vectors
 

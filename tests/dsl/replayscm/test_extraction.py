@@ -18,7 +18,7 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.score import Evaluator
 from tests.dsl.test_json_objects import jsonish
 from tests.support.effort import examples
-from tests.support.replayscm.problems import answer_of, legal_maps, problems
+from tests.support.replayscm.strategies import answer_of, legal_maps, problems
 from tests.support.shared import shared_file, shared_records
 
 KINDS: tuple[Kind, ...] = get_args(Kind)

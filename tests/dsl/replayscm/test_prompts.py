@@ -20,9 +20,9 @@ from calibrant.dsl.replayscm.prompt import prompt
 from calibrant.dsl.replayscm.world import Intervention, World
 from tests.support.commands import refused
 from tests.support.effort import examples
-from tests.support.replayscm.dev_pools import shared_problems
-from tests.support.replayscm.official_records import POOLS
-from tests.support.replayscm.problems import problems
+from tests.support.replayscm.pools import shared_problems
+from tests.support.replayscm.records import POOLS
+from tests.support.replayscm.strategies import problems
 from tests.support.stub_protocols import small_pool
 
 

@@ -22,13 +22,14 @@ from tests.support.effort import examples
 from tests.support.replayscm.oracles import (
     FEWEST_ARGUMENTS,
     MOST_ARGUMENTS,
+    Counts,
     assignments,
+    counts,
     replay_world_row,
     tree_of,
     tree_value,
     truth,
 )
-from tests.support.replayscm.replay_oracle import Counts, counts
 from tests.support.replayscm.strategies import FULL_GRAMMAR, arbitrary_worlds, formulas, interventions, scms
 
 VARIABLES = ("X1", "X2", "X3", "X4", "X10")

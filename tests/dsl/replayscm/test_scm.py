@@ -28,8 +28,7 @@ from calibrant.dsl.replayscm.scm import (
 from calibrant.dsl.text import natural_key
 from tests.support.effort import examples
 from tests.support.replayscm.oracles import Tree, assignments, tree_of, tree_value
-from tests.support.replayscm.problems import legal_maps
-from tests.support.replayscm.strategies import FULL_GRAMMAR, formula_of, scms, trees
+from tests.support.replayscm.strategies import FULL_GRAMMAR, formula_of, legal_maps, scms, trees
 from tests.support.replayscm.written import written_scm
 
 SYMMETRIC = ("and", "or", "xor", "iff")

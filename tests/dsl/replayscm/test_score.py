@@ -19,8 +19,8 @@ from calibrant.dsl.replayscm.reference import Cell
 from calibrant.dsl.replayscm.scm import scm, structure_metrics
 from calibrant.dsl.replayscm.score import Evaluator, Score
 from tests.support.effort import examples
-from tests.support.replayscm.problems import SETTINGS, answer_of, legal_maps, problems
-from tests.support.replayscm.replay_oracle import counts
+from tests.support.replayscm.oracles import counts
+from tests.support.replayscm.strategies import SETTINGS, answer_of, legal_maps, problems
 from tests.support.replayscm.written import written_problem, written_scm, written_world
 
 NAMES = "A B C D"

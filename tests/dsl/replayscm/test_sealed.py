@@ -19,7 +19,7 @@ from calibrant.dsl.replayscm.disclosure import Blocks, Ordered
 from calibrant.dsl.replayscm.item import Pool, Problem, Sealed
 from calibrant.dsl.replayscm.pools.files import record_from_problem
 from calibrant.dsl.replayscm.pools.records import SealedRecord
-from tests.support.replayscm.official_records import POOLS, Record, official_records, read_records
+from tests.support.replayscm.records import POOLS, Record, official_records, read_records
 
 Scramble = Callable[[Record, random.Random], None]
 

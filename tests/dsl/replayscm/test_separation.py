@@ -16,10 +16,8 @@ from calibrant.dsl.replayscm.world import Intervention
 from calibrant.dsl.text import natural_key
 from tests.support.effort import examples
 from tests.support.replayscm.oracles import assignments, replay, tree_of, tree_value
-from tests.support.replayscm.pairs import map_of, own_rows, pair_problem
-from tests.support.replayscm.problems import legal_maps
-from tests.support.replayscm.strategies import scms
-from tests.support.replayscm.written import written_scm
+from tests.support.replayscm.strategies import legal_maps, scms
+from tests.support.replayscm.written import map_of, own_rows, pair_problem, written_scm
 
 # --- by enumeration ----------------------------------------------------------------------------------------------
 

@@ -34,8 +34,7 @@ from calibrant.dsl.replayscm.world import Panel, World
 from calibrant.dsl.text import natural_key
 from tests.fuzz.texts import case
 from tests.support.effort import effort, examples
-from tests.support.replayscm.problems import answer_of, legal_maps, problems
-from tests.support.replayscm.strategies import arbitrary_worlds, formulas, scms
+from tests.support.replayscm.strategies import answer_of, arbitrary_worlds, formulas, legal_maps, problems, scms
 from tests.support.replayscm.written import written_problem, written_scm, written_world
 
 GOLD = written_scm("X3 X6", X1="(not X3)", X4="(xor X1 X6)")

@@ -11,7 +11,7 @@ import pytest
 from calibrant.bench.suites.manifest import tree_digests
 from calibrant.bench.suites.release import build_release
 from tests.support.packages import needs
-from tests.support.suites.small_suite import SPECIFICATION, write_specification
+from tests.support.suites import SPECIFICATION, write_specification
 
 needs("pyarrow", "mlcroissant")
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from calibrant.bench.pools.generated import write_drawn
+from tests.support.models import write_random_model
 from tests.support.packages import needs
-from tests.support.random_model import write_random_model
 
 needs("trl", "torch", "datasets")
 

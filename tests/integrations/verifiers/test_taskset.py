@@ -33,7 +33,7 @@ from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.training import in_turns
 from tests.support.commands import CHECKOUT
-from tests.support.model_server import served
+from tests.support.models import served
 
 ID = "calibrant-tasks"
 TOOLS = Path(sys.executable).parent

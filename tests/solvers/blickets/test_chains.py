@@ -23,8 +23,7 @@ from calibrant.solvers.blickets.conditions import SwitchSpace
 from calibrant.solvers.blickets.exact import chain_class, exact_learner
 from calibrant.solvers.blickets.learner import conclude_episode
 from calibrant.solvers.outcome import Found, Impossible
-from tests.support.blickets.all_detectors import NamedRule, Names, lights, named_rules
-from tests.support.blickets.items import LETTERS
+from tests.support.benchmarks.blickets import LETTERS, NamedRule, Names, lights, named_rules
 from tests.support.effort import examples
 
 LAST = 3  # switch point

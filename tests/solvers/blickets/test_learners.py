@@ -45,8 +45,7 @@ from calibrant.solvers.blickets.learner import (
 )
 from calibrant.solvers.blickets.space import Sequences, Sets, StaticSpace
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
-from tests.support.blickets.items import items, static_item
-from tests.support.blickets.twin import Twin
+from tests.support.benchmarks.blickets import Twin, items, static_item
 from tests.support.effort import examples
 
 LEARNERS: dict[str, Callable[[Task], Learner]] = {

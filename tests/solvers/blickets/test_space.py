@@ -18,17 +18,21 @@ from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE, is_active
 from calibrant.solvers.blickets.conditions import RELIABILITIES, NoiseSpace, OrderSpace, Switching, SwitchSpace
 from calibrant.solvers.blickets.exact import Family, UniversalSpace
 from calibrant.solvers.blickets.space import GradedSpace, StaticSpace
-from tests.support.blickets.all_detectors import (
+from tests.support.benchmarks.blickets import (
+    LETTERS,
     NamedRule,
     Names,
+    actions,
     all_orders,
+    items,
     lights,
     lights_in_order,
     named_rules,
+    opened,
     switchers,
     toggles,
+    vectors,
 )
-from tests.support.blickets.items import LETTERS, actions, items, opened, vectors
 from tests.support.effort import examples
 
 

@@ -23,8 +23,7 @@ from calibrant.solvers.causalab.experiments import solve_by_experiments
 from calibrant.solvers.causalab.linear import Answer, submit_answer
 from calibrant.solvers.causalab.space import weighted_dags
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
-from tests.support.causalab.laboratories import LINEAR, SUITES, items, released_suite
-from tests.support.causalab.twin import TwinEpisode
+from tests.support.benchmarks.causalab import LINEAR, SUITES, TwinEpisode, items, released_suite
 from tests.support.effort import examples
 
 

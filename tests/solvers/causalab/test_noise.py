@@ -18,7 +18,7 @@ from calibrant.solvers.causalab.evidence import Evidence, evidence_of, predict_f
 from calibrant.solvers.causalab.experiments import solve_noisy_by_experiments
 from calibrant.solvers.causalab.noisy import SCALES, NoisyDags, noisy_dags
 from calibrant.solvers.outcome import BudgetSpent, Found
-from tests.support.causalab.laboratories import items
+from tests.support.benchmarks.causalab import items
 from tests.support.effort import examples
 
 HIDDEN = tuple(suite for suite in PLANS if "hidden" in suite)

@@ -29,7 +29,7 @@ from calibrant.solvers.causalab.quadratic import (
     solve_to_six_decimals,
 )
 from calibrant.solvers.outcome import BudgetSpent, Found
-from tests.support.causalab.laboratories import released_suite
+from tests.support.benchmarks.causalab import released_suite
 from tests.support.effort import examples
 
 THREE = Plan("3quad", 3, Family.QUADRATIC)

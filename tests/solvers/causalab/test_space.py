@@ -22,8 +22,7 @@ from calibrant.solvers.causalab.evidence import Evidence, evidence_of, predict_f
 from calibrant.solvers.causalab.experiments import candidates
 from calibrant.solvers.causalab.space import MAX_LISTED, WeightedDags, weighted_dags
 from calibrant.solvers.outcome import BudgetSpent
-from tests.support.causalab.enumerated import key, members_by_reference
-from tests.support.causalab.laboratories import LINEAR, released_suite
+from tests.support.benchmarks.causalab import LINEAR, key, members_by_reference, released_suite
 from tests.support.effort import examples
 
 

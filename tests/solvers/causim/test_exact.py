@@ -22,8 +22,16 @@ from calibrant.solvers.causim.experiments import SatQuestion
 from calibrant.solvers.causim.generation import BUILT_IN, built_in_items
 from calibrant.solvers.outcome import Budget, Found, Impossible, OutOfBudget
 from tests.oracles.causim import TwinAnswerSet, count_worlds, marginal, running_sums
-from tests.support.causim.table_models import random_graph, random_model, random_question
-from tests.support.causim.vectors import answer_texts, models, printed, questions, vectors
+from tests.support.causim.models import (
+    answer_texts,
+    models,
+    printed,
+    questions,
+    random_graph,
+    random_model,
+    random_question,
+    vectors,
+)
 from tests.support.effort import effort
 
 

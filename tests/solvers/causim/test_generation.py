@@ -39,8 +39,7 @@ from calibrant.solvers.causim.generation import (
     store_answers,
 )
 from calibrant.solvers.outcome import Budget, Found, Impossible, OutOfBudget
-from tests.support.causim.table_models import random_graph, random_model, random_question
-from tests.support.causim.vectors import bundles, questions, vectors
+from tests.support.causim.models import bundles, questions, random_graph, random_model, random_question, vectors
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from calibrant.solvers.causim.exact import AnswerSet
 from calibrant.solvers.causim.space import WorldSpace
 from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.space import Space
-from tests.support.causim.table_models import random_graph, random_model, random_question
+from tests.support.causim.models import random_graph, random_model, random_question
 
 Seen = dict[str, str]
 

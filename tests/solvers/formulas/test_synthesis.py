@@ -30,8 +30,8 @@ from calibrant.solvers.formulas.synthesis import Decomposition, Goal, LeastSize,
 from calibrant.solvers.outcome import Budget, Found, Impossible, OutOfBudget
 from tests.support.commands import CHECKOUT
 from tests.support.effort import effort, examples
+from tests.support.replayscm.oracles import least_size_by_enumeration, least_sizes
 from tests.support.replayscm.strategies import partial_tables
-from tests.support.replayscm.synthesis_oracle import least_size_by_enumeration, least_sizes
 
 NAMES = ("a", "b", "c", "d", "e", "f")
 HARD = complete(from_formula(parse("(xor c (iff c e a (or b a)) (and (not b) a d) e)"), NAMES[:5]))  # 15 nodes

@@ -12,7 +12,7 @@ from calibrant.solvers.logic.elimination import bounds, lattice
 from calibrant.solvers.logic.elimination.bounds import first_occurrences, number_rows
 from calibrant.solvers.logic.search import search
 from calibrant.solvers.outcome import Found
-from tests.support.logic.problems import random_tasks
+from tests.support.benchmarks.logic import random_tasks
 
 NEVER = 1 << 62
 

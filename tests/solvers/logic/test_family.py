@@ -38,9 +38,8 @@ from calibrant.solvers.logic.data import logic_family
 from calibrant.solvers.logic.family import LogicFamily, solve_class, solve_family
 from calibrant.solvers.logic.search import Limits
 from calibrant.solvers.outcome import BestSoFar, Found, OutOfBudget
+from tests.support.benchmarks.logic import experiment_of, model_of, random_tasks, task_of, vectors_of
 from tests.support.effort import effort
-from tests.support.logic.problems import random_tasks
-from tests.support.logic.vectors import experiment_of, model_of, task_of, vectors_of
 
 
 def _family(task: Task) -> LogicFamily:

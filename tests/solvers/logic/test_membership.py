@@ -16,9 +16,9 @@ from calibrant.dsl.networks.formulas import NetworkError
 from calibrant.solvers.logic.family import LogicFamily, solve_family
 from calibrant.solvers.networks.network import BooleanNetwork, parse_network
 from calibrant.solvers.outcome import Found
+from tests.support.benchmarks.logic import random_tasks
+from tests.support.benchmarks.networks import SPELLINGS, RandomFormula
 from tests.support.effort import effort
-from tests.support.logic.problems import random_tasks
-from tests.support.networks.vectors import SPELLINGS, RandomFormula
 
 Table = tuple[int, ...]
 """A value a row; rows are all assignments of all names, in `itertools.product` order."""

@@ -19,9 +19,8 @@ from calibrant.dsl.logic.reference import clauses_into, formulas_over
 from calibrant.dsl.logic.series import Series, SeriesTask, count_errors, parse_series, readings
 from calibrant.solvers.logic.series import count_functions, solve_series
 from calibrant.solvers.outcome import Found, OutOfBudget
+from tests.support.benchmarks.logic import Vector, series_text, vectors_of
 from tests.support.effort import effort
-from tests.support.logic.problems import series_text
-from tests.support.logic.vectors import Vector, vectors_of
 
 
 def _task(vector: Vector) -> SeriesTask:

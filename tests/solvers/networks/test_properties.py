@@ -27,8 +27,8 @@ from calibrant.solvers.networks.cut import MAX_EXACT_NODES, least_feedback_set
 from calibrant.solvers.networks.dynamics import MAX_FREE_NODES, find_fixed_points
 from calibrant.solvers.networks.network import BooleanNetwork, parse_network, read_network
 from calibrant.solvers.outcome import Found, OutOfBudget
+from tests.support.benchmarks.networks import SPELLINGS, RandomFormula, named_in, random_formulas, text_of
 from tests.support.effort import examples
-from tests.support.networks.vectors import SPELLINGS, RandomFormula, named_in, random_formulas, text_of
 
 NUM_NETWORKS = examples(60)
 

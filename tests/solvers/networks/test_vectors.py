@@ -23,8 +23,8 @@ from calibrant.solvers.logic.series import count_functions, solve_series
 from calibrant.solvers.networks.network import parse_network
 from calibrant.solvers.networks.trajectories import answer_of, fit_networks
 from calibrant.solvers.outcome import Found
-from tests.support.logic.vectors import task_of
-from tests.support.networks.vectors import Vector, content_of, network_of, vectors_of
+from tests.support.benchmarks.logic import task_of
+from tests.support.benchmarks.networks import Vector, content_of, network_of, vectors_of
 from tests.support.shared import shared_file
 
 FIELDS = {"read": 10, "same": 4, "edges": 2, "dynamics": 3, "cut": 5, "fits": 3, "member": 6, "midas": 9, "series": 9}

@@ -25,7 +25,7 @@ from calibrant.solvers.replayscm.certified import check
 from calibrant.solvers.replayscm.exact import ExactAnswer, solve
 from tests.support.effort import cases
 from tests.support.replayscm.oracles import assignments, tree_of, tree_value
-from tests.support.replayscm.small_problems import Limits, small_problems
+from tests.support.replayscm.random_problems import Limits, small_problems
 
 pytestmark = pytest.mark.soak  # `cases` says how many problems
 

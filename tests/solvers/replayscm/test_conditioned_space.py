@@ -17,8 +17,8 @@ from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, Pare
 from calibrant.solvers.replayscm.members import sample_members
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.replayscm.brute_force import member_size
-from tests.support.replayscm.enumerated_members import all_members, does, observed
-from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem
+from tests.support.replayscm.oracles import all_members, does, observed
+from tests.support.replayscm.random_problems import SETTINGS, Shape, gold_problem
 
 MOST_MEMBERS = 800
 WEIGHTS = ((ModelClass(2), None), (ModelClass(3), None), (ModelClass(3, 11), None), (ModelClass(3, 11), 1))

@@ -17,7 +17,7 @@ from calibrant.solvers.replayscm.exact import ExactAnswer, solve
 from tests.oracles.conformance import Breach, Solver, check, least_size
 from tests.support.effort import cases, effort
 from tests.support.replayscm.brute_force import can_be_root, optimum, root_hypotheses
-from tests.support.replayscm.small_problems import Limits, small_problems
+from tests.support.replayscm.random_problems import Limits, small_problems
 
 pytestmark = pytest.mark.soak  # `cases` says how many problems
 

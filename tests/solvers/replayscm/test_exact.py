@@ -19,7 +19,7 @@ from calibrant.solvers.replayscm.parents import ParentSearch, ParentSet
 from tests.support.effort import cases, effort
 from tests.support.replayscm.brute_force import Parents, can_be_root, function_size, optimum, root_hypotheses, seen
 from tests.support.replayscm.oracles import table_bits, tree_of
-from tests.support.replayscm.small_problems import SETTINGS, Limits, small_problems
+from tests.support.replayscm.random_problems import SETTINGS, Limits, small_problems
 
 pytestmark = pytest.mark.soak  # `cases` says how many problems
 

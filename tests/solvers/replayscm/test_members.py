@@ -24,9 +24,9 @@ from calibrant.solvers.replayscm.members import count_by_size, members_by_size, 
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.effort import effort
 from tests.support.replayscm.brute_force import Member, families, function_size, member_size, members, root_hypotheses
-from tests.support.replayscm.dev_pools import POOLS, dev_problems
 from tests.support.replayscm.oracles import table_bits, tree_of
-from tests.support.replayscm.small_problems import Limits, small_problems
+from tests.support.replayscm.pools import POOLS, dev_problems
+from tests.support.replayscm.random_problems import Limits, small_problems
 
 NAMES = ("X1", "X2", "X3", "X4", "X5", "X6")
 

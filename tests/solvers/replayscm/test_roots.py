@@ -15,8 +15,8 @@ from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_fr
 from calibrant.solvers.replayscm.parents import is_repeating, nested_variables
 from tests.support.effort import cases
 from tests.support.replayscm.brute_force import can_be_root
-from tests.support.replayscm.dev_pools import dev_problems
-from tests.support.replayscm.small_problems import Limits, small_problems
+from tests.support.replayscm.pools import dev_problems
+from tests.support.replayscm.random_problems import Limits, small_problems
 
 pytestmark = pytest.mark.soak  # `cases` says how many problems
 

@@ -14,9 +14,9 @@ from calibrant.solvers.sat import Cnf, add_at_most_one, add_exactly, add_linear_
 from tests.oracles.members_by_sat import sat_members
 from tests.support.effort import cases, effort
 from tests.support.replayscm.brute_force import is_acyclic
-from tests.support.replayscm.dev_pools import POOLS, dev_problems
-from tests.support.replayscm.enumerated_members import all_members
-from tests.support.replayscm.small_problems import small_problems
+from tests.support.replayscm.oracles import all_members
+from tests.support.replayscm.pools import POOLS, dev_problems
+from tests.support.replayscm.random_problems import small_problems
 
 SMALL = [problem.task for problem in small_problems(23, cases(240))]
 

@@ -31,8 +31,8 @@ from tests.support.replayscm.brute_force import (
     members,
     root_hypotheses,
 )
-from tests.support.replayscm.dev_pools import POOLS, dev_problems
-from tests.support.replayscm.small_problems import SETTINGS, Limits, small_problems
+from tests.support.replayscm.pools import POOLS, dev_problems
+from tests.support.replayscm.random_problems import SETTINGS, Limits, small_problems
 
 pytestmark = pytest.mark.soak  # `cases` says how many problems
 

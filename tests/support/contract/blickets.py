@@ -25,8 +25,15 @@ from calibrant.dsl.episode import Action
 from calibrant.solvers.blickets.chains import Chain, ChainSpace
 from calibrant.solvers.blickets.conditions import MAX_SWITCH, RELIABILITIES, Switching
 from calibrant.solvers.blickets.exact import after_step, class_of, space_after
-from tests.support.blickets.all_detectors import Names, all_orders, lights, lights_in_order, named_rules, switchers
-from tests.support.blickets.items import actions
+from tests.support.benchmarks.blickets import (
+    Names,
+    actions,
+    all_orders,
+    lights,
+    lights_in_order,
+    named_rules,
+    switchers,
+)
 from tests.support.contract.subject import Evidence, Settled, Subject
 
 PLANS: dict[str, Plan] = {

@@ -24,7 +24,7 @@ from calibrant.dsl.causalab.reference import Reading
 from calibrant.dsl.episode import Action, Step
 from calibrant.solvers.causalab.evidence import evidence_of
 from calibrant.solvers.causalab.noisy import NoisyDags
-from tests.support.causalab.enumerated import members_by_reference
+from tests.support.benchmarks.causalab import members_by_reference
 from tests.support.contract.subject import Evidence, Settled, Subject
 
 VALUES = (0, 100, 37.5, -20, 63.25, 12.34)

@@ -19,7 +19,7 @@ from calibrant.solvers.replayscm.exact import solve
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.contract.subject import Evidence, Settled, Subject
 from tests.support.replayscm import brute_force
-from tests.support.replayscm.small_problems import small_problems
+from tests.support.replayscm.random_problems import small_problems
 
 
 class ReplayScm(Subject):

@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 from tests.faults.loopback import UNOBSERVED
 from tests.support.commands import CHECKOUT
-from tests.support.model_server import served
+from tests.support.models import served
 from tests.support.pages.blocks import ELLIPSIS, Unit
 from tests.support.pages.declared import PageSetup
 from tests.support.pages.programs import run_program

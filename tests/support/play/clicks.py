@@ -11,8 +11,13 @@ from calibrant.dsl.formulas.text import infix
 from calibrant.dsl.replayscm.extensions.extension import Question
 from calibrant.dsl.replayscm.item import TaskKind
 from tests.support.play.keyboard import KeyboardPage
-from tests.support.play.other_questions import alternative_choices, forecast_chances, solved_alternative
-from tests.support.play.right_lines import detector_rule, program_answer
+from tests.support.play.right_lines import (
+    alternative_choices,
+    detector_rule,
+    forecast_chances,
+    program_answer,
+    solved_alternative,
+)
 from tests.support.play.solved_by_keys import SETTLED
 
 TOKENS = {"(": "pad-parentheses", ")": "pad-right"}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,14 @@ from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causim.model import run
 from calibrant.dsl.formulas.text import infix, render
 from calibrant.dsl.logic.item import model_texts
-from calibrant.dsl.replayscm.extensions.extension import Question
+from calibrant.dsl.replayscm.extensions.extension import ForecastWorld, Question
 from calibrant.dsl.replayscm.item import Pool, Problem, TaskKind
 from calibrant.dsl.replayscm.pools.files import write_pool
-from tests.support.play import other_questions
+from calibrant.dsl.replayscm.world import World
+from calibrant.solvers.outcome import Found
+from calibrant.solvers.replayscm.alternative import AlternativeAnswer, find_alternative
 
+# --- The lines that solve an item, spelled from what is sealed, and the same answer as JSON actions -------------------
 DATA = Path(__file__).resolve().parents[3] / "bench"
 POOLS = {
     "logic": DATA / "logic" / "data" / "sample_logic.jsonl",
@@ -42,9 +46,9 @@ def pool_file(kind: str, folder: Path) -> Path:
     """Return the bundled pool of a kind; of EPISODES and OTHER_QUESTIONS a pool of one item is written there."""
     if kind in OTHER_QUESTIONS:
         if kind == "alternative":
-            item = other_questions.alternative_of(first_item(POOLS["replayscm"]))
+            item = alternative_of(first_item(POOLS["replayscm"]))
         else:
-            item = other_questions.short_forecast_of(extended_item(EPISODES["noisy episode"], is_episode=False))
+            item = short_forecast_of(extended_item(EPISODES["noisy episode"], is_episode=False))
         write_pool(Pool(kind, (item,)), folder / f"{kind}.jsonl")
         return folder / f"{kind}.jsonl"
     return episode_pool(folder, EPISODES[kind]) if kind in EPISODES else POOLS[kind]
@@ -131,9 +135,9 @@ def _worlds_lines(item: Any) -> Sequence[str]:
     gold = item.sealed.gold
     extension = item.task.extension
     if item.task.kind is TaskKind.ALTERNATIVE:
-        return *other_questions.alternative_lines(other_questions.solved_alternative(item)), "submit"
+        return *alternative_lines(solved_alternative(item)), "submit"
     if extension is not None and extension.question is Question.FORECAST:
-        chances = other_questions.forecast_chances(item)
+        chances = forecast_chances(item)
         return *(f"chance {world}.{row} {name} = {bit}" for (world, row, name), bit in chances.items()), "submit"
     opening = []
     if extension is not None and extension.is_episode:
@@ -146,9 +150,9 @@ def _worlds_lines(item: Any) -> Sequence[str]:
 def _worlds_actions(item: Any) -> Sequence[dict[str, Any]]:
     gold, variables, extension = item.sealed.gold, item.task.variables, item.task.extension
     if item.task.kind is TaskKind.ALTERNATIVE:
-        return ({"submit": other_questions.alternative_action(item, other_questions.solved_alternative(item))},)
+        return ({"submit": alternative_action(item, solved_alternative(item))},)
     if extension is not None and extension.question is Question.FORECAST:
-        return ({"submit": other_questions.forecast_action(item)},)
+        return ({"submit": forecast_action(item)},)
     hidden = () if extension is None else tuple(extension.hidden)
     mechanisms = {v: render(gold.mechanisms[v]) for v in (*variables, *hidden) if v in gold.mechanisms}
     answer: dict[str, Any] = {"mechanisms": mechanisms}
@@ -180,3 +184,86 @@ _ACTIONS: dict[str, Any] = {
     "logic": _network_actions,
     "replayscm": _worlds_actions,
 }
+
+
+# --- ReplaySCM's other questions as people answer them: alternatives with their experiment, and forecasts -------------
+NUM_ROWS = 2  # of a forecast
+
+
+def alternative_of(item: Problem) -> Problem:
+    """Return the question for an SCM that differs from the gold of an item."""
+    return replace(item, task=replace(item.task, kind=TaskKind.ALTERNATIVE, reference=item.sealed.gold))
+
+
+def forecast_of(item: Problem, worlds: Sequence[World]) -> Problem:
+    """Return the question for held-out worlds of a passive extended item."""
+    extension = item.task.extension
+    assert extension is not None
+    asked_for = tuple(
+        ForecastWorld(
+            dict(world.intervention.constants),
+            tuple("".join(str(row[root]) for root in extension.roots) for row in world.rows()),
+        )
+        for world in worlds
+    )
+    asked = replace(extension, question=Question.FORECAST, forecast_worlds=asked_for)
+    heldout = replace(item.sealed.heldout, worlds=tuple(worlds))
+    return replace(item, task=replace(item.task, extension=asked), sealed=replace(item.sealed, heldout=heldout))
+
+
+def short_forecast_of(item: Problem) -> Problem:
+    """Return the question for the first held-out world of a passive extended item, in its first rows."""
+    world = item.sealed.heldout.worlds[0]
+    columns = tuple(c & (1 << NUM_ROWS) - 1 for c in world.columns)
+    return forecast_of(item, [replace(world, units=world.units[:NUM_ROWS], columns=columns)])
+
+
+def solved_alternative(item: Problem) -> AlternativeAnswer:
+    solved = find_alternative(item.task)
+    assert isinstance(solved, Found)
+    return solved.value
+
+
+def alternative_lines(answer: AlternativeAnswer) -> Iterator[str]:
+    experiment, witness = answer.separation.experiment, answer.witness
+    yield from (f"{name} = {infix(formula)}" for name, formula in answer.model.mechanisms.items())
+    yield f"experiment {experiment.variable} = {experiment.value}"
+    yield "witness " + ", ".join(f"{name} = {bit}" for name, bit in witness["rootAssignment"].items())
+    yield from (f"differs {d['variable']} {d['reference']} {d['alternative']}" for d in witness["differences"])
+
+
+def alternative_action(item: Problem, answer: AlternativeAnswer) -> dict[str, Any]:
+    mechanisms, variables = answer.model.mechanisms, item.task.variables
+    differences = sorted(answer.witness["differences"], key=lambda d: variables.index(d["variable"]))
+    return {
+        "alternative": {"mechanisms": {name: render(mechanisms[name]) for name in mechanisms}},
+        "experiment": answer.separation.experiment.to_dict(),
+        "witness": {"rootAssignment": dict(answer.witness["rootAssignment"]), "differences": differences},
+    }
+
+
+def alternative_choices(item: Problem, answer: AlternativeAnswer) -> Iterator[tuple[str, int]]:
+    """Yield lists of the page and the entries that state experiment, witness and differences."""
+    experiment = answer.separation.experiment
+    yield "experiment", 1 + 2 * item.task.variables.index(experiment.variable) + experiment.value
+    yield from ((f"witness-{name}", 1 + bit) for name, bit in answer.witness["rootAssignment"].items())
+    yield from ((f"differs-{d['variable']}", 1 + d["reference"]) for d in answer.witness["differences"])
+
+
+def forecast_chances(item: Problem) -> Mapping[tuple[int, int, str], int]:
+    """Return the true bits by world, row and variable, from 1: the best forecast."""
+    extension = item.task.extension
+    assert extension is not None
+    return {
+        (1, number, name): row[name]
+        for number, row in enumerate(item.sealed.heldout.worlds[0].rows(), 1)
+        for name in extension.variables
+        if name not in extension.roots and name not in extension.forecast_worlds[0].constants
+    }
+
+
+def forecast_action(item: Problem) -> dict[str, Any]:
+    rows: dict[int, dict[str, int]] = {}
+    for (_, row, name), bit in forecast_chances(item).items():
+        rows.setdefault(row, {})[name] = bit
+    return {"forecast": [list(rows.values())]}

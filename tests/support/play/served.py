@@ -1,20 +1,24 @@
-"""A server of play in a thread, and requests to it."""
+"""A server of play in a thread, and participants who are programs and play through it."""
 
 from __future__ import annotations
 
 import http.client
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.game import ItemStop, PlayPool, Stop, Terms
 from calibrant.bench.play.service.run import Service, open_service
+from calibrant.dsl.episode import Action
 
 
+# --- A server of play in a thread, and requests to it -----------------------------------------------------------------
 @contextmanager
 def served(
     out: Path | None, pools: Sequence[Path], terms: Terms | None = None, *, num_items: int = 1
@@ -59,3 +63,99 @@ def request(
         connection.close()
     is_json = answer.headers.get_content_type() == "application/json"
     return answer.status, json.loads(raw) if is_json and raw else raw.decode()
+
+
+# --- Participants who are programs and play through the door that people use: requests to a server, one move each -----
+# They answer what a protocol of `run` answers, so their table equals that protocol's. Lost answers are sent again.
+MAX_TRIES = 600  # of one request, while a server is started again: two minutes, for a machine that is busy
+PAUSE_SECONDS = 0.2
+
+
+class SimulatedParticipant:
+    """One participant.
+
+    port: of the server on this machine, asked for before each request; actions: the moves on an item, by its public id
+    reload_rate: share of moves before which the page is loaded anew, by another window
+    """
+
+    def __init__(
+        self,
+        port: Callable[[], int],
+        path: str,
+        actions: Callable[[str], Iterator[Action]],
+        rng: Random,
+        *,
+        reload_rate: float = 0.2,
+    ) -> None:
+        self._port = port
+        self._path = path
+        self._actions = actions
+        self._rng = rng
+        self._reload_rate = reload_rate
+        self._tab = f"{rng.getrandbits(64):x}"
+        self.bodies: list[str] = []
+        self.num_sent = 0
+
+    def play(self) -> None:
+        """Play from the start to the end."""
+        state = self._state()
+        while state["phase"] != "end":
+            if state["phase"] == "start":
+                state = self._post("begin", {"agreed": True}, state)
+            elif state["phase"] == "item":
+                state = self._play_item(state)
+            else:
+                raise ValueError(f"a simulated participant has no answer to {state['phase']}")
+
+    def _play_item(self, state: dict[str, Any]) -> dict[str, Any]:
+        """Play one item: moves that are there already are passed over."""
+        item = state["item"]["id"]
+        for number, action in enumerate(self._actions(item)):
+            if self._rng.random() < self._reload_rate:
+                self._tab = f"{self._rng.getrandbits(64):x}"
+                state = self._state()
+            if state["phase"] != "item" or state["item"]["id"] != item:
+                return state
+            if number < state["item"]["moves"]:
+                continue
+            state = self._post("act", {"action": action}, state)
+        return self._state()
+
+    def _state(self) -> dict[str, Any]:
+        return self._request("GET", f"state?tab={self._tab}&take=1", None)[1]
+
+    def _post(self, verb: str, body: Mapping[str, Any], state: dict[str, Any]) -> dict[str, Any]:
+        item = state.get("item") or {}
+        sent = {"tab": self._tab, "item": item.get("id"), "moves": item.get("moves"), **body}
+        while True:
+            self.num_sent += 1
+            status, answer = self._request("POST", verb, sent)
+            if status == 200:
+                return answer
+            if status not in (409, 423):
+                raise ValueError(f"{verb}: {status} {answer.get('problem')}")
+            fresh = self._state()
+            current = fresh.get("item") or {}
+            if (current.get("id"), current.get("moves"), fresh["phase"]) != (
+                sent["item"],
+                sent["moves"],
+                state["phase"],
+            ):
+                return fresh  # the answer to a move that was made was lost; of a question the next item follows
+
+    def _request(self, method: str, verb: str, body: Mapping[str, Any] | None) -> tuple[int, dict[str, Any]]:
+        headers = {"Content-Type": "application/json"} if body is not None else {}
+        data = None if body is None else json.dumps(body)
+        for _ in range(MAX_TRIES):
+            connection = http.client.HTTPConnection("127.0.0.1", self._port(), timeout=60)
+            try:
+                connection.request(method, self._path + verb, data, headers)
+                answer = connection.getresponse()
+                raw = answer.read()
+                self.bodies.append(raw.decode())
+                return answer.status, json.loads(raw)
+            except (OSError, http.client.HTTPException, ValueError):
+                time.sleep(PAUSE_SECONDS)
+            finally:
+                connection.close()
+        raise ValueError(f"no answer from port {self._port()}")

@@ -27,9 +27,9 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.effort import cases
 from tests.support.packages import needs
-from tests.support.replayscm.dev_pools import dev_problems
-from tests.support.replayscm.enumerated_members import all_members
-from tests.support.replayscm.small_problems import small_problems
+from tests.support.replayscm.oracles import all_members
+from tests.support.replayscm.pools import dev_problems
+from tests.support.replayscm.random_problems import small_problems
 
 SMALL = [problem.task for problem in small_problems(29, cases(40))]
 

@@ -14,7 +14,7 @@ import pytest
 from calibrant.audits.replayscm.extended.certificates import clairvoyant_certificate, mass_certificate
 from calibrant.audits.replayscm.extended.verify import CertificateError, verify_certificate
 from calibrant.solvers.replayscm.noise.posterior import Posterior
-from tests.support.replayscm.extensions.random_items import random_class, random_member, random_worlds
+from tests.support.replayscm.extensions.problems import random_class, random_member, random_worlds
 
 Forgery = Callable[[dict[str, Any]], None]
 

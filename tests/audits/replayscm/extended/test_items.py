@@ -28,7 +28,7 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.replayscm.experiments.shares import decide_behaviour
 from calibrant.solvers.replayscm.hidden.members import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import Posterior
-from tests.support.replayscm.extensions.random_items import random_class, random_member, random_worlds
+from tests.support.replayscm.extensions.problems import random_class, random_member, random_worlds
 
 STRATA = [s for s in extended_strata() if s.shape.base.num_variables == 6]
 

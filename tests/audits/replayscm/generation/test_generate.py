@@ -25,7 +25,7 @@ from calibrant.dsl.replayscm.pools.files import native_lines
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel, World
-from tests.support.replayscm.generated_pool import generate_pool
+from tests.support.replayscm.pools import generate_pool
 
 SEEDS = (0, 1, 2)
 CASES = [(s, seed) for s in STRATA for seed in SEEDS]
@@ -280,7 +280,7 @@ def test_a_plan_replaces_the_budgets_of_the_stratum() -> None:
 def test_pools_do_not_depend_on_the_number_of_workers_or_on_hashing() -> None:
     """Bytes of a hardened pool and its audits; nothing else would show an order of a set or of workers in them."""
     program = (
-        "import sys; from tests.support.replayscm.generated_pool import generate_pool;"
+        "import sys; from tests.support.replayscm.pools import generate_pool;"
         "from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA;"
         "from calibrant.dsl.replayscm.pools.files import native_lines\n"
         "if __name__ == '__main__':\n"

@@ -22,8 +22,8 @@ from calibrant.dsl.networks.formulas import NetworkError
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.networks.folder import read_folder
 from calibrant.solvers.networks.network import parse_network
+from tests.support.benchmarks.networks import RandomFormula, named_in, random_formulas, text_of
 from tests.support.effort import examples
-from tests.support.networks.vectors import RandomFormula, named_in, random_formulas, text_of
 
 SMALL = NETWORK_STRATA["network_n8_k2"]
 TOY = "a, b & !c\nb, a | d\nc, !b\nd, d\ne, c & (a | d)\n"

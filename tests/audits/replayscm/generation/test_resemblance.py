@@ -24,8 +24,8 @@ from calibrant.audits.replayscm.generation.plans import plan_for
 from calibrant.dsl.replayscm.generation.strata import STRATA, Stratum, stratum
 from calibrant.dsl.replayscm.item import Problem
 from tests.support.effort import effort
-from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.generator_profile import Distance, distances, figures, fixed
+from tests.support.replayscm.pools import dev_problems
 from tests.support.shared import shared_json
 
 NUM_GENERATED = effort(15, 30)

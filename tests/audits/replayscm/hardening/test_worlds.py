@@ -29,8 +29,8 @@ from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.outcome import Found, Impossible
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
-from tests.support.replayscm.dev_pools import dev_problems
-from tests.support.replayscm.gold_problems import LEVELS, SETTINGS, Shape, gold_problem
+from tests.support.replayscm.pools import dev_problems
+from tests.support.replayscm.random_problems import LEVELS, SETTINGS, Shape, gold_problem
 from tests.support.replayscm.written import written_scm
 from tests.support.shared import shared_file
 

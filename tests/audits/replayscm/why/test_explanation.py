@@ -26,8 +26,8 @@ from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from tests.support.commands import called, jsonl
 from tests.support.replayscm.brute_force import Member, families, member_size, members, root_hypotheses, world_rows
-from tests.support.replayscm.lamp import HEADER, lamp
-from tests.support.replayscm.small_problems import Limits, small_problems
+from tests.support.replayscm.random_problems import Limits, small_problems
+from tests.support.replayscm.written import HEADER, lamp
 
 NUMBER = 60  # problems, fifteen of each disclosure
 MAX_MEMBERS = 3_000  # SCMs that are listed one by one

@@ -14,8 +14,8 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.score import Evaluator
 from tests.audits.replayscm.why.appendix_cases import CASES, case_record, problem_of, record
-from tests.support.replayscm.problems import answer_of as submission
-from tests.support.replayscm.problems import legal_maps, problems
+from tests.support.replayscm.strategies import answer_of as submission
+from tests.support.replayscm.strategies import legal_maps, problems
 
 HEADER = {"format": "calibrant-pool", "version": 1, "name": "cases", "metadata": {}}
 SHOWN = {

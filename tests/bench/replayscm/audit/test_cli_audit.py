@@ -22,7 +22,7 @@ from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools.files import write_pool
 from tests.support.commands import called, refused
-from tests.support.replayscm.audited_pools import (
+from tests.support.replayscm.pools import (
     ALL_ROWS,
     FOUR_MEMBERS,
     TWO_MEMBERS,

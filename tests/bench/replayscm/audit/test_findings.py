@@ -41,16 +41,16 @@ from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.scm import scm
 from calibrant.dsl.replayscm.world import Panel
 from tests.support.commands import refused
-from tests.support.replayscm.audited_pools import (
+from tests.support.replayscm.oracles import replay
+from tests.support.replayscm.pools import (
     ALL_ROWS,
     FOUR_MEMBERS,
     TWO_MEMBERS,
     audited,
+    dev_problems,
     with_a_wide_gold,
     written_pool,
 )
-from tests.support.replayscm.dev_pools import dev_problems
-from tests.support.replayscm.oracles import replay
 from tests.support.replayscm.written import written_problem, written_world
 
 EVIDENCE = [ALL_ROWS, TWO_MEMBERS, FOUR_MEMBERS]

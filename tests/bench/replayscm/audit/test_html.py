@@ -21,7 +21,7 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm, scm
 from tests.support.browser import Tab, needs_chromium, pressed
-from tests.support.replayscm.audited_pools import ALL_ROWS, FOUR_MEMBERS, TWO_MEMBERS, written_pool
+from tests.support.replayscm.pools import ALL_ROWS, FOUR_MEMBERS, TWO_MEMBERS, written_pool
 
 VOID = {"meta", "input", "br", "link", "img", "hr"}
 SVG_SHAPES = {"rect", "line", "circle", "path", "polygon", "polyline"}

@@ -1,4 +1,4 @@
-"""Pools that are generated: unfinished ones, and items with an alternative."""
+"""Generated pools of ReplaySCM, and latent SCMs as pool files state them."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ import pytest
 
 from calibrant.audits.replayscm.hardening.harden import counterexample_worlds
 from calibrant.bench.cli import main
-from calibrant.bench.core.registry import bundled_pool
+from calibrant.bench.core.registry import bundled_files, bundled_pool
 from calibrant.bench.replayscm.appendix.facts import pool_facts
 from calibrant.bench.replayscm.audit.separations import submitted_scm
 from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool
 from calibrant.bench.runs.jobs import Execution, Failure
 from calibrant.bench.runs.opening import as_completed
 from calibrant.bench.runs.records import folder_records
+from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.item import Pool, TaskKind
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import Evaluator
 from tests.support.commands import CHECKOUT, called, refused
 from tests.support.effort import effort
-from tests.support.replayscm.dev_pools import dev_problems
+from tests.support.replayscm.pools import dev_problems
 from tests.support.stub_protocols import small_pool
 
+# --- Pools that are generated: unfinished ones, and items with an alternative -----------------------------------------
 # --- Hardening and generation go on where they were stopped, and write the same bytes as if they had not been ---------
 
 
@@ -311,3 +313,16 @@ def test_pools_of_other_tasks_are_refused(tmp_path: Path, capsys: pytest.Capture
     line = refused(capsys, "pool", "alternatives", source, tmp_path / "made.jsonl")
     assert line.endswith("has no gold SCM, hides its roots or has a reference")
     assert not (tmp_path / "made.jsonl").exists()
+
+
+# --- Latent SCMs as pool files state them, apart from the names of instances ------------------------------------------
+def test_labels_of_the_file_name_the_latents_and_other_benchmarks_are_passed_over(tmp_path: Path) -> None:
+    files = bundled_files()
+    header, *lines = files["replayscm"][0].read_text(encoding="utf-8").splitlines()
+    records = [json.loads(line) for line in lines]
+    records[0]["sealed"].setdefault("labels", {})["latent"] = "L7"
+    records[1]["sealed"].setdefault("labels", {}).pop("latent", None)
+    changed = tmp_path / "changed.jsonl"
+    changed.write_text("\n".join([header, *map(json.dumps, records[:2])]) + "\n", encoding="utf-8")
+    latents = pool_facts([files["causim"][0], changed]).latents
+    assert latents == {(file_digest(changed), records[0]["id"]): "L7"}

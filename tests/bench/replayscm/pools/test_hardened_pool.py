@@ -14,7 +14,7 @@ from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.solvers.replayscm.space import VersionSpace
 from tests.support.commands import refused
-from tests.support.replayscm.audited_pools import (
+from tests.support.replayscm.pools import (
     ALL_ROWS,
     audited,
     two_bundled,

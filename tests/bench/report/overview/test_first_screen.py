@@ -34,7 +34,7 @@ from calibrant.bench.report.sections import Section
 from calibrant.dsl.memory import gc_paused
 from tests.support.browser import needs_chromium, pressed
 from tests.support.commands import CHECKOUT, called, jsonl
-from tests.support.graded_records import graded
+from tests.support.report_rows import graded
 
 SYSTEMS = ("quiet", "static", "switch-aware")
 Z = 1.959963984540054

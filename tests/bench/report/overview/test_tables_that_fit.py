@@ -18,8 +18,7 @@ from calibrant.bench.replayscm.report import report_tables
 from calibrant.bench.report.layout import Source, Table
 from calibrant.bench.report.rows import named_answers
 from calibrant.bench.report.sections import ReportContents
-from tests.support.graded_records import graded
-from tests.support.report_rows import Answers, answer, rows_of
+from tests.support.report_rows import Answers, answer, graded, rows_of
 
 SYSTEMS = ("mine", "yours")
 LAB_SUITES = ("3nodes", "4nodes", "6nodes", "4nodes_quad_hard", "4nodes_golden", "4nodes_hidden_n1", "my own")

@@ -34,7 +34,7 @@ from calibrant.dsl.causim.model import ModelError, symbol
 from calibrant.dsl.causim.networks import nihss
 from calibrant.dsl.causim.topology import TOPOLOGIES, graph_of, is_acyclic, is_connected, vacuity
 from tests.support.causim.hostile_programs import damaged
-from tests.support.causim.vectors import vectors
+from tests.support.causim.models import vectors
 
 SAMPLER = "def U_{0}():\n    return random.choice([0, 1])\n"
 CHAIN = f"""import random

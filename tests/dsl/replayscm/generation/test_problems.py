@@ -38,7 +38,7 @@ from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, World
 from tests.bench.pools.sample_suites import BUNDLED_PER_STRATUM, BUNDLED_SEED, write_bundled_pools
-from tests.support.replayscm.dev_pools import dev_problems
+from tests.support.replayscm.pools import dev_problems
 
 SEEDS = (0, 1, 2)
 CASES = [(s, seed) for s in STRATA for seed in SEEDS]

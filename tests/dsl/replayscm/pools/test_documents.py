@@ -23,8 +23,7 @@ from calibrant.dsl.yaml_text import load_whole
 from tests.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE
 from tests.fuzz.pools import TOKENS
 from tests.support.effort import effort
-from tests.support.replayscm.official_records import POOLS
-from tests.support.replayscm.pool_texts import Record, official_file, official_record
+from tests.support.replayscm.records import POOLS, Record, official_file, official_record
 from tests.support.shared import shared_file
 
 RESPONSE = "so\n\n- problem: x\nmodelResults:\n *bold* a & b\n\ttab  \n"

@@ -21,18 +21,20 @@ from calibrant.dsl.replayscm.pools.files import native_lines, read_pool, write_p
 from calibrant.dsl.replayscm.scm import scm
 from calibrant.dsl.replayscm.world import Intervention
 from tests.support.effort import examples
-from tests.support.replayscm.official_records import POOLS, official_records, read_records
-from tests.support.replayscm.pool_texts import (
+from tests.support.replayscm.records import (
     HEADER,
+    POOLS,
     Record,
+    check_refused,
     native_file,
     native_record,
     official_file,
     official_record,
+    official_records,
+    read_records,
     read_text,
 )
-from tests.support.replayscm.problems import problems
-from tests.support.replayscm.record_changes import check_refused
+from tests.support.replayscm.strategies import problems
 from tests.support.shared import shared_file
 
 # --- round trips -------------------------------------------------------------------------------------------------

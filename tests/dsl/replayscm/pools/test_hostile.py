@@ -15,15 +15,15 @@ from calibrant.dsl.parse_limits import MAX_DEPTH, check_nesting
 from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from tests.support.commands import CHECKOUT
-from tests.support.replayscm.pool_texts import (
+from tests.support.replayscm.records import (
     HEADER,
     native_file,
     native_record,
     official_file,
     official_record,
+    put,
     read_text,
 )
-from tests.support.replayscm.record_changes import put
 
 DEEP = 100_000
 LAUGHS = "l0: &l0 [x, x]\n" + "".join(f"l{i}: &l{i} [*l{i - 1}, *l{i - 1}]\n" for i in range(1, 60))

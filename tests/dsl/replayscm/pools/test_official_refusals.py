@@ -11,8 +11,16 @@ import pytest
 
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.replayscm.pools.files import read_pool
-from tests.support.replayscm.pool_texts import official_file, official_record, read_text
-from tests.support.replayscm.record_changes import Change, both, check_refused, drop, put
+from tests.support.replayscm.records import (
+    Change,
+    both,
+    check_refused,
+    drop,
+    official_file,
+    official_record,
+    put,
+    read_text,
+)
 
 P, S, W = "problem.task.parameters", "problem.signature", "problem.worlds"
 SUMMARY = f"{W}.1.interventionSummary"

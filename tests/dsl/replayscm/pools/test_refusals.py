@@ -13,9 +13,18 @@ from calibrant.bench.core.registry import benchmark_of
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.replayscm.pools.files import read_pool
 from tests.support.commands import CHECKOUT, called, jsonl
-from tests.support.replayscm.lamp import HEADER, lamp_record
-from tests.support.replayscm.pool_texts import native_file, native_record, official_file, official_record
-from tests.support.replayscm.record_changes import Change, both, check_refused, drop, put
+from tests.support.replayscm.records import (
+    Change,
+    both,
+    check_refused,
+    drop,
+    native_file,
+    native_record,
+    official_file,
+    official_record,
+    put,
+)
+from tests.support.replayscm.written import HEADER, lamp_record
 
 
 def block(*blocks: list[str]) -> Change:

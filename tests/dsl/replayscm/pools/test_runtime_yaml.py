@@ -20,8 +20,8 @@ from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.pools.runtime_yaml import write_official
 from tests.support.commands import refused
 from tests.support.effort import examples
-from tests.support.replayscm.official_records import POOLS, official_records, read_records
-from tests.support.replayscm.problems import problems
+from tests.support.replayscm.records import POOLS, official_records, read_records
+from tests.support.replayscm.strategies import problems
 from tests.support.shared import shared_file
 
 T1 = [f"pool_dev_t1_{name}.runtime.yaml" for name in ("ordered", "block", "hidden_order", "hidden_roots")]

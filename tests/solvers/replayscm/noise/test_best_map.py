@@ -19,7 +19,7 @@ from calibrant.solvers.replayscm.noise import best_map as best_map_module
 from calibrant.solvers.replayscm.noise import best_map as tied_maps_module
 from calibrant.solvers.replayscm.noise.best_map import Formulas, best_map, tied_maps
 from calibrant.solvers.replayscm.noise.posterior import Posterior
-from tests.support.replayscm.extensions.random_items import random_class, random_member, random_worlds
+from tests.support.replayscm.extensions.problems import random_class, random_member, random_worlds
 
 
 def _size(mechanisms: Mechanisms) -> int:

@@ -45,9 +45,8 @@ from calibrant.solvers.replayscm.noise.posterior import ApproximateMasses, Poste
 from calibrant.solvers.replayscm.noise.subset_tables import exact_mass_by_tables, sum_by_sinks
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.effort import examples
-from tests.support.replayscm.extensions.posteriors import check_members, check_query
-from tests.support.replayscm.extensions.random_items import random_class, random_member, random_worlds
-from tests.support.replayscm.extensions.vectors import frontier_vectors
+from tests.support.replayscm.extensions.problems import random_class, random_member, random_worlds
+from tests.support.replayscm.extensions.vectors import check_members, check_query, frontier_vectors
 
 OBSERVED = ("A", "B", "C")
 RATES = (Fraction(0), Fraction(1, 7), Fraction(2, 5))
