@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from errno import ENOTDIR
 from pathlib import Path
 from typing import BinaryIO
 
@@ -34,9 +35,11 @@ def whole_file(path: Path, mode: int = READABLE) -> Iterator[BinaryIO]:
         return
     from tempfile import mkstemp  # with what it imports a fifth of the time that the help takes
 
-    path.parent.mkdir(parents=True, exist_ok=True)
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except FileExistsError:  # of mkdir: a file stands where the folder would be
+        raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR), str(path)) from None
     except OSError as error:  # which names the temporary file
         raise OSError(error.errno, error.strerror, str(path)) from None
     try:

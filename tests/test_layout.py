@@ -59,14 +59,14 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(files=122, lines=30484, small_files=15, import_lines=1490),
+    "dsl": Size(files=122, lines=30487, small_files=15, import_lines=1491),
     "solvers": Size(files=122, lines=27962, small_files=15, import_lines=1595),
     "audits": Size(files=67, lines=16740, small_files=11, import_lines=1184),
     "baselines": Size(files=40, lines=9678, small_files=8, import_lines=547),
-    "bench": Size(files=333, lines=75357, small_files=47, import_lines=6375),
+    "bench": Size(files=333, lines=75359, small_files=47, import_lines=6375),
     "calibrant": Size(files=17, lines=1813, small_files=6, import_lines=295),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=566, lines=91852, small_files=127, import_lines=8639),
+    "tests": Size(files=566, lines=91860, small_files=127, import_lines=8642),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -132,11 +132,11 @@ def test_protocols_say_what_their_options_mean(capsys: pytest.CaptureFixture[str
 def test_errors_name_what_was_asked_for_and_no_temporary_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pool, gone = bundled_pool("block"), tmp_path / "gone" / "out.jsonl"
-    assert refused(capsys, "pool", "convert", pool, gone) == "out.jsonl: cannot be written: No such file or directory"
+    pool, gone = bundled_pool("block"), tmp_path / "p.jsonl" / "out.jsonl"
     predictions = tmp_path / "p.jsonl"
     predictions.write_text("{}\n", encoding="utf-8")
-    assert refused(capsys, "score", pool, predictions, "--out", gone) == f"{gone}: No such file or directory"
+    assert refused(capsys, "pool", "convert", pool, gone) == "out.jsonl: cannot be written: Not a directory"
+    assert refused(capsys, "score", pool, predictions, "--out", gone) == f"{gone}: Not a directory"
 
 
 def test_ctrl_c_promises_to_go_on_only_where_that_holds(

@@ -98,6 +98,8 @@ def test_inspect(tmp_path: Path) -> None:
             if (vector := vectors.get(own_id(sample))) is not None:
                 assert sample.scores
                 (score,) = sample.scores.values()
+                assert isinstance(score.value, dict)
+                assert score.metadata is not None
                 paid[vector["id"]] = score.value["correct"]
                 assert score.metadata["reason"] == vector["expect"]["reason"], vector["id"]
     assert len(paid) == len(_vectors())

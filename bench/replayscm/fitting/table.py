@@ -198,8 +198,10 @@ class Table:
     def row_line(self, row: str, targets: Sequence[str]) -> tuple[str, str]:
         """Return a row as a line of the file, and what to replace in it; without a file by the names of its columns.
 
-        row: 0, 1 or ? of each used column; targets: columns set in it. A column of the file that --binarize makes
-        others of has a word of the table with the wanted values, or ? if no word has them.
+        row: 0, 1 or ? of each used column; targets: columns set in it
+
+        A column of the file that --binarize makes others of has a word of the table with the wanted values, or ? if no
+        word has them.
         """
         bits = dict(zip(self.names, row, strict=True))
         words = {c.name: c.word(int(bits[c.name])) if bits[c.name] in "01" else bits[c.name] for c in self.used}

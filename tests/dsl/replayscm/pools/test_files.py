@@ -292,7 +292,8 @@ def test_an_interrupted_write_leaves_nothing(error: type[BaseException], tmp_pat
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     pool = read_pool(native_file([native_record()], tmp_path))
     (tmp_path / "folder").mkdir()
-    for target in (tmp_path / "nowhere" / "pool.jsonl", tmp_path / "folder", tmp_path / "pool.jsonl" / "pool.jsonl"):
+    file = tmp_path / "pool.jsonl"
+    for target in (tmp_path / "folder", file / "pool.jsonl", file / "a" / "pool.jsonl"):
         with pytest.raises(PoolError, match="cannot be written"):
             write_pool(pool, target)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "pool.jsonl"]
