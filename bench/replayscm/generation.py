@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -56,6 +56,9 @@ from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.text import known_names, plural
 from calibrant.solvers.networks.folder import read_folder
+
+J = TypeVar("J")
+
 
 # --- Generation of a whole pool, parallel over instances, resumable; the same bytes whatever the number of workers ----
 
@@ -139,9 +142,20 @@ def generate_extended(request: GenerateRequest, form: str, setting: str, audits:
         for stratum in strata
         for seed in range(request.seed, request.seed + request.num_items)
     }
-    name = f"extended_{form}_{setting}"
+    yield from _write_items(request, f"extended_{form}_{setting}", metadata, jobs, make_item, audits)
+
+
+def _write_items(
+    request: GenerateRequest,
+    name: str,
+    metadata: Mapping[str, Any],
+    jobs: Mapping[str, J],
+    make: Callable[[J], Made],
+    audits: Path,
+) -> Iterator[str]:
+    """Make the items of jobs, resumably, and write their pool and audits; yield a line on each file."""
     with unfinished_pool(request.out, {"generate": metadata}) as work:
-        results = work.make(name, jobs, make_item, execution=request.execution, progress=request.progress)
+        results = work.make(name, jobs, make, execution=request.execution, progress=request.progress)
         write_pieces(audits, (f"{json.dumps(report)}\n" for report in results.reports))
         write_pool(Pool(name, results.problems, metadata), request.out)
         yield f"audits written to {audits}"
@@ -222,12 +236,7 @@ def generate_of_networks(
         "networks": list(digests),
     }
     name = f"networks_{options.setting.replace('-', '_')}" + ("_real" if names == "real" else "")
-    with unfinished_pool(request.out, {"generate": metadata}) as work:
-        results = work.make(name, jobs, make_network_item, execution=request.execution, progress=request.progress)
-        write_pieces(audits, (f"{json.dumps(report)}\n" for report in results.reports))
-        write_pool(Pool(name, results.problems, metadata), request.out)
-        yield f"audits written to {audits}"
-        yield f"{plural(len(results.problems), 'instances')} written to {request.out}"
+    yield from _write_items(request, name, metadata, jobs, make_network_item, audits)
 
 
 def make_network_item(job: NetworkJob) -> Made:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from math import prod
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from calibrant.bench.replayscm.fitting.columns import GAP, quote_name
 from calibrant.bench.replayscm.fitting.fronts import FormulaOptions, patterns_of_target, plain_first
 from calibrant.bench.replayscm.fitting.graph_files import read_graph
 from calibrant.bench.replayscm.fitting.missing import bounds_text, exact_or_bounds
-from calibrant.bench.replayscm.fitting.table import Table
+from calibrant.bench.replayscm.fitting.table import FitWithoutItem, Table
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.text import plural
 from calibrant.solvers.acyclic.count import Bounds
@@ -106,7 +105,7 @@ class ClaimedColumn:
 
 
 @dataclass(frozen=True)
-class GraphFit:
+class GraphFit(FitWithoutItem):
     """A graph that claims each column to be a function of its parents, judged on a table."""
 
     table: Table
@@ -129,9 +128,9 @@ class GraphFit:
         return False
 
     @property
-    def needed_parents(self) -> int | None:
-        """None: the graph states the parents."""
-        return None
+    def why_no_item(self) -> str:
+        """The graph, which an item does not disclose."""
+        return "not with --graph, of which --json has all figures"
 
     @property
     def suggestions(self) -> Sequence[Suggestion]:
@@ -155,10 +154,6 @@ class GraphFit:
 
     def __repr__(self) -> str:
         return f"<GraphFit: {plural(len(self.columns), 'columns')} with parents, {'not ' * self.fits}refuted>"
-
-    def __str__(self) -> str:
-        """Return the text of the terminal."""
-        return "\n".join(self.lines())
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -194,22 +189,6 @@ class GraphFit:
             yield f"no parents, so nothing is claimed of: {', '.join(self.roots)}"
         for column in (*refuted, *(c for c in self.columns if not c.is_refuted)):
             yield from column.lines(self.table.counting)
-
-    def write(
-        self,
-        name: str,
-        *,
-        html: Path | None = None,
-        svg: Path | None = None,
-        out: Path | None = None,
-        certificates: Path | None = None,
-    ) -> Iterator[str]:
-        """Refuse pages, pools and certificates."""
-        paths = {"--html": html, "--svg": svg, "--out": out, "--certificates": certificates}
-        options = [option for option, path in paths.items() if path is not None]
-        if options:
-            raise CalibrantError(f"{name}, {', '.join(options)}: not with --graph, of which --json has all figures")
-        yield from ()
 
 
 def _dependent(number: Bounds) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from calibrant.bench.core.capabilities import Suggestion
@@ -19,7 +18,7 @@ from calibrant.bench.replayscm.fitting.fronts import (
     size_text,
     tree_values,
 )
-from calibrant.bench.replayscm.fitting.table import Table
+from calibrant.bench.replayscm.fitting.table import FitWithoutItem, Table
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import known_names, plural
 from calibrant.solvers.formulas.fronts import Patterns
@@ -146,7 +145,7 @@ Part: TypeAlias = OutputForms | ConfigurationTable
 
 
 @dataclass(frozen=True)
-class FormsFit:
+class FormsFit(FitWithoutItem):
     """Least formulas of the outputs of a PLA file, or of a target's truth table."""
 
     table: Table
@@ -164,11 +163,6 @@ class FormsFit:
     def may_fit_wider(self) -> bool:
         """False: all inputs are in the class."""
         return False
-
-    @property
-    def needed_parents(self) -> int | None:
-        """None: a fit has no bound that another would replace."""
-        return None
 
     @property
     def suggestions(self) -> Sequence[Suggestion]:
@@ -189,28 +183,9 @@ class FormsFit:
         for part in self.parts:
             yield from part.lines(every=verbose)
 
-    def __str__(self) -> str:
-        """Return the text of the terminal."""
-        return "\n".join(self.lines())
-
-    def write(
-        self,
-        name: str,
-        *,
-        html: Path | None = None,
-        svg: Path | None = None,
-        out: Path | None = None,
-        certificates: Path | None = None,
-    ) -> Iterator[str]:
-        """Refuse pages, pools and certificates, which are of items."""
-        paths = {"--html": html, "--svg": svg, "--out": out, "--certificates": certificates}
-        options = [option for option, path in paths.items() if path is not None]
-        if options:
-            raise CalibrantError(f"{name}, {', '.join(options)}: {self._no_item()}")
-        yield from ()
-
-    def _no_item(self) -> str:
-        """Return why there is no item: rows that are free, of mixed values, or a form that has none."""
+    @property
+    def why_no_item(self) -> str:
+        """Rows that are free, of mixed values, or a form that has none."""
         if isinstance(self.parts[0], ConfigurationTable):
             return NO_ITEM.format("by consistency")
         has_free = any(p.ones + p.zeros < 1 << len(p.inputs) for p in self.parts if isinstance(p, OutputForms))

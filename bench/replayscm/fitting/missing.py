@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import comb
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from calibrant.bench.core.capabilities import Suggestion
 from calibrant.bench.replayscm.fitting.columns import GAP
 from calibrant.bench.replayscm.fitting.fronts import FormulaOptions, TargetFront, target_front
-from calibrant.bench.replayscm.fitting.table import Table
+from calibrant.bench.replayscm.fitting.table import FitWithoutItem, Table
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.text import plural
 from calibrant.solvers.acyclic.count import Bounds
@@ -171,7 +170,7 @@ class ScmCompletions:
 
 
 @dataclass(frozen=True)
-class GapFit:
+class GapFit(FitWithoutItem):
     """Functions or SCMs that a table with gaps admits.
 
     target: the column that was asked for, if one was; parts: of it, of whole SCMs, or of each column
@@ -207,9 +206,9 @@ class GapFit:
         return ((("--gaps", "drop"), "the rows without gaps alone"), figures) if has_complete else (figures,)
 
     @property
-    def needed_parents(self) -> int | None:
-        """None: gaps leave the number of columns that are needed open."""
-        return None
+    def why_no_item(self) -> str:
+        """Gaps, which an item lacks."""
+        return NO_ITEM
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -235,26 +234,6 @@ class GapFit:
         for part in self.parts:
             yield from part.lines(every=verbose)
             yield ""
-
-    def __str__(self) -> str:
-        """Return the text of the terminal."""
-        return "\n".join(self.lines())
-
-    def write(
-        self,
-        name: str,
-        *,
-        html: Path | None = None,
-        svg: Path | None = None,
-        out: Path | None = None,
-        certificates: Path | None = None,
-    ) -> Iterator[str]:
-        """Refuse pages, pools and certificates, which are of items."""
-        paths = {"--html": html, "--svg": svg, "--out": out, "--certificates": certificates}
-        options = [option for option, path in paths.items() if path is not None]
-        if options:
-            raise CalibrantError(f"{name}, {', '.join(options)}: {NO_ITEM}")
-        yield from ()
 
 
 def fit_with_gaps(table: Table, roots: Sequence[str] | None, options: FormulaOptions) -> GapFit:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from io import StringIO
 from itertools import combinations
+from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -401,3 +402,41 @@ def _determine(y: int, a: int, b: int, codes: Codes, masks: U64, counts: I64) ->
 
 def _as_bits(flags: npt.NDArray[np.bool_]) -> int:
     return int.from_bytes(np.packbits(flags).tobytes(), "big")
+
+
+class FitWithoutItem:
+    """Result of a fit whose table is no item: it has lines, and neither page, pool nor certificates."""
+
+    @property
+    def why_no_item(self) -> str:
+        """Why the table is no item, for who asks for what is of items."""
+        raise NotImplementedError
+
+    @property
+    def needed_parents(self) -> int | None:
+        """None: there is no larger number of parents to advise."""
+        return None
+
+    def lines(self, *, verbose: bool = False) -> Iterator[str]:
+        """Yield the lines of the terminal; verbose: everything."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        """Return the text of the terminal."""
+        return "\n".join(self.lines())
+
+    def write(
+        self,
+        name: str,
+        *,
+        html: Path | None = None,
+        svg: Path | None = None,
+        out: Path | None = None,
+        certificates: Path | None = None,
+    ) -> Iterator[str]:
+        """Refuse pages, pools and certificates, which are of items."""
+        paths = {"--html": html, "--svg": svg, "--out": out, "--certificates": certificates}
+        options = [option for option, path in paths.items() if path is not None]
+        if options:
+            raise CalibrantError(f"{name}, {', '.join(options)}: {self.why_no_item}")
+        yield from ()
