@@ -18,7 +18,7 @@ from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.responses import ReadingOptions, Response
 from calibrant.bench.episodes import Chat
-from calibrant.bench.scoring.formats import message_response
+from calibrant.bench.scoring.providers import message_response
 from calibrant.bench.scoring.reading import item_rules, read_response, score_response
 from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.episode import Step

@@ -11,8 +11,8 @@ import verifiers.v1 as vf
 
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark, benchmark_of
-from calibrant.bench.scoring.formats import message_response
 from calibrant.bench.scoring.ids import PublicIds
+from calibrant.bench.scoring.providers import message_response
 from calibrant.bench.training import (
     ConversationResult,
     Drawn,

@@ -431,7 +431,7 @@ _ESCAPED: Final = re.compile(r'\\([{}\[\]_"])')
 _ANSWER_TAG: Final = re.compile(r"<(answer|final_answer|response|solution|output)>|<\|begin_of_solution\|>")
 _SOLUTION_END: Final = "<|end_of_solution|>"
 _BOXED: Final = "\\boxed{"
-_ANSWER_LINE: Final = re.compile(r"^[#*_>`\- \t]*(?:final )?answer[#*_>`\- \t]*(?::|$)", re.IGNORECASE | re.MULTILINE)
+_ANSWER_LINE: Final = re.compile(r"^[ \t#*_>`-]*(?:final )?answer[ \t#*_>`-]*(?::|\r?$)", re.IGNORECASE | re.MULTILINE)
 
 
 class LenientAnswer(NamedTuple):

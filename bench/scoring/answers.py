@@ -1,7 +1,7 @@
 """Plain lines of prediction files: item, model and answer by the names of tools, steps; counts of how they were read.
 
-An answer is an object of the task's shape, or a text. It may stand in what a provider gives (bench.scoring.formats), in
-a conversation (what the assistant said last), in content in parts, or in an object around any of these.
+An answer is an object of the task's shape, or a text. It may stand in what a provider gives (bench.scoring.providers),
+in a conversation (what the assistant said last), in content in parts, or in an object around any of these.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from calibrant.bench.core.responses import (
     Response,
 )
 from calibrant.bench.scoring.files import answer_object
-from calibrant.bench.scoring.formats import (
+from calibrant.bench.scoring.formats import parse_line
+from calibrant.bench.scoring.providers import (
     FAILURE_FIELDS,
     FAILURE_HOLDERS,
     THOUGHT_FIELDS,
@@ -30,7 +31,6 @@ from calibrant.bench.scoring.formats import (
     failed_line,
     last_assistant,
     message_response,
-    parse_line,
     provider_responses,
     read_content,
     stopped,

@@ -1,7 +1,9 @@
-"""Readers of answers: thoughts by the plain reference, and the paper's, published and lenient rules beside each other.
+"""Readers of answers: thoughts and other forms by plain references; the paper's, published and lenient rules together.
 
 What the paper's rule reads the lenient reader reads alike; an answer in another form keeps its value; where the fast
 way takes one reading for all rules, the published rule is asked by itself; a response without an answer has one reason.
+What thoughts hold changes no verdict: `<think>d</think>t`, `d</think>t` and `t` are scored alike, `<think>d` is never
+right.
 """
 
 from __future__ import annotations
@@ -18,12 +20,15 @@ from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.responses import EXCLUDED, REASONS, SAME, WRONG_FORMAT, Reading, ReadingOptions, Response
 from calibrant.bench.scoring.reading import AnswerRules, item_rules, read_response
-from calibrant.datasets import right_answer
+from calibrant.datasets import bundled_pool, right_answer
 from calibrant.dsl.answer_text import read_answer_text
 from calibrant.dsl.lenient_json import comparable, read_leniently
+from calibrant.dsl.replayscm.score import answer_kind
+from tests.oracles import lenient_reader
 from tests.oracles.independent import require
-from tests.oracles.thought_marks import LITERALS, WORDS, outside_thoughts
+from tests.oracles.thought_marks import LITERALS, TOKENS, WORDS, has_marks, plain_answer_text
 
+KINDS = ("form", "damaged", "damaged", "noise", "lines", "several", "thoughts")
 ITEMS = 3  # of each bundled pool
 WRAPPERS = ("answer", "final", "result", "arguments", "output")
 MARKS = (*LITERALS, *(f"<{word}>" for word in WORDS), *(f"</{word}>" for word in WORDS))
@@ -34,57 +39,117 @@ PIECES = (
     "\u201c", "\u201d", "\u2018", "\u2028", "rule: conjunctive\n", "blickets: A\n", "frequency: 1\n", "model:\n",
     "mechanisms:\n",
 )  # fmt: skip
+CHANNELS = (
+    *TOKENS, "<|channel|>analysis", "<|channel|>final", "<|channel|>commentary", " to=functions.submit", " to=", "json",
+    "assistant", "user", "assistantfinal", "analysisWe", "analysis", "final", "loose", '{"a": 1}', " ", "\n",
+)  # fmt: skip
+BULLETS = ("", "", "- ", "* ", "+ ", "\u2022 ", "-", "1. ", "\t")
+KEY_MARKS = ("", "", "*", "**", "***", "_", "__", "`", "'", '"', "****")
+ANSWER_MARKS = ("\n\\boxed{", "<answer>", "<output>", "\nFinal answer:\n", "\n**Answer**: ", "\nanswer\r\n", "\n")
+MAX_PLAIN_CHARS = 2_500  # the plain reader is quadratic
 
 
 class FuzzedItem(NamedTuple):
-    """An item with its rules and an answer that is right."""
+    """An item with its rules, a plain shape of its answers, and an answer that is right."""
 
     benchmark: Benchmark[Any]
     item: Any
     rules: AnswerRules
+    shape: lenient_reader.PlainShape
     answer: dict[str, Any]
 
 
 @cache
-def fuzzed_items() -> tuple[FuzzedItem, ...]:
-    """Return items of all benchmarks that are answered at once."""
-    items = []
+def fuzzed_items() -> tuple[tuple[FuzzedItem, ...], ...]:
+    """Return items that are answered at once, by benchmark."""
+    by_benchmark = []
     for name in TITLES:
         of = benchmark(name)
-        for pool in of.bundled:
-            for item in calibrant.load_pool(calibrant.datasets.bundled_pool(pool))[:ITEMS]:
-                answer = right_answer(item)
-                if answer:
-                    items.append(FuzzedItem(of, item, item_rules(of, item), answer))
-    return tuple(items)
+        items = [item for pool in of.bundled for item in calibrant.load_pool(bundled_pool(pool))[:ITEMS]]
+        answers = ((item, right_answer(item)) for item in items)
+        by_benchmark.append(
+            tuple(
+                FuzzedItem(of, item, item_rules(of, item), _plain_shape(name, item), answer)
+                for item, answer in answers
+                if answer
+            )
+        )
+    return tuple(by_benchmark)
+
+
+def _plain_shape(name: str, item: Any) -> lenient_reader.PlainShape:
+    match name:
+        case "blickets":
+            return lenient_reader.rule_shape()
+        case "causalab":
+            return lenient_reader.frequency_shape()
+        case "causim":
+            return lenient_reader.exact_keys_shape(item.task.question.required_keys(item.task.model))
+        case "logic":
+            return lenient_reader.list_shape()
+    kind = answer_kind(item)
+    if kind == "alternative":
+        return lenient_reader.alternative_shape()
+    return lenient_reader.mechanisms_shape(item.task.training.variables, with_roots=kind == "roots")
 
 
 def case(rng: random.Random) -> str:
     """One text; the outcome is its kind and the reason that its reading has."""
-    if rng.random() < 0.4:
+    if rng.random() < 0.3:
         return _marks(rng)
-    fuzzed = rng.choice(fuzzed_items())
-    kind = rng.choice(("form", "damaged", "noise"))
+    fuzzed = rng.choice(rng.choice(fuzzed_items()))
+    kind = rng.choice(KINDS)
     text = _other_form(rng, fuzzed.answer)
     if kind == "form":
         _require_value(fuzzed, text)
     elif kind == "damaged":
         text = _damaged(rng, text)
+    elif kind == "lines":
+        text = _lines(rng, fuzzed.answer)
+    elif kind == "several":
+        text = _several(rng, fuzzed, text)
+    elif kind == "thoughts":
+        return f"{fuzzed.benchmark.name}: thoughts: {_require_unpaid(rng, fuzzed, text)}"
     else:
         text = "".join(rng.choice(PIECES) for _ in range(rng.randrange(30))) + rng.choice(("", text))
+    _require_plainly(fuzzed, text)
     reading = _require_order(fuzzed, text)
     return f"{fuzzed.benchmark.name}: {kind}: {reading.reason or 'read'}"
 
 
 def _marks(rng: random.Random) -> str:
-    text = "".join(rng.choice(MARKS if rng.random() < 0.5 else PIECES) for _ in range(rng.randrange(12)))
-    expected = ("", False)
-    for policy, opened in (("strip", False), ("opened", True)):
-        read = read_answer_text(text, policy)  # type: ignore[arg-type]  # one of the policies
-        expected = outside_thoughts(text, opened=opened)
-        require((read.text, read.is_unclosed) == expected, f"{policy}: {read} for {expected} of {text!r}")
-    require(read_answer_text(text, "keep").text == text, f"keep: {text!r}")
-    return f"marks: {'unclosed' if expected[1] else 'outside' if expected[0].strip() else 'nothing'}"
+    pieces = rng.choice((PIECES, CHANNELS))
+    text = "".join(rng.choice(MARKS if rng.random() < 0.4 else pieces) for _ in range(rng.randrange(14)))
+    expected = plain_answer_text(text)
+    for policy in ("keep", "opened", "strip"):
+        read = read_answer_text(text, policy)
+        expected = plain_answer_text(text, policy)
+        require((read.text, read.is_unclosed, read.calls) == expected, f"{policy}: {read} for {expected} of {text!r}")
+    return f"marks: {'unclosed' if expected.is_unclosed else 'outside' if expected.text.strip() else 'nothing'}"
+
+
+def _require_unpaid(rng: random.Random, fuzzed: FuzzedItem, text: str) -> str:
+    """Require that the verdict is that of the text behind the thoughts, whatever they hold."""
+    draft = rng.choice(("", "Let me see.\n", text, _damaged(rng, text), _other_form(rng, fuzzed.answer)))
+    text = rng.choice((text, text, _damaged(rng, text), "", "none"))
+    if "`" in draft + text or has_marks(draft) or has_marks(text):
+        return "with marks of its own"
+    alone = calibrant.score(fuzzed.item, text).correct
+    for whole in (f"<think>{draft}</think>{text}", f"{draft}</think>{text}"):
+        paid = calibrant.score(fuzzed.item, whole).correct
+        require(paid == alone, f"paid {paid}, {alone} without thoughts: {whole!r:.600}")
+    require(not calibrant.score(fuzzed.item, f"<think>{draft}").correct, f"a draft is paid: {draft!r:.400}")
+    return "right" if alone else "not right"
+
+
+def _require_plainly(fuzzed: FuzzedItem, text: str) -> None:
+    """Require what the plain reader reads in a short text."""
+    if len(text) > MAX_PLAIN_CHARS:
+        return
+    read = read_leniently(text, fuzzed.rules.shape)
+    answer, problem = lenient_reader.read_plainly(text, fuzzed.shape)
+    is_same = (read.answer is None) == (answer is None) and lenient_reader.same(read.answer, answer)
+    require(is_same and read.problem == problem, f"{read} for {answer}, {problem!r} of {text!r}")
 
 
 def _require_value(fuzzed: FuzzedItem, text: str) -> None:
@@ -122,6 +187,42 @@ def _require_order(fuzzed: FuzzedItem, text: str) -> Reading:
 
 def _score(fuzzed: FuzzedItem, answer: object) -> object:
     return repr(calibrant.score(fuzzed.item, answer).to_dict())
+
+
+# --- Several answers, and lines ---------------------------------------------------------------------------------------
+def _several(rng: random.Random, fuzzed: FuzzedItem, text: str) -> str:
+    neighbours = next(items for items in fuzzed_items() if items[0].benchmark is fuzzed.benchmark)
+    other = _other_form(rng, rng.choice(neighbours).answer)
+    mark = rng.choice(ANSWER_MARKS)
+    return rng.choice(("", other, text)) + mark + text + rng.choice(("", "}", "</answer>", other))
+
+
+def _lines(rng: random.Random, answer: dict[str, Any]) -> str:
+    """Spell an answer as lines, with marks, bullets and mistakes."""
+    lines = []
+    for key, value in answer.items():
+        if isinstance(value, dict):
+            lines.append(rng.choice((f"{key}:", f"**{key}**:", f"**{key.title()}:**", key)))
+            lines += [_line(rng, name, part) for name, part in value.items()]
+        elif isinstance(value, list) and rng.random() < 0.5:
+            lines += [f"{key}:", *(f"{rng.choice(BULLETS)}{part}" for part in value)]
+        else:
+            is_listed = isinstance(value, list) and rng.random() < 0.5
+            lines.append(_line(rng, key, ", ".join(map(str, value)) if is_listed else value))
+    for _ in range(rng.randrange(3)):
+        words = rng.choice(("So:", "", "note: x", "***", "- a", "a: b: c", "{", rng.choice(lines)))
+        lines.insert(rng.randrange(len(lines) + 1), words)
+    return "\n".join(lines)
+
+
+def _line(rng: random.Random, key: str, value: Any) -> str:
+    mark, (opens, closes) = rng.choice(KEY_MARKS), rng.choice(("  ", "''", '""', "``", "\u201c\u201d"))
+    key = rng.choice((key, key, key, key.upper(), key.replace("_", " "), f"{key}s"))
+    text = value if isinstance(value, str) else json.dumps(value)
+    text = rng.choice((text, text, f"{opens}{text}{closes}", "", json.dumps(value), str(value)))
+    colon = rng.choice((": ", ": ", ":", " : ", " "))
+    stated = rng.choice((f"{mark}{key}{mark}{colon}{text}", f"{mark}{key}{colon.strip()}{mark} {text}"))
+    return f"{rng.choice(BULLETS)}{stated}"
 
 
 # --- Another form of an answer, with the same value -------------------------------------------------------------------

@@ -99,7 +99,7 @@ def test_readers_of_answers_agree_where_they_must() -> None:
     tally = run_chunk(readings.case, 11, 0, effort(READINGS, 100 * READINGS))
     assert tally.failures == []
     kinds = {tuple(outcome.split(": ")[:2]) for outcome in tally.outcomes}
-    assert kinds >= {(name, kind) for name in TITLES for kind in ("form", "damaged", "noise")}
+    assert kinds >= {(name, kind) for name in TITLES for kind in readings.KINDS}
     assert {"marks: unclosed", "marks: outside", "marks: nothing", "logic: form: wrong_format"} <= tally.outcomes.keys()
 
 

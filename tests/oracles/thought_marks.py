@@ -97,3 +97,89 @@ def _tag_at(text: str, start: int) -> PlainMark | None:
         if has_attributes and not is_closing:
             return PlainMark(word, True, end + 1)
     return None
+
+
+# --- Harmony ----------------------------------------------------------------------------------------------------------
+ENDS = ("<|end|>", "<|return|>", "<|call|>")
+BEGINNINGS = ("<|start|>", "<|channel|>", "<|message|>")
+TOKENS = (*BEGINNINGS, *ENDS, "<|constrain|>")
+
+
+class PlainAnswerText(NamedTuple):
+    """Answer text, whether it ends inside its thoughts, and what its tool calls hold."""
+
+    text: str
+    is_unclosed: bool
+    calls: tuple[str, ...] = ()
+
+
+def plain_answer_text(text: str, policy: str = "strip") -> PlainAnswerText:
+    """Return the answer text of a response: by its channels, where it has any, else by its marks."""
+    if policy == "keep" or (policy == "strip" and _is_container(text)):
+        return PlainAnswerText(text, False)
+    if any(token in text for token in BEGINNINGS):
+        return _of_messages(text)
+    if "assistantfinal" in text:
+        return PlainAnswerText(*outside_thoughts(text.split("assistantfinal")[-1]))
+    bare = text.lstrip()
+    if bare.startswith("analysis") and "A" <= bare[8:9] <= "Z":
+        return PlainAnswerText("", True)
+    return PlainAnswerText(*outside_thoughts(text, opened=policy == "opened"))
+
+
+def has_marks(text: str) -> bool:
+    """Return whether a text holds a mark of thoughts, or of Harmony's channels."""
+    if any(token in text for token in (*TOKENS, "assistantfinal")) or text.lstrip().startswith("analysis"):
+        return True
+    return any(_mark_at(text, place) for place in range(len(text)))
+
+
+def _split(text: str) -> list[tuple[str, str]]:
+    """Return the tokens of a text, each with the text behind it; the first pair has no token."""
+    parts, token, start, position = [], "", 0, 0
+    while position < len(text):
+        following = next((name for name in TOKENS if text.startswith(name, position)), "")
+        if following:
+            parts.append((token, text[start:position]))
+            token, start = following, position + len(following)
+        position += len(following) or 1
+    return [*parts, (token, text[start:])]
+
+
+def _of_messages(text: str) -> PlainAnswerText:
+    messages: list[tuple[str, str, str]] = []  # header as it stands, content, token behind it
+    parts = _split(text)
+    place = 1
+    while place < len(parts):
+        token, behind = parts[place]
+        if token in ENDS and behind.strip():
+            messages.append(("", behind, ""))
+        header, has_header = "", token in ("<|start|>", "<|channel|>")
+        if has_header:
+            header = ("\0" if token == "<|channel|>" else "") + behind
+            while place + 1 < len(parts) and parts[place + 1][0] in ("<|channel|>", "<|constrain|>"):
+                place += 1
+                header += ("\0" if parts[place][0] == "<|channel|>" else " ") + parts[place][1]
+            if place + 1 == len(parts) or parts[place + 1][0] != "<|message|>":
+                place += 1
+                continue
+            place += 1
+            token, behind = parts[place]
+        if token == "<|message|>":
+            content = behind
+            while place + 1 < len(parts) and parts[place + 1][0] in ("<|message|>", "<|constrain|>"):
+                place += 1
+                content += parts[place][0] + parts[place][1]
+            messages.append((header, content, parts[place + 1][0] if place + 1 < len(parts) else ""))
+        place += 1
+    calls, finals, is_closed = [], [], False
+    for header, content, end in messages:
+        is_call = any(word.startswith("to=") and len(word) > 3 for word in header.replace("\0", " ").split())
+        channel = (header.rpartition("\0")[2].split() or ["final"])[0] if "\0" in header else "final"
+        is_closed = is_call or end in ENDS
+        if is_call:
+            calls.append(content)
+        elif channel == "final":
+            finals.append(content)
+    outside, is_open = outside_thoughts(finals[-1]) if finals else ("", False)
+    return PlainAnswerText(outside, is_open or not is_closed, tuple(calls))

@@ -248,7 +248,54 @@ OTHERS = [
     Shape("plain, thoughts beside nothing", [_own({"response": "", "reasoning": GOLD})], [THOUGHTS]),
     Shape("answer as a text with a draft", [_own({"answer": f"<think>{GOLD}</think>no"})], [UNREADABLE]),
 ]
-GROUPS = {"OpenAI": OPENAI, "Responses": RESPONSES, "Anthropic": ANTHROPIC, "Gemini": GEMINI, "others": OTHERS}
+REASONED = {"reasoningContent": {"reasoningText": {"text": GOLD, "signature": "s"}}}
+USE = {"toolUse": {"toolUseId": "t", "name": "submit", "input": json.loads(GOLD)}}
+
+
+def _converse(stop: str, *content: dict[str, Any]) -> dict[str, Any]:
+    message = {"role": "assistant", "content": [*content]}
+    return _own({"output": {"message": message}, "stopReason": stop, "usage": {}, "metrics": {"latencyMs": 1}})
+
+
+def _bedrock(**fields: Any) -> dict[str, Any]:
+    prompt = {"role": "user", "content": [{"type": "text", "text": PROMPT}]}
+    return {"recordId": ITEM.id, "modelInput": {"messages": [prompt]}, **fields}
+
+
+def _sglang(text: str, finish: dict[str, Any] | None) -> dict[str, Any]:
+    return _own({"text": text, "output_ids": [1], "meta_info": {"id": "a", "finish_reason": finish}})
+
+
+BEDROCK = [
+    Shape("Converse", [_converse("end_turn", REASONED, {"text": GOLD})], [RIGHT]),
+    Shape("Converse, thoughts alone", [_converse("end_turn", REASONED)], [THOUGHTS]),
+    Shape("Converse, limit inside thoughts", [_converse("max_tokens", REASONED)], [CUT_OFF]),
+    Shape("Converse, guardrail", [_converse("guardrail_intervened", {"text": GOLD})], [REFUSED]),
+    Shape("Converse, call", [_converse("tool_use", USE)], [RIGHT], {"tool_call_read": 1}),
+    Shape(
+        "batch of Claude", [_bedrock(modelOutput=_anthropic("end_turn", THINKING, TEXT)["result"]["message"])], [RIGHT]
+    ),
+    Shape("batch of Nova", [_bedrock(modelOutput=_converse("max_tokens", {"text": TOO_SHORT}))], [CUT_OFF]),
+    Shape("batch of Llama", [_bedrock(modelOutput={"generation": GOLD, "stop_reason": "stop"})], [RIGHT]),
+    Shape("batch of Mistral", [_bedrock(modelOutput={"outputs": [{"text": "a", "stop_reason": "length"}]})], [CUT_OFF]),
+    Shape("batch, failed", [_bedrock(error={"errorCode": 400, "errorMessage": "m"})], [FAILED]),
+    Shape("batch, item by its prompt", [_bedrock(modelOutput={"generation": GOLD}) | {"recordId": "R1"}], [RIGHT]),
+]
+SGLANG = [
+    Shape("stop", [_sglang(GOLD, {"type": "stop", "matched": 2})], [RIGHT]),
+    Shape("limit", [_sglang(TOO_SHORT, {"type": "length", "length": 9})], [CUT_OFF]),
+    Shape("abort", [_sglang(GOLD, {"type": "abort", "message": "m"})], [FAILED]),
+    Shape("no finish", [_sglang(f"{DRAFT}</think>{GOLD}", None)], [RIGHT]),
+]
+GROUPS = {
+    "Bedrock": BEDROCK,
+    "SGLang": SGLANG,
+    "OpenAI": OPENAI,
+    "Responses": RESPONSES,
+    "Anthropic": ANTHROPIC,
+    "Gemini": GEMINI,
+    "others": OTHERS,
+}
 
 
 def _score(lines: list[dict[str, Any]], folder: Path, *options: str) -> list[dict[str, Any]]:

@@ -1,0 +1,373 @@
+"""Responses as providers give them: messages with their parts, and objects of providers, told by their keys.
+
+Never text, whatever the options, are fields and parts of thoughts, and messages before the last one of the assistant.
+Sources: type definitions of openai, anthropic, google-genai, boto3's bedrock-runtime, sglang, transformers, vllm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from calibrant.bench.core.responses import FAILED, REFUSED, Response, error_reason
+from calibrant.dsl.errors import CalibrantError
+
+JsonMapping: TypeAlias = Mapping[str, Any]
+
+
+class ParsedLine(NamedTuple):
+    """Responses of a line.
+
+    format: its name; model: that it names; objects: in which the item may be named, beside the line
+    prompts: values that hold the prompt; may_repeat: the text may repeat the prompt before the answer
+    """
+
+    format: str
+    responses: tuple[Response, ...]
+    model: str | None = None
+    objects: tuple[JsonMapping, ...] = ()
+    prompts: tuple[Any, ...] = ()
+    may_repeat: bool = False
+
+
+class Format(NamedTuple):
+    """A format of lines; matches: whether a line is of it; parse: its responses."""
+
+    name: str
+    matches: Callable[[JsonMapping], bool]
+    parse: Callable[[JsonMapping], ParsedLine]
+
+
+# --- Messages and their parts -----------------------------------------------------------------------------------------
+THOUGHT_FIELDS: Final = (
+    *("reasoning_content", "reasoning", "reasoning_details", "thinking", "reasoning_trace"),
+    *("thinking_blocks", "thoughts"),
+)
+_THOUGHT_PARTS: Final = frozenset({"thinking", "redacted_thinking", "reasoning", "summary_text", "reasoning_text"})
+_TEXT_PARTS: Final = frozenset({"text", "output_text", "input_text"})
+_RESPONSE_IDS: Final = ("chatcmpl-", "resp_", "msg_", "cmpl-", "gen-")
+_CALL_ITEMS: Final = frozenset({"function_call", "custom_tool_call"})  # of Responses, for tools of the caller
+_ASSISTANTS: Final = frozenset({"assistant", "model"})
+
+
+def as_object(value: Any) -> JsonMapping:
+    return value if isinstance(value, Mapping) else {}
+
+
+def as_objects(value: Any) -> list[JsonMapping]:
+    return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list) else []
+
+
+def as_text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def has_thought_fields(fields: JsonMapping) -> bool:
+    return any(fields.get(name) for name in THOUGHT_FIELDS)
+
+
+def _response_id(value: JsonMapping) -> str:
+    stated = value.get("id")
+    if isinstance(stated, str) and stated.startswith(_RESPONSE_IDS):
+        return stated
+    return as_text(value.get("responseId")) or ""
+
+
+class Content(NamedTuple):
+    """Content of a message: its text, arguments of tool calls, whether parts are thoughts or a refusal."""
+
+    text: str | None
+    calls: tuple[Any, ...] = ()
+    has_thoughts: bool = False
+    is_refusal: bool = False
+
+
+def read_content(content: Any) -> Content:
+    """Return what the content of a message holds: a text, or a list of parts."""
+    if not isinstance(content, list):
+        return Content(as_text(content))
+    texts, calls, has_thoughts, is_refusal = [], [], False, False
+    for part in content:
+        if not isinstance(part, Mapping):
+            continue
+        kind = part.get("type")
+        if kind in _THOUGHT_PARTS or part.get("thought") is True or "reasoningContent" in part:
+            has_thoughts = True
+        elif kind == "refusal":
+            is_refusal = True
+        elif kind == "tool_use":
+            calls.append(part.get("input"))
+        elif isinstance(part.get("functionCall"), Mapping):
+            calls.append(part["functionCall"].get("args"))
+        elif isinstance(part.get("toolUse"), Mapping):
+            calls.append(part["toolUse"].get("input"))
+        elif (kind in _TEXT_PARTS or kind is None) and isinstance(part.get("text"), str):
+            texts.append(part["text"])
+    return Content("".join(texts) if texts else None, tuple(calls), has_thoughts, is_refusal)
+
+
+def message_response(message: JsonMapping) -> Response:
+    """Return the response of a message of the assistant."""
+    content = read_content(message.get("content"))
+    calls = [*content.calls, *_call_arguments(message.get("tool_calls"))]
+    calls += _call_arguments([message.get("function_call")])
+    is_refused = content.is_refusal or bool(message.get("refusal"))
+    return Response(
+        content.text,
+        calls=_calls(calls),
+        has_thoughts=content.has_thoughts or has_thought_fields(message),
+        reason=REFUSED if is_refused else error_reason(message.get("error")),
+    )
+
+
+def _call_arguments(calls: Any) -> Iterator[Any]:
+    for call in as_objects(calls):
+        stated = next((call[key] for key in ("function", "custom") if isinstance(call.get(key), Mapping)), call)
+        yield next((stated[key] for key in ("arguments", "input", "args") if key in stated), "")
+
+
+def _calls(arguments: Sequence[Any]) -> tuple[str | JsonMapping, ...]:
+    """Return arguments of calls; a call without readable ones is an empty object, so that it counts as a call."""
+    return tuple(value if isinstance(value, str | Mapping) and value else {} for value in arguments)
+
+
+def last_assistant(messages: Any) -> Response:
+    """Return the response of the last message of the assistant; the others are thoughts."""
+    spoken = [entry for entry in as_objects(messages) if entry.get("role") in _ASSISTANTS]
+    if not spoken:
+        return Response()
+    response = message_response(spoken[-1])
+    return response._replace(has_thoughts=response.has_thoughts or len(spoken) > 1)
+
+
+def stopped(response: Response, stop: Any, error: Any = None, *, is_limited: bool = False) -> Response:
+    """Return a response with its stop reason and the reason of an error."""
+    return response._replace(
+        stop=as_text(stop) or response.stop,
+        is_limited=response.is_limited or is_limited,
+        reason=error_reason(error) or response.reason,
+    )
+
+
+def _by_index(entries: Any) -> list[JsonMapping]:
+    return sorted(as_objects(entries), key=lambda entry: entry["index"] if type(entry.get("index")) is int else 0)
+
+
+FAILURE_FIELDS: Final = ("error", "type", "status_code", "success")
+FAILURE_HOLDERS: Final = ("response", "result")  # objects of a line that may state them
+
+
+def failed_line(line: JsonMapping) -> str:
+    """Return the reason of a line whose request failed: an error, a status from 400, `success: false`, `type: error`.
+
+    Stated by the line, its response or result, or the body of that.
+    """
+    holders = [line, *(line[name] for name in FAILURE_HOLDERS if isinstance(line.get(name), Mapping))]
+    holders += [holder["body"] for holder in holders[1:] if isinstance(holder.get("body"), Mapping)]
+    for holder in holders:
+        if reason := error_reason(holder.get("error")):
+            return reason
+        if holder.get("type") == "error":
+            return error_reason(holder) or FAILED
+    is_failed = any(
+        _is_failed_status(holder.get("status_code")) or holder.get("success") is False for holder in holders
+    )
+    return FAILED if is_failed else ""
+
+
+def _is_failed_status(status: Any) -> bool:
+    return type(status) is int and status >= 400
+
+
+# --- Objects of providers: a line, or the value of one of its fields --------------------------------------------------
+
+
+def _parse_choices(value: JsonMapping) -> ParsedLine:
+    responses = []
+    for choice in _by_index(value.get("choices")):
+        message = choice.get("message")
+        if "delta" in choice and message is None:
+            raise CalibrantError("no answer in it, but a chunk of a stream; collect the stream first")
+        response = message_response(message) if isinstance(message, Mapping) else Response(as_text(choice.get("text")))
+        if has_thought_fields(choice):
+            response = response._replace(has_thoughts=True)
+        responses.append(stopped(response, choice.get("finish_reason"), choice.get("error")))
+    return _parsed("choices", value, responses, value.get("model"))
+
+
+def parse_anthropic(value: JsonMapping) -> ParsedLine:
+    response = stopped(message_response(value), value.get("stop_reason"))
+    return _parsed("Anthropic message", value, [response], value.get("model"))
+
+
+def _parse_gemini(value: JsonMapping) -> ParsedLine:
+    responses = []
+    for candidate in _by_index(value.get("candidates")):
+        content = read_content(as_object(candidate.get("content")).get("parts"))
+        response = Response(content.text, calls=_calls(content.calls), has_thoughts=content.has_thoughts)
+        responses.append(stopped(response, candidate.get("finishReason")))
+    blocked = as_object(value.get("promptFeedback")).get("blockReason")
+    responses = responses or [Response()]
+    if blocked:
+        responses = [response._replace(reason=REFUSED) for response in responses]
+    return _parsed("Gemini", value, responses, value.get("modelVersion"))
+
+
+def _parse_responses(value: JsonMapping) -> ParsedLine:
+    items = as_objects(value.get("output"))
+    messages = [item for item in items if item.get("type") == "message"]
+    has_final = any(item.get("phase") == "final_answer" for item in messages)
+    spoken = [item for item in messages if not (has_final and item.get("phase") == "commentary")]
+    contents = [read_content(item.get("content")) for item in spoken]
+    texts = [content.text for content in contents if content.text is not None]
+    arguments = [item.get("arguments", item.get("input")) for item in items if item.get("type") in _CALL_ITEMS]
+    has_reasoning = any(item.get("type") == "reasoning" for item in items)
+    incomplete = as_object(value.get("incomplete_details")).get("reason")
+    response = Response(
+        "".join(texts) if texts else None,
+        calls=_calls(arguments),
+        has_thoughts=has_reasoning or len(spoken) < len(messages) or any(content.has_thoughts for content in contents),
+        reason=REFUSED if any(content.is_refusal for content in contents) else "",
+    )
+    response = stopped(response, incomplete or value.get("status"))
+    return _parsed("OpenAI Responses", value, [response], value.get("model"))
+
+
+def _parse_cohere(value: JsonMapping) -> ParsedLine:
+    response = message_response(as_object(value.get("message")))
+    return _parsed("Cohere", value, [stopped(response, value.get("finish_reason"))], value.get("model"))
+
+
+def _parse_ollama(value: JsonMapping) -> ParsedLine:
+    message = value.get("message")
+    response = message_response(message) if isinstance(message, Mapping) else Response(as_text(value.get("response")))
+    response = response._replace(has_thoughts=response.has_thoughts or has_thought_fields(value))
+    return _parsed("Ollama", value, [stopped(response, value.get("done_reason"))], value.get("model"))
+
+
+def _parse_vllm(value: JsonMapping) -> ParsedLine:
+    responses = []
+    for output in _by_index(value.get("outputs")):
+        response = Response(as_text(output.get("text")), has_thoughts=has_thought_fields(output))
+        stop = output.get("finish_reason", output.get("stop_reason"))  # the second of Mistral's models on Bedrock
+        responses.append(stopped(response, stop))
+    return _parsed("vLLM", value, responses, None)
+
+
+def _parse_converse(value: JsonMapping) -> ParsedLine:
+    response = message_response(as_object(as_object(value.get("output")).get("message")))
+    return _parsed("Bedrock Converse", value, [stopped(response, value.get("stopReason"))], value.get("model"))
+
+
+def _parse_generation(value: JsonMapping) -> ParsedLine:
+    """Return the response of a Llama model on Bedrock."""
+    response = stopped(Response(as_text(value.get("generation"))), value.get("stop_reason"))
+    return _parsed("Bedrock text", value, [response], value.get("model"))
+
+
+def _parse_sglang(value: JsonMapping) -> ParsedLine:
+    about = as_object(value.get("meta_info"))
+    finish = about.get("finish_reason")
+    stop = finish.get("type") if isinstance(finish, Mapping) else finish
+    response = Response(as_text(value.get("text")), has_thoughts=has_thought_fields(value))
+    return _parsed("SGLang", value, [stopped(response, stop)], value.get("model"))
+
+
+def _parse_llama_cpp(value: JsonMapping) -> ParsedLine:
+    is_limited = value.get("stopped_limit") is True or value.get("truncated") is True
+    response = Response(as_text(value.get("content")), has_thoughts=has_thought_fields(value))
+    return _parsed(
+        "llama.cpp", value, [stopped(response, value.get("stop_type"), is_limited=is_limited)], value.get("model")
+    )
+
+
+def _parse_generated(value: JsonMapping) -> ParsedLine:
+    responses = []
+    details = as_object(value.get("details"))
+    for entry in (value, *as_objects(details.get("best_of_sequences"))):
+        text = entry.get("generated_text")
+        response = last_assistant(text) if isinstance(text, list) else Response(as_text(text))
+        stop = entry.get("finish_reason", details.get("finish_reason") if entry is value else None)
+        responses.append(stopped(response, stop))
+    return _parsed("generated text", value, responses, None)._replace(may_repeat=True)
+
+
+def _parsed(name: str, value: JsonMapping, responses: Sequence[Response], model: Any) -> ParsedLine:
+    """Return the responses of a provider's object, with its id, and its error where it has one."""
+    reason, response_id = failed_line(value), _response_id(value)
+    ids = [f"{response_id}/{place}" if response_id else "" for place in range(len(responses))]
+    with_ids = [
+        response._replace(id=numbered_id, reason=reason or response.reason)
+        for response, numbered_id in zip(responses, ids, strict=True)
+    ]
+    return ParsedLine(name, tuple(with_ids) or (Response(reason=reason),), as_text(model), (value,))
+
+
+def _is_generated_list(value: Any) -> bool:
+    if not isinstance(value, list) or not value:
+        return False
+    return all(isinstance(entry, Mapping) and "generated_text" in entry for entry in value)
+
+
+def _has_choices(value: JsonMapping) -> bool:
+    """Return whether an object has choices; an aggregator's failed request has null in their place."""
+    choices = value.get("choices")
+    return isinstance(choices, list) or (
+        "choices" in value and choices is None and isinstance(value.get("object"), str)
+    )
+
+
+def _is_llama_cpp(value: JsonMapping) -> bool:
+    beside = {"stop_type", "tokens_predicted", "truncated"}
+    has_one = not beside.isdisjoint(value) or any(key.startswith("stopped_") for key in value)
+    return isinstance(value.get("content"), str) and has_one
+
+
+def _is_responses(value: JsonMapping) -> bool:
+    items = value.get("output")
+    if value.get("object") == "response":
+        return True
+    if not isinstance(items, list) or not items:
+        return False
+    return all(isinstance(item, Mapping) and isinstance(item.get("type"), str) for item in items)
+
+
+PROVIDERS: Final = (
+    Format("choices", _has_choices, _parse_choices),
+    Format("Anthropic message", lambda value: value.get("type") == "message" and "content" in value, parse_anthropic),
+    Format("Gemini", lambda value: "candidates" in value or "promptFeedback" in value, _parse_gemini),
+    Format("OpenAI Responses", _is_responses, _parse_responses),
+    Format(
+        "Cohere", lambda value: isinstance(value.get("message"), Mapping) and "finish_reason" in value, _parse_cohere
+    ),
+    Format("Ollama", lambda value: "done" in value and ("message" in value or "response" in value), _parse_ollama),
+    Format(
+        "vLLM",
+        lambda value: (
+            isinstance(value.get("outputs"), list) and any("text" in output for output in as_objects(value["outputs"]))
+        ),
+        _parse_vllm,
+    ),
+    Format("Bedrock Converse", lambda value: "message" in as_object(value.get("output")), _parse_converse),
+    Format("Bedrock text", lambda value: isinstance(value.get("generation"), str), _parse_generation),
+    Format("SGLang", lambda value: "text" in value and isinstance(value.get("meta_info"), Mapping), _parse_sglang),
+    Format("llama.cpp", _is_llama_cpp, _parse_llama_cpp),
+    Format("generated text", lambda value: "generated_text" in value, _parse_generated),
+)
+
+
+def provider_responses(value: Any) -> ParsedLine | None:
+    """Return the responses of a provider's object, or of a list of generated texts; None for anything else."""
+    if _is_generated_list(value):
+        parsed = [_parse_generated(entry) for entry in value]
+        responses = tuple(response for part in parsed for response in part.responses)
+        return ParsedLine("generated text", responses, may_repeat=True)
+    if not isinstance(value, Mapping):
+        return None
+    refuse_chunk(value)
+    return next((form.parse(value) for form in PROVIDERS if form.matches(value)), None)
+
+
+def refuse_chunk(value: JsonMapping) -> None:
+    if value.get("object") == "chat.completion.chunk" or value.get("done") is False:
+        raise CalibrantError("a chunk of a stream, no whole response; collect the stream first")
