@@ -63,10 +63,10 @@ SIZES = {
     "solvers": Size(files=116, lines=27962, small_files=9, import_lines=1595),
     "audits": Size(files=60, lines=16740, small_files=4, import_lines=1184),
     "baselines": Size(files=36, lines=9678, small_files=4, import_lines=547),
-    "bench": Size(files=328, lines=75400, small_files=41, import_lines=6395),
+    "bench": Size(files=328, lines=75406, small_files=41, import_lines=6395),
     "calibrant": Size(files=17, lines=1813, small_files=6, import_lines=295),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=482, lines=92555, small_files=42, import_lines=8650),
+    "tests": Size(files=482, lines=92643, small_files=42, import_lines=8654),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -17,6 +17,7 @@ from calibrant.bench.version import program_version
 
 # --- Pages that are one HTML file: filled in from bench/pages/templates, everything escaped, no network needed --------
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
+_WORD_END = re.compile(r"(?<=[a-z|_])(?=[A-Z])|(?<=[|_])(?=[a-z])")
 MAX_UNBROKEN = 8  # characters: ten columns of such names fit a page of 1280
 
 
@@ -32,6 +33,11 @@ def breakable(name: str) -> Markup:
     """Return a name that may be broken every MAX_UNBROKEN characters: a column of it is no wider."""
     parts = [name[k : k + MAX_UNBROKEN] for k in range(0, len(name), MAX_UNBROKEN)]
     return Markup("<wbr>").join(parts)
+
+
+def between_words(heading: str) -> Markup:
+    """Return a heading that may be broken between its words, such as HeldoutExact or Right|undecided."""
+    return Markup("<wbr>").join(_WORD_END.split(heading))
 
 
 def code_spans(text: str) -> Markup:
@@ -57,7 +63,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"breakable": breakable, "code_spans": code_spans}
+    environment.filters |= {"between_words": between_words, "breakable": breakable, "code_spans": code_spans}
     return environment
 
 

@@ -6,8 +6,10 @@ import base64
 import io
 import json
 import re
+import unicodedata
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from time import process_time
 
@@ -33,6 +35,7 @@ from calibrant.bench.runs.audits import ReasonRecord, explain_item
 from tests.support.accessibility import DESKTOP, PHONE, find_violations, measure, needs_axe
 from tests.support.browser import Tab, needs_chromium, pressed
 from tests.support.commands import CHECKOUT, called
+from tests.support.packages import needs
 from tests.support.suites import SPECIFICATION, write_specification
 
 # --- Pages of why items of blickets, CausaLab and CauSim are open: text, keys of accessibility, no network ------------
@@ -329,3 +332,88 @@ def test_a_page_is_read_in_both_themes_by_keys_on_a_phone_and_in_print(kind: str
         assert tab.evaluate(FOLDED_AND_UNSEEN) == 0
         assert tab.evaluate(UNSEEN_HEADINGS) == []
         assert tab.evaluate("performance.getEntriesByType('resource').length") == 0
+
+
+# --- On paper: headings are read back from the PDF, nothing is cut, a report of 20 items has ten pages at most --------
+PRINT_WIDTH = 703  # of A4 within margins of 12 mm, at 96 px an inch
+HEADINGS = """[...document.querySelectorAll("th, h1, h2, h3")].filter((part) => part.getClientRects().length)
+  .map((part) => part.textContent)"""
+CUT = """[...document.querySelectorAll("table, pre, svg")].filter((part) => part.getClientRects().length)
+  .filter((part) => part.getBoundingClientRect().right > innerWidth)
+  .map((part) => `${part.tagName} of ${part.closest("[id]").id}`)"""
+MAX_REPORT_PAGES = 10
+
+
+def squeezed(text: str) -> str:
+    """Return a text without spaces, and without the ligatures that fonts have."""
+    return "".join(unicodedata.normalize("NFKC", text).replace("\u00ad", "").split())
+
+
+def printed(tab: Tab) -> list[str]:
+    """Return the texts of the printed pages of a tab, squeezed."""
+    import pypdf
+
+    pdf = base64.b64decode(tab.call("Page.printToPDF", preferCSSPageSize=True)["data"])
+    return [squeezed(page.extract_text()) for page in pypdf.PdfReader(io.BytesIO(pdf)).pages]
+
+
+def check_print(tab: Tab, page: Path) -> list[str]:
+    """Check that every visible heading is on paper and nothing is wider; return the texts of the pages."""
+    tab.emulate(DESKTOP)
+    tab.open(page.as_uri())
+    texts = printed(tab)
+    tab.emulate(PRINT_WIDTH, medium="print")
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    headings = tab.evaluate(HEADINGS)
+    assert headings
+    whole = "".join(texts)
+    assert [heading for heading in headings if squeezed(heading) not in whole] == []
+    assert tab.evaluate(CUT) == []
+    return texts
+
+
+@needs_chromium
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_printed_page_has_its_headings_and_all_of_its_columns(kind: str, pages: dict[str, Path]) -> None:
+    needs("pypdf")
+    with Tab() as tab:
+        texts = check_print(tab, pages[kind])
+    assert len(texts) <= 4
+    assert f"1of{len(texts)}" in texts[0]
+    assert not any('"benchmark":' in text for text in texts)  # JSON is for programs
+
+
+@needs_chromium
+@pytest.mark.parametrize("columns", [(), tuple(f"Column{k}" for k in range(14))])
+def test_headings_of_a_long_table_are_on_each_of_its_pages(columns: tuple[str, ...], tmp_path: Path) -> None:
+    needs("pypdf")
+    page = tmp_path / "long.html"
+    text = IndexText("Items", "Audit", "calibrant audit p.jsonl --only ID --html FILE", columns=columns)
+    rows = (replace(item, cells=("0.125",) * len(columns)) for item in reasons(90))
+    page.write_text(index_page("p.jsonl", rows, text), encoding="utf-8")
+    with Tab() as tab:
+        texts = check_print(tab, page)
+    with_rows = [text for text in texts if "whileitisfree" in text]
+    assert len(with_rows) > 2
+    assert all("verdict" in text for text in with_rows)
+    assert all(squeezed(name) in text for name in columns for text in with_rows)
+
+
+@needs_chromium
+@pytest.mark.parametrize(("name", "methods"), [("blickets", "base,quiet,static"), ("causalab", "abstain")])
+def test_a_printed_report_of_20_items_has_ten_pages_at_most(name: str, methods: str, tmp_path: Path) -> None:
+    needs("pypdf")
+    pool, page = bundled_sample(name), tmp_path / "report.html"
+    run = called("run", methods, pool, "--limit", "20", "--out", tmp_path / "run", "--workers", "1")
+    assert run.returncode == 0, run.stderr
+    done = called("report", tmp_path / "run", "--pool", pool, "--attribution", "--out", page)
+    assert done.returncode == 0, done.stderr
+    with Tab() as tab:
+        texts = check_print(tab, page)
+        assert len(texts) <= MAX_REPORT_PAGES
+        starts = [k for k, text in enumerate(texts) if text.startswith(f"{k + 1}of{len(texts)}Results")]
+        assert len(starts) == 1  # a section begins a page
+        assert "InthePaper" not in "".join(texts)
+        tab.emulate(DESKTOP)
+        tab.evaluate("document.getElementById('paper').click()")
+        assert len(printed(tab)) > len(texts)

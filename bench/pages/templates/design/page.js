@@ -16,7 +16,7 @@
   document.getElementById("print").addEventListener("click", () => print());
   let folded = [];
   addEventListener("beforeprint", () => {
-    folded = [...document.querySelectorAll("details:not([open])")];
+    folded = [...document.querySelectorAll("details:not([open], .unprinted)")];
     folded.forEach((part) => { part.open = true; });
   });
   addEventListener("afterprint", () => folded.forEach((part) => { part.open = false; }));
