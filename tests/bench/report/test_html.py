@@ -22,7 +22,7 @@ from tests.support.replayscm.pools import ALL_ROWS, FOUR_MEMBERS, written_pool
 from tests.support.report_rows import Answers, answer, write_run
 from tests.support.stub_protocols import small_pool
 
-VOID = {"meta", "input"}
+VOID = {"meta", "input", "wbr"}
 HIT, MISS = answer(1, 1, 1.0), answer(1, 0.5, 0.5)
 ANSWERS = tuple(
     Answers(system, [HIT] * hits + [MISS] * (8 - hits), setting=setting, pool=f"{setting}.pool")

@@ -23,7 +23,7 @@ from calibrant.dsl.replayscm.scm import Scm, scm
 from tests.support.browser import Tab, needs_chromium, pressed
 from tests.support.replayscm.pools import ALL_ROWS, FOUR_MEMBERS, TWO_MEMBERS, written_pool
 
-VOID = {"meta", "input", "br", "link", "img", "hr"}
+VOID = {"meta", "input", "br", "link", "img", "hr", "wbr"}
 SVG_SHAPES = {"rect", "line", "circle", "path", "polygon", "polyline"}
 EVIDENCE = [ALL_ROWS, TWO_MEMBERS, FOUR_MEMBERS]
 
