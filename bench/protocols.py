@@ -32,6 +32,7 @@ from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import Capability
 from calibrant.bench.core.items import ItemPool
 from calibrant.bench.runs.jobs import error_line
+from calibrant.bench.toml_file import explain_mismatch
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, UnknownNameError, short_repr
 from calibrant.dsl.item import Item
@@ -96,6 +97,10 @@ class Protocol(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The options, ready for JSON, and whose code it is if it is not ours."""
         return dict(msgspec.to_builtins(self)) | ({"code": self.code} if self.code else {})
 
+    if TYPE_CHECKING:  # options differ by class: a class that was looked up by name takes those that its page names
+
+        def __init__(self, *options: Any, **named: Any) -> None: ...
+
     def require(self) -> None:
         """`MissingExtraError` if an optional dependency is not installed; called before anything is started."""
 
@@ -130,7 +135,7 @@ def nothing_found(outcome: Impossible | OutOfBudget) -> ProtocolResult:
     kind: Outcome = "impossible" if isinstance(outcome, Impossible) else "out_of_budget"
     fields = {field.name: getattr(outcome, field.name) for field in dataclasses.fields(outcome)}
     if isinstance(outcome, BestSoFar):
-        del fields["value"]  # an answer that is not proven is no answer of a row that promises the best
+        del fields["incumbent"]  # an answer that is not proven is no answer of a row that promises the best
     return ProtocolResult(kind, provenance=fields)
 
 
@@ -451,4 +456,6 @@ def make_protocol(protocols: Protocols, name: str, options: Mapping[str, Any]) -
         return msgspec.convert(dict(options), protocol, strict=False)
     except msgspec.ValidationError as error:
         option_names = ", ".join(protocol.__struct_fields__) or "none"
-        raise CalibrantError(f"protocol '{name}': {error}; its options: {option_names}") from None
+        raise CalibrantError(
+            f"protocol '{name}': {explain_mismatch(protocol, error)}; its options: {option_names}"
+        ) from None

@@ -29,12 +29,14 @@ _PLACE = re.compile(r"(?P<problem>.*?)(?: - at `\$(?P<path>[^`]*)`)?", re.DOTALL
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(?P<name>.*)`", re.DOTALL)
 _TYPE = re.compile(r"Expected `(?P<expected>[^`]*)`, got `(?P<found>[^`]*)`")
+_BOUND = re.compile(r"Expected `(?P<expected>int|float)` (?P<relation>[<>]=?) (?P<bound>\S+)")
 _CHOICE = re.compile(r"Invalid enum value (?P<value>.*)", re.DOTALL)
 _HINTS = {
     "Invalid value": "; a text stands in quotation marks",
     "Cannot declare": "; a table that comes several times stands in two brackets, as [[block]]",
 }
 _TYPES = {"array": "a list", "object": "a table", "str": "a text in quotation marks", "bool": "true or false"}
+_RELATIONS = {"<=": "of at most", ">=": "of at least", "<": "below", ">": "above"}
 _TYPES |= {"int": "a whole number", "float": "a number", "null": "nothing"}
 S = TypeVar("S")
 
@@ -54,7 +56,7 @@ def read_toml(path: Path, kind: type[S]) -> S:
         hint = next((hint for start, hint in _HINTS.items() if text.startswith(start)), "")
         raise CalibrantError(f"{path.name}: not TOML: {short_repr(text)}{hint}") from None
     except msgspec.ValidationError as error:
-        raise CalibrantError(f"{path.name}: {_explain(kind, ' '.join(str(error).split()))[:400]}") from None
+        raise CalibrantError(f"{path.name}: {explain_mismatch(kind, error)[:400]}") from None
     except ValueError as error:
         problem = " ".join(str(error).partition("; use sys.")[0].split())  # advice to callers of Python's int
         raise CalibrantError(f"{path.name}: {problem[:300]}") from None
@@ -71,8 +73,9 @@ def _check_depth(text: str, name: str) -> None:
             raise CalibrantError(f"{name}: line {line}: {problem.format(MAX_TOML_DEPTH)}")
 
 
-def _explain(kind: type[Any], message: str) -> str:
-    """Return a message of msgspec with the place in words, and the names or values that are allowed there."""
+def explain_mismatch(kind: type[Any], error: msgspec.ValidationError) -> str:
+    """Return an error of msgspec with the place in words, and the names or values that are allowed there."""
+    message = " ".join(str(error).split())
     match = _PLACE.fullmatch(message)
     problem, path = (message, "") if match is None else (match["problem"], match["path"] or "")
     place, node, meaning = "", inspect.type_info(kind), ""
@@ -85,14 +88,22 @@ def _explain(kind: type[Any], message: str) -> str:
         return f"{where}unknown field `{unknown['name']}`; {known_names(unknown['name'], fields)}"
     if (missing := _MISSING.fullmatch(problem)) is not None:
         return f"{where}the field `{missing['name']}` is missing"
-    if (choice := _CHOICE.fullmatch(problem)) is not None and isinstance(node, inspect.LiteralType):
-        return f"{where}{choice['value']} is none of {', '.join(map(str, node.values))}"
+    if (choice := _CHOICE.fullmatch(problem)) is not None and (values := _choices(node)):
+        return f"{where}{choice['value']} is none of {', '.join(map(str, values))}"
     if (types := _TYPE.fullmatch(problem)) is not None:
         expected = " or ".join(_TYPES.get(name, name) for name in types["expected"].split(" | "))
         problem = f"expected {expected}, found {_TYPES.get(types['found'], types['found'])}"
+    if (bound := _BOUND.fullmatch(problem)) is not None:
+        problem = f"expected {_TYPES[bound['expected']]} {_RELATIONS[bound['relation']]} {bound['bound']}"
     if isinstance(node, inspect.ListType) and "[" not in place:
         problem += f"; tables of a list stand in two brackets, as [[{place.lstrip('.')}]]" if _is_tables(node) else ""
     return f"{where}{problem}" + (f" ({meaning})" if meaning else "")
+
+
+def _choices(node: inspect.Type) -> list[str | int | bool | None]:
+    """Return the values of a closed list, also where nothing is another choice."""
+    kinds = node.types if isinstance(node, inspect.UnionType) else (node,)
+    return [value for kind in kinds if isinstance(kind, inspect.LiteralType) for value in kind.values]
 
 
 def _is_tables(node: inspect.ListType) -> bool:

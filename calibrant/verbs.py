@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args, get_origin, get_type_hints, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args, overload
 
 import msgspec
 
@@ -19,6 +19,7 @@ from calibrant.bench.core.capabilities import PLAY, Solution
 from calibrant.bench.core.options import keyword_struct
 from calibrant.bench.core.registry import benchmark, benchmark_of, benchmark_of_item
 from calibrant.bench.core.responses import Extractor
+from calibrant.bench.toml_file import explain_mismatch
 from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, short_repr
@@ -392,8 +393,7 @@ def _verb(of: Benchmark[Any], name: str, options: Mapping[str, Any]) -> Callable
     try:
         converted = msgspec.convert(keywords, kind)
     except msgspec.ValidationError as error:
-        message = str(error).replace(" | null`", "`")  # null is in most types, as "not given"
-        raise CalibrantError(f"{name}: {message}{_known_values(kind, message)}") from None
+        raise CalibrantError(f"{name}: {explain_mismatch(kind, error)}") from None
     checked |= {key: getattr(converted, key) for key in keywords}
 
     def call(*arguments: object) -> Any:
@@ -403,9 +403,3 @@ def _verb(of: Benchmark[Any], name: str, options: Mapping[str, Any]) -> Callable
             raise CalibrantError(f"{name}: {error}") from error
 
     return call
-
-
-def _known_values(kind: type, error: str) -> str:
-    """Return the values of the option that an error is about, if its values are a closed list."""
-    hint = get_type_hints(kind).get(error.rpartition("$.")[2].rstrip("`"))
-    return f"; known: {', '.join(map(str, get_args(hint)))}" if get_origin(hint) is Literal else ""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, Never, TypeAlias, TypeVar
 
-from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.errors import CalibrantError, in_one_line
 
 # --- Budgets in states, not in seconds: the same budget gives the same answer on every machine ------------------------
 LEAST_SCM_STATES = 2_000_000_000  # functions that formula search may compare: under two seconds; pools need none
@@ -101,6 +101,11 @@ class Impossible:
 
     exhausted: str
 
+    @property
+    def value(self) -> Never:
+        """Raise `CalibrantError` with what was exhausted: there is no answer."""
+        raise CalibrantError(f"no value: {self}")
+
     def __repr__(self) -> str:
         return f"<Impossible: {_shortened(self.exhausted)}>"
 
@@ -119,6 +124,11 @@ class OutOfBudget:
     reached: str
     lower_bound: int | None = None
 
+    @property
+    def value(self) -> Never:
+        """Raise `CalibrantError` with what ran out: an incumbent is no answer (`BestSoFar.incumbent`)."""
+        raise CalibrantError(f"no value: {self}")
+
     def __repr__(self) -> str:
         bound = "" if self.lower_bound is None else f", at least {self.lower_bound}"
         return f"<{type(self).__name__}: {_shortened(self.reached)}{bound}>"
@@ -131,12 +141,12 @@ class OutOfBudget:
 class BestSoFar(OutOfBudget, Generic[T_co]):
     """The budget ran out with an incumbent that is not proven to be optimal.
 
-    value: an answer that was certified by the reference
+    incumbent: an answer that was certified by the reference
     upper_bound: its cost; nothing costs less than `lower_bound`
     """
 
-    # a kind of OutOfBudget, not of Found: code that matches `Found` never takes an unproven answer for a proven one
-    value: T_co
+    # no `value`: code that matches `Found` or asks for a value never takes an unproven answer for a proven one
+    incumbent: T_co
     upper_bound: int
 
 

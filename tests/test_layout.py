@@ -60,13 +60,13 @@ class Size(NamedTuple):
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
     "dsl": Size(files=112, lines=30487, small_files=5, import_lines=1491),
-    "solvers": Size(files=116, lines=27962, small_files=9, import_lines=1595),
+    "solvers": Size(files=116, lines=27972, small_files=9, import_lines=1595),
     "audits": Size(files=60, lines=16740, small_files=4, import_lines=1184),
     "baselines": Size(files=36, lines=9678, small_files=4, import_lines=547),
-    "bench": Size(files=328, lines=75406, small_files=41, import_lines=6395),
-    "calibrant": Size(files=17, lines=1813, small_files=6, import_lines=295),
+    "bench": Size(files=328, lines=75426, small_files=41, import_lines=6397),
+    "calibrant": Size(files=17, lines=1807, small_files=6, import_lines=296),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=482, lines=92643, small_files=42, import_lines=8654),
+    "tests": Size(files=483, lines=92711, small_files=43, import_lines=8665),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

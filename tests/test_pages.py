@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from tests.support.pages.blocks import PAGES, cell_count, page_name, page_units
 from tests.support.pages.declared import NOT_RUN, SETUPS, NotRun, PageSetup
 from tests.support.pages.programs import is_as_promised, promised_lines
 from tests.support.pages.sessions import session
+from tests.support.pages.typed import write_page_modules
 from tests.support.tutorials import cells
 
 TEXTS = {page_name(path): path.read_text(encoding="utf-8") for path in PAGES}
@@ -102,6 +105,18 @@ def test_every_name_and_file_of_the_project_that_a_page_mentions_exists(page: st
 )
 def test_a_name_is_a_module_or_in_one(name: str, exists: bool) -> None:
     assert is_name_of_the_project(name) is exists
+
+
+def test_a_type_checker_accepts_the_python_of_every_page(tmp_path: Path) -> None:
+    """As a user has mypy: its defaults, with packages that are missing here left out; 8 s of the processor."""
+    files = write_page_modules(tmp_path)
+    assert len(files) > 20
+    options = ["--config-file=", "--cache-dir", str(tmp_path / "cache"), "--check-untyped-defs"]
+    options += ["--allow-redefinition", "--ignore-missing-imports"]  # a page is one story, which takes up names again
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, *map(str, files)], cwd=CHECKOUT, capture_output=True, text=True
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 def is_name_of_the_project(name: str) -> bool:

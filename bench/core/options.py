@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get
 import msgspec
 
 from calibrant.bench.core.names import TITLES
+from calibrant.bench.toml_file import explain_mismatch
 from calibrant.dsl.errors import CalibrantError, in_one_line
 
 ThoughtsOption: TypeAlias = Annotated[
@@ -146,10 +147,11 @@ class GivenOptions:
         source: what belongs to the benchmark, as the refusal names it
         """
         self.refuse_foreign([benchmark], source)
+        kind = option_struct(self.command, benchmark)
         try:
-            return msgspec.convert(dict(self.values), option_struct(self.command, benchmark))
+            return msgspec.convert(dict(self.values), kind)
         except msgspec.ValidationError as error:
-            raise CalibrantError(f"{self.command}: {error}") from None
+            raise CalibrantError(f"{self.command}: {explain_mismatch(kind, error)}") from None
 
     @property
     def by_flag(self) -> dict[str, Any]:

@@ -117,10 +117,10 @@ class ReplayScmFunctions:
         )
         if not isinstance(outcome, Found | BestSoFar):
             return outcome
-        solved = outcome.value
+        solved = outcome.value if isinstance(outcome, Found) else outcome.incumbent
         model = canonical.restore_scm(solved.model)
         solution = Solution(scm_answer(task.kind, model), model, solved.size, solved.provenance)
-        return replace(outcome, value=solution) if isinstance(outcome, BestSoFar) else Found(solution)
+        return replace(outcome, incumbent=solution) if isinstance(outcome, BestSoFar) else Found(solution)
 
     def version_space(
         self,

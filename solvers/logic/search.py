@@ -61,7 +61,7 @@ def search(task: Task, limits: Limits = USUAL_LIMITS) -> Found[SearchResult] | O
     try:
         lattice = _search(task, builder, bounds)
     except LatticeLimitError as error:
-        return BestSoFar(str(error), bounds.lower, value=bounds.witness, upper_bound=bounds.upper)
+        return BestSoFar(str(error), bounds.lower, incumbent=bounds.witness, upper_bound=bounds.upper)
     optimum = lattice.optimum
     assert optimum is not None
     witness = lattice.best_model()

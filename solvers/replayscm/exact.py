@@ -260,7 +260,7 @@ class _Search:
         return BestSoFar(
             reached,
             lower_bound,
-            value=ExactAnswer(best, best.size, provenance),
+            incumbent=ExactAnswer(best, best.size, provenance),
             upper_bound=best.size,
         )
 

@@ -18,8 +18,8 @@ def test_the_verb_has_it_as_a_solution_and_the_record_tells_the_gap(monkeypatch:
     problem = sample_problem(stratum("large_n20"), 0)
     outcome = ReplayScmFunctions().solve(problem, max_parents=4, states=0)
     assert isinstance(outcome, BestSoFar)
-    assert ReplayScmFunctions().score(problem, outcome.value.answer).train_exact
-    assert outcome.value.size == outcome.upper_bound >= (outcome.lower_bound or 0) > 0
+    assert ReplayScmFunctions().score(problem, outcome.incumbent.answer).train_exact
+    assert outcome.incumbent.size == outcome.upper_bound >= (outcome.lower_bound or 0) > 0
     monkeypatch.setattr(exact, "solve", partial(exact.solve, states=0))
     recorded = Exact(max_parents=4).answer(problem.task)
     assert (recorded.outcome, recorded.answer) == ("out_of_budget", None)

@@ -47,7 +47,7 @@ def test_of_several_of_least_size_it_says_that_they_are_of_least_size() -> None:
     late = solve(problem.task, engine="integer_program", seconds=0.0)
     assert isinstance(late, BestSoFar)
     assert late.lower_bound == late.upper_bound
-    assert late.value.provenance["minimal"] == "size alone"
+    assert late.incumbent.provenance["minimal"] == "size alone"
     assert "as the one found has" in late.reached
     with pytest.raises(ValueError, match="seconds are for the engine integer_program; 'auto' has a budget of states"):
         solve(problem.task, seconds=5.0)

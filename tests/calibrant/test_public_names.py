@@ -137,7 +137,7 @@ COLUMNS = {"A": [0, 0, 1, 1], "B": [0, 1, 0, 1], "Y": [0, 0, 0, 1]}
     [
         (lambda: calibrant.Impossible(LONG), "<Impossible: a reason of many"),
         (lambda: calibrant.OutOfBudget(LONG, 3), "<OutOfBudget: a reason of many"),
-        (lambda: BestSoFar(LONG, 3, value=LONG, upper_bound=4), "<BestSoFar: a reason of many"),
+        (lambda: BestSoFar(LONG, 3, incumbent=LONG, upper_bound=4), "<BestSoFar: a reason of many"),
         (lambda: calibrant.Step({"do": LONG}, [LONG], LONG), "<Step {'do': 'a reason"),
         (lambda: calibrant.TextEpisode(cast(Any, None), cast(Any, None), cast(Any, None)), "<TextEpisode: not begun>"),
         (lambda: calibrant.learn_networks(COLUMNS), "<NetworkFit: 3 columns, score bde, best "),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from tests.support.packages import needs
 from tests.support.pages.blocks import page_units
 from tests.support.pages.declared import NOT_RUN, SETUPS, PageSetup
 from tests.support.pages.sessions import session
+from tests.support.pages.typed import write_page_modules
 
 GROUPS = sorted({(entry.page, entry.packages) for entry in NOT_RUN if entry.packages})
 TOOLS = ("inspect", "lm_eval", "vf-validate", "vf-eval")
@@ -33,3 +37,17 @@ def test_the_blocks_of_a_page_run(
         for unit in units:
             running.run(unit)
     setup.after(tmp_path)
+
+
+def test_the_editors_type_checker_accepts_the_python_of_every_page(tmp_path: Path) -> None:
+    needs("basedpyright")
+    files = write_page_modules(tmp_path)
+    assert len(files) > 20
+    settings = {"include": ["."], "extraPaths": [str(CHECKOUT)], "typeCheckingMode": "standard"}
+    foreign = dict.fromkeys(
+        ("reportMissingImports", "reportPrivateImportUsage"), False
+    )  # TRL re-exports without __all__
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings | foreign))
+    command = [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable]
+    checked = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert "0 errors" in checked.stdout, checked.stdout + checked.stderr

@@ -236,7 +236,7 @@ def _check_budget(solver: Solver, task: Task, outcome: Outcome[SolverAnswer]) ->
 
 def _check_best_so_far(task: Task, best: BestSoFar[SolverAnswer], outcome: Outcome[SolverAnswer]) -> Iterator[str]:
     """Yield the faults of the incumbent of a search that was cut off."""
-    model = best.value.model
+    model = best.incumbent.model
     wrong = illegality(task, model) or first_mismatch(model, task.training.worlds)
     if wrong or model.size != best.upper_bound:
         yield f"best so far: {wrong or f'has {model.size} nodes, {best.upper_bound} are stated'}"

@@ -245,7 +245,7 @@ FORGERIES: Mapping[str, tuple[Callable[[Path, Path], object], str]] = {
     "other-suite": (_card(suite='"three-pools"'), "card.toml: it is for 'three-pools 1.0', not for two-pools 1.0"),
     "other-version": (_card(suite_version='"1.1"'), "card.toml: it is for 'two-pools 1.1', not for two-pools 1.0"),
     "verdict-in-card": (_card(rate="1.0"), "card.toml: unknown field `rate`"),
-    "negative-cost": (_card(cost="-1", currency='"USD"'), "card.toml: cost: Expected `float` >= 0"),
+    "negative-cost": (_card(cost="-1", currency='"USD"'), "card.toml: cost: expected a number of at least 0"),
     "cost-without-currency": (_card(cost="1.0"), "card.toml: cost and currency are given together"),
     "no-submitter": (_card(submitter=""), "card.toml: the field `submitter` is missing"),
     "no-card": (_after(lambda suite, folder: (folder / "card.toml").unlink()), "no card.toml in it"),
@@ -303,7 +303,7 @@ FORGERIES: Mapping[str, tuple[Callable[[Path, Path], object], str]] = {
     "row-submitter": (_card(submitter='"R0w of the suite"'), "a submitter is not called 'row of the suite'"),
     "taken-answers": (lambda suite, folder: _copy_of_honest(folder), "its files are those of honest"),
     "rank": (_card(rank="1"), "card.toml: unknown field `rank`; known: "),
-    "no-number": (_card(cost="nan", currency='"USD"'), "card.toml: cost: Expected `float` >= 0"),
+    "no-number": (_card(cost="nan", currency='"USD"'), "card.toml: cost: expected a number of at least 0"),
     "before-the-suite": (
         _after(
             lambda suite, folder: (folder / "card.toml").write_text(

@@ -336,7 +336,7 @@ def test_too_many_states_name_node_and_frontier() -> None:
     assert isinstance(outcome, BestSoFar)
     assert outcome.lower_bound is not None
     best = min(cost for cost, _, _ in reference.family(task))
-    assert outcome.lower_bound <= best <= outcome.upper_bound == reference.misfit(outcome.value, task)
+    assert outcome.lower_bound <= best <= outcome.upper_bound == reference.misfit(outcome.incumbent, task)
 
 
 def test_conditions_of_one_clause_partition_the_members() -> None:

@@ -186,5 +186,5 @@ def test_a_false_answer_to_an_impossible_task_is_reported() -> None:
 def test_a_breach_names_rule_problem_and_reason() -> None:
     (problem,) = small_problems(24, 1)
     breaches = check(Edited(_understated), [problem], max_parents=3)
-    size = solve(problem.task, max_parents=3).value.size  # type: ignore[union-attr]
+    size = solve(problem.task, max_parents=3).value.size
     assert breaches[0] == Breach("certified", problem.id, f"has {size} nodes, {size - 1} are stated")

@@ -76,8 +76,8 @@ def test_bounds_and_a_model_where_the_budget_ends() -> None:
         assert outcome.lower_bound is not None
         assert outcome.lower_bound <= least.value.size <= outcome.upper_bound
         assert f"at least {outcome.lower_bound}, the best one found has {outcome.upper_bound}" in outcome.reached
-        model = outcome.value.model
-        assert model.size == outcome.value.size == outcome.upper_bound
+        model = outcome.incumbent.model
+        assert model.size == outcome.incumbent.size == outcome.upper_bound
         assert illegality(problem.task, model) is None
         assert first_mismatch(model, problem.task.training.worlds) is None
     assert decided == {0: False, spent - 1: False, 2 * spent: True}
@@ -129,4 +129,4 @@ def test_the_best_choice_met_is_what_is_known(monkeypatch: pytest.MonkeyPatch) -
     outcome = solve(problem.task, max_parents=4)
     assert isinstance(outcome, BestSoFar)
     assert outcome.upper_bound == least
-    assert first_mismatch(outcome.value.model, problem.task.training.worlds) is None
+    assert first_mismatch(outcome.incumbent.model, problem.task.training.worlds) is None
