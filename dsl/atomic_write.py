@@ -1,11 +1,15 @@
-"""Files that appear under their names complete or not at all, whatever stops the program."""
+"""Files that appear under their names complete or not at all, whatever stops the program; and files read as they are.
+
+What a system lacks is replaced here: Windows has no O_NOFOLLOW, and keeps a file's name while somebody has it open, so
+that a file is replaced there only once its readers have closed it (`OSError` until then).
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from errno import ENOTDIR
+from errno import ELOOP, ENOTDIR
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,6 +20,17 @@ def is_open_file(path: Path) -> bool:
     """Return whether this names a file that the process has open, such as /dev/stdout: it cannot be replaced."""
     link = os.readlink(path) if path.is_symlink() else ""
     return link.startswith("/proc/") or os.path.realpath(path.parent).startswith("/proc/")
+
+
+def open_unlinked(path: Path) -> BinaryIO:
+    """Open a file for reading, never through a link in its last place; `OSError` with ELOOP for a link."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+    file = os.fdopen(handle, "rb")
+    # without O_NOFOLLOW: what was opened is what stands there, and that is no link
+    if not os.path.samestat(os.fstat(handle), path.lstat()):
+        file.close()
+        raise OSError(ELOOP, os.strerror(ELOOP), str(path))
+    return file
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, Self
 
 import pytest
+import yaml
 
 from tests.support.commands import CHECKOUT
 
@@ -237,3 +239,26 @@ def test_a_part_that_fails_fails_continuous_integration(
 def test_a_task_runs_its_part(tasks: ModuleType, run: RecordedRun, task: str, lines: list[str]) -> None:
     tasks.TASKS[task]()
     assert run.lines() == lines
+
+
+def test_workflows_run_tasks_and_extras_that_there_are(tasks: ModuleType) -> None:
+    files = sorted((CHECKOUT / ".github" / "workflows").iterdir())
+    assert [file.stem for file in files] == ["nightly", "release", "tests"]
+    commands = [
+        step["run"]
+        for file in files
+        for job in yaml.safe_load(file.read_text(encoding="utf-8"))["jobs"].values()
+        for step in job["steps"]
+        if "run" in step
+    ]
+    named = [command.split()[-1] for command in commands if "tasks.py" in command]
+    assert len(named) > 3
+    assert set(named) <= tasks.TASKS.keys()
+    extras = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
+    installed = [
+        name for command in commands for group in re.findall(r"\[(.+)\]", command) for name in group.split(",")
+    ]
+    assert len(installed) > 5
+    assert set(installed) <= extras.keys()

@@ -163,7 +163,9 @@ def test_links_are_absolute_once_there_is_an_address() -> None:
     assert hook.for_index(text) == f"a (`docs/a.md#b`), c d: `docs/images/c.svg`, {kept}"
 
 
-def test_the_source_distribution_has_no_tests_and_builds_the_same_wheel(installed: Environment, tmp_path: Path) -> None:
+def test_the_source_distribution_has_the_tests_and_builds_the_same_wheel(
+    installed: Environment, tmp_path: Path
+) -> None:
     line = [sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path), "-t"]
     done = subprocess.run([*line, "sdist"], cwd=CHECKOUT, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
@@ -173,8 +175,16 @@ def test_the_source_distribution_has_no_tests_and_builds_the_same_wheel(installe
         # Python 3.11.0 to 3.11.3 have no filters, and later ones warn without
         archive.extraction_filter = getattr(tarfile, "data_filter", None)
         archive.extractall(tmp_path / "source")
-    assert {"README.md", "LICENSE", "pyproject.toml", "docs/api.md", "bench/cli.py"} <= set(names)
-    assert not [name for name in names if name.startswith(("tests", ".ci", ".git/"))]
+    assert {
+        "README.md",
+        "LICENSE",
+        "pyproject.toml",
+        "docs/api.md",
+        "bench/cli.py",
+        "tests/conftest.py",
+        "requirements.lock",
+    } <= set(names)
+    assert not [name for name in names if name.startswith((".ci", ".git/"))]
     (folder,) = (tmp_path / "source").iterdir()
     done = subprocess.run([*line, "wheel"], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr

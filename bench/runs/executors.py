@@ -164,7 +164,7 @@ def _ignore_control_c() -> Iterator[None]:
 
     A process that is just starting would print a traceback.
     """
-    if sys.platform == "win32":
+    if sys.platform == "win32" or not hasattr(signal, "pthread_sigmask"):
         yield
         return
     resource_tracker.ensure_running()  # which would unblock it

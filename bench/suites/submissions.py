@@ -31,6 +31,7 @@ from calibrant.bench.suites.manifest import Manifest
 from calibrant.bench.suites.rescoring import CellResult
 from calibrant.bench.terminal import making_folder, require_free
 from calibrant.bench.toml_file import read_toml
+from calibrant.dsl.atomic_write import open_unlinked
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
 # --- Names that read alike, so that no submission passes for another: after Unicode Technical Standard 39, in small
@@ -266,7 +267,7 @@ def _copy_files(folder: Path, card: Card, manifest: Manifest, target: Path) -> t
 def copy_file(source: Path, target: Path) -> str:
     """Copy a file within bounds, never through a link; return its SHA-256."""
     digest, size = sha256(), 0
-    with open(os.open(source, os.O_RDONLY | os.O_NOFOLLOW), "rb") as reading, target.open("xb") as writing:
+    with open_unlinked(source) as reading, target.open("xb") as writing:
         while block := reading.read(_BLOCK):
             if not size and block.startswith(_PACKED):
                 raise CalibrantError(f"{source.name}: compressed; give plain JSON lines")

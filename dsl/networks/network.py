@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from calibrant.dsl.errors import MissingExtraError, PoolError, short_repr
+from calibrant.dsl.errors import PoolError, require_extra, short_repr
 from calibrant.dsl.networks.formulas import NetworkError, Rules, mentioned_names
 from calibrant.dsl.networks.functions import MAX_TABLE_INPUTS, Decide, Function, align_tables, derive_function
 from calibrant.dsl.networks.text_formats import TEXT_READERS, describe_stranger, recognize_text
@@ -249,10 +249,8 @@ class Network:
 
     def to_networkx(self) -> Any:
         """Return a directed graph with a `sign` on each edge; `MissingExtraError` without networkx."""
-        try:
-            networkx = import_module("networkx")
-        except ImportError:
-            raise MissingExtraError("networkx is missing; run: pip install networkx") from None
+        require_extra("graphs", "networkx")
+        networkx = import_module("networkx")
         graph = networkx.DiGraph()
         graph.add_nodes_from(self.nodes)
         graph.add_edges_from((edge.source, edge.target, {"sign": edge.sign}) for edge in self.edges())

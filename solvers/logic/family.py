@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant.dsl.errors import MissingExtraError
+from calibrant.dsl.errors import require_extra
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.files.midas import candidate_experiments
 from calibrant.dsl.logic.files.networks import ListedModel
@@ -511,10 +511,8 @@ def union_network(family: LogicFamily) -> Any:
     Nodes have a `kind` (stimulus, node, gate), edges `sign` and `share`, the share of members. A clause of several
     literals is a gate. `MissingExtraError` without networkx.
     """
-    try:
-        networkx = import_module("networkx")
-    except ImportError:
-        raise MissingExtraError("networkx is missing; run: pip install networkx pydot") from None
+    require_extra("graphs", "networkx")
+    networkx = import_module("networkx")
     graph = networkx.DiGraph()
     stimuli = set(family.task.setup.stimuli)
     for clause, number in family.clauses().items():

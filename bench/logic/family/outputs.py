@@ -21,7 +21,7 @@ from calibrant.bench.logic.family.words import (
 )
 from calibrant.bench.logic.why import family_page
 from calibrant.dsl.atomic_write import write_atomically, write_pieces
-from calibrant.dsl.errors import CalibrantError, MissingExtraError
+from calibrant.dsl.errors import CalibrantError, MissingExtraError, require_extra
 from calibrant.dsl.logic.files.midas import Dataset
 from calibrant.dsl.logic.files.networks import bnet_text, networks_pieces
 from calibrant.dsl.logic.item import Clause, LogicItem, Model, Task, model_size, model_texts, node_names
@@ -248,21 +248,13 @@ def _bnet(model: Model, counted: Counted) -> str:
 
 def _write_networks(counted: Counted, folder: Path) -> Iterator[str]:
     try:
-        graph = union_network(counted.family)
-        pydot = _import_pydot()
+        require_extra("graphs", "networkx", "pydot")
     except MissingExtraError as error:
         yield f"union.graphml and union.dot not written: {error}"
         return
-    networkx = import_module("networkx")
+    graph, networkx, pydot = union_network(counted.family), import_module("networkx"), import_module("pydot")
     write_pieces(folder / "union.graphml", (f"{line}\n" for line in networkx.generate_graphml(graph)))
     write_atomically(folder / "union.dot", _dot_text(graph, pydot))
-
-
-def _import_pydot() -> Any:
-    try:
-        return import_module("pydot")
-    except ImportError:
-        raise MissingExtraError("pydot is missing; run: pip install networkx pydot") from None
 
 
 def _dot_text(graph: Any, pydot: Any) -> str:

@@ -22,7 +22,7 @@ from calibrant.baselines.structure_learning.classes import dag_of_arcs
 from calibrant.baselines.structure_learning.effects import Effects, Query
 from calibrant.baselines.structure_learning.levels import LevelFrame
 from calibrant.bench.replayscm.fitting.table import Table
-from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.errors import CalibrantError, require_extra, short_repr
 from calibrant.dsl.knowledge import parse_statement
 from calibrant.dsl.text import known_names
 from calibrant.solvers.acyclic.least import members_of
@@ -426,7 +426,8 @@ def _means(network: WrittenNetwork) -> Iterator[tuple[tuple[int, ...], Any]]:
 
 
 def to_networkx(network: WrittenNetwork) -> Any:
-    """Return the first network as a `networkx.DiGraph`."""
+    """Return the first network as a `networkx.DiGraph`; `MissingExtraError` without networkx."""
+    require_extra("graphs", "networkx")
     networkx = import_module("networkx")
     graph = networkx.DiGraph()
     graph.add_nodes_from(network.variables)
@@ -437,11 +438,10 @@ def to_networkx(network: WrittenNetwork) -> Any:
 
 def to_pgmpy(network: WrittenNetwork) -> Any:
     """Return the first network as a pgmpy `DiscreteBayesianNetwork` with tables of posterior means."""
-    try:
-        from pgmpy.factors.discrete import TabularCPD
-        from pgmpy.models import DiscreteBayesianNetwork
-    except ImportError as error:
-        raise CalibrantError("pgmpy is not installed: pip install 'calibrant[rivals]'") from error
+    require_extra("discovery", "pgmpy")
+    from pgmpy.factors.discrete import TabularCPD
+    from pgmpy.models import DiscreteBayesianNetwork
+
     model = DiscreteBayesianNetwork(network.arcs)
     model.add_nodes_from(network.variables)
     words = network.words
