@@ -1,24 +1,29 @@
-"""Public names: typed, lazy, each once in docs/api.md with an example."""
+"""Public names: typed, lazy, documented; their keywords, and one line for whatever is wrong with an argument."""
 
 from __future__ import annotations
 
 import ast
+import inspect
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_overloads, get_type_hints
 
+import msgspec
 import pytest
 
 import calibrant
-from calibrant.bench.core.registry import bundled_pool, bundled_sample
+from calibrant import options, verbs
+from calibrant.bench.core.options import keyword_struct
+from calibrant.bench.core.registry import benchmark, bundled_pool, bundled_sample
 from calibrant.bench.version import __version__
 from calibrant.solvers.outcome import BestSoFar
 from tests.support.commands import CHECKOUT, program
 
+# --- Public names: typed, lazy, each once in docs/api.md with an example ----------------------------------------------
 # --- The public names: what is there, what importing costs, and how values show themselves ----------------------------
 SOURCE = ast.parse((CHECKOUT / "calibrant" / "__init__.py").read_text(encoding="utf-8"))
 
@@ -240,3 +245,154 @@ SECTIONS = re.findall(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.
 def test_every_public_name_has_a_section_with_an_example_of_it() -> None:
     assert sorted(name for name, _ in SECTIONS) == sorted(calibrant.__all__)
     assert all("```python\n" in text for _, text in SECTIONS)
+
+
+# --- The keywords of the public functions are those of the Structs that check them, in name, type and default ---------
+FUNCTIONS = ("score", "score_many", "solve", "version_space", "audit", "separate", "harden", "generate", "text_episode")
+ITEMS = {
+    "Problem": "replayscm",
+    "BlicketItem": "blickets",
+    "LabItem": "causalab",
+    "CausimItem": "causim",
+    "LogicItem": "logic",
+}
+
+
+SHARED = {"score": {"extractor", "thoughts"}}
+"""Keywords that the public name itself takes, of every benchmark alike."""
+
+
+def typed_calls() -> Iterator[Any]:
+    """Yield each function on each benchmark with the TypedDict of its keywords, None where it takes none."""
+    for name in FUNCTIONS:
+        function = getattr(verbs, name)
+        for overload in get_overloads(function) or [function]:
+            hints = overload.__annotations__
+            named = re.findall(
+                "|".join([*ITEMS, *ITEMS.values()]), f"{hints.get('item')}{hints.get('items')}{hints.get('of')}"
+            )
+            for word in named:
+                keywords = re.fullmatch(r"Unpack\[(\w+)\]", hints.get("options", ""))
+                yield pytest.param(name, ITEMS.get(word, word), keywords and keywords[1], id=f"{name}:{word}")
+
+
+def keywords_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the default of each keyword but the steps of an episode, which are replayed and not converted."""
+    parameters = inspect.signature(function).parameters.values()
+    return {one.name: one.default for one in parameters if one.kind is one.KEYWORD_ONLY and one.name != "steps"}
+
+
+@pytest.mark.parametrize(("function", "name", "keywords"), list(typed_calls()))
+def test_checkers_and_structs_agree(function: str, name: str, keywords: str | None) -> None:
+    verb = "score" if function == "score_many" else function
+    struct = keyword_struct(verb, name)
+    declared = {field.name: field.default for field in msgspec.structs.fields(struct)}
+    taken = keywords_of(getattr(benchmark(name).functions, verb))
+    typed = get_type_hints(getattr(options, keywords)) if keywords else {}
+    typed = {key: hint for key, hint in typed.items() if key not in SHARED.get(verb, {})}
+    assert typed.keys() == taken.keys() <= declared.keys()
+    hints = get_type_hints(struct)
+    assert {key: hints[key] for key in typed} == typed
+    assert {key: declared[key] for key in taken} == taken
+
+
+def test_every_public_function_with_keywords_is_compared() -> None:
+    assert {name for name, of in vars(verbs).items() if "Unpack" in str(getattr(of, "__annotations__", ""))} <= set(
+        FUNCTIONS
+    )
+    assert len(list(typed_calls())) >= 4 * 5 + 2
+
+
+@pytest.mark.parametrize("name", list(ITEMS.values()))
+def test_every_declared_keyword_is_one_of_a_function(name: str) -> None:
+    from importlib import import_module
+
+    for function, struct in import_module(f"calibrant.bench.{name}.options").KEYWORDS.items():
+        assert {field.name for field in msgspec.structs.fields(struct)} == keywords_of(
+            getattr(benchmark(name).functions, function)
+        ).keys()
+
+
+# --- Whatever a public function is given: one line that says what is wrong, and nothing is started or written ---------
+POOL = bundled_pool("ordered")
+ODD: Mapping[str, Any] = {
+    "none": None,
+    "list": [1, 2],
+    "object": {"a": 1},
+    "bytes": b"x",
+    "nul": "a\0b",
+    "set": {1},
+    "thing": object(),
+    "nan": float("nan"),
+    "empty": "",
+    "tuple": (1,),
+}
+LOOSE: Any = calibrant  # without the types of its names
+POOL_FILES = {"replayscm": POOL} | {name: bundled_sample(name) for name in ("blickets", "causalab", "causim", "logic")}
+CALLS: Mapping[str, Callable[[Any, Path], Any]] = {
+    "load_pool": lambda odd, out: LOOSE.load_pool(odd),
+    "load_pool(of)": lambda odd, out: LOOSE.load_pool(POOL, of=odd if odd is not None else 0),
+    **{
+        name: lambda odd, out, name=name: getattr(calibrant, name)(odd)  # type: ignore[misc]
+        for name in (
+            "solve",
+            "version_space",
+            "audit",
+            "separate",
+            "harden",
+            "open_episode",
+            "text_episode",
+            "protocols",
+            "generate",
+        )
+    },
+    "score": lambda odd, out: LOOSE.score(odd, "x"),
+    "score_many": lambda odd, out: list(LOOSE.score_many(odd if odd else None, ["x"])),
+    "generate(of)": lambda odd, out: LOOSE.generate(1, of=odd),
+    "run": lambda odd, out: LOOSE.run(odd, POOL, out),
+    "run(pool)": lambda odd, out: LOOSE.run("posterior", odd, out),
+    "run(out)": lambda odd, out: LOOSE.run("posterior", POOL, odd),
+    "run(workers)": lambda odd, out: LOOSE.run("posterior", POOL, out, workers=odd),
+    "run(budget)": lambda odd, out: LOOSE.run("posterior", POOL, out, budget=-1 if odd is None else odd),
+    "run(cluster)": lambda odd, out: LOOSE.run("posterior", POOL, out, cluster=3 if odd is None else odd),
+    "run(retry_crashed)": lambda odd, out: LOOSE.run("posterior", POOL, out, retry_crashed=odd),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("call", CALLS)
+def test_an_odd_argument_is_one_line(call: str, odd: str, tmp_path: Path) -> None:
+    with pytest.raises((calibrant.CalibrantError, TypeError)) as error:
+        CALLS[call](ODD[odd], tmp_path / "out")
+    assert str(error.value)
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 500
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_what_is_no_path_is_an_error_of_ours(odd: str, tmp_path: Path) -> None:
+    with pytest.raises(calibrant.CalibrantError):
+        calibrant.load_pool(ODD[odd])
+    with pytest.raises(calibrant.CalibrantError, match="pool must be a path"):
+        calibrant.run("posterior", ODD[odd], tmp_path)
+
+
+@pytest.mark.parametrize("name", POOL_FILES)
+@pytest.mark.parametrize("odd", ODD)
+def test_an_odd_answer_or_option_never_ends_otherwise(odd: str, name: str) -> None:
+    item: Any = calibrant.load_pool(POOL_FILES[name]).items[0]
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: calibrant.score(item, ODD[odd]),
+        lambda: calibrant.score(item, "x", extractor=ODD[odd]),
+        lambda: calibrant.score(item, "x", steps=ODD[odd]),
+        lambda: calibrant.version_space(item, steps=ODD[odd], nonsense=1),  # type: ignore[call-overload]
+    )
+    for call in calls:
+        said = "scored"
+        try:
+            call()
+        except (calibrant.CalibrantError, TypeError) as error:
+            said = str(error)
+        assert said
+        assert "\n" not in said

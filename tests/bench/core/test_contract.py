@@ -1,11 +1,11 @@
-"""One contract over the benchmarks: truth, outcomes, exact rows, counts, replays, files and bytes.
-
-What a benchmark lends to it, and the exceptions that it has, are in tests.support.contract.
-"""
+"""What every benchmark has: one contract, items and their records, capabilities."""
 
 from __future__ import annotations
 
 import json
+import pickle
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,15 +15,36 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from calibrant.bench.core.registry import NAMES, benchmark_of, bundled_pools
+import calibrant
+from calibrant.bench import protocols, variants
+from calibrant.bench.cli import main
+from calibrant.bench.core import capabilities as core
+from calibrant.bench.core import sets
+from calibrant.bench.core.capabilities import Capability, Drawable, Playable
+from calibrant.bench.core.items import ItemFormats, similar_ids, unknown_item
+from calibrant.bench.core.metrics import MetricSet
+from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of, bundled_pools, bundled_sample
+from calibrant.bench.core.scoring import Scorable
+from calibrant.bench.lab.renamings import changer, measure
+from calibrant.bench.pages import capabilities as pages
+from calibrant.bench.pools import capabilities as pools
 from calibrant.bench.pools.generated import write_drawn
+from calibrant.bench.protocols import PROTOCOLS, Protocol
+from calibrant.bench.report import capabilities as report
+from calibrant.bench.report import remaining
+from calibrant.bench.report.capabilities import REPORT
+from calibrant.bench.report.overview import contract
+from calibrant.bench.variants import VARIANTS
 from calibrant.dsl.episode import Step, TranscriptError, verify_transcript
-from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.errors import CalibrantError, PoolError
 from calibrant.dsl.item import Pool
+from calibrant.dsl.records import convert_object
 from calibrant.dsl.replayscm.generation.problems import SETTINGS, sample_pool
 from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA
 from calibrant.dsl.replayscm.pools import files as replayscm_files
+from calibrant.dsl.replayscm.pools.records import ProblemRecord
 from tests.support.benchmarks.blickets import Twin
+from tests.support.commands import refused
 from tests.support.contract.blickets import Blickets
 from tests.support.contract.causalab import CausaLab
 from tests.support.contract.causim import Causim
@@ -31,11 +52,14 @@ from tests.support.contract.logic import Logic
 from tests.support.contract.replayscm import ReplayScm
 from tests.support.contract.subject import Subject
 from tests.support.effort import examples
+from tests.support.replayscm.records import native_file, native_record
 
+# --- One contract over the benchmarks: truth, outcomes, exact rows, counts, replays, files and bytes ------------------
+# What a benchmark lends to it, and the exceptions that it has, are in tests.support.contract.
 SUBJECTS: tuple[Subject, ...] = (ReplayScm(), Blickets(), CausaLab(), Causim(), Logic())
 PLAYED = [subject for subject in SUBJECTS if subject.interactive]
 CHOICES = st.lists(st.integers(0, 59), max_size=25)
-each = pytest.mark.parametrize("subject", SUBJECTS, ids=[subject.name for subject in SUBJECTS])
+each_subject = pytest.mark.parametrize("subject", SUBJECTS, ids=[subject.name for subject in SUBJECTS])
 played = pytest.mark.parametrize("subject", PLAYED, ids=[subject.name for subject in PLAYED])
 unhurried = settings(
     max_examples=examples(40),
@@ -51,7 +75,7 @@ def test_every_benchmark_is_under_the_contract() -> None:
 # --- 1 and 2: the truth is a member, outcomes partition ------------------------------------------------------------
 
 
-@each
+@each_subject
 @unhurried
 @given(data=st.data())
 def test_the_truth_is_a_member_whatever_is_read_and_nothing_grows(subject: Subject, data: st.DataObject) -> None:
@@ -63,7 +87,7 @@ def test_the_truth_is_a_member_whatever_is_read_and_nothing_grows(subject: Subje
     assert all(subject.truth_fits(item, space) for space in spaces)
 
 
-@each
+@each_subject
 @unhurried
 @given(data=st.data())
 def test_outcomes_partition_the_space(subject: Subject, data: st.DataObject) -> None:
@@ -86,7 +110,7 @@ def test_outcomes_partition_the_space(subject: Subject, data: st.DataObject) -> 
 # --- 3: the exact row ----------------------------------------------------------------------------------------------
 
 
-@each
+@each_subject
 def test_the_exact_row_submits_the_one_answer_that_is_left_and_gets_the_best_score(subject: Subject) -> None:
     settled = list(subject.settled())
     assert len(settled) >= subject.settles
@@ -97,7 +121,7 @@ def test_the_exact_row_submits_the_one_answer_that_is_left_and_gets_the_best_sco
 # --- 4: counts -----------------------------------------------------------------------------------------------------
 
 
-@each
+@each_subject
 @unhurried
 @given(data=st.data())
 def test_counts_equal_enumeration_on_small_items(subject: Subject, data: st.DataObject) -> None:
@@ -149,7 +173,7 @@ def test_rows_answer_alike_where_only_what_they_read_is_known(subject: Subject) 
             assert [_seen(step) for step in twin.steps] == [_seen(step) for step in episode.steps]
 
 
-@each
+@each_subject
 def test_items_come_back_from_a_pool_file(subject: Subject, tmp_path: Path) -> None:
     path = tmp_path / "pool.jsonl"
     if subject.name == "replayscm":
@@ -175,7 +199,7 @@ def _written(subject: Subject, path: Path, seed: int) -> None:
         assert write_drawn(subject.benchmark, path, suites, seed, 1) == len(suites)
 
 
-@each
+@each_subject
 def test_the_same_seed_gives_the_same_bytes(subject: Subject, tmp_path: Path) -> None:
     one, two, other = (tmp_path / name / "pool.jsonl" for name in ("one", "two", "other"))
     for path, seed in ((one, 7), (two, 7), (other, 8)):
@@ -206,7 +230,7 @@ FRAGMENTS = st.sampled_from(
 ANY_REPLY = st.lists(REPLIES | FRAGMENTS, max_size=5).map("".join)
 
 
-@each
+@each_subject
 @settings(unhurried, max_examples=examples(100))
 @given(data=st.data(), text=ANY_REPLY)
 def test_any_response_leads_to_a_verdict(subject: Subject, data: st.DataObject, text: str) -> None:
@@ -244,3 +268,251 @@ def test_any_file_is_a_pool_or_one_line(originals: Sequence[bytes], data: st.Dat
     except CalibrantError as error:
         told = str(error) or "\n"
     assert "\n" not in told
+
+
+# --- Items of every benchmark, and their records ----------------------------------------------------------------------
+# --- Ids that are suggested for one that a pool does not have: the closest, equally close ones in the pool's order ----
+
+
+def test_equally_similar_ids_come_in_the_order_of_the_pool() -> None:
+    ids = [f"easy-3-7-{place}" for place in range(4)]
+    assert similar_ids("easy-3-7-9", ids) == ids[:3]
+    assert similar_ids("easy-3-7-30", ids)[0] == "easy-3-7-0"
+    assert similar_ids("easy-3-7-", ["other", *ids], 4) == ids
+    assert similar_ids("zzz", ids) == []
+    assert similar_ids("anything", []) == []
+
+
+@pytest.mark.parametrize(
+    ("instance", "num_ids", "hint"),
+    [
+        ("item-9", 1, "similar: 'item-0' (of 1 in all)"),
+        ("item-9", 4, "similar: 'item-0', 'item-1', 'item-2' (of 4 in all)"),
+        ("zzz", 0, "known: none"),
+        ("zzz", 1, "known: 'item-0'"),
+        ("zzz", 3, "known: 'item-0', 'item-1', 'item-2'"),
+        ("zzz", 4, "the first of 4: 'item-0', 'item-1', 'item-2'"),
+    ],
+)
+def test_an_unknown_id_is_told_apart_from_similar_ones(instance: str, num_ids: int, hint: str) -> None:
+    error = unknown_item("pool", instance, [f"item-{place}" for place in range(num_ids)])
+    assert str(error) == f"pool: no instance '{instance}'; {hint}"
+
+
+@pytest.mark.parametrize("of", NAMES)
+def test_show_suggests_the_first_of_equally_similar_ids(
+    of: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if of == "replayscm":
+        pool = native_file([native_record(f"item-{place}") for place in range(4)], tmp_path)
+    else:
+        pool = tmp_path / "pool.jsonl"
+        item = calibrant.generate(4, of=of)  # type: ignore[call-overload]
+        items = tuple(replace(item, id=f"item-{place}") for place in range(4))
+        benchmark(of).items.write_pool(Pool("made", of, items, {}), pool)
+    said = refused(capsys, "show", pool, "item-9")
+    assert [said.find(f"item-{place}") >= 0 for place in range(4)] == [True, True, True, False]
+
+
+def _duplicates(report: dict[str, Any]) -> list[dict[str, str]]:
+    return [note for note in report["notes"] if note["kind"] == "duplicate"]
+
+
+def test_pool_check_names_duplicates_in_a_file_and_in_earlier_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    header, *lines = bundled_sample("hidden_order").read_text(encoding="utf-8").splitlines()
+    pool, twin = tmp_path / "pool.jsonl", tmp_path / "twin.jsonl"
+    again = json.dumps({**json.loads(lines[0]), "id": "again"})
+    pool.write_text("\n".join([header, *lines[:2], again]) + "\n", encoding="utf-8")
+    twin.write_bytes(pool.read_bytes())
+    ids = [json.loads(line)["id"] for line in lines[:2]]
+    assert main(["pool", "check", str(pool), str(twin), "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)
+    assert _duplicates(first) == [{"kind": "duplicate", "instance": "again", "claim": f"the same as {ids[0]}"}]
+    assert _duplicates(second) == [
+        {"kind": "duplicate", "instance": name, "claim": f"the same as {of} of {pool}"}
+        for name, of in ((ids[0], ids[0]), (ids[1], ids[1]), ("again", ids[0]))
+    ]
+    assert main(["pool", "check", str(pool), str(twin)]) == 0
+    assert "note    duplicate: 3 of 3" in capsys.readouterr().out
+
+
+def test_instances_that_ask_different_things_are_no_duplicates(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pool", "check", str(bundled_sample("hidden_order")), "--json"]) == 0
+    (report,) = json.loads(capsys.readouterr().out)
+    assert report["notes"]  # it is ambiguous, which is another kind
+    assert not _duplicates(report)
+
+
+# --- Records of items of every benchmark: through JSON and back they are the item; other records are refused in a line
+
+
+def _items(name: str, folder: Path) -> Sequence[Any]:
+    """Two items of every suite, or of every bundled pool."""
+    of = benchmark(name)
+    if name == "replayscm":
+        return [item for path in bundled_pools() for item in of.items.read_pool(path).items[:2]]
+    path = folder / "pool.jsonl"
+    write_drawn(of, path, list(of.suites.names), 5, 2)
+    return of.items.read_pool(path).items
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def named_items(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Sequence[Any]]:
+    return request.param, _items(request.param, tmp_path_factory.mktemp("pool"))
+
+
+def test_an_item_comes_back_from_its_record(named_items: tuple[str, Sequence[Any]]) -> None:
+    name, items = named_items
+    assert len(items) >= 8
+    for item in items:
+        assert benchmark(name).items.item_of_record(json.loads(json.dumps(benchmark(name).items.record(item)))) == item
+
+
+def test_what_is_sealed_is_under_one_key_of_the_record(named_items: tuple[str, Sequence[Any]]) -> None:
+    name, items = named_items
+    assert {"id", "sealed"} <= benchmark(name).items.record(items[0]).keys()
+
+
+def test_a_record_that_cannot_be_meant_is_one_line(named_items: tuple[str, Sequence[Any]]) -> None:
+    name, items = named_items
+    of, record = benchmark(name), benchmark(name).items.record(items[0])
+    for wrong in (
+        {},
+        {**record, "sealed": 3},
+        {**record, "id": 3},
+        {**record, "no such field": 0},
+        {**record, "sealed": {**record["sealed"], "no such field": 0}},
+        {**record, "id": {1, 2}},
+    ):
+        with pytest.raises(PoolError) as refused:
+            of.items.item_of_record(wrong)
+        assert "\n" not in str(refused.value)
+
+
+def test_messages_are_the_prompt(named_items: tuple[str, Sequence[Any]]) -> None:
+    name, items = named_items
+    for item in items:
+        messages = benchmark(name).items.messages(item)
+        assert "\n\n".join(message["content"] for message in messages) == benchmark(name).items.prompt(item)
+        assert [message["role"] for message in messages] in (["user"], ["system", "user"])
+
+
+def test_an_object_becomes_a_record_as_strictly_as_a_line() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(2_000):
+        deep = {"id": deep}
+    for wrong in (deep, {"id": "a", "results": [float("nan")]}, {"id": "\ud800"}):
+        with pytest.raises(PoolError):
+            convert_object(wrong, ProblemRecord)
+
+
+# --- Capabilities of benchmarks, and presentations that names do not decide -------------------------------------------
+# --- Capabilities of the registered benchmarks: every key leads to an object, and a refusal names who has it ----------
+MODULES = (core, pages, pools, protocols, report, contract, remaining, variants, sets)
+KEYS = list(dict.fromkeys(key for module in MODULES for key in vars(module).values() if isinstance(key, Capability)))
+REQUIRED = (core.ITEMS, core.SCORING, core.METRICS, core.FUNCTIONS, core.TRAINING, core.SUITES, PROTOCOLS, REPORT)
+CLASSES: dict[Capability[Any], type] = {
+    core.ITEMS: ItemFormats,
+    core.SCORING: Scorable,
+    core.METRICS: MetricSet,
+    core.PLAY: Playable,
+    core.SUITES: Drawable,
+}
+each_benchmark = pytest.mark.parametrize("name", NAMES)
+
+
+@each_benchmark
+def test_every_key_leads_to_an_object_of_its_class(name: str) -> None:
+    of = benchmark(name)
+    common = {key for key in KEYS if key.place}
+    assert common >= set(REQUIRED)
+    for key in common | of.provides.keys():
+        provider = of.require(key)
+        assert provider is of.capability(key)
+        assert isinstance(provider, CLASSES.get(key, object)), key
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: key.subject)
+def test_a_benchmark_without_a_capability_is_refused_with_those_that_have_it(key: Capability[Any]) -> None:
+    having = [benchmark(name) for name in NAMES if benchmark(name).has(key)]
+    assert having, "a key that nothing provides"
+    for of in {benchmark(name) for name in NAMES} - {*having}:
+        with pytest.raises(CalibrantError) as refusal:
+            of.require(key)
+        message, _, titles = str(refusal.value).partition("; it supports ")
+        assert message == f"{key.subject} does not support {of.title}"
+        assert titles.replace(" and ", ", ").split(", ") == [benchmark.title for benchmark in having]
+
+
+@each_benchmark
+def test_a_benchmark_is_the_same_object_where_it_is_sent(name: str) -> None:
+    assert pickle.loads(pickle.dumps(benchmark(name))) is benchmark(name)
+
+
+def test_listing_benchmarks_loads_none_of_their_languages_and_solvers() -> None:
+    program = (
+        "import sys; from calibrant.bench.core.registry import benchmarks; benchmarks();"
+        "names = ('calibrant.solvers.', 'calibrant.audits.', 'numba');"
+        "print([name for name in sys.modules if name.startswith(names)])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+# --- Rows under other names and orders: a few rows of each benchmark, on the first items of its bundled pool ----------
+# a row that ties decide, one that draws and one that is exact; python -m calibrant.bench.lab.renamings has them all
+ROWS = {
+    "blickets": ("static", "random", "copy"),
+    "causalab": ("exact", "total-effects", "random"),
+    "causim": ("exact", "truncated", "random_symbols"),
+    "logic": ("exact", "vote", "greedy"),
+}
+
+
+def _row(name: str, row: str) -> Protocol:
+    return next(protocol() for protocol in benchmark(name).require(PROTOCOLS) if protocol.name == row)
+
+
+@pytest.mark.parametrize(("name", "row"), [(name, row) for name, rows in ROWS.items() for row in rows])
+def test_rates_and_answers_do_not_move(name: str, row: str) -> None:
+    of = benchmark(name)
+    items = of.items.read_pool(bundled_sample(name)).items[:3]
+    result = measure(of, items, _row(name, row), times=2, seed=5)
+    assert (result.moved, result.num_different, result.num_crashed) == ({}, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [("blickets", "static"), ("causalab", "total-effects"), ("causim", "graph_only"), ("logic", "random")],
+)
+def test_without_the_canonical_form_they_move(name: str, row: str) -> None:
+    protocol = _row(name, row)
+    raw = type("Raw", (type(protocol),), {"reads_canonical": False}, frozen=True)()
+    of = benchmark(name)
+    items = of.items.read_pool(bundled_sample(name)).items[:6]
+    result = measure(of, items, raw, times=3, seed=5)
+    assert result.moved or result.num_different
+
+
+COPIES = {
+    "blickets": "static",
+    "causalab": "total-effects",
+    "causim": "truncated",
+    "logic": "greedy",
+    "replayscm": "exact-mbde+dsl",
+}
+SHOWN_READINGS = {"conjunctive distinct_configurations"}  # a first reading of the empty detector counts among them
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_copies_of_every_kind_have_the_mapped_answers(name: str) -> None:
+    of = benchmark(name)
+    items = of.items.read_pool(bundled_sample("hidden_order" if name == "replayscm" else name)).items[:3]
+    for kind in of.require(VARIANTS).kinds:
+        result = measure(of, items, _row(name, COPIES[name]), times=1, seed=5, change=changer(of, kind))
+        moved = result.moved.keys() - (SHOWN_READINGS if (name, kind) == ("blickets", "equivalent") else set())
+        assert (moved, result.num_different, result.num_crashed) == (set(), 0, 0), kind

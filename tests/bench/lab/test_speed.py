@@ -1,15 +1,17 @@
-"""Micro-benchmarks: the rivals do the same work as the code they are compared with, and the suite runs."""
+"""Micro-benchmarks, the history of their ratios, and curves of cost against size."""
 
 from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import shutil
 import time
 from collections.abc import Iterator
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from signal import SIGKILL
 from typing import Any
 
 import numpy as np
@@ -20,13 +22,20 @@ from rich.console import Console
 
 from calibrant.bench.cli import main as command
 from calibrant.bench.core.registry import bundled_pool
+from calibrant.bench.lab.limits import sweep as sweeping
+from calibrant.bench.lab.limits.__main__ import TOPICS, _sweeps
+from calibrant.bench.lab.limits.__main__ import main as measure_limits
+from calibrant.bench.lab.limits.sweep import Ask, Curve, Point, Sweep, plot, points, table
+from calibrant.bench.lab.speed import report
 from calibrant.bench.lab.speed.__main__ import BENCHMARKS, main
+from calibrant.bench.lab.speed.__main__ import main as speed
 from calibrant.bench.lab.speed.comparison import Comparison, Discipline, Rival, Row, by_stratum, measure
 from calibrant.bench.lab.speed.memory import OURS, Cost, command_cost
 from calibrant.bench.lab.speed.replayscm import noise, replay, scoring, synthesis, tables
 from calibrant.bench.lab.speed.replayscm.loading import write_official_file
 from calibrant.bench.lab.speed.replayscm.replay import CLoop, NoCompilerError, compiled_loop, parse_nested
-from calibrant.bench.lab.speed.report import print_report
+from calibrant.bench.lab.speed.report import append_release, plot_history, print_report, read_history
+from calibrant.bench.lab.speed.report import main as print_history
 from calibrant.bench.replayscm.rows.rates import RowwisePanels, gold_of, random_candidates, typical
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.formula import OPERATORS
@@ -38,12 +47,14 @@ from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import Panel, World, pack_panels
+from tests.support.commands import CHECKOUT
 from tests.support.effort import SOAKING
 from tests.support.replayscm.oracles import counts
 from tests.support.replayscm.strategies import arbitrary_worlds, scms, simulated_worlds
 from tests.support.shared import shared_file
 
 
+# --- Micro-benchmarks: the rivals do the same work as the code they are compared with, and the suite runs -------------
 @pytest.fixture(scope="module")
 def pool() -> tuple[Problem, ...]:
     return tuple(read_pool(bundled_pool("hidden-order")).problems)
@@ -181,8 +192,8 @@ def test_bottom_up_enumeration_finds_sizes_known_by_hand(digits: int, size: int)
 def test_enumeration_and_solver_agree_on_planted_tables(num_parents: int) -> None:
     planted = synthesis.planted_tables(num_parents, 10)
     assert planted == synthesis.planted_tables(num_parents, 10)
-    for table in planted:
-        assert synthesis.least_size(table)[0] == synthesis.enumerated_size(table)[0]
+    for columns in planted:
+        assert synthesis.least_size(columns)[0] == synthesis.enumerated_size(columns)[0]
 
 
 # --- the large file -----------------------------------------------------------------------------------------------
@@ -387,3 +398,173 @@ def test_bad_usage_is_refused(arguments: list[str], message: str, capsys: pytest
         code = stop.code
     assert code == 2
     assert message in capsys.readouterr().err
+
+
+# --- The history of ratios: runs are appended, the last of a version counts, anything else is refused in one line -----
+ROWS = (Row("replay", "one", "ours"), Row("replay", "one", "NumPy", ratio=3.5))
+
+
+def test_the_last_run_of_a_version_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "history.jsonl"
+    for version, ratio in (("0.1.0", 3.0), ("0.2.0", 4.0), ("0.1.0", 5.0)):
+        monkeypatch.setattr(report, "machine", lambda version=version: {"calibrant": version})
+        append_release(path, [ROWS[0], Row("replay", "one", "NumPy", ratio=ratio)])
+    ratios = {version: release.ratios for version, release in read_history(path).items()}
+    assert ratios == {"0.1.0": {"replay / one / NumPy": 5.0}, "0.2.0": {"replay / one / NumPy": 4.0}}
+
+
+def test_a_run_is_measured_and_appended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "history.jsonl"
+    assert speed(["parse", "--quick", "--json", "--append", str(path)]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    (release,) = read_history(path).values()
+    assert release.ratios == {f"{r['topic']} / {r['case']} / {r['rival']}": r["ratio"] for r in rows if "ratio" in r}
+    assert release.ratios
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "the history is empty"),
+        ("no JSON\n", "line 1: not a line of a history of speed"),
+        ('{"machine": {}, "ratios": {}}\n', "line 1: not a line of a history of speed"),
+        ('{"machine": {"calibrant": "1"}, "ratios": {"a": "fast"}}\n', "line 1: not a line of a history of speed"),
+    ],
+)
+def test_what_is_no_history_is_refused_before_anything_is_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, reason: str
+) -> None:
+    path = tmp_path / "history.jsonl"
+    path.write_text(text)
+    assert speed(["parse", "--append", str(path)]) == 2
+    assert print_history([str(path), "--out", str(tmp_path / "plot.svg")]) == 2
+    printed = capsys.readouterr().err.splitlines()
+    assert len(printed) == 2
+    assert all(reason in line for line in printed)
+    assert path.read_text() == text
+
+
+def test_the_kept_history_is_plotted(tmp_path: Path) -> None:
+    """Each ratio of the newest release stands in the plot's legend; the page shows such a plot."""
+    kept = read_history(CHECKOUT / "bench/lab/speed/history.jsonl")
+    *_, newest = kept.values()
+    svg = plot_history(kept, "Ordered")
+    assert all(name.rpartition(" / ")[2] in svg for name in newest.ratios if "Ordered" in name)
+    with pytest.raises(CalibrantError, match="no ratio of the history has 'Random' in its name"):
+        plot_history(kept, "Random")
+    assert (CHECKOUT / "docs/images/speed_history.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+# --- `python -m calibrant.bench.lab.limits`: a curve ends where it takes too long or is refused, and the page says
+# so
+FAR = float("inf")
+
+
+def answers(x: int, seed: int) -> Ask:
+    return lambda: None
+
+
+def refuses_above_2(x: int, seed: int) -> Ask:
+    return lambda: "too large" if x > 2 else None
+
+
+def refuses_odd_seeds(x: int, seed: int) -> Ask:
+    return lambda: "no luck" if seed % 2 else None
+
+
+def test_a_curve_ends_where_every_problem_is_refused() -> None:
+    found = list(points(Sweep("key", "title", "size", [Curve("one", (1, 2, 3, 4), refuses_above_2)]), range(3), FAR))
+    assert [(point.x, point.answered, point.stop) for point in found] == [(1, 3, ""), (2, 3, ""), (3, 0, "too large")]
+
+
+def test_some_refused_problems_do_not_end_it() -> None:
+    found = list(points(Sweep("key", "title", "size", [Curve("one", (1, 2), refuses_odd_seeds)]), range(4), FAR))
+    assert [(point.problems, point.answered, point.stop) for point in found] == [(4, 2, ""), (4, 2, "")]
+
+
+def test_a_curve_ends_where_a_problem_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweeping, "seconds", lambda call, repeat: 31.0)
+    (point,) = points(Sweep("key", "title", "size", [Curve("one", (1, 2), answers)]), range(2), FAR)
+    assert point.stop == "a problem took over 30 s"
+
+
+def test_what_does_not_end_is_interrupted_and_the_others_are_asked() -> None:
+    def goes_on(x: int, seed: int) -> Ask:
+        def ask() -> str | None:
+            while seed == 1:
+                pass
+            return None
+
+        return ask
+
+    sweep = Sweep("key", "title", "size", [Curve("one", (1, 2), goes_on)], max_seconds=0.02)
+    few = [(point.x, point.answered, point.stop) for point in points(sweep, (0, 0, 1), FAR)]
+    assert few == [(1, 2, ""), (2, 2, "")]
+    most = [(point.x, point.problems, point.answered, point.stop) for point in points(sweep, (0, 1, 1), FAR)]
+    assert most == [(1, 3, 1, "a problem took over 0 s")]
+
+
+def test_what_only_the_system_can_end_is_in_a_process_of_its_own() -> None:
+    def gone(x: int, seed: int) -> Ask:
+        return lambda: "too large" if seed == 1 else os.kill(os.getpid(), SIGKILL) if seed == 2 else None
+
+    sweep = Sweep("key", "title", "size", [Curve("one", (1,), gone)], max_seconds=0.5, apart=True)
+    (point,) = points(sweep, (0, 1, 2), FAR)
+    assert (point.problems, point.answered, point.maximum) == (3, 1, 1.0)
+
+
+def test_a_problem_that_crashes_is_no_late_one(capfd: pytest.CaptureFixture[str]) -> None:
+    def crashed(x: int, seed: int) -> Ask:
+        return lambda: str(1 // seed)
+
+    sweep = Sweep("key", "title", "size", [Curve("one", (1,), crashed)], max_seconds=0.5, apart=True)
+    with pytest.raises(CalibrantError, match="its process crashed"):
+        list(points(sweep, (0,), FAR))
+    assert "ZeroDivisionError" in capfd.readouterr().err
+
+
+def test_no_further_size_is_begun_when_time_is_up() -> None:
+    assert not list(points(Sweep("key", "title", "size", [Curve("one", (1, 2), answers)]), range(2), 0.0))
+
+
+POINTS = (
+    Point("key", "one", 1, 3, 3, 0.0002, 0.5),
+    Point("key", "one", 2, 3, 0, 0.1, 0.1, "too large"),
+    Point("key", "other", 2, 3, 2, 1.5, 40.0),
+)
+SHOWN = Sweep("key", "title", "size", [Curve("one", (1, 2), answers), Curve("other", (2,), answers)])
+
+
+def test_the_table_says_what_was_answered_and_where_curves_end() -> None:
+    assert table(SHOWN, POINTS) == (
+        "| size | one | other |\n|--:|--:|--:|\n"
+        "| 1 | 0.2 ms (500 ms) |  |\n"
+        "| 2 | not answered | 1.5 s (40 s, 2 of 3) |\n\n"
+        "- one ends at 2: too large\n"
+    )
+
+
+def test_the_plot_is_the_same_bytes_and_names_every_curve() -> None:
+    drawn = plot(SHOWN, POINTS)
+    assert drawn == plot(SHOWN, POINTS)
+    assert all(f">{text}</text>" in drawn for text in ("one", "other", "size", "title"))
+
+
+def test_every_curve_of_every_benchmark_answers_its_smallest_size() -> None:
+    """Each once: nothing else runs them, so a renamed solver shows here alone. Most of the time is loading kernels."""
+    for name in TOPICS:
+        for sweep in _sweeps(name):
+            for curve in sweep.curves:
+                assert curve.prepare(curve.xs[0], 0)() is None, (sweep.key, curve.name)
+
+
+def test_the_command_writes_figures_and_a_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert measure_limits(["causalab", "--out", str(tmp_path), "--minutes", "0.001"]) == 0
+    assert json.loads((tmp_path / "causalab.json").read_text())[0]["curve"] == "graphs counted"
+    assert (tmp_path / "causalab.svg").read_text().startswith("<svg")
+    assert "### linear mechanisms" in capsys.readouterr().out
+
+
+def test_an_unknown_sweep_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert measure_limits(["caualab"]) == 2
+    assert "unknown sweep 'caualab'; known: least-variables" in capsys.readouterr().err

@@ -1,32 +1,60 @@
-"""Methods on extended items, and their answers in canonical presentation."""
+"""Methods on extended items; chance and best against enumeration; who calls the evaluator, and its rates."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import ast
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from math import prod
 from pathlib import Path
 from random import Random
+from types import FrameType
 from typing import Any
 
 import pytest
 
-from calibrant.bench.core.registry import benchmark, bundled_pool
+import calibrant
+from calibrant.audits.replayscm.extended.items import item_evidence
+from calibrant.bench.cli import main
+from calibrant.bench.core.registry import benchmark, bundled_pool, bundled_sample
 from calibrant.bench.lab.renamings import measure
 from calibrant.bench.lab.replayscm import rename
 from calibrant.bench.protocols import applicable_protocols, protocols_of, read_pool_once
+from calibrant.bench.replayscm.expectations import EXPECTATIONS, UNKNOWN, expect_extended
+from calibrant.bench.replayscm.rows import rates
 from calibrant.bench.replayscm.rows.episodes import EXTENDED
 from calibrant.bench.replayscm.rows.presentation import present_episode
+from calibrant.bench.replayscm.rows.rates import RowwisePanels, gold_of, measure_evaluator, random_candidates
 from calibrant.bench.runs.records import folder_records
 from calibrant.bench.runs.runner import run
 from calibrant.bench.runs.workers import timed_answer
 from calibrant.dsl.episode import Action, Step, verify_transcript
 from calibrant.dsl.records import StoredItems
-from calibrant.dsl.replayscm.episode import ScmEpisode
+from calibrant.dsl.replayscm import evaluator
+from calibrant.dsl.replayscm.episode import ScmEpisode, task_class
+from calibrant.dsl.replayscm.extensions.extension import MechanismClass, Prior
+from calibrant.dsl.replayscm.extensions.reference import (
+    EvidenceWorld,
+    Mechanisms,
+    apply_function,
+    enumerate_scms,
+    replay_row,
+)
 from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, record_from_problem, write_pool
-from tests.support.replayscm.extensions.problems import small_problem
+from calibrant.dsl.replayscm.reference import replay_world
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.solvers.replayscm.experiments import shares as attribution
+from tests.support.commands import CHECKOUT, refused
+from tests.support.replayscm.extensions.problems import gold_submission, small_problem
 from tests.support.replayscm.random_problems import gold_problem
 
+# --- Methods on extended items, and their answers in canonical presentation -------------------------------------------
 # --- Rows on extended items: what they submit, refusals, twins, and records of runs that resume -----------------------
 REPLAYSCM = benchmark("replayscm")
 ROWS = ("exact", "posterior", "greedy", "random", "noise-blind", "hidden-blind", "majority", "abstain")
@@ -239,3 +267,280 @@ def test_a_renamed_episode_is_not_written() -> None:
     renamed = rename(small_problem(0, rate="1/10"), Random(1)).item
     with pytest.raises(ValueError, match="was renamed"):
         record_from_problem(renamed)
+
+
+# --- Chance and best on small items with noise, hidden variables and episodes against plain enumeration ---------------
+def _likelihood(scm_class: MechanismClass, mechanisms: Mechanisms, worlds: Sequence[EvidenceWorld]) -> Fraction:
+    """Return the probability of all rows: flips and rows correspond one to one."""
+    rate, weight = scm_class.noise.max_rate, Fraction(1)
+    for world in worlds:
+        for row in world.rows:
+            values = {v: int(bit) for v, bit in zip(scm_class.observed, row, strict=True)}
+            values |= {h: apply_function(mechanisms[h], values) for h in scm_class.hidden_parents}
+            for v in scm_class.endogenous:
+                if v not in world.constants:
+                    weight *= rate if apply_function(mechanisms[v], values) != values[v] else 1 - rate
+            if not weight:
+                return weight
+    return weight
+
+
+def _plain(item: Problem, worlds: Sequence[EvidenceWorld]) -> dict[str, float]:
+    stated = task_class(item.task)
+    priors = {"stated": stated, "uniform": replace(stated, prior=Prior.UNIFORM)}
+    shares: dict[str, dict[tuple[tuple[int, ...], ...], Fraction]] = {name: {} for name in priors}
+    heldout = [(world.intervention.constants, [*world.rows()]) for world in item.sealed.heldout.worlds]
+    for mechanisms, _ in enumerate_scms(stated):
+        likelihood = _likelihood(stated, mechanisms, worlds)
+        if not likelihood:
+            continue
+        replays = ((row, replay_row(stated, mechanisms, row, do)) for do, rows in heldout for row in rows)
+        shown = tuple(tuple(replay[v] for v in row) for row, replay in replays)
+        for name, scm_class in priors.items():
+            weights = (scm_class.mechanism_weight(v, len(f.parents)) for v, f in mechanisms.items())
+            mass = likelihood * prod(weights, start=Fraction(1))
+            shares[name][shown] = shares[name].get(shown, Fraction(0)) + mass
+    truth = tuple(tuple(row.values()) for _, rows in heldout for row in rows)
+    draw, uniform = (listed.get(truth, Fraction(0)) / sum(listed.values()) for listed in shares.values())
+    best = max(shares["stated"].values()) / sum(shares["stated"].values())
+    return {"uniform": float(uniform), "draw": float(draw), "best": float(best)}
+
+
+# one item each: up to 4,900 SCMs, with a hidden variable 26,600
+@pytest.mark.parametrize(("rate", "num_hidden", "num_worlds"), [("1/10", 0, 2), ("1/4", 0, 1), (None, 1, 2)])
+def test_chance_and_best_are_those_of_all_scms(rate: str | None, num_hidden: int, num_worlds: int) -> None:
+    item = small_problem(1, rate=rate, num_hidden=num_hidden, num_worlds=num_worlds, is_episode=False)
+    assert expect_extended(item, ()) == _plain(item, item_evidence(item, ()))
+
+
+def test_of_an_episode_the_evidence_is_the_systems_own() -> None:
+    item = small_problem(1, rate="1/10")
+    episode = ScmEpisode(item)
+    levels = []
+    actions: list[Action] = [{"do": {}}, {"do": {"X1": 1}}]
+    for action in actions:
+        expected = EXPECTATIONS(item, episode.steps, {})
+        assert expected == _plain(item, item_evidence(item, episode.steps))
+        levels.append(expected["draw"])
+        episode.act(action)
+    assert levels[0] != levels[1]
+    assert expect_extended(item, ()) == UNKNOWN
+    assert expect_extended(small_problem(1, is_episode=False, is_forecast=True), ()) == UNKNOWN
+
+
+@pytest.mark.parametrize(("rate", "num_hidden"), [("1/10", 0), (None, 1)])
+def test_chance_goes_by_no_name(rate: str | None, num_hidden: int) -> None:
+    item = small_problem(2, rate=rate, num_hidden=num_hidden, is_episode=False, num_worlds=2)
+    renamed = [rename(item, Random(seed)).item for seed in range(2)]
+    assert len({repr(expect_extended(other, ())) for other in (item, *renamed)}) == 1
+
+
+# four of 380 like items had another top behaviour than the most probable map and eight draws show; this is one
+NOT_TOP = {
+    "id": "i57",
+    "kind": "CIND_A_SCM",
+    "variables": ["X1", "X2", "X3"],
+    "units": ["u0", "u1"],
+    "operators": ["not", "and", "or", "xor", "iff"],
+    "disclosure": {"type": "hidden_order", "roots": ["X3"]},
+    "max_parents": 1,
+    "training": [
+        {"id": "w0", "rows": ["010", "001"]},
+        {"id": "w1", "rows": ["100", "011"]},
+        {"id": "w2", "rows": ["100", "010"], "constants": {"X3": 0}},
+    ],
+    "sealed": {
+        "heldout": [{"id": "h0", "rows": ["010", "011"], "constants": {"X2": 1}}],
+        "gold": {"X1": "(not X2)", "X2": "(not X3)", "H": "X3"},
+    },
+    "noise": "1/3",
+    "hidden": {"H": ["X3"]},
+}
+
+
+def _noisy_items() -> list[Problem]:
+    items = [small_problem(seed, rate=rate, is_episode=False) for seed in (1, 2, 3) for rate in ("1/10", "1/4", "1/3")]
+    return [benchmark("replayscm").items.item_of_record(NOT_TOP), *items]
+
+
+@cache
+def _plain_of_noisy_items() -> list[dict[str, float]]:
+    return [_plain(item, item_evidence(item, ())) for item in _noisy_items()]
+
+
+def test_the_top_behaviour_of_an_attribution_is_that_of_all_scms() -> None:
+    of, judged = benchmark("replayscm"), []
+    for item, plain in zip(_noisy_items(), _plain_of_noisy_items(), strict=True):
+        gold = gold_submission(item)
+        recorded = of.attribution(item, gold, (), of.scoring.score(item, gold, ()))
+        assert recorded is not None
+        assert recorded["posterior"] == plain["best"]
+        assert "posterior_upper" not in recorded
+        if plain["draw"] != plain["best"]:
+            assert recorded["top_true"] is False
+        judged.append(recorded["top_true"])
+    assert judged[0] is True
+    assert False in judged
+
+
+def test_a_top_behaviour_that_is_not_proven_has_an_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attribution, "MAX_WEIGHED", 1)
+    of, num_intervals = benchmark("replayscm"), 0
+    for item, plain in zip(_noisy_items(), _plain_of_noisy_items(), strict=True):
+        gold, best = gold_submission(item), plain["best"]
+        recorded = of.attribution(item, gold, (), of.scoring.score(item, gold, ()))
+        assert recorded is not None
+        if "posterior_upper" in recorded:
+            num_intervals += 1
+            assert recorded["posterior"] <= best <= recorded["posterior_upper"]
+            assert recorded["top_true"] is None
+        else:
+            assert recorded["posterior"] == best
+    assert num_intervals > 0
+
+
+# --- Commands that try candidates call the evaluator, and no other module replays plain SCMs --------------------------
+POOL = bundled_pool("hidden-order")
+
+
+def _entries(action: Callable[[], object]) -> Counter[str]:
+    """Count the calls of each function of the evaluator."""
+    calls: Counter[str] = Counter()
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call" and frame.f_code.co_filename == evaluator.__file__:
+            calls[frame.f_code.co_name] += 1
+
+    sys.setprofile(count)
+    try:
+        action()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def _listed() -> None:
+    assert main(["list", str(POOL), "--why", "--limit", "1"]) == 0
+
+
+def _item() -> calibrant.Problem:
+    return calibrant.load_pool(POOL, of="replayscm")[0]
+
+
+def _scored() -> None:
+    gold = _item().sealed.gold
+    assert gold is not None
+    calibrant.score(_item(), {"mechanisms": {v: str(formula) for v, formula in gold.mechanisms.items()}})
+
+
+@pytest.mark.parametrize(
+    ("command", "entries"),
+    [
+        ("score", {"known_mismatches", "compute"}),
+        ("audit", {"replay", "lay_out", "simulate"}),
+        ("run", {"replays", "known_mismatches"}),
+        ("harden", {"simulate"}),
+        ("generate", {"simulate"}),
+        ("list --why", {"lay_out", "simulate", "replays"}),
+    ],
+)
+def test_commands_that_try_candidates_call_the_evaluator(command: str, entries: set[str], tmp_path: Path) -> None:
+    actions: dict[str, Callable[[], object]] = {
+        "score": _scored,
+        "audit": lambda: calibrant.audit(_item()),
+        "run": lambda: calibrant.run("exact", calibrant.load_pool(POOL)[:1], tmp_path / "runs"),
+        "harden": lambda: calibrant.harden(_item(), seed=1),
+        "generate": lambda: calibrant.generate(3),
+        "list --why": _listed,
+    }
+    assert entries <= _entries(actions[command]).keys()
+
+
+# files that replay by the reference, one SCM at a time, or one row
+BY_REFERENCE = {
+    "audits/replayscm/hardening/harden.py": "gold of the written item",
+    "audits/replayscm/certificates/cross_examination.py": "each member that an engine lists, one at a time",
+    "audits/replayscm/certificates/verify.py": "a verifier, which imports no solver and no fast path",
+    "audits/replayscm/why/failure.py": "the first wrong row of an answer that is shown",
+    "audits/replayscm/why/table_rows.py": "the row that is shown of a pair",
+    "bench/replayscm/audit/separations.py": "a pair that is shown",
+    "bench/replayscm/pools/check.py": "where the evaluator finds a mistake, to name the cell",
+    "bench/replayscm/hardening.py": "alternatives that are supplied, to name the cell",
+    "dsl/replayscm/extensions/scores.py": "maps of extended items, in one row",
+    "solvers/replayscm/certified.py": "SCMs that solvers return",
+}
+REFERENCES = {"calibrant.dsl.replayscm.reference", "calibrant.dsl.formulas.reference"}
+KERNELS = {
+    "dsl/replayscm/_kernels_evaluator.py": {"replay_tables"},
+    "solvers/replayscm/experiments/_kernels_members.py": {"reading_keys", "count_mismatches"},
+}
+
+
+def _sources() -> dict[str, ast.Module]:
+    folders = ("dsl", "solvers", "audits", "baselines", "bench")
+    paths = [path for folder in folders for path in (CHECKOUT / folder / "replayscm").rglob("*.py")]
+    return {path.relative_to(CHECKOUT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
+
+
+def test_no_other_module_replays_candidates() -> None:
+    """By the reference only where one SCM is shown; by kernels of their own only those that the evaluator names."""
+    by_reference: set[str] = set()
+    kernels: dict[str, set[str]] = {}
+    for name, tree in _sources().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module in REFERENCES:
+                imported = {alias.name for alias in node.names} - {"Cell"}
+                by_reference |= {name} if imported else set()
+            if isinstance(node, ast.FunctionDef) and {"order", "masks", "tables"} <= {a.arg for a in node.args.args}:
+                kernels.setdefault(name, set()).add(node.name)
+    assert by_reference - {"dsl/replayscm/reference.py"} == BY_REFERENCE.keys()
+    assert kernels == KERNELS
+    assert evaluator.__doc__ is not None
+    for name in KERNELS["solvers/replayscm/experiments/_kernels_members.py"]:
+        assert f"`{name}`" in evaluator.__doc__
+
+
+# --- `calibrant bench evaluator`: rates are ratios of turns in one process, and all ways count the same ---------------
+NAMES = ["evaluator, compiled before", "evaluator, from formulas", "Python integers", "NumPy, a byte a row"]
+
+
+def test_the_command_prints_each_way_and_a_ratio(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rates, "BATCH", 300)
+    assert main(["bench", "evaluator", "--seconds", "0", "--json"]) == 0
+    measured = json.loads(capsys.readouterr().out)
+    assert (measured["variables"], measured["rounds"], measured["candidates_compared"]) == (10, 3, 100)
+    first, *others = measured["rates"]
+    assert [rate["name"] for rate in measured["rates"]] == NAMES
+    assert "ratio" not in first
+    for rate in others:
+        assert len(rate["ratios"]) == 3
+        assert min(rate["ratios"]) <= rate["ratio"] <= max(rate["ratios"])
+    assert main(["bench", "evaluator", "--seconds", "0"]) == 0
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in NAMES)
+    assert max(map(len, printed.splitlines())) <= 80
+    assert "--seconds" in refused(capsys, "bench", "evaluator", "--seconds", "-1")
+
+
+def test_the_rivals_count_the_mistakes_of_the_reference() -> None:
+    problem = read_pool(bundled_sample("ordered")).problems[0]
+    panel, wrong = problem.task.training, []
+    candidates = random_candidates(problem, 20, 1)
+    for candidate in candidates:
+        model = Scm(gold_of(problem).roots, candidate.mechanisms)
+        number = 0
+        for world in panel.worlds:
+            number += sum(cell.predicted != cell.expected for cell in replay_world(model, world, candidate.order))
+        wrong.append(number)
+    assert [int(RowwisePanels([panel]).replay(candidate)[0, 1]) for candidate in candidates] == wrong
+    assert any(wrong)
+
+
+def test_other_counts_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = read_pool(bundled_sample("ordered")).problems[0]
+    monkeypatch.setattr(rates, "BATCH", 100)
+    monkeypatch.setattr(rates, "mismatches", lambda candidate, panel: {"X1": 0})
+    with pytest.raises(AssertionError, match="count other mistakes"):
+        measure_evaluator(problem, 0)

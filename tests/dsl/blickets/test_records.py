@@ -1,9 +1,12 @@
-"""Native blicket pools and traces: written and read back, and refused in one line with item and field."""
+"""Native blicket pools and traces, sampled items, and the conditions that decide them."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from calibrant.bench.cli import main
+from calibrant.bench.core.registry import benchmark
 from calibrant.dsl.blickets.episode import (
+    BlicketEpisode,
     Monitor,
     Notes,
     Transition,
@@ -22,7 +28,19 @@ from calibrant.dsl.blickets.episode import (
     trace_line,
     trace_of,
 )
-from calibrant.dsl.blickets.item import BlicketItem, Form, Rule, all_rules
+from calibrant.dsl.blickets.generation import EASY, HARD, SUITES, Later, Plan, sample_items
+from calibrant.dsl.blickets.item import (
+    BlicketItem,
+    Condition,
+    Exposure,
+    Form,
+    Mechanism,
+    Rule,
+    Sealed,
+    Task,
+    all_rules,
+    contradiction,
+)
 from calibrant.dsl.blickets.prompt import instructions, observation
 from calibrant.dsl.blickets.records import ItemRecord, item_from_record, read_pool, record_from_item, write_pool
 from calibrant.dsl.blickets.reference import ACTIVE
@@ -41,6 +59,7 @@ from tests.support.benchmarks.blickets import (
 )
 
 
+# --- Native blicket pools and traces: written and read back, and refused in one line with item and field --------------
 # --- Native blicket pools: written and read back, and refused in one line with item and field -------------------------
 @settings(deadline=None)
 @given(items())
@@ -271,3 +290,189 @@ def test_junk_is_a_run_or_one_line(junk: Any, field: str, text: str) -> None:
             except CalibrantError as error:
                 messages.append(str(error))
     assert [message for message in messages if len(message.splitlines()) != 1] == []
+
+
+# --- Drawn items: by seed and number alone, roles drawn evenly, every suite readable and playable ---------------------
+def _some(plan: Plan, number: int, seed: int = 7) -> list[BlicketItem]:
+    return list(islice(sample_items(plan, seed), number))
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_every_suite_is_drawn_by_seed_and_number_alone(name: str, tmp_path: Path) -> None:
+    items = _some(SUITES[name], 12)
+    assert next(sample_items(SUITES[name], 7, first=11)) == items[11]
+    assert _some(SUITES[name], 12, seed=8) != items
+    for item in items:
+        assert item_from_record(record_from_item(item)) == item
+        assert BlicketEpisode(item).act({"place": item.task.objects[0]}).reading is not None
+    paths = [tmp_path / "a", tmp_path / "b"]
+    for path in paths:
+        write_pool(path, name, items)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert read_pool(paths[0]).items == tuple(items)
+
+
+def test_every_assignment_of_roles_is_drawn_about_equally_often() -> None:
+    seen = Counter(tuple(m.rule for m in item.sealed.mechanisms) for item in _some(SUITES["easy-3"], 3_000))
+    assert len(seen) == 30  # 10 pairs, 3 singletons each
+    assert sum((k - 100) ** 2 / 100 for k in seen.values()) < 58  # chi-square, 29 degrees of freedom, p about .001
+
+
+def test_the_second_rule_is_as_planned() -> None:
+    for item in _some(SUITES["hard-3-AC"], 50):
+        first, second = (mechanism.rule for mechanism in item.sealed.mechanisms)
+        assert (second.form, second.blickets.bit_count()) == (Form.CONJUNCTIVE, 2)
+        assert (first.blickets & second.blickets).bit_count() == 1
+    for item in _some(SUITES["hard-3"], 50):
+        first, second = (mechanism.rule for mechanism in item.sealed.mechanisms)
+        assert first.blickets | second.blickets == 0b11111
+        assert first.blickets & second.blickets == 0
+
+
+def test_budgets_are_those_of_the_paper() -> None:
+    assert [
+        _some(SUITES[name], 1)[0].task.budget for name in ("three-objects", "hard-3", "hard-3-short", "order-2-of-4")
+    ] == [
+        50,
+        75,
+        50,
+        100,
+    ]
+
+
+def test_unequal_priors_draw_the_condition() -> None:
+    conditions = Counter(item.condition for item in _some(SUITES["unequal-priors"], 1_000))
+    assert set(conditions) == {Condition.CONJUNCTIVE, Condition.DISJUNCTIVE}
+    assert 150 < conditions[Condition.CONJUNCTIVE] < 250
+
+
+def test_no_two_items_of_a_series_share_a_name() -> None:
+    items = _some(SUITES["series"], 15)
+    for at in range(0, 15, 5):
+        names = [name for item in items[at : at + 5] for name in item.task.objects]
+        assert len(set(names)) == 25
+        assert {item.labels["series"] for item in items[at : at + 5]} == {str(at // 5)}
+
+
+def test_an_informed_item_tells_its_condition_and_no_more() -> None:
+    (item,) = _some(Plan(Condition.MODERATOR, later=(HARD,), informed=True), 1)
+    (uninformed,) = _some(Plan(Condition.MODERATOR, later=(HARD,)), 1)
+    assert item.task.condition is Condition.MODERATOR
+    assert uninformed.task.condition is None
+    assert item.sealed == uninformed.sealed
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"n": 9}, "n = 9; 2 to 8"),
+        ({"blickets": 0}, "blickets = 0; 1 to n = 5"),
+        ({"condition": Condition.MODERATOR}, "0 later rules with condition moderator"),
+        ({"later": (EASY,)}, "1 later rules with condition conjunctive"),
+        ({"condition": Condition.STOCHASTIC}, "p = 1.0 with condition stochastic"),
+        ({"p": 0.5}, "p = 0.5 with condition conjunctive"),
+        ({"condition": Condition.MODERATOR, "later": (EASY, HARD)}, r"switch points \[3, 3\] are not ascending"),
+        (
+            {"condition": Condition.MODERATOR, "later": (Later(Form.CONJUNCTIVE, 4, 3),)},
+            "cannot be drawn from 5 objects",
+        ),
+        ({"conjunctive_share": 1.5}, "no probability"),
+        ({"series": 6}, "series = 6; 1 to 5"),
+        ({"budget": 0}, "budget = 0"),
+    ],
+)
+def test_a_plan_that_cannot_be_drawn_is_refused(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        Plan(**{"condition": Condition.CONJUNCTIVE, "exposure": Exposure(), **options})
+
+
+# --- Condition and mechanism: the whole relation in both directions, and what is done where they contradict each
+# other
+CONJUNCTIVE, DISJUNCTIVE = Mechanism(Rule(Form.CONJUNCTIVE, 3)), Mechanism(Rule(Form.DISJUNCTIVE, 3))
+ORDERED, ORDER_OF_ONE = replace(CONJUNCTIVE, order=(1, 0)), Mechanism(Rule(Form.CONJUNCTIVE, 1), (0,))
+SINGLE, SAME_SINGLE = Mechanism(Rule(Form.DISJUNCTIVE, 4)), Mechanism(Rule(Form.CONJUNCTIVE, 4))
+C = Condition
+
+
+def _item(
+    condition: Condition, mechanisms: tuple[Mechanism, ...], p: float = 1.0, *, strict: bool = False
+) -> BlicketItem:
+    switches = tuple(3 * k for k in range(1, len(mechanisms)))
+    sealed = Sealed(mechanisms, switches, p=p, strict_singleton=strict)
+    return BlicketItem("x", condition, Task(tuple("ABCDE"), 75), sealed)
+
+
+# Mechanisms without p, the condition of each with p = 1 and with p = .7; None where the specification has none.
+RELATION: list[tuple[tuple[Mechanism, ...], set[Condition], set[Condition]]] = [
+    ((CONJUNCTIVE,), {C.CONJUNCTIVE}, {C.STOCHASTIC}),
+    ((DISJUNCTIVE,), {C.DISJUNCTIVE}, {C.STOCHASTIC}),
+    ((SINGLE,), {C.DISJUNCTIVE, C.CONJUNCTIVE}, {C.STOCHASTIC}),
+    ((SAME_SINGLE,), {C.DISJUNCTIVE, C.CONJUNCTIVE}, {C.STOCHASTIC}),
+    ((ORDERED,), {C.ORDER}, set()),
+    ((ORDER_OF_ONE,), set(), set()),
+    ((CONJUNCTIVE, SINGLE), {C.MODERATOR}, {C.NOISY_MODERATOR}),
+    ((CONJUNCTIVE, DISJUNCTIVE, CONJUNCTIVE), {C.MODERATOR}, {C.NOISY_MODERATOR}),
+    ((CONJUNCTIVE, CONJUNCTIVE), set(), set()),
+    ((SINGLE, SAME_SINGLE), set(), set()),
+    ((CONJUNCTIVE, SINGLE, SAME_SINGLE), set(), set()),
+    ((ORDERED, SINGLE), set(), set()),
+    ((CONJUNCTIVE, ORDERED), set(), set()),
+]
+
+
+def _cases() -> Iterator[tuple[BlicketItem, bool]]:
+    for (mechanisms, certain, noisy), condition in product(RELATION, Condition):
+        yield _item(condition, mechanisms), condition in certain
+        yield _item(condition, mechanisms, 0.7), condition in noisy
+
+
+def test_every_condition_goes_with_its_mechanisms_and_with_no_others() -> None:
+    for item, holds in _cases():
+        assert (contradiction(item) == "") is holds, contradiction(item)
+        assert "\n" not in contradiction(item)
+
+
+def test_a_singleton_that_must_be_called_by_its_word_is_of_one_condition() -> None:
+    for mechanism, condition in product((SINGLE, SAME_SINGLE), (C.CONJUNCTIVE, C.DISJUNCTIVE)):
+        holds = mechanism.rule.form.value == condition.value
+        assert (contradiction(_item(condition, (mechanism,), strict=True)) == "") is holds
+
+
+@pytest.mark.parametrize("suite", sorted(SUITES))
+def test_items_of_every_suite_are_of_their_condition_and_of_no_other(suite: str) -> None:
+    for item in islice(sample_items(SUITES[suite], 8), 5):
+        assert contradiction(item) == ""
+        single = item.sealed.mechanisms[0].rule.blickets.bit_count() == 1
+        for condition in set(Condition) - {item.condition}:
+            assert contradiction(replace(item, condition=condition)) or single
+
+
+def test_pool_check_refuses_what_contradicts_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cases = [(replace(item, id=f"{place}"), holds) for place, (item, holds) in enumerate(_cases())][::5]
+    items = [item for item, _ in cases]
+    wrong = {item.id for item, holds in cases if not holds}
+    assert len(wrong) < len(items)
+    pool = tmp_path / "pool.jsonl"
+    write_pool(pool, "made", items)
+    assert main(["pool", "check", str(pool), "--json"]) == 1
+    (report,) = json.loads(capsys.readouterr().out)
+    name = "the condition is that of the mechanism"
+    assert {failure["instance"] for failure in report["failures"] if failure["check"] == name} == wrong
+
+
+def test_attribution_is_of_the_class_that_has_the_mechanism_or_there_is_none() -> None:
+    """The class of a mechanism is that of the item with its own condition, whatever condition the item names."""
+    of = benchmark("blickets")
+    for (mechanisms, certain, noisy), condition in product(RELATION, Condition):
+        for p, conditions in ((1.0, certain), (0.7, noisy)):
+            item = _item(condition, mechanisms, p)
+            steps = of.play.open(item).steps
+            said = of.attribution(item, {}, steps, of.scoring.score(item, {}, steps))
+            if not conditions:
+                assert said is None
+                continue
+            right = replace(item, condition=min(conditions))
+            expected = of.attribution(right, {}, steps, of.scoring.score(right, {}, steps))
+            assert said is not None
+            assert expected is not None
+            assert said["class"] == expected["class"]

@@ -1,12 +1,16 @@
-"""Prompts say everything that a task says, and nothing else. What a prompt says is read back from its text here."""
+"""Prompts say everything that a task says; what is sealed reaches no solver."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import random
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 
@@ -14,18 +18,20 @@ from calibrant.bench.cli import main
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered
-from calibrant.dsl.replayscm.item import Problem, Task, TaskKind
-from calibrant.dsl.replayscm.pools.files import write_pool
+from calibrant.dsl.replayscm.item import Pool, Problem, Sealed, Task, TaskKind
+from calibrant.dsl.replayscm.pools.files import record_from_problem, write_pool
+from calibrant.dsl.replayscm.pools.records import SealedRecord
 from calibrant.dsl.replayscm.prompt import prompt
 from calibrant.dsl.replayscm.world import Intervention, World
 from tests.support.commands import refused
 from tests.support.effort import examples
 from tests.support.replayscm.pools import shared_problems
-from tests.support.replayscm.records import POOLS
+from tests.support.replayscm.records import POOLS, Record, official_records, read_records
 from tests.support.replayscm.strategies import problems
 from tests.support.stub_protocols import small_pool
 
 
+# --- Prompts say everything that a task says, and nothing else. What a prompt says is read back from its text here ----
 def names(text: str) -> tuple[str, ...]:
     return tuple(text.split(", ")) if text else ()
 
@@ -156,3 +162,312 @@ def test_an_unknown_instance_is_refused(tmp_path: Path, capsys: pytest.CaptureFi
     pool = tmp_path / "pool.jsonl"
     write_pool(small_pool(["good"]), pool)
     assert refused(capsys, "prompts", pool, "--only", "I9") == "small: no instance 'I9'; known: 'I0'"
+
+
+# --- Nothing that docs/semantics.md, "Official records", seals reaches a solver: scrambling it leaves the task as
+# it was
+#
+# A solver is a function of `Problem.task`. So if the task is equal, and written out equal byte for byte, whatever the
+# hidden fields say, then no solver's answer can depend on them.
+Scramble = Callable[[Record, random.Random], None]
+
+
+def _scm(record: Record) -> Record:
+    found: Record = record["problem"]["goldAnswer"]["scm"]
+    return found
+
+
+def _parameters(record: Record) -> Record:
+    found: Record = record["problem"]["task"]["parameters"]
+    return found
+
+
+def _worlds(record: Record, split: str) -> list[Record]:
+    return [world for world in record["problem"]["worlds"] if world["split"] == split]
+
+
+def _hides_roots(record: Record) -> bool:
+    name: str = record["problem"]["task"]["taskName"]
+    return name == "CIND_A_SCM_ROOT_UNKNOWN"
+
+
+def _hides_order(record: Record) -> bool:
+    variant: str = _parameters(record)["scmPromptVariant"]
+    return variant != "with_topological_order"
+
+
+# --- one function per leak; each changes what it names and nothing that is disclosed ---------------------------------
+
+
+def gold_mechanisms(record: Record, rng: random.Random) -> None:
+    gold = _scm(record)
+    parents = gold["rootVariables"]
+    for variable in gold["mechanisms"]:
+        gold["mechanisms"][variable] = f"(iff {' '.join(rng.sample(parents, 2))})"
+    gold["totalAst"] = 3 * len(gold["mechanisms"])
+    gold["parentsByVar"] = dict.fromkeys(gold["mechanisms"], parents[:2])
+    for key in ("mechanismStatsByVar", "expandedMechanismStatsByVar"):
+        gold.pop(key, None)
+
+
+def order_of_gold_lists(record: Record, rng: random.Random) -> None:
+    gold = _scm(record)
+    for key in ("rootVariables", "endogenousVariables", "topologicalOrder", "topologicalLayers"):
+        if key in gold:
+            rng.shuffle(gold[key])
+    gold["mechanisms"] = dict(sorted(gold["mechanisms"].items(), key=lambda _: rng.random()))
+
+
+def other_pair_of_the_item(record: Record, rng: random.Random) -> None:
+    """Alternative-SCM: everything of the pair but the reference, which is the question."""
+    pair = record["problem"]["goldAnswer"].get("scm_alt_exp", {})
+    for key in [key for key in pair if key != "referenceMechanisms"]:
+        pair[key] = rng.random()
+
+
+def knobs_and_diagnostics(record: Record, rng: random.Random) -> None:
+    parameters = _parameters(record)
+    parameters["knobs"] = {"n": rng.randrange(99)}
+    parameters["generationDiagnostics"] = {"attempts": rng.randrange(99)}
+    parameters["difficulty"] = rng.choice(["hard_small", "very_hard_small", "none"])
+    parameters["maxPredecessorsPerMechanism"] = rng.randrange(10, 99)
+
+
+def budget_deltas(record: Record, rng: random.Random) -> None:
+    _parameters(record)["budgetDeltas"] = [rng.randrange(50)]
+
+
+def environments(record: Record, rng: random.Random) -> None:
+    """Their keys are the root set, in latent order."""
+    variables = record["problem"]["signature"]["variables"]
+    for world in record["problem"]["worlds"]:
+        world["envProfile"] = {v: rng.random() for v in rng.sample(variables, rng.randrange(len(variables)))}
+
+
+def order_of_disclosed_sets(record: Record, rng: random.Random) -> None:
+    """Put the lists of roots and endogenous variables in latent order."""
+    for part in (_parameters(record), record["problem"]["signature"]):
+        rng.shuffle(part["rootVariables"])
+        rng.shuffle(part["endogenousVariables"])
+
+
+def signature_order(record: Record, rng: random.Random) -> None:
+    rng.shuffle(record["problem"]["signature"]["topologicalOrder"])
+
+
+def hidden_order(record: Record, rng: random.Random) -> None:
+    if _hides_order(record):
+        rng.shuffle(_parameters(record)["topologicalOrder"])
+
+
+def hidden_layers(record: Record, rng: random.Random) -> None:
+    """Within disclosed blocks the order; where no blocks are disclosed, the whole level partition."""
+    layers = _parameters(record).get("topologicalLayers", [])
+    for layer in layers:
+        rng.shuffle(layer)
+    if not record["problem"]["instanceId"].endswith("BLOCK"):
+        rng.shuffle(layers)
+
+
+def hidden_root_set(record: Record, rng: random.Random) -> None:
+    """Where only their number is disclosed: other roots everywhere, in gold too."""
+    if not _hides_roots(record):
+        return
+    order = list(record["problem"]["signature"]["variables"])
+    rng.shuffle(order)
+    roots, endogenous = order[: len(_scm(record)["rootVariables"])], order[len(_scm(record)["rootVariables"]) :]
+    for part in (_parameters(record), record["problem"]["signature"], _scm(record)):
+        part["rootVariables"], part["endogenousVariables"] = list(roots), list(endogenous)
+    _scm(record)["mechanisms"] = dict.fromkeys(endogenous, f"(xor {roots[0]} {roots[1]})")
+
+
+def heldout_rows(record: Record, rng: random.Random) -> None:
+    for world in _worlds(record, "heldout"):
+        constants = world["interventionSummary"]["InterventionTargetsConstant"]
+        variables = record["problem"]["signature"]["variables"]
+        rows = range(len(world["rows"]))
+        world["rows"] = ["".join(str(constants.get(v, rng.randrange(2))) for v in variables) for _ in rows]
+
+
+def heldout_interventions(record: Record, rng: random.Random) -> None:
+    variables = record["problem"]["signature"]["variables"]
+    for world in _worlds(record, "heldout"):
+        targets = rng.sample(variables, 2)
+        world["intervention"] = {"type": "hard_do", "mode": "hard_assigned", "assignments": {}, "targets": targets}
+        world["interventionSummary"] = {
+            "do": "do(something)",
+            "interventionMode": "hard_assigned",
+            "InterventionMode": "hard_assigned",
+            "InterventionTargetsAssigned": targets,
+            "InterventionTargetsConstant": {},
+            "InterventionTargetsAll": targets,
+        }
+
+
+def heldout_ids(record: Record, rng: random.Random) -> None:
+    for world in _worlds(record, "heldout"):
+        world["worldId"] = f"{rng.random()}"
+
+
+def place_of_heldout_worlds(record: Record, rng: random.Random) -> None:
+    """Held-out worlds between the training worlds, in another order; the latter keep theirs."""
+    slots = sorted(rng.random() for _ in _worlds(record, "train"))
+    training = list(zip(slots, _worlds(record, "train"), strict=True))
+    heldout = [(rng.random(), world) for world in _worlds(record, "heldout")]
+    record["problem"]["worlds"] = [world for _, world in sorted([*training, *heldout], key=lambda pair: pair[0])]
+
+
+def splits_and_prose(record: Record, rng: random.Random) -> None:
+    everything = [world["worldId"] for world in record["problem"]["worlds"]]
+    splits = {"train": rng.sample(everything, 3), "heldout": rng.sample(everything, 2)}
+    _parameters(record)["worldSplits"] = splits
+    record["problem"]["goldAnswer"]["worldSplits"] = splits
+    for world in record["problem"]["worlds"]:
+        world["interventionSummary"]["do"] = f"do(X1={rng.randrange(2)})"
+        world["interventionSummary"]["interventionMode"] = rng.choice(["hard_constant", "hard_assigned"])
+
+
+def description_and_seed(record: Record, rng: random.Random) -> None:
+    record["problemDescription"] = {"seed": rng.randrange(10**9), "extra": {"knobs": {"n": rng.randrange(99)}}}
+
+
+def names_of_the_item(record: Record, rng: random.Random) -> None:
+    record["problem"]["instanceId"] += f"_{rng.random()}"
+    record["problem"]["subslice"] = record["subslice"] = f"{rng.random()}"
+
+
+def model_results(record: Record, rng: random.Random) -> None:
+    gold = {"mechanisms": _scm(record)["mechanisms"]}
+    record["modelResults"] = {"m": {"model": "m", "rawResponse": f"{rng.random()}", "extractedAnswer": gold}}
+
+
+SCRAMBLES: tuple[Scramble, ...] = (
+    gold_mechanisms,
+    order_of_gold_lists,
+    other_pair_of_the_item,
+    knobs_and_diagnostics,
+    budget_deltas,
+    environments,
+    order_of_disclosed_sets,
+    signature_order,
+    hidden_order,
+    hidden_layers,
+    hidden_root_set,
+    heldout_rows,
+    heldout_interventions,
+    heldout_ids,
+    place_of_heldout_worlds,
+    splits_and_prose,
+    description_and_seed,
+    names_of_the_item,
+    model_results,
+)
+
+
+def _task_bytes(problem: Problem) -> bytes:
+    """Return the native record without its sealed part.
+
+    Every list and mapping in the order in which the task holds it.
+    """
+    record = msgspec.structs.replace(record_from_problem(problem), id="", sealed=SealedRecord(), results=[])
+    for world in record.training:
+        world.environment = {}  # kept in the sealed part of a problem; the record writes it beside the world
+    return msgspec.json.encode(record) + _spelled(problem.task).encode()
+
+
+def _spelled(value: object) -> str:
+    """Every field of a value and of the values in it: what their own short reprs leave out, too."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = (f"{field.name}={_spelled(getattr(value, field.name))}" for field in dataclasses.fields(value))
+        return f"{type(value).__name__}({', '.join(fields)})"
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(_spelled, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key!r}: {_spelled(one)}' for key, one in value.items())}}}"
+    return repr(value)
+
+
+def _changed(before: Problem, after: Problem) -> list[str]:
+    one, other = before.task, after.task
+    found = [f.name for f in dataclasses.fields(one) if getattr(one, f.name) != getattr(other, f.name)]
+    return found or (["spelling"] if _task_bytes(before) != _task_bytes(after) else [])
+
+
+@pytest.fixture(scope="module", params=POOLS)
+def untouched(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Pool]:
+    """Return a setting and what is read of its first records; two, as many as the official sample has."""
+    setting: str = request.param
+    return setting, read_records(official_records(setting, 2), tmp_path_factory.mktemp("untouched"))
+
+
+@pytest.mark.parametrize("scramble", SCRAMBLES, ids=lambda scramble: scramble.__name__)
+def test_a_hidden_field_does_not_reach_the_task(
+    scramble: Scramble, untouched: tuple[str, Pool], tmp_path: Path
+) -> None:
+    setting, before = untouched
+    records = official_records(setting, 2)
+    for index, record in enumerate(records):
+        scramble(record, random.Random(index))
+    after = read_records(records, tmp_path)
+    for one, other in zip(before.problems, after.problems, strict=True):
+        assert _changed(one, other) == []
+
+
+def test_all_hidden_fields_together_do_not_reach_the_task(untouched: tuple[str, Pool], tmp_path: Path) -> None:
+    setting, before = untouched
+    for seed in range(3):
+        records = official_records(setting, 2)
+        for index, record in enumerate(records):
+            rng = random.Random(10 * seed + index)
+            for scramble in SCRAMBLES:
+                scramble(record, rng)
+        after = read_records(records, tmp_path)
+        for one, other in zip(before.problems, after.problems, strict=True):
+            assert _changed(one, other) == []
+            disclosed = {"seed", "rates", "spelling"}  # of extended items, which official files do not have
+            if isinstance(one.task.disclosure, Ordered):
+                disclosed.add("latent_order")
+            assert _same_parts(one.sealed, other.sealed) == disclosed  # the two files do differ
+
+
+def _same_parts(one: Sealed, other: Sealed) -> set[str]:
+    return {f.name for f in dataclasses.fields(one) if getattr(one, f.name) == getattr(other, f.name)}
+
+
+DISCLOSED: dict[str, Callable[[Record], Any]] = {
+    "a bit of a training row": lambda r: _worlds(r, "train")[0]["rows"].__setitem__(0, _flipped(r)),
+    "the number of held-out worlds": lambda r: r["problem"]["worlds"].remove(_worlds(r, "heldout")[0]),
+    "the operators": lambda r: _parameters(r)["allowedOperators"].remove("iff"),
+    "whether units are shared": lambda r: r["problem"]["signature"].update(PanelSemantics=False),
+    "a unit's id": lambda r: r["problem"]["panelUnits"].__setitem__(0, "somebody"),
+    "a training world's id": lambda r: _worlds(r, "train")[0].update(worldId="another"),
+}
+
+
+def _flipped(record: Record) -> str:
+    row: str = _worlds(record, "train")[0]["rows"][0]
+    return str(1 - int(row[0])) + row[1:]
+
+
+@pytest.mark.parametrize("field", DISCLOSED)
+def test_a_disclosed_field_does_reach_the_task(field: str, tmp_path: Path) -> None:
+    """So that the comparison above can fail."""
+    records = official_records("Hidden-order", 1)
+    (before,) = read_records(records, tmp_path).problems
+    DISCLOSED[field](records[0])
+    (after,) = read_records(records, tmp_path).problems
+    assert before.task != after.task
+    assert _task_bytes(before) != _task_bytes(after)
+
+
+def test_the_orders_that_are_disclosed_reach_the_task(tmp_path: Path) -> None:
+    for setting, key in (("Ordered", "topologicalOrder"), ("Block", "topologicalLayers")):
+        records = official_records(setting, 1)
+        (problem,) = read_records(records, tmp_path).problems
+        told = _parameters(records[0])[key]
+        disclosure = problem.task.disclosure
+        if isinstance(disclosure, Ordered):
+            assert list(disclosure.order) == told
+        else:
+            assert isinstance(disclosure, Blocks)
+            assert [set(block) for block in disclosure.blocks] == [set(block) for block in told]

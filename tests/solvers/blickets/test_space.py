@@ -1,9 +1,12 @@
-"""Spaces of detectors: the shared vectors, enumeration over every short trace, and what holds of every space."""
+"""Spaces of detectors, also of those that switch, by moves or with noise, against plain enumeration."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, islice, pairwise, product
+from math import comb, log2
 from typing import Any
 
 import numpy as np
@@ -11,13 +14,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.dsl.blickets.episode import readings
+from calibrant.dsl.blickets.episode import BlicketEpisode, readings
+from calibrant.dsl.blickets.generation import SUITES, sample_items
+from calibrant.dsl.blickets.item import (
+    BlicketItem,
+    Count,
+    Form,
+    Mechanism,
+    OrderReading,
+    Rule,
+    SwitchBy,
+    all_rules,
+    names_of,
+)
 from calibrant.dsl.blickets.item import Count as CountBy
-from calibrant.dsl.blickets.item import Form, OrderReading, Rule, all_rules, names_of
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE, is_active
+from calibrant.dsl.blickets.score import grade
+from calibrant.solvers.blickets.chains import Chain, ChainSpace
 from calibrant.solvers.blickets.conditions import RELIABILITIES, NoiseSpace, OrderSpace, Switching, SwitchSpace
-from calibrant.solvers.blickets.exact import Family, UniversalSpace
+from calibrant.solvers.blickets.exact import Family, UniversalSpace, chain_class, exact_learner
+from calibrant.solvers.blickets.learner import conclude_episode
 from calibrant.solvers.blickets.space import GradedSpace, StaticSpace
+from calibrant.solvers.outcome import Found, Impossible
 from tests.support.benchmarks.blickets import (
     LETTERS,
     NamedRule,
@@ -36,6 +54,7 @@ from tests.support.benchmarks.blickets import (
 from tests.support.effort import examples
 
 
+# --- Spaces of detectors: the shared vectors, enumeration over every short trace, and what holds of every space -------
 def _space(vector: dict[str, Any]) -> StaticSpace | SwitchSpace | OrderSpace:
     n = vector["n"]
     match vector["family"]:
@@ -275,3 +294,241 @@ def test_thousands_of_noisy_readings_do_not_vanish() -> None:
         assert set(posterior) == {rule for rule in all_rules(3) if rule.active(0b011)}
     assert np.isfinite(noise.information()).all()
     assert set(universal.families()) == {Family.NOISE}
+
+
+# --- Detectors that switch several times, by moves, or with noise: spaces against plain enumeration, and learners -----
+LAST = 3  # switch point
+Read = tuple[Names, bool | None]  # what is on the detector after a move, and whether it was active; None if refused
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One member in plain names."""
+
+    rules: tuple[NamedRule, ...]
+    points: tuple[int, ...]
+    p: float
+
+    def rule(self, count: int) -> NamedRule:
+        return self.rules[sum(point <= count for point in self.points)]
+
+
+def _listed(objects: Names, switches: int, levels: tuple[float, ...]) -> Iterator[Listed]:
+    for rules in product(named_rules(objects), repeat=switches + 1):
+        if all(one != other for one, other in pairwise(rules)):
+            for points, p in product(combinations(range(1, LAST + 1), switches), levels):
+                yield Listed(rules, points, p)
+
+
+def _told(member: Listed, reads: list[Read], count: Count, switch_by: SwitchBy) -> tuple[float, int]:
+    """Return the probability of the readings, and how far the count is afterwards."""
+    probability, progress, before = 1.0, 0, False
+    for placed, active in reads:
+        if active is not None:
+            satisfied = lights(member.rule(progress), placed)
+            heard = member.p if satisfied else 0.0
+            probability *= heard if active else 1 - heard
+            if switch_by is SwitchBy.ACTIVATIONS:
+                progress += active and (count is Count.LEVEL or not before)
+            before = active
+        progress += switch_by is SwitchBy.STEPS
+    return probability, progress
+
+
+def _plain(chain: Chain) -> Listed:
+    return Listed(tuple(map(_named, chain.rules)), chain.points, chain.p)
+
+
+@st.composite
+def _walks(draw: st.DrawFn, objects: Names) -> list[Read]:
+    placed: Names = ()
+    reads: list[Read] = []
+    for index in draw(st.lists(st.integers(-1, len(objects) - 1), max_size=7)):
+        if index < 0:
+            reads.append((placed, None))
+            continue
+        name = objects[index]
+        placed = tuple(other for other in placed if other != name) if name in placed else (*placed, name)
+        reads.append((placed, draw(st.booleans())))
+    return reads
+
+
+@settings(deadline=None, max_examples=examples(60))
+@given(st.data())
+def test_members_and_probabilities_are_those_of_plain_enumeration(data: st.DataObject) -> None:
+    n, switches = data.draw(st.sampled_from([(2, 1), (2, 2), (3, 1)]))
+    objects = tuple(LETTERS[:n])
+    count, switch_by = data.draw(st.sampled_from(Count)), data.draw(st.sampled_from(SwitchBy))
+    levels = data.draw(st.sampled_from([(1.0,), (0.5, 0.9)]))
+    reads = data.draw(_walks(objects))
+    space = ChainSpace.full(n, switches, LAST, count_by=count, switch_by=switch_by, levels=levels)
+    for placed, active in reads:
+        if active is not None:
+            space = space.after(tuple(map(objects.index, placed)), ACTIVE if active else INACTIVE)
+        space = space.after_moves(1)
+    members: dict[Listed, float] = {}
+    verdicts: dict[NamedRule, int] = defaultdict(int)
+    masses: dict[NamedRule, float] = defaultdict(float)
+    heard: dict[NamedRule, float] = defaultdict(float)
+    for member in _listed(objects, switches, levels):
+        probability, progress = _told(member, reads, count, switch_by)
+        if probability:
+            members[member] = probability
+            verdicts[member.rule(progress)] += 1
+            masses[member.rule(progress)] += probability
+            heard[member.rule(progress)] += probability * member.p
+    assert space.count == len(members)
+    assert {_named(rule): k for rule, k in space.verdicts().items()} == verdicts
+    total = sum(masses.values())
+    found = {_named(rule): share for rule, share in space.posterior().items()}
+    assert found == pytest.approx({rule: mass / total for rule, mass in masses.items()}, rel=1e-9)
+    for present in range(1 << n):
+        shares = [
+            (masses[rule] / total, heard[rule] / total * lights(rule, names_of(present, objects))) for rule in masses
+        ]
+        assert space.information()[present] == pytest.approx(_information(shares), abs=1e-9)
+    if members:
+        drawn_members = {_plain(chain) for chain in space.sample(np.random.default_rng(1), 20)}
+        assert drawn_members <= members.keys()
+        assert all(space.fits(chain) for chain in space.sample(np.random.default_rng(2), 5))
+    else:
+        with pytest.raises(ValueError, match="empty"):
+            space.sample(np.random.default_rng(1), 1)
+
+
+def _count_by_dictionaries(
+    objects: Names, switches: int, last: int, reads: list[tuple[Names, bool]], in_force: NamedRule | None = None
+) -> int:
+    """Return the number of chains in Python integers, by choice of switch points and place; each ACTIVE counts.
+
+    in_force: only chains whose rule after all readings is this one
+    """
+    rules = list(named_rules(objects))
+    number = 0
+    for points in combinations(range(1, last + 1), switches):
+        possible = [list(rules) for _ in range(switches + 1)]
+        activations = 0
+        for placed, active in reads:
+            place = sum(point <= activations for point in points)
+            possible[place] = [rule for rule in possible[place] if lights(rule, placed) == active]
+            activations += active
+        if in_force is not None:
+            now = sum(point <= activations for point in points)
+            possible[now] = [rule for rule in possible[now] if rule == in_force]
+        ways = dict.fromkeys(possible[0], 1)
+        for fitting in possible[1:]:
+            every = sum(ways.values())
+            ways = {rule: every - ways.get(rule, 0) for rule in fitting}
+        number += sum(ways.values())
+    return number
+
+
+def test_counts_beyond_doubles_are_exact() -> None:
+    """Seven switches of six objects: 2**60 chains, where sums in doubles are off by hundreds."""
+    objects, switches, last = tuple(LETTERS[:6]), 7, 9
+    reads: list[tuple[Names, bool]] = [
+        (objects[:2], True),
+        (objects[3:], False),
+        (objects, True),
+        (objects[1:4], True),
+        (objects[:1], False),
+    ]
+    space = ChainSpace.full(6, switches, last)
+    assert space.count == comb(last, switches) * 120 * 119**switches
+    for placed, active in reads:
+        space = space.after(tuple(map(objects.index, placed)), ACTIVE if active else INACTIVE)
+    assert space.count == _count_by_dictionaries(objects, switches, last, reads)
+    verdicts = {_named(rule): k for rule, k in space.verdicts().items()}
+    assert sum(verdicts.values()) == space.count
+    for rule in list(named_rules(objects))[::17]:
+        assert verdicts.get(rule, 0) == _count_by_dictionaries(objects, switches, last, reads, rule)
+
+
+def test_as_many_switches_as_points_are_counted() -> None:
+    assert ChainSpace.full(8, 40, 40).count == 502 * 501**40
+
+
+def _information(shares: list[tuple[float, float]]) -> float:
+    """Of an answer and a reading, in bits.
+
+    shares: of each answer, all of it and what comes with ACTIVE
+    """
+    active = sum(heard for _, heard in shares)
+    found = 0.0
+    for mass, heard in shares:
+        for part, of_reading in ((heard, active), (mass - heard, 1 - active)):
+            if part > 1e-15:
+                found += part * log2(part / (mass * of_reading))
+    return found
+
+
+def test_every_member_fits_at_first_and_no_other() -> None:
+    space = ChainSpace.full(2, 1, LAST)
+    rules = all_rules(2)
+    members = [Chain((a, b), (k,), 1.0) for a, b in product(rules, rules) for k in range(1, LAST + 1) if a != b]
+    assert space.count == len(members) == len({m for m in members if space.fits(m)})
+    a, b = rules[:2]
+    for other in (Chain((a, a), (1,), 1.0), Chain((a, b), (4,), 1.0), Chain((a, b), (1,), 0.5), Chain((a,), (), 1.0)):
+        assert not space.fits(other)
+
+
+@settings(deadline=None)
+@given(_walks(tuple("ABC")), st.sampled_from(Count))
+def test_one_switch_is_the_class_that_has_it_alone(reads: list[Read], count: Count) -> None:
+    chains, switch = ChainSpace.full(3, 1, 5, count_by=count), SwitchSpace.full(3, count, 5)
+    for placed, active in reads:
+        if active is not None:
+            on = tuple(map("ABC".index, placed))
+            reading = ACTIVE if active else INACTIVE
+            assert chains.outcomes(on) == switch.outcomes(on)
+            chains, switch = chains.after(on, reading), switch.after(on, reading)
+        assert (chains.count, chains.verdicts()) == (switch.count, switch.verdicts())
+
+
+@pytest.mark.parametrize(
+    "suite", sorted(SUITES.keys() - {"order-5-of-5"})
+)  # five orders are not won by number of moves
+def test_every_suite_has_an_exact_row(suite: str) -> None:
+    """Decided, and right in all of these; an unreliable detector is right at 99 % belief."""
+    for item in islice(sample_items(SUITES[suite], 4), 4):
+        learner = exact_learner(item)
+        assert isinstance(learner, Found)
+        episode = BlicketEpisode(item)
+        learned = conclude_episode(episode, learner.value)
+        assert isinstance(learned.outcome, Found)
+        if item.sealed.p == 1:
+            assert grade(item, episode.steps).correct
+
+
+def test_the_class_of_an_item_has_its_mechanism_and_keeps_it() -> None:
+    for suite in ("several-switches", "switch-by-steps", "noisy-switch"):
+        for item in islice(sample_items(SUITES[suite], 8), 5):
+            space = chain_class(item)
+            assert space is not None
+            truth = _truth(item)
+            episode = BlicketEpisode(item)
+            for number in range(20):
+                step = episode.act({"place" if number % 10 < 5 else "remove": item.task.objects[number % 5]})
+                assert step.reading
+                space = space.after(episode.placed, step.reading).after_moves(1)
+                assert space.fits(truth)
+
+
+def _truth(item: BlicketItem) -> Chain:
+    rules = tuple(mechanism.rule.canonical for mechanism in item.sealed.mechanisms)
+    return Chain(rules, item.sealed.switches, item.sealed.p)
+
+
+def test_what_is_in_no_class_has_no_exact_learner() -> None:
+    item = next(sample_items(SUITES["several-switches"], 1))
+    first, second, third = item.sealed.mechanisms
+    for sealed in (
+        replace(item.sealed, switches=(3, 13)),  # beyond the last switch point
+        replace(item.sealed, p=0.75),
+        replace(item.sealed, mechanisms=(first, first, third)),
+        replace(item.sealed, mechanisms=(first, second, Mechanism(Rule(Form.CONJUNCTIVE, 3), (1, 0)))),
+    ):
+        assert isinstance(exact_learner(replace(item, sealed=sealed)), Impossible)
+    steps = next(sample_items(SUITES["switch-by-steps"], 1))
+    assert chain_class(replace(steps, task=replace(steps.task, budget=100_000))) is None  # too many to weigh
+    assert chain_class(next(sample_items(SUITES["conjunctive"], 1))) is None

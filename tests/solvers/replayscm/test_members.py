@@ -1,15 +1,16 @@
-"""Members of version spaces by size, and unbiased samples of them, against enumeration."""
+"""Members of version spaces by size, unbiased samples of them, and SAT that lists them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import combinations, islice, product
 from math import sqrt
 from random import Random
 
 import pytest
+from pysat.solvers import Solver
 
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.formulas.table import TruthTable
@@ -20,14 +21,26 @@ from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.formulas.lookup import formula_for
+from calibrant.solvers.replayscm.certified import certify_model
 from calibrant.solvers.replayscm.members import count_by_size, members_by_size, sample_members, smallest_members
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
-from tests.support.effort import effort
-from tests.support.replayscm.brute_force import Member, families, function_size, member_size, members, root_hypotheses
-from tests.support.replayscm.oracles import table_bits, tree_of
+from calibrant.solvers.sat import Cnf, add_at_most_one, add_exactly, add_linear_order
+from tests.oracles.members_by_sat import sat_members
+from tests.support.effort import cases, effort
+from tests.support.replayscm.brute_force import (
+    Member,
+    families,
+    function_size,
+    is_acyclic,
+    member_size,
+    members,
+    root_hypotheses,
+)
+from tests.support.replayscm.oracles import all_members, table_bits, tree_of
 from tests.support.replayscm.pools import POOLS, dev_problems
 from tests.support.replayscm.random_problems import Limits, small_problems
 
+# --- Members of version spaces by size, and unbiased samples of them, against enumeration -----------------------------
 NAMES = ("X1", "X2", "X3", "X4", "X5", "X6")
 
 
@@ -287,3 +300,80 @@ def test_what_cannot_be_drawn() -> None:
     inhabited = next(space for space in spaces if space.count)
     with pytest.raises(ValueError, match="weights by size need a class with a size cap"):
         sample_members(inhabited, Random(1), 1, size_penalty=1)
+
+
+# --- Members of version spaces listed by SAT, an oracle of its own, against brute force and the exact count -----------
+SMALL = [problem.task for problem in small_problems(23, cases(240))]
+
+
+@pytest.mark.soak
+def test_small_problems_against_brute_force() -> None:
+    """Six problems or seven of each of four disclosures with at most one, two and three parents; in a soak 20."""
+    several = 0
+    for index, task in enumerate(SMALL):
+        model_class = ModelClass(1 + index % 3)
+        expected = len(all_members(task, model_class.max_parents))
+        members = list(sat_members(task, model_class))
+        assert len(members) == expected == VersionSpace(task, model_class).count
+        assert all(a != b for a, b in combinations(members, 2))
+        assert all(certify_model(task, model_class.max_parents, member) for member in members[:3] if member)
+        several += expected > 1
+    assert several >= 3
+
+
+# --- pools ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("pool", POOLS[:3])
+def test_sat_lists_as_many_members_as_there_are(pool: str) -> None:
+    """Every third problem, all in a soak, wherever there are at most 500; all up to 10,000 were compared by hand."""
+    compared = 0
+    for problem in dev_problems(pool)[:: effort(3, 1)]:
+        count = VersionSpace(problem.task, ModelClass(4)).count
+        limit = count if count <= 500 else 10
+        assert sum(1 for _ in islice(sat_members(problem.task, ModelClass(4)), limit + 1)) == min(count, limit + 1)
+        compared += count <= 500
+    assert compared > effort(7, 20)
+
+
+# --- clauses ----------------------------------------------------------------------------------------------------------
+
+
+def models(cnf: Cnf, over: Sequence[int]) -> set[tuple[bool, ...]]:
+    """Return the assignments to some variables that can be completed, by asking for each."""
+    with Solver(name="glucose4", bootstrap_with=cnf.clauses) as solver:
+        signs = product((False, True), repeat=len(over))
+        return {
+            held
+            for held in signs
+            if solver.solve(assumptions=[v if positive else -v for v, positive in zip(over, held, strict=True)])
+        }
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_cardinality(number: int) -> None:
+    for size in range(8):
+        cnf = Cnf()
+        literals = [cnf.variable(f"x{i}") for i in range(size)]
+        add_exactly(cnf, literals, number, "count")
+        assert models(cnf, literals) == {held for held in product((False, True), repeat=size) if sum(held) == number}
+        few = Cnf()
+        literals = [few.variable(f"x{i}") for i in range(size)]
+        add_at_most_one(few, literals, "few")
+        assert models(few, literals) == {held for held in product((False, True), repeat=size) if sum(held) <= 1}
+
+
+def test_acyclicity_admits_the_dags_and_nothing_else() -> None:
+    """All 4,096 graphs of four nodes, of which 543 have no cycle."""
+    cnf = Cnf()
+    pairs = [arc for pair in combinations(range(4), 2) for arc in (pair, pair[::-1])]
+    arcs = {arc: cnf.variable(str(arc)) for arc in pairs}
+    add_linear_order(cnf, arcs)
+    admitted = models(cnf, list(arcs.values()))
+    assert len(admitted) == 543
+    for held in admitted:
+        parents = {
+            str(v): tuple(str(u) for (u, w), on in zip(pairs, held, strict=True) if on and w == v) for v in range(4)
+        }
+        assert is_acyclic(parents)

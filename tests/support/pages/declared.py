@@ -353,7 +353,7 @@ NOT_RUN: tuple[NotRun, ...] = (
     NotRun("docs/testing.md", "make coverage", MINUTES),
     NotRun("docs/testing.md", "python -m tests.mutation FILE", USAGE),
     NotRun("docs/testing.md", "python -m calibrant.bench.lab.speed NAME", USAGE),
-    NotRun("docs/testing.md", "python -m calibrant.bench.lab.speed.report", "tests/bench/lab/test_history.py plots it"),
+    NotRun("docs/testing.md", "python -m calibrant.bench.lab.speed.report", "tests/bench/lab/test_speed.py plots it"),
     NotRun("docs/testing.md", "make release-check", ITSELF),
     NotRun("docs/training.md", "from datasets import load_dataset", "needs TRL", TRL),
     NotRun("docs/training.md", "vf-validate", "needs verifiers", ("verifiers",)),

@@ -1,15 +1,19 @@
-"""Defects of extended items, each on an item that has it and on one that has not."""
+"""Extended items: generated ones, defects on items that have them and not, certificates and forgeries."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 
+from calibrant.audits.replayscm.extended.certificates import clairvoyant_certificate, mass_certificate
 from calibrant.audits.replayscm.extended.generate import sample_extended
 from calibrant.audits.replayscm.extended.items import (
     Finding,
@@ -19,17 +23,100 @@ from calibrant.audits.replayscm.extended.items import (
     lies_in_visible_class,
     state_ambiguous,
 )
-from calibrant.audits.replayscm.extended.strata import extended_strata
+from calibrant.audits.replayscm.extended.strata import ExtendedStratum, extended_strata
+from calibrant.audits.replayscm.extended.verify import CertificateError, verify_certificate
+from calibrant.bench.core.registry import bundled_sample
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered
-from calibrant.dsl.replayscm.episode import clean_rows
+from calibrant.dsl.replayscm.episode import ScmEpisode, clean_rows, task_class
 from calibrant.dsl.replayscm.extensions.extension import NoiseKind, NoiseModel
 from calibrant.dsl.replayscm.extensions.reference import enumerate_scms, visible_rows
+from calibrant.dsl.replayscm.extensions.scores import SubmittedMap, score_map
 from calibrant.dsl.replayscm.item import Problem
+from calibrant.dsl.replayscm.pools.files import as_written, read_pool, record_from_problem
 from calibrant.solvers.replayscm.experiments.shares import decide_behaviour
 from calibrant.solvers.replayscm.hidden.members import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from tests.support.replayscm.extensions.problems import random_class, random_member, random_worlds
 
+# --- Generated extended items: deterministic, readable again, gold in the class, hidden variables needed --------------
+ALL_STRATA = list(extended_strata())
+SMALL = [s for s in ALL_STRATA if s.shape.base.num_variables == 6]
+
+
+def test_strata_are_shapes_by_rates_by_hidden_variables() -> None:
+    assert len(ALL_STRATA) == 45
+    assert len({stratum.name for stratum in ALL_STRATA}) == 45
+
+
+@pytest.mark.parametrize("is_episode", [True, False])
+@pytest.mark.parametrize("setting", ["hidden-order", "ordered"])
+@pytest.mark.parametrize("stratum", SMALL[::4], ids=lambda s: s.name)
+def test_items_are_read_again_and_gold_replays(stratum: ExtendedStratum, setting: str, is_episode: bool) -> None:
+    problem = sample_extended(stratum, 5, setting=setting, is_episode=is_episode)
+    assert msgspec.json.encode(record_from_problem(problem)) == msgspec.json.encode(
+        record_from_problem(sample_extended(stratum, 5, setting=setting, is_episode=is_episode))
+    )
+    assert as_written(problem) == problem
+    scm_class, gold = task_class(problem.task), problem.sealed.gold
+    assert gold is not None
+    submitted = SubmittedMap(gold.mechanisms, gold.order)
+    score = score_map(scm_class, submitted, problem.task.training.worlds, problem.sealed.heldout.worlds)
+    assert score.heldout_exact
+    if is_episode:
+        assert len(ScmEpisode(problem).steps[0].reading["rows"]) == 8  # type: ignore[index]
+    else:
+        cells = problem.task.training.num_rows * len(scm_class.endogenous)
+        assert score.train_match is not None
+        assert abs(float(1 - score.train_match) - float(stratum.rate)) < 4 * (0.25 / cells) ** 0.5 + 0.01
+        assert (score.train_match == 1) == (stratum.rate == 0)
+    for hidden in scm_class.hidden_parents:
+        assert sum(hidden in f.parents for f in gold.local_functions.values()) >= 2
+
+
+def test_gold_comes_from_the_stated_prior() -> None:
+    """The number of parents is uniform over 0 to 3 under the prior, up to what acyclicity takes."""
+    stratum = next(s for s in SMALL if s.rate == Fraction(1, 20) and not s.num_hidden)
+    counts = [0] * 4
+    for seed in range(60):
+        gold = sample_extended(stratum, seed).sealed.gold
+        assert gold is not None
+        for function in gold.local_functions.values():
+            counts[len(function.parents)] += 1
+    problem = sample_extended(stratum, 0)
+    expected = _parents_law(Posterior(task_class(problem.task)))
+    total = sum(counts)
+    for count, share in zip(counts, expected, strict=True):
+        assert abs(count - total * share) < 4.5 * (total * share * (1 - share)) ** 0.5
+
+
+def _parents_law(posterior: Posterior) -> list[float]:
+    """Return the mean share of mechanisms with each number of parents, from exact marginals."""
+    from calibrant.solvers.acyclic.draws import Marginals
+
+    shares = [0.0] * 4
+    (term,) = posterior.terms()
+    marginals = Marginals(term.weights)
+    for v in term.weights.endogenous:
+        weights = marginals.of(v)
+        for mask, weight in weights.items():
+            shares[mask.bit_count()] += weight / sum(weights.values()) / len(term.weights.endogenous)
+    return shares
+
+
+def test_bundled_episodes_are_what_their_seeds_give() -> None:
+    """Labels apart: those take a minute."""
+    pool = read_pool(bundled_sample("replayscm_episodes"))
+    by_name = {stratum.name: stratum for stratum in ALL_STRATA}
+    assert len(pool.problems) == 8
+    for problem in pool.problems:
+        labels = problem.sealed.labels
+        drawn = sample_extended(by_name[labels["stratum"]], int(labels["seed"]))
+        assert as_written(problem) == problem
+        assert {**labels, **drawn.sealed.labels} == labels
+        assert replace(problem, sealed=replace(problem.sealed, labels=drawn.sealed.labels)) == as_written(drawn)
+
+
+# --- Defects of extended items, each on an item that has it and on one that has not -----------------------------------
 STRATA = [s for s in extended_strata() if s.shape.base.num_variables == 6]
 
 
@@ -137,3 +224,112 @@ def test_bins_hold_their_edges() -> None:
     low, high = middle.interval
     assert (low, high) == pytest.approx((0.0945, 0.9055), abs=1e-3)
     assert last.interval[1] == pytest.approx(1)
+
+
+# --- Certificates hold, and forged ones do not ------------------------------------------------------------------------
+Forgery = Callable[[dict[str, Any]], None]
+
+
+@pytest.mark.parametrize("rate", [None, Fraction(1, 10)])
+@pytest.mark.parametrize("stated", [0, 2, None])
+def test_masses_are_recounted(stated: int | None, rate: Fraction | None) -> None:
+    rng = Random(f"{stated} {rate}")
+    hidden = int(stated != 0)
+    scm_class = random_class(
+        rng, 4, num_roots=2, num_hidden=hidden, max_parents=2 - hidden, stated=stated or None, rate=rate
+    )
+    worlds = random_worlds(rng, scm_class, random_member(rng, scm_class), 2, 2)
+    document = json.loads(json.dumps(mass_certificate(Posterior(scm_class).condition(*worlds))))
+    assert "recounted" in verify_certificate(document)
+
+
+def _mass() -> dict[str, Any]:
+    rng = Random(8)
+    scm_class = random_class(rng, 4, num_hidden=1, max_parents=2, rate=Fraction(1, 10))
+    worlds = random_worlds(rng, scm_class, random_member(rng, scm_class), 2, 2)
+    return mass_certificate(Posterior(scm_class).condition(*worlds))
+
+
+def _change_weight(document: dict[str, Any]) -> None:
+    sets = next(iter(document["columns"][0]["terms"][0]["weights"].values()))
+    name = next(iter(sets))
+    sets[name] = str(int(sets[name]) + 1)
+
+
+def _change_row(document: dict[str, Any]) -> None:
+    """One free cell of the first row, the last endogenous variable's."""
+    observed, roots = document["class"]["observed"], document["class"]["roots"]
+    place = max(i for i, v in enumerate(observed) if v not in roots and v not in document["rows"][0]["targets"])
+    row = document["rows"][0]["row"]
+    document["rows"][0]["row"] = row[:place] + "10"[int(row[place])] + row[place + 1 :]
+
+
+MASS_FORGERIES: list[Forgery] = [
+    _change_weight,
+    _change_row,
+    lambda d: d.update(mass=str(Fraction(d["mass"]) * 2)),
+    lambda d: d["columns"].pop(),
+    lambda d: d["columns"].append(d["columns"][0]),
+    lambda d: d["columns"][0]["terms"][0].update(sum="7"),
+    lambda d: d["columns"][0]["terms"][0].update(factor="1/7"),
+    lambda d: d["class"].update(parent_weights=["1", "1/3", "1/7"]),
+    lambda d: d["class"].update(rates=[["1/5", "1"]]),
+    lambda d: d.update(claim="other"),
+    lambda d: d.pop("rows"),
+]
+
+
+@pytest.mark.parametrize("forge", MASS_FORGERIES)
+def test_a_forged_mass_is_noticed(forge: Forgery) -> None:
+    if "mass" not in _CACHE:
+        _CACHE["mass"] = _mass()
+    document = copy.deepcopy(_CACHE["mass"])
+    forge(document)
+    with pytest.raises(CertificateError):
+        verify_certificate(document)
+
+
+_CACHE: dict[str, dict[str, Any]] = {}
+
+
+def _clairvoyant() -> dict[str, Any]:
+    pytest.importorskip("highspy")
+    from tests.solvers.replayscm.experiments.test_policies import search_of
+    from tests.support.replayscm.extensions.vectors import frontier_vectors
+
+    if "clairvoyant" not in _CACHE:
+        lines = (x for x in frontier_vectors("episode") if not x["item"]["class"]["hidden"])
+        line = next(x for x in lines if x.get("clairvoyant", 0) > 1)
+        search = search_of(line)
+        _CACHE["clairvoyant"] = clairvoyant_certificate(search, search.solve())
+    return copy.deepcopy(_CACHE["clairvoyant"])
+
+
+def _heavy(document: dict[str, Any]) -> dict[str, Any]:
+    return next(row for row in document["rows"] if Fraction(row["weight"]) > 0)
+
+
+CLAIRVOYANT_FORGERIES: list[Forgery] = [
+    lambda d: d["worlds"].pop(),
+    lambda d: d.update(bound=d["bound"] + 1),
+    lambda d: _heavy(d).update(weight="9"),
+    lambda d: _heavy(d).update(weight="-1"),
+    lambda d: _heavy(d)["alternatives"][0][0].pop(),
+    lambda d: d.update(worlds=[0, 0]),
+    lambda d: d.update(proved_by="dual weights", rows=d["rows"][:1]),
+    lambda d: d["class"].update(admissible={}),
+    lambda d: d["class"].update(max_parents=1),
+    lambda d: _heavy(d).update(label="refute member"),
+]
+
+
+def test_a_clairvoyant_minimum_is_checked_by_replay() -> None:
+    assert "prove 2" in verify_certificate(json.loads(json.dumps(_clairvoyant())))
+
+
+@pytest.mark.parametrize("forge", CLAIRVOYANT_FORGERIES)
+def test_a_forged_minimum_is_noticed(forge: Forgery) -> None:
+    document = _clairvoyant()
+    forge(document)
+    with pytest.raises(CertificateError):
+        verify_certificate(document)
