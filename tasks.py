@@ -66,7 +66,7 @@ LOWEST_TESTS = (
     (*FEWER_TESTS, *LIBRARY_TESTS),  # a process of its own: pytest 8.3 drops the others beside named files
 )
 FLOORS = {"dsl": 94, "solvers": 93, "audits": 93}  # percent of lines that the tests of a package have to run
-RELEASE_TESTS = ("pytest", "-q", "tests/test_release.py", "tests/test_wheel.py", "tests/test_readme.py")
+RELEASE_TESTS = ("pytest", "-q", "tests/test_release.py", "tests/test_pages.py")
 SPEED_HISTORY = "bench/lab/speed/history.jsonl"
 BUILD = ("hatchling", "editables", "pathspec", "trove-classifiers", "tomlkit")  # with which `pip install .` builds
 MACHINE = re.compile(r"CI|(?:CALIBRANT|NUMBA)_\w+")  # variables that a newcomer does not have

@@ -1,8 +1,4 @@
-"""The law of the house, read from the sources: who may import whom, where the compiler is, sizes, folders and names.
-
-Two files in one folder share no prefix (the word before the first underscore): one of them named after the other, or
-both after the same thing, is a folder that is missing. So `score.py` beside `score_rows.py` is against the law too.
-"""
+"""The law of the house, read from the sources: who may import whom, where the compiler is, sizes, folders and names."""
 
 from __future__ import annotations
 
@@ -21,7 +17,17 @@ from typing import NamedTuple
 import pytest
 
 from calibrant.bench.lab.import_walk import imported_files, is_climb
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.solvers.blickets.conditions import NoiseSpace, OrderSpace, SwitchSpace
+from calibrant.solvers.blickets.exact import UniversalSpace
+from calibrant.solvers.blickets.space import StaticSpace
+from calibrant.solvers.space import Space
 
+# --- The law of the house, read from the sources: who may import whom, where the compiler is, sizes, folders and
+# names
+#
+# Two files in one folder share no prefix (the word before the first underscore): one of them named after the other, or
+# both after the same thing, is a folder that is missing. So `score.py` beside `score_rows.py` is against the law too.
 CHECKOUT = Path(__file__).resolve().parent.parent
 MAY_IMPORT: dict[str, set[str]] = {
     "dsl": set(),
@@ -66,7 +72,7 @@ SIZES = {
     "bench": Size(files=328, lines=75419, small_files=41, import_lines=6398),
     "calibrant": Size(files=17, lines=1807, small_files=6, import_lines=296),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=483, lines=92800, small_files=43, import_lines=8668),
+    "tests": Size(files=349, lines=91600, small_files=17, import_lines=7838),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60
@@ -493,6 +499,56 @@ def test_excess_length_is_noticed() -> None:
         f"file of {MAX_FILE_LINES + 1} lines",
         f"function f of {MAX_FUNCTION_LINES + 1} lines at line 1",
     ]
+
+
+# --- What is sealed in an episode stays behind `act`: nobody who plays names a private member of one ------------------
+PLAYERS = ("solvers", "baselines")
+
+
+def _foreign_private(tree: ast.AST) -> list[str]:
+    """Private attributes of anything but self and cls, dunders apart, and private names asked for as text."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and _private(node.attr):
+            if not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")):
+                found.append(node.attr)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "object.__getattribute__", "vars"):
+            found += [str(a.value) for a in node.args if isinstance(a, ast.Constant) and _private(str(a.value))]
+    return found
+
+
+def _private(name: str) -> bool:
+    return name.startswith("_") and not name.endswith("__")
+
+
+def _sealed_members() -> set[str]:
+    members: set[str] = set(BlicketEpisode.__slots__)
+    assert all(_private(name) for name in members)
+    return members
+
+
+@pytest.mark.parametrize("package", PLAYERS)
+def test_no_player_names_a_private_member_of_an_episode(package: str) -> None:
+    sealed = _sealed_members()
+    sources = sorted((CHECKOUT / package / "blickets").rglob("*.py"))
+    assert sources
+    named = {path.name: _foreign_private(ast.parse(path.read_text(encoding="utf-8"))) for path in sources}
+    assert {name: bad for name, some in named.items() if (bad := sorted(set(some) & sealed))} == {}
+
+
+def test_a_private_name_is_noticed_in_every_spelling() -> None:
+    for source in ("episode._item", "getattr(episode, '_item')", "a.b._item.sealed"):
+        assert "_item" in _foreign_private(ast.parse(source))
+    assert _foreign_private(ast.parse("self._item, cls._item, x.__class__")) == []
+
+
+def _as_spaces() -> list[Space]:  # type: ignore[type-arg]  # the members differ
+    """Return spaces of detectors as spaces, which the type checker sees."""
+    return [StaticSpace.full(2), SwitchSpace.full(2), OrderSpace.full(2), NoiseSpace.full(2), UniversalSpace.full(2)]
+
+
+def test_every_space_names_its_class() -> None:
+    assert len({space.in_words for space in _as_spaces()}) == 5
 
 
 if __name__ == "__main__":  # what SIZES should state

@@ -1,29 +1,34 @@
-"""Every code block of every page is run, or declared in tests/support/pages/declared.py with the reason why not.
-
-Blocks that need a package of an integration are run by tests/integrations/test_pages.py, cells of tutorials by
-tests/test_site.py.
-"""
+"""Pages of the documentation: code is run, links lead somewhere, named tests and pictures are those of today."""
 
 from __future__ import annotations
 
 import importlib
+import json
+import os
 import pkgutil
 import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.support.commands import CHECKOUT
-from tests.support.pages.blocks import PAGES, cell_count, page_name, page_units
+from calibrant.bench.core.registry import benchmark
+from calibrant.bench.pools.generated import write_drawn
+from tests.support.commands import CHECKOUT, called
+from tests.support.models import served
+from tests.support.pages.blocks import PAGES, cell_count, is_as_promised, page_name, page_units, promised_lines
 from tests.support.pages.declared import NOT_RUN, SETUPS, NotRun, PageSetup
-from tests.support.pages.programs import is_as_promised, promised_lines
+from tests.support.pages.pictures import GALLERY, IMAGES, SHOWN, THEMES, drawings, page_text, write_pages
 from tests.support.pages.sessions import session
 from tests.support.pages.typed import write_page_modules
 from tests.support.tutorials import cells
 
+# --- Every code block of every page is run, or declared in tests/support/pages/declared.py with the reason why not ----
+# Blocks that need a package of an integration are run by tests/integrations/test_pages.py, cells of tutorials by
+# tests/test_site.py.
 TEXTS = {page_name(path): path.read_text(encoding="utf-8") for path in PAGES}
 UNITS = {page: page_units(page, text) for page, text in TEXTS.items()}
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -137,3 +142,115 @@ def test_an_installation_that_a_page_prints_has_what_its_commands_need(page: str
             "inspect",
         }
         assert page != "docs/inspect.md" or needed <= set(extras.split(","))
+
+
+# --- The example of docs/models.md, as it stands there: from prompts to scores, against a model on the loopback -------
+MODELS_PAGE = (CHECKOUT / "docs" / "models.md").read_text(encoding="utf-8")
+(PROGRAM,) = re.findall(r"```python\n(.*?)```", MODELS_PAGE, re.DOTALL)
+
+
+def _ask(folder: Path, url: str, check: bool = True) -> int:
+    settings = {**os.environ, "MODEL_URL": url, "MODEL_KEY": "none", "no_proxy": "*"}
+    line = [sys.executable, "-c", PROGRAM, "prompts.jsonl", "my-model", "answers.jsonl"]
+    return subprocess.run(line, cwd=folder, env=settings, check=check, timeout=60, capture_output=True).returncode
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> dict[str, str]:
+    """Prompts of a pool in a folder, and a right answer to each."""
+    of = benchmark("causim")
+    write_drawn(of, tmp_path / "pool.jsonl", ["chain"], 1, 6)
+    called("prompts", tmp_path / "pool.jsonl", "--out", tmp_path / "prompts.jsonl")
+    items = of.items.read_pool(tmp_path / "pool.jsonl").items
+    return {of.items.prompt(item): json.dumps(of.training.gold(item)) for item in items}
+
+
+def test_it_is_as_short_as_it_says() -> None:
+    assert len(PROGRAM.splitlines()) <= 25
+
+
+def test_from_prompts_to_scores(tmp_path: Path, asked: dict[str, str]) -> None:
+    with served(lambda messages: asked[messages[-1]["content"]]) as url:
+        _ask(tmp_path, url)
+    called("score", tmp_path / "pool.jsonl", tmp_path / "answers.jsonl", "--out", tmp_path / "scores.jsonl")
+    scores = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
+    assert [(score["model"], score["correct"]) for score in scores] == [("my-model", True)] * 6
+
+
+def test_it_goes_on_from_what_is_written(tmp_path: Path, asked: dict[str, str]) -> None:
+    """After three answers, of which one was cut off in the middle of its line."""
+    with served(lambda messages: asked[messages[-1]["content"]]) as url:
+        _ask(tmp_path, url)
+        whole = (tmp_path / "answers.jsonl").read_text().splitlines(keepends=True)
+        (tmp_path / "answers.jsonl").write_text("".join(whole[:2]) + whole[2][:20])
+    calls: list[list[dict[str, Any]]] = []
+    with served(lambda messages: asked[messages[-1]["content"]], calls) as url:
+        _ask(tmp_path, url)
+    again = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()]
+    assert len(calls) == 4
+    assert [(line["instanceId"], line["response"]) for line in again] == [
+        (line["instanceId"], line["response"]) for line in map(json.loads, whole)
+    ]
+
+
+def test_an_endpoint_that_is_not_there_is_an_error(tmp_path: Path, asked: dict[str, str]) -> None:
+    assert _ask(tmp_path, "http://127.0.0.1:9/v1", check=False) != 0
+    assert (tmp_path / "answers.jsonl").read_text() == ""
+
+
+# --- Pictures of README and site are those that the program draws now -------------------------------------------------
+AGAIN = "`make pictures` draws it again"
+MARKDOWN_IMAGE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
+IMAGE_DIRECTIVE = re.compile(r"```\{image\} (\S+)\n((?::.*\n)*)")
+HTML_IMAGE = re.compile(r"<img [^>]*>")
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pages")
+    write_pages(folder)
+    return folder
+
+
+def test_drawings_are_the_same_bytes() -> None:
+    for name, svg in drawings():
+        assert (IMAGES / name).read_text(encoding="utf-8") == svg, AGAIN
+
+
+@pytest.mark.parametrize("name", [shown.name for shown in SHOWN])
+def test_a_screenshot_is_of_a_page_with_this_text(name: str, pages: Path) -> None:
+    text = page_text((pages / f"{name}.html").read_text(encoding="utf-8"))
+    assert (GALLERY / f"{name}.txt").read_text(encoding="utf-8") == text, AGAIN
+    for theme in THEMES:
+        assert (GALLERY / f"{name}-{theme}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_folder_has_nothing_else() -> None:
+    names = {f"{shown.name}{suffix}" for shown in SHOWN for suffix in ("-light.png", "-dark.png", ".txt")}
+    assert {path.name for path in GALLERY.iterdir()} == names
+
+
+@pytest.mark.parametrize(
+    "page", [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md"))], ids=lambda page: page.name
+)
+def test_every_picture_is_there_and_is_described(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    described = [(path, alt) for alt, path in MARKDOWN_IMAGE.findall(text)]
+    for path, options in IMAGE_DIRECTIVE.findall(text):
+        described.append((path, "".join(re.findall(r":alt: (.*)", options))))
+    for tag in HTML_IMAGE.findall(text):
+        described.append((re.findall(r'src="([^"]+)"', tag)[0], "".join(re.findall(r'alt="([^"]*)"', tag))))
+    for path, alt in described:
+        assert (page.parent / path).is_file(), path
+        assert len(alt) > 10, path
+
+
+# --- The findings that need nothing but the project come out as docs/findings.md says ---------------------------------
+FINDINGS = (CHECKOUT / "docs" / "findings.md").read_text(encoding="utf-8")
+
+
+def test_tests_that_are_named_exist() -> None:
+    for path in re.findall(r"pytest (tests/[\w/.]+)", FINDINGS):
+        assert (CHECKOUT / path).exists()
+    (name,) = re.findall(r"`(test_\w+)`", FINDINGS)
+    assert f"def {name}(" in (CHECKOUT / "tests/baselines/structure_learning/test_search.py").read_text("utf-8")

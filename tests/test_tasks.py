@@ -1,9 +1,12 @@
-"""The tasks of tasks.py: what each runs, where, and all that continuous integration runs."""
+"""Tasks of tasks.py: what each runs, where, what continuous integration runs of them, and the soak."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import shutil
+import stat
 import subprocess
 import sys
 import tomllib
@@ -16,9 +19,11 @@ from typing import Any, Self
 import pytest
 import yaml
 
+from tests.support import effort, soak
 from tests.support.commands import CHECKOUT
 
 
+# --- The tasks of tasks.py: what each runs, where, and all that continuous integration runs ---------------------------
 @pytest.fixture
 def tasks() -> Iterator[ModuleType]:
     """tasks.py, which is no part of a package."""
@@ -262,3 +267,262 @@ def test_workflows_run_tasks_and_extras_that_there_are(tasks: ModuleType) -> Non
     ]
     assert len(installed) > 5
     assert set(installed) <= extras.keys()
+
+
+# --- Continuous integration runs `tasks.py test-ci`; on a bare machine the browser is installed, or something fails ---
+MAX_SECONDS = 240  # of an inner pytest, which takes 2 s on a quiet machine; five others may run beside it
+RECORDED = '#!{bash}\necho "{name} $* [${{DEBIAN_FRONTEND:-}}]" >> "{log}"\n{more}\n'
+
+
+class BareMachine:
+    """A folder of commands that is all of PATH: those a script may use, and stubs that record how they were called."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "bin"
+        self.folder.mkdir()
+        self.log = folder / "log"
+        self.log.touch()
+        for name in ("bash", "dirname", "env"):
+            found = shutil.which(name)
+            assert found is not None
+            (self.folder / name).symlink_to(found)
+        self.stub("python3")
+
+    def stub(self, name: str, more: str = "") -> None:
+        path = self.folder / name
+        path.write_text(
+            RECORDED.format(bash=shutil.which("bash"), name=name, log=self.log, more=more), encoding="utf-8"
+        )
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+    def run(self, **environment: str) -> tuple[int, str, list[str]]:
+        """Return exit code, standard error, and the recorded calls."""
+        bare = {"PATH": str(self.folder), **environment}
+        done = subprocess.run(
+            [CHECKOUT / ".ci" / "run"], env=bare, capture_output=True, text=True, timeout=60, check=False
+        )
+        return done.returncode, done.stderr, self.log.read_text(encoding="utf-8").splitlines()
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> BareMachine:
+    return BareMachine(tmp_path)
+
+
+FEW = """import os, pytest
+
+def _cases():
+    return ["a]", "b c"] if os.environ.get("VECTORS") else [pytest.param("", marks=pytest.mark.skip)]
+
+@pytest.mark.parametrize("case", _cases())
+def test_vector(case): print("ran", repr(case))
+
+@pytest.mark.parametrize("case", [1, 2])
+def test_half(case):
+    if case == 2 and not os.environ.get("VECTORS"): pytest.skip("none")
+    print("ran", case)
+
+def test_both(): print("ran both")
+
+@pytest.mark.xfail(strict=False)
+def test_expected_to_fail(): assert False
+"""
+
+
+def test_what_does_not_pass_in_one_place_runs_in_the_other(tmp_path: Path) -> None:
+    """Cases that come with the shared vectors, and those that are skipped without them; nothing twice."""
+    hooks = "from tests.conftest import pytest_addoption, pytest_collection_modifyitems, pytest_configure\n"
+    (tmp_path / "conftest.py").write_text(hooks, encoding="utf-8")
+    (tmp_path / "test_few.py").write_text(FEW, encoding="utf-8")
+    passed = tmp_path / "passed"
+    options = ("-n", "1", "-rA", "test_few.py")
+    here = _pytest(tmp_path, *options, f"--passed-to={passed}", VECTORS="")
+    assert "2 passed, 2 skipped, 1 xfailed in" in here
+    assert passed.read_text(encoding="utf-8").splitlines() == ["test_few.py::test_both", "test_few.py::test_half[1]"]
+    there = _pytest(tmp_path, *options, f"--but={passed}", VECTORS="1")
+    assert "3 passed" in there
+    assert "1 xfailed in" in there
+    for name in ("test_vector[a]]", "test_vector[b c]", "test_half[2]"):
+        assert f"PASSED test_few.py::{name}" in there
+    assert "test_both" not in there
+
+
+TESTS = ("python3 tasks.py test-ci []",)
+UPDATE = "apt-get update -qq [noninteractive]"
+INSTALL = "apt-get install -y -qq --no-install-recommends chromium [noninteractive]"
+
+
+def test_a_missing_browser_is_installed_before_the_tests(machine: BareMachine) -> None:
+    machine.stub("id", "echo 0")
+    machine.stub("apt-get")
+    code, said, calls = machine.run(CI="true")
+    assert (code, calls) == (0, ["id -u []", UPDATE, INSTALL, *TESTS])
+    assert said == "chromium is missing: installing it from the distribution's packages\n"
+
+
+def test_without_rights_it_says_what_will_fail_and_goes_on(machine: BareMachine) -> None:
+    machine.stub("id", "echo 1000")
+    machine.stub("sudo", "exit 1")
+    machine.stub("apt-get")
+    code, said, calls = machine.run(CI="true")
+    assert (code, calls) == (0, ["id -u []", "sudo -n true []", *TESTS])
+    assert "only root can install it" in said
+    assert "the browser tests will fail" in said
+
+
+def test_an_installation_that_fails_is_said(machine: BareMachine) -> None:
+    machine.stub("id", "echo 0")
+    machine.stub("apt-get", "exit 100")
+    code, said, calls = machine.run(CI="true")
+    assert (code, calls) == (0, ["id -u []", UPDATE, *TESTS])
+    assert said.endswith("chromium could not be installed: the browser tests will fail\n")
+
+
+def test_what_fails_ends_the_run(machine: BareMachine) -> None:
+    machine.stub("python3", "exit 3")
+    assert machine.run() == (3, "", [*TESTS])
+
+
+@pytest.mark.parametrize(("browser", "environment"), [("chromium-browser", {"CI": "true"}), (None, {})])
+def test_nothing_is_installed_where_it_is_not_needed(
+    machine: BareMachine, browser: str | None, environment: dict[str, str]
+) -> None:
+    if browser:
+        machine.stub(browser)
+    assert machine.run(**environment) == (0, "", [*TESTS])
+
+
+@pytest.mark.parametrize(("ci", "outcome"), [("true", "1 failed"), ("", "1 skipped")])
+def test_browser_tests_are_required_in_continuous_integration(tmp_path: Path, ci: str, outcome: str) -> None:
+    test = tmp_path / "test_page.py"
+    test.write_text(
+        "from tests.support.browser import needs_chromium, pressed\n"
+        "@needs_chromium\n"
+        "def test_page(tmp_path):\n"
+        "    pressed('<body></body>', '', tmp_path)\n",
+        encoding="utf-8",
+    )
+    environment = {**_inherited(), "PATH": str(tmp_path), "CI": ci, "PYTHONPATH": str(CHECKOUT)}
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", str(tmp_path), _temporary(tmp_path)]
+    line = [sys.executable, "-m", "pytest", *options, str(test)]
+    done = subprocess.run(
+        line, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=MAX_SECONDS, check=False
+    )
+    assert f"{outcome} in" in done.stdout
+
+
+def _temporary(folder: Path) -> str:
+    """Return the option that keeps an inner pytest's temporary folder within a folder.
+
+    In the common place it would delete the folders of sessions that have ended before it exits: gigabytes in a
+    continuous integration, which took more than 60 s there while other tests were running.
+    """
+    return f"--basetemp={folder / 'temporary'}"
+
+
+def _inherited() -> dict[str, str]:
+    """Return this process's variables without the options of the outer pytest, which the inner one does not know."""
+    return {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+
+
+def _pytest(folder: Path, *arguments: str, **environment: str) -> str:
+    """Return the output of pytest in a folder that has the project's settings; the checkout is importable."""
+    (folder / "pyproject.toml").write_bytes((CHECKOUT / "pyproject.toml").read_bytes())
+    line = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-rs",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:hypothesispytest",
+        _temporary(folder),
+        *(arguments if "-n" in arguments else ("-p", "no:xdist", *arguments)),
+    ]
+    settings = {**_inherited(), "PYTHONPATH": str(CHECKOUT), "COLUMNS": "300", **environment}
+    done = subprocess.run(
+        line, env=settings, cwd=folder, capture_output=True, text=True, timeout=MAX_SECONDS, check=False
+    )
+    return done.stdout
+
+
+@pytest.mark.parametrize(("ci", "outcome"), [("true", "1 error in"), ("", "1 skipped in")])
+def test_packages_are_required_in_continuous_integration(tmp_path: Path, ci: str, outcome: str) -> None:
+    needing = "from tests.support.packages import needs\nneeds('no_such_package')\nimport no_such_package\n"
+    (tmp_path / "test_adapter.py").write_text(needing, encoding="utf-8")
+    said = _pytest(tmp_path, "test_adapter.py", CI=ci)
+    assert "no no_such_package in this environment" in said
+    assert outcome in said
+
+
+def test_integrations_are_collected_only_where_they_are_named(tmp_path: Path) -> None:
+    (tmp_path / "tests" / "integrations" / "tool").mkdir(parents=True)
+    (tmp_path / "tests" / "test_plain.py").write_text("def test_plain(): pass\n", encoding="utf-8")
+    adapter = "def test_adapter(): assert False\n"
+    (tmp_path / "tests" / "integrations" / "tool" / "test_adapter.py").write_text(adapter, encoding="utf-8")
+    assert "1 passed in" in _pytest(tmp_path)
+    assert "1 failed in" in _pytest(tmp_path, "tests/integrations")
+
+
+# --- The soak: one line for each part, what failed is shown and decides the exit code, nothing begins after the end ---
+REPORT = """<testsuites><testsuite tests="7" failures="1" errors="2" skipped="3"/><testsuite tests="2"/></testsuites>"""
+
+
+def test_what_was_skipped_is_no_case_and_errors_are_failures(tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    report.write_text(REPORT, encoding="utf-8")
+    assert soak.counted(report) == (6, 3)
+
+
+@pytest.mark.parametrize("failures", [0, 2])
+def test_each_part_has_its_line_and_failures_are_shown(
+    failures: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shares: list[float] = []
+
+    def part(tally: soak.Tally, until: float) -> None:
+        shares.append(until)
+        tally.add(1_200, failures if len(shares) == 1 else 0, "what failed")
+
+    clock = iter([0.0, 0.0, 10.0, 10.0, 40.0])
+    monkeypatch.setattr("tests.support.soak.time.time", lambda: next(clock))
+    monkeypatch.setattr(soak, "PARTS", {"first": part, "second": part})
+    monkeypatch.setattr(sys, "argv", ["soak", "--minutes", "1"])
+    assert soak.main() == (failures > 0)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].split() == ["first", "1,200", "cases", str(failures), "failures", "10", "s"]
+    assert printed[1:-1] == ["what failed"] * (failures > 0)
+    assert printed[-1].split() == ["second", "1,200", "cases", "0", "failures", "30", "s"]
+    assert shares == [30.0, 60.0]  # half of a minute, then all that is left
+
+
+def test_a_process_that_fails_without_a_count_is_a_failure() -> None:
+    tally = soak.Tally()
+    soak.fuzzing("no such target")(tally, 0.0)
+    assert (tally.cases, tally.failures) == (0, 1)
+    assert "invalid choice: 'no such target'" in tally.reports[0]
+
+
+def test_few_cases_are_those_of_all_other_runs() -> None:
+    assert effort.effort(3, 50) == (50 if effort.SOAKING else 3)
+
+
+def test_only_files_that_have_something_to_run_are_collected() -> None:
+    long, drawn = soak.files_with("mark.soak"), soak.files_with("given(")
+    assert "tests/solvers/replayscm/test_exact.py" in long
+    assert "tests/test_layout.py" not in long
+    assert "tests/dsl/formulas/test_text.py" in drawn
+    assert not any("integrations" in file for file in [*long, *drawn])
+
+
+def test_tests_and_properties_have_most_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends: dict[str, float] = {}
+    parts = {name: lambda tally, until, name=name: ends.update({name: until}) for name in soak.PARTS}
+    monkeypatch.setattr("tests.support.soak.time.time", lambda: 0.0)
+    monkeypatch.setattr(soak, "PARTS", parts)
+    monkeypatch.setattr(sys, "argv", ["soak", "--minutes", "16"])
+    assert soak.main() == 0
+    assert (ends["long versions"], ends["fuzz submissions"]) == (300.0, 160.0)  # on a clock that stands still
+    assert ends["properties"] == 16 * 60 * 5 / 11

@@ -5,7 +5,7 @@ keep the first among those whose gain is the same within a tolerance, so one dat
 the columns matters. What exactly is done is described in docs/structure_learning.md.
 
 A resampled row keeps the interventions of the row it is a copy of. (bnlearn's boot.strength does not: see
-tests.support.bnlearn.compatible.) Friedman, Goldszmidt and Wyner 1999 is the method.
+tests.support.bnlearn.) Friedman, Goldszmidt and Wyner 1999 is the method.
 
 The rule for what is strong is that of Scutari and Nagarajan 2013 (Identifying significant edges in graphical models of
 molecular networks): the strengths of a perfectly certain structure are all 0 or 1, so take the share p of zeros for

@@ -1,11 +1,8 @@
-"""An input is never an output, and nothing that is there already is lost.
-
-Every command that writes refuses a path that it reads, under whatever name, and a file that exists; a page or a picture
-takes the place of an earlier one.
-"""
+"""Files that commands write: never an input, never one that is there, the same under every hash seed."""
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from collections.abc import Callable, Iterator
@@ -19,8 +16,13 @@ from calibrant.bench.cli import main
 from calibrant.bench.commands.guard import READS, WRITES_OR_READS, Reads, Writes, guard_paths, path_roles
 from calibrant.bench.core.registry import bundled_pool
 from tests.bench.commands.lines import app
-from tests.support.commands import command, refusal, refused
+from tests.support.commands import command, program, refusal, refused
+from tests.support.every_writer import codes
+from tests.support.shared import shared_file
 
+# --- An input is never an output, and nothing that is there already is lost -------------------------------------------
+# Every command that writes refuses a path that it reads, under whatever name, and a file that exists; a page or a
+# picture takes the place of an earlier one.
 PAGE_MARK = '<meta name="generator" content="calibrant">'
 BYTES = b"what must not be lost\n"
 TEXTS = {"protocol": "exact", "instance": "ID"}  # required arguments that are no paths
@@ -287,3 +289,39 @@ def test_a_folder_that_we_did_not_make_is_neither_used_nor_deleted(
     folder.symlink_to(tmp_path)
     assert "something else of that name is there" in refused(capsys, *line)
     assert (tmp_path / content).read_bytes() == BYTES
+
+
+# --- What a command writes does not depend on the hash seed of the process --------------------------------------------
+def written(folder: Path) -> dict[str, Any]:
+    """Everything in a folder by its path, JSON lines without times and bytes otherwise."""
+    made: dict[str, Any] = {}
+    for path in sorted(folder.rglob("*")):
+        if path.suffix == ".jsonl":
+            lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+            made[str(path.relative_to(folder))] = [{k: v for k, v in one.items() if k != "timing"} for one in lines]
+        elif path.is_file() and path.suffix != ".lock":
+            made[str(path.relative_to(folder))] = path.read_bytes()
+    return made
+
+
+def test_every_command_writes_the_same_under_every_hash_seed(tmp_path: Path) -> None:
+    """Here, under a seed of chance or one that was set, and in a process of another one.
+
+    The shared instance is one whose best split once depended on it.
+    """
+    pool = shared_file("hash_seed.jsonl", part="replayscm/adversarial")
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here, there):
+        folder.mkdir()
+    said = list(codes(here, pool))
+    seed = "3" if os.environ.get("PYTHONHASHSEED") == "0" else "0"
+    done = program("-m", "tests.support.every_writer", there, pool, env={**os.environ, "PYTHONHASHSEED": seed})
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert [line for line in done.stdout.splitlines() if line.endswith((": 0", ": 1", ": 2"))] == said
+    assert not any(line.endswith(": 2") for line in said)
+    made, again = written(here), written(there)
+    assert len(made) >= 20
+    assert made.keys() == again.keys()
+    for name, content in made.items():
+        assert content == again[name], name

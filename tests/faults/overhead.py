@@ -32,8 +32,7 @@ from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.generation.strata import stratum
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool
-from tests.faults.loopback import Loopback
-from tests.faults.scenarios import NODES
+from tests.faults.scenarios import NODES, Loopback
 
 AUDITS = 20
 TARGET = 1.10  # of the time of local processes, where an audit takes a second or two

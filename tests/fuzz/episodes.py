@@ -22,7 +22,7 @@ from calibrant.dsl.replayscm.pools.build import problem_from_record
 from calibrant.dsl.replayscm.pools.files import record_from_problem
 from tests.fuzz.corruption import CHARACTER_DAMAGE
 from tests.oracles.independent import require
-from tests.support.replayscm.extensions.problems import gold_submission, small_problem
+from tests.support.replayscm.extensions import gold_submission, small_problem
 
 REPLAYSCM = benchmark("replayscm")
 ATOMS: tuple[Any, ...] = (

@@ -21,8 +21,15 @@ from calibrant.dsl.replayscm.world import Panel, World
 from tests.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE, damaged, other_bit
 from tests.fuzz.submissions import alternative, good_answer
 from tests.oracles.independent import require
-from tests.oracles.naive import Instance, SeenWorld, native_instances, official_instances, official_responses
-from tests.oracles.official_form import FORMS, official_record
+from tests.oracles.naive import (
+    FORMS,
+    Instance,
+    SeenWorld,
+    native_instances,
+    official_instances,
+    official_record,
+    official_responses,
+)
 
 WORLDS, ROWS = 3, 4  # of each split and world that are kept: small files are damaged in more ways per second
 TOKENS = (

@@ -24,10 +24,9 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.submission import MANY, NOVELTY
-from tests.fuzz.answers import answer, response
 from tests.fuzz.corruption import LONGEST
-from tests.fuzz.submissions import good_answer
-from tests.oracles import plainly
+from tests.fuzz.submissions import answer, good_answer, response
+from tests.oracles import independent
 from tests.oracles.independent import require
 
 Extractor: TypeAlias = Literal["paper", "published"]
@@ -80,7 +79,7 @@ def case(rng: random.Random) -> str:
         return "no line"
     if expected is None:  # damage has made another line of it, which counts as what it is
         return "another line"
-    wanted = plainly.verdict(problem, expected, extractor, by_rows=rng.random() < BY_ROWS)
+    wanted = independent.verdict(problem, expected, extractor, by_rows=rng.random() < BY_ROWS)
     told = {
         key: value for key, value in found.items() if key not in (*OF_THE_FILE, *OF_THE_READING, "meaning", "structure")
     }

@@ -31,9 +31,9 @@ from tests.fuzz import (
     responses,
     submissions,
 )
-from tests.fuzz.answers import answer, response
 from tests.fuzz.campaign import CampaignPlan, CampaignTally, run, run_chunk
 from tests.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE, LONGEST, damaged
+from tests.fuzz.submissions import answer, response
 from tests.oracles.independent import Judge, WrongVerdictError, spelled
 from tests.support.effort import effort
 

@@ -13,7 +13,7 @@ from calibrant.dsl.errors import ParseError
 from calibrant.dsl.formulas.formula import OPERATORS
 from calibrant.dsl.formulas.text import Grammar, parse
 from calibrant.dsl.replayscm.evaluator import Candidate, Programs, compile_formulas, compile_texts
-from tests.fuzz.answers import TOKENS, formula, mechanism
+from tests.fuzz.submissions import TOKENS, formula, mechanism
 from tests.oracles.independent import WrongVerdictError, require
 
 NAMES = ("X1", "X10", "X100", "X", "x1", "X_1", "_", "an", "andy", "notX1", "X1234567", "X12345678", "ifX", "o", "or_")

@@ -7,8 +7,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.golden.capture import DIGESTS, OUTPUTS, capture, capture_digests, read_digests
-from tests.golden.sessions import DEVELOPMENT, SESSIONS, Session
+from tests.golden.sessions import (
+    DEVELOPMENT,
+    DIGESTS,
+    OUTPUTS,
+    SESSIONS,
+    Session,
+    capture,
+    capture_digests,
+    read_digests,
+)
 
 
 def update_outputs(session: Session) -> None:

@@ -11,8 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.golden.capture import DIGESTS, OUTPUTS, capture, capture_digests, read_digests
-from tests.golden.sessions import DEVELOPMENT, SESSIONS, Session
+from tests.golden.sessions import (
+    DEVELOPMENT,
+    DIGESTS,
+    OUTPUTS,
+    SESSIONS,
+    Session,
+    capture,
+    capture_digests,
+    read_digests,
+)
 from tests.support.shared import shared_file
 
 MAX_DIFF_LINES = 40

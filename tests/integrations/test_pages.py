@@ -1,13 +1,16 @@
-"""The code blocks of pages that need a package of an integration, after those blocks of the page that need none."""
+"""The environment of integrations: versions of the lock files, and code blocks of pages that need its packages."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from importlib.metadata import requires, version
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests.support.commands import CHECKOUT
 from tests.support.packages import needs
@@ -16,9 +19,15 @@ from tests.support.pages.declared import NOT_RUN, SETUPS, PageSetup
 from tests.support.pages.sessions import session
 from tests.support.pages.typed import write_page_modules
 
+needs("inspect_ai")
+
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of the packages themselves
+
+
+# --- The code blocks of pages that need a package of an integration, after those blocks of the page that need none ----
 GROUPS = sorted({(entry.page, entry.packages) for entry in NOT_RUN if entry.packages})
 TOOLS = ("inspect", "lm_eval", "vf-validate", "vf-eval")
-pytestmark = pytest.mark.filterwarnings("ignore")  # of the packages themselves
 
 
 @pytest.mark.parametrize(("page", "packages"), GROUPS, ids=[f"{page} {packages[-1]}" for page, packages in GROUPS])
@@ -51,3 +60,31 @@ def test_the_editors_type_checker_accepts_the_python_of_every_page(tmp_path: Pat
     command = [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable]
     checked = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert "0 errors" in checked.stdout, checked.stdout + checked.stderr
+
+
+# --- The tests here run with what the lock files say, and that satisfies the extra `integrations` ---------------------
+def _pinned(name: str) -> dict[str, str]:
+    lines = (CHECKOUT / name).read_text(encoding="utf-8").splitlines()
+    return dict(line.split("==") for line in lines if not line.startswith("#"))
+
+
+def _needed(extra: str) -> Iterator[Requirement]:
+    """Yield the requirements of an extra of the project, through the extras that it names."""
+    for requirement in map(Requirement, requires("calibrant") or ()):
+        if requirement.marker and requirement.marker.evaluate({"extra": extra}):
+            if requirement.name == "calibrant":
+                for named in requirement.extras:
+                    yield from _needed(named)
+            elif "extra" in str(requirement.marker):
+                yield requirement
+
+
+def test_installed_versions_are_those_of_the_lock_files() -> None:
+    wanted = _pinned("requirements.lock") | _pinned("requirements-integrations.lock")
+    assert {name: version(name).partition("+")[0] for name in wanted} == wanted
+
+
+def test_the_locked_versions_satisfy_the_extra() -> None:
+    needed = list(_needed("integrations"))
+    assert "inspect-ai" in {requirement.name for requirement in needed}
+    assert [str(one) for one in needed if version(one.name) not in one.specifier] == []

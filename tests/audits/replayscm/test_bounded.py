@@ -40,8 +40,7 @@ from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.outcome import Budget
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
-from tests.support.replayscm.brute_force import member_size
-from tests.support.replayscm.oracles import all_members, does
+from tests.support.replayscm.brute_force import all_members, does, member_size
 from tests.support.replayscm.pools import dev_problems
 from tests.support.replayscm.random_problems import SETTINGS, Shape, gold_problem
 from tests.support.replayscm.written import written_problem, written_scm, written_world

@@ -30,8 +30,7 @@ from calibrant.dsl.replayscm.world import Intervention, PackedPanels, Panel, Wor
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.members import sample_members, smallest_members
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace, local_space
-from tests.support.replayscm.brute_force import member_size
-from tests.support.replayscm.oracles import all_members, assignments, does, observed, replay
+from tests.support.replayscm.brute_force import all_members, assignments, does, member_size, observed, replay
 from tests.support.replayscm.pools import dev_problems
 from tests.support.replayscm.random_problems import SETTINGS, Shape, gold_problem, normal_form, simulated
 

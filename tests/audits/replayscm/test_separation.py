@@ -50,8 +50,7 @@ from calibrant.solvers.replayscm.alternative import AlternativeAnswer, find_alte
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, Members, ParentSets
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.effort import examples
-from tests.support.replayscm.brute_force import Member
-from tests.support.replayscm.oracles import all_members, assignments, does, observed, replay
+from tests.support.replayscm.brute_force import Member, all_members, assignments, does, observed, replay
 from tests.support.replayscm.pools import dev_problems
 from tests.support.replayscm.random_problems import SETTINGS, Shape, gold_problem, normal_form
 from tests.support.replayscm.strategies import legal_maps, scms

@@ -40,7 +40,7 @@ from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.oracles.members_by_sat import sat_members
 from tests.support.replayscm.brute_force import is_acyclic, least_size, parent_sets, seen, structures
 from tests.support.replayscm.brute_force import root_hypotheses as brute_root_sets
-from tests.support.replayscm.extensions.problems import random_class, random_member, random_worlds
+from tests.support.replayscm.extensions import random_class, random_member, random_worlds
 from tests.support.replayscm.pools import POOLS, T1_POOLS, dev_problems
 from tests.support.replayscm.random_problems import Limits, gold_problem, small_problems
 from tests.support.replayscm.written import answered

@@ -66,10 +66,9 @@ from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.parents import nested_variables
 from tests.support.effort import effort
-from tests.support.replayscm.brute_force import can_be_root, optimum
+from tests.support.replayscm.brute_force import can_be_root, optimum, replay_world_row
 from tests.support.replayscm.brute_force import root_hypotheses as every_root_set
-from tests.support.replayscm.extensions.problems import random_member, random_worlds
-from tests.support.replayscm.oracles import replay_world_row
+from tests.support.replayscm.extensions import random_member, random_worlds
 from tests.support.replayscm.pools import POOLS, dev_problems
 from tests.support.replayscm.random_problems import small_problems
 from tests.support.replayscm.written import answered, written_problem, written_scm, written_world

@@ -51,10 +51,8 @@ from calibrant.baselines.structure_learning.search import (
     learn,
     protected_arcs,
 )
-from tests.support.bnlearn import compatible as bnlearn_compatible
-from tests.support.bnlearn import vectors as bnlearn
-from tests.support.bnlearn.r_random import RRandom
-from tests.support.bnlearn.vectors import Record
+from tests.support import bnlearn
+from tests.support.bnlearn import Record, RRandom
 from tests.support.effort import examples
 from tests.support.structure_learning import (
     Dag,
@@ -275,7 +273,7 @@ def computed_strengths(record: Record) -> ArcStrengths:
     """Our strengths from the resamples that R drew."""
     frame = bnlearn.frame_of(record["ds"])
     is_own_loop = record["how"] == "own_loop_correct_exp"
-    strengths = arc_strengths if is_own_loop else bnlearn_compatible.arc_strengths
+    strengths = arc_strengths if is_own_loop else bnlearn.arc_strengths
     return strengths(
         frame,
         bnlearn.score_named(record["score"], record["iss"]),
@@ -319,7 +317,7 @@ def test_drifting_interventions_are_those_of_bnlearn() -> None:
     for check in checks:
         frame = bnlearn.frame_of(check["ds"])
         resamples = r_resamples(42, frame.num_rows, frame.num_vars, 96)
-        drifting = bnlearn_compatible.drifting_interventions(frame, resamples)
+        drifting = bnlearn.drifting_interventions(frame, resamples)
         sizes = [sum(word.bit_count() for word in replicate) for replicate in drifting.tolist()]
         assert sizes == check["exp_sizes"]
         key = {name: check[name] for name in ("ds", "algo", "cpdag")}
@@ -358,7 +356,7 @@ def test_copies_of_a_row_keep_what_was_set_in_it() -> None:
 def test_drift_forgets_the_interventions_after_the_first_replicate() -> None:
     frame = frame_from_rows(["A"], ["0", "1", "0"], {"A": [0]})
     resamples = Resamples(np.array([[1, 0, 0], [2, 2, 0], [0, 1, 1]]), np.zeros((3, 1), np.int64))
-    drifting = bnlearn_compatible.drifting_interventions(frame, resamples)
+    drifting = bnlearn.drifting_interventions(frame, resamples)
     assert drifting.tolist() == [[0, 1, 1], [1, 1, 0], [1, 1, 1]]
     assert frame.clamped[resamples.rows].tolist() == [[0, 1, 1], [0, 0, 1], [1, 0, 0]]
 

@@ -22,7 +22,7 @@ from calibrant.baselines.structure_learning.graph import (
 )
 from calibrant.baselines.structure_learning.score_optimum import ScoreOptimum
 from calibrant.baselines.structure_learning.scores import LocalScores, NetworkScore, bde, bds, bic, k2, mbde
-from tests.support.bnlearn import vectors as bnlearn
+from tests.support import bnlearn
 from tests.support.effort import examples
 from tests.support.shared import shared_file
 from tests.support.structure_learning import all_dags, constraint_sets, frames, num_orders

@@ -39,7 +39,7 @@ from calibrant.bench.lab.speed.replayscm.structures import all_families, diction
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
-from tests.support.bnlearn import vectors as bnlearn
+from tests.support import bnlearn
 from tests.support.effort import examples
 from tests.support.replayscm.strategies import problems
 from tests.support.structure_learning import (

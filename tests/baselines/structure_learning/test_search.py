@@ -36,10 +36,8 @@ from calibrant.baselines.structure_learning.search import (
     learn_with_restarts,
     strengths_from_frequencies,
 )
-from tests.support.bnlearn import compatible as bnlearn_compatible
-from tests.support.bnlearn import vectors as bnlearn
-from tests.support.bnlearn.quicksort_order import quicksort_order
-from tests.support.bnlearn.vectors import Record
+from tests.support import bnlearn
+from tests.support.bnlearn import Record, quicksort_order
 from tests.support.effort import examples
 from tests.support.structure_learning import all_dags, constraint_sets, frames
 
@@ -271,12 +269,12 @@ def test_thresholds_are_those_of_bnlearn() -> None:
     records = averaging_records()
     assert len(records) == 164
     for record, strengths in records:
-        assert abs(bnlearn_compatible.inclusion_threshold(strengths) - record["threshold"]) <= EXACT
+        assert abs(bnlearn.inclusion_threshold(strengths) - record["threshold"]) <= EXACT
 
 
 def test_averaged_networks_are_those_of_bnlearn() -> None:
     for record, strengths in averaging_records():
-        found = bnlearn_compatible.averaged_network(strengths)
+        found = bnlearn.averaged_network(strengths)
         if "cycle_warnings" in record:
             assert len(found.refused) == record["cycle_warnings"]
         assert named(strengths, found.arcs) == sorted(record["averaged_arcs"])
@@ -286,7 +284,7 @@ def test_averaged_networks_at_one_half_are_those_of_bnlearn() -> None:
     records = [(r, s) for r, s in averaging_records() if "averaged_arcs_at_0.5" in r]
     assert len(records) == 60
     for record, strengths in records:
-        found = bnlearn_compatible.averaged_network(strengths, threshold=0.5)
+        found = bnlearn.averaged_network(strengths, threshold=0.5)
         assert named(strengths, found.arcs) == sorted(record["averaged_arcs_at_0.5"])
 
 
@@ -312,7 +310,7 @@ def strengths_of(num_vars: int, listed: dict[tuple[int, int], float]) -> ArcStre
 def test_the_weakest_arc_of_a_cycle_is_left_out() -> None:
     cycle = strengths_of(3, {(0, 1): 0.9, (1, 2): 0.8, (2, 0): 0.6})
     assert averaged_network(cycle, threshold=0.5) == (((0, 1), (1, 2)), ((2, 0),))
-    assert bnlearn_compatible.averaged_network(cycle, threshold=0.5) == (((1, 2), (2, 0)), ((0, 1),))
+    assert bnlearn.averaged_network(cycle, threshold=0.5) == (((1, 2), (2, 0)), ((0, 1),))
 
 
 def test_equally_strong_arcs_are_taken_by_column_order() -> None:
@@ -385,7 +383,7 @@ def test_one_variable_has_no_arcs() -> None:
 
 
 def test_brent_finds_the_bottom_of_a_valley() -> None:
-    assert abs(bnlearn_compatible.minimum_by_brent(lambda x: (x - 1 / 3) ** 2, 0.0, 1.0, 1e-6) - 1 / 3) < 1e-5
-    assert abs(bnlearn_compatible.minimum_by_brent(lambda x: abs(x - 0.7) + x / 2, 0.0, 1.0, 1e-6) - 0.7) < 1e-5
-    assert bnlearn_compatible.minimum_by_brent(lambda x: x, 0.0, 1.0, 1e-6) < 1e-5
-    assert bnlearn_compatible.minimum_by_brent(lambda x: -x, 2.0, 3.0, 1e-6) > 3 - 1e-5
+    assert abs(bnlearn.minimum_by_brent(lambda x: (x - 1 / 3) ** 2, 0.0, 1.0, 1e-6) - 1 / 3) < 1e-5
+    assert abs(bnlearn.minimum_by_brent(lambda x: abs(x - 0.7) + x / 2, 0.0, 1.0, 1e-6) - 0.7) < 1e-5
+    assert bnlearn.minimum_by_brent(lambda x: x, 0.0, 1.0, 1e-6) < 1e-5
+    assert bnlearn.minimum_by_brent(lambda x: -x, 2.0, 3.0, 1e-6) > 3 - 1e-5

@@ -1,7 +1,4 @@
-"""Intervals against closed forms, tables of Student's t, simulated coverage and exact bootstrap distributions.
-
-Means of answers are taken in bench/answers alone; what else takes means is listed with what it averages.
-"""
+"""Intervals against closed forms, published ones, simulated coverage and exact bootstrap distributions."""
 
 from __future__ import annotations
 
@@ -26,9 +23,11 @@ from calibrant.bench.answers.intervals import (
 )
 from calibrant.bench.answers.rates import paired_differences
 from calibrant.bench.replayscm.paper import difference_cell
-from calibrant.bench.statistics import wilson
+from calibrant.bench.statistics import Forecast, reliability, wilson
 from tests.support.commands import CHECKOUT
 
+# --- Intervals against closed forms, tables of Student's t, simulated coverage and exact bootstrap distributions ------
+# Means of answers are taken in bench/answers alone; what else takes means is listed with what it averages.
 TAIL = 0.025
 MARGIN = 0.008  # five standard errors of a frequency of 0.025 in 10,000 resamples
 
@@ -320,3 +319,22 @@ def test_no_other_module_takes_means_of_answers() -> None:
     other = {key: name for key, name in found.items() if key not in ELSEWHERE.keys() | PAPERS}
     assert not other, "take these from bench/answers, or say what they average"
     assert not ELSEWHERE.keys() - found.keys(), "no longer there: take them off the list"
+
+
+# --- Reliability against a written example, Wilson intervals against published ones -----------------------------------
+def test_reliability_of_a_written_example() -> None:
+    shares = [(Fraction(0), False), (Fraction(1, 4), False), (Fraction(1, 4), True), (Fraction(3, 4), True)]
+    measured = reliability([Forecast(*pair) for pair in [*shares, (Fraction(1), True)]], num_bins=4)
+    assert (measured.number, measured.predicted, measured.realised) == (5, 2.25, 3)
+    assert measured.standard_error == pytest.approx((3 * 3 / 16) ** 0.5)
+    assert [(b.low, b.high, b.number) for b in measured.bins] == [(0, 0.25, 3), (0.5, 0.75, 1), (0.75, 1, 1)]
+    assert [b.predicted for b in measured.bins] == [pytest.approx(1 / 6), 0.75, 1]
+    assert [b.realised for b in measured.bins] == [pytest.approx(1 / 3), 1, 1]
+
+
+def test_wilson_intervals_are_the_published_ones() -> None:
+    """Newcombe 1998 (Statistics in Medicine 17, table I), method 3, without continuity correction."""
+    assert wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
+    assert wilson(15, 148) == pytest.approx((0.0624, 0.1605), abs=5e-5)
+    assert wilson(0, 20) == pytest.approx((0.0, 0.1611), abs=5e-5)
+    assert wilson(1, 29) == pytest.approx((0.0061, 0.1718), abs=5e-5)

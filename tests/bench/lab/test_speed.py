@@ -49,7 +49,7 @@ from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import Panel, World, pack_panels
 from tests.support.commands import CHECKOUT
 from tests.support.effort import SOAKING
-from tests.support.replayscm.oracles import counts
+from tests.support.replayscm.brute_force import counts
 from tests.support.replayscm.strategies import arbitrary_worlds, scms, simulated_worlds
 from tests.support.shared import shared_file
 

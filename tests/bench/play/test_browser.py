@@ -17,10 +17,9 @@ from tests.support.accessibility import needs_axe
 from tests.support.browser import needs_chromium
 from tests.support.commands import called, jsonl
 from tests.support.play.clicks import MousePage, solve_by_clicks
-from tests.support.play.keyboard import KeyboardPage
 from tests.support.play.right_lines import first_item, pool_file, right_lines
 from tests.support.play.served import participant_url, served
-from tests.support.play.solved_by_keys import solve
+from tests.support.play.solved_by_keys import KeyboardPage, solve
 
 KINDS = (
     "logic",

@@ -32,8 +32,8 @@ from tests.support.benchmarks.blickets import all_orders, lights, lights_in_orde
 from tests.support.benchmarks.causalab import members_by_reference
 from tests.support.benchmarks.logic import random_tasks
 from tests.support.play.right_lines import POOLS
-from tests.support.replayscm.extensions.problems import small_problem as small_extended
-from tests.support.replayscm.oracles import each_member
+from tests.support.replayscm.brute_force import each_member
+from tests.support.replayscm.extensions import small_problem as small_extended
 from tests.support.replayscm.random_problems import small_problems
 
 EVERYTHING = 10**6

@@ -25,7 +25,6 @@ from calibrant.solvers.replayscm.alternative import AlternativeAnswer
 from tests.people.__main__ import KilledServer, check_sealed, content, write_study
 from tests.support.browser import needs_chromium
 from tests.support.commands import called
-from tests.support.play.keyboard import KeyboardPage
 from tests.support.play.right_lines import (
     EPISODES,
     POOLS,
@@ -38,7 +37,7 @@ from tests.support.play.right_lines import (
     solved_alternative,
 )
 from tests.support.play.served import SimulatedParticipant, participant_url, served
-from tests.support.play.solved_by_keys import SETTLED, solve
+from tests.support.play.solved_by_keys import SETTLED, KeyboardPage, solve
 
 # --- Participants who are programs, at once, with reloads: their records are those of the protocol that they follow
 

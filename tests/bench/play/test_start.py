@@ -25,9 +25,9 @@ from tests.bench.play.test_studies import study_file
 from tests.support.accessibility import needs_axe
 from tests.support.browser import needs_chromium
 from tests.support.commands import called
-from tests.support.play.keyboard import KeyboardPage
 from tests.support.play.right_lines import POOLS, right_lines
 from tests.support.play.served import request
+from tests.support.play.solved_by_keys import KeyboardPage
 
 CONSENT = """# Consent
 

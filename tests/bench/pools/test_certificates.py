@@ -38,8 +38,7 @@ from calibrant.solvers.replayscm.space import ModelClass
 from tests.support.commands import CHECKOUT, called
 from tests.support.effort import effort
 from tests.support.forgery import blickets, causalab, causim, logic
-from tests.support.forgery.forger import Forger, Genuine
-from tests.support.forgery.mutations import doubled_fields, one_place_mutants
+from tests.support.forgery.forger import Forger, Genuine, doubled_fields, one_place_mutants
 from tests.support.replayscm.random_problems import SETTINGS, Shape, gold_problem
 
 # --- Every certificate that an audit writes verifies, of all suites of all benchmarks; what `verify` does at limits ---

@@ -47,7 +47,7 @@ from calibrant.solvers.canonical import canonical_key
 from calibrant.solvers.replayscm.canonical import scm_structure
 from tests.support.commands import jsonl, refused
 from tests.support.effort import effort
-from tests.support.replayscm.extensions.problems import small_problem
+from tests.support.replayscm.extensions import small_problem
 
 
 # --- Items of a test that repeat those of training are left out, by what is asked, and named when they are

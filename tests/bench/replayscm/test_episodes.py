@@ -40,8 +40,7 @@ from calibrant.dsl.replayscm.pools.files import record_from_problem, write_pool
 from calibrant.dsl.replayscm.pools.records import ProblemRecord
 from calibrant.solvers.outcome import Found
 from tests.support.commands import called
-from tests.support.replayscm.extensions.problems import gold_submission, small_problem
-from tests.support.replayscm.extensions.vectors import frontier_vectors, problem_of
+from tests.support.replayscm.extensions import frontier_vectors, gold_submission, problem_of, small_problem
 from tests.support.replayscm.random_problems import gold_problem
 
 # --- Verdicts on extended items: gold is right, episodes count worlds and refusals, attributions follow listing -------

@@ -1,4 +1,4 @@
-"""Methods on extended items; chance and best against enumeration; who calls the evaluator, and its rates."""
+"""Methods: on extended items, cut off, beside chance and best; who calls the evaluator, and its rates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from math import prod
 from pathlib import Path
 from random import Random
@@ -25,9 +25,11 @@ from calibrant.bench.core.registry import benchmark, bundled_pool, bundled_sampl
 from calibrant.bench.lab.renamings import measure
 from calibrant.bench.lab.replayscm import rename
 from calibrant.bench.protocols import applicable_protocols, protocols_of, read_pool_once
+from calibrant.bench.replayscm.api import ReplayScmFunctions
 from calibrant.bench.replayscm.expectations import EXPECTATIONS, UNKNOWN, expect_extended
 from calibrant.bench.replayscm.rows import rates
 from calibrant.bench.replayscm.rows.episodes import EXTENDED
+from calibrant.bench.replayscm.rows.exact import Exact
 from calibrant.bench.replayscm.rows.presentation import present_episode
 from calibrant.bench.replayscm.rows.rates import RowwisePanels, gold_of, measure_evaluator, random_candidates
 from calibrant.bench.runs.records import folder_records
@@ -45,13 +47,17 @@ from calibrant.dsl.replayscm.extensions.reference import (
     enumerate_scms,
     replay_row,
 )
+from calibrant.dsl.replayscm.generation.problems import sample_problem
+from calibrant.dsl.replayscm.generation.strata import stratum
 from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, record_from_problem, write_pool
 from calibrant.dsl.replayscm.reference import replay_world
 from calibrant.dsl.replayscm.scm import Scm
+from calibrant.solvers.outcome import BestSoFar
+from calibrant.solvers.replayscm import exact
 from calibrant.solvers.replayscm.experiments import shares as attribution
 from tests.support.commands import CHECKOUT, refused
-from tests.support.replayscm.extensions.problems import gold_submission, small_problem
+from tests.support.replayscm.extensions import gold_submission, small_problem
 from tests.support.replayscm.random_problems import gold_problem
 
 # --- Methods on extended items, and their answers in canonical presentation -------------------------------------------
@@ -544,3 +550,20 @@ def test_other_counts_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rates, "mismatches", lambda candidate, panel: {"X1": 0})
     with pytest.raises(AssertionError, match="count other mistakes"):
         measure_evaluator(problem, 0)
+
+
+# --- A search that its budget cuts off: what the public verb and the records of rows say of the best model so far -----
+def test_the_verb_has_it_as_a_solution_and_the_record_tells_the_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = sample_problem(stratum("large_n20"), 0)
+    outcome = ReplayScmFunctions().solve(problem, max_parents=4, states=0)
+    assert isinstance(outcome, BestSoFar)
+    assert ReplayScmFunctions().score(problem, outcome.incumbent.answer).train_exact
+    assert outcome.incumbent.size == outcome.upper_bound >= (outcome.lower_bound or 0) > 0
+    monkeypatch.setattr(exact, "solve", partial(exact.solve, states=0))
+    recorded = Exact(max_parents=4).answer(problem.task)
+    assert (recorded.outcome, recorded.answer) == ("out_of_budget", None)
+    assert recorded.provenance == {
+        "reached": outcome.reached,
+        "lower_bound": outcome.lower_bound,
+        "upper_bound": outcome.upper_bound,
+    }

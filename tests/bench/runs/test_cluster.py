@@ -27,7 +27,7 @@ from calibrant.bench.runs.runner import RunSummary, run
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
 from calibrant.dsl.replayscm.pools.files import write_pool
 from tests.bench.pools.test_bundled import draw_counting
-from tests.faults.loopback import Loopback
+from tests.faults.scenarios import Loopback
 from tests.support.commands import jsonl, refused
 from tests.support.packages import needs
 from tests.support.processes import all_end, command_cost

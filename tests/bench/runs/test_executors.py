@@ -28,7 +28,7 @@ from calibrant.dsl.errors import CalibrantError, MissingExtraError, UnknownItemE
 from calibrant.dsl.replayscm.pools.files import write_pool
 from tests.support.commands import CHECKOUT, called
 from tests.support.processes import all_end, blocks, children, command, ended
-from tests.support.replayscm.extensions.problems import small_problem
+from tests.support.replayscm.extensions import small_problem
 from tests.support.stub_protocols import (
     DiesWarming,
     LacksLibrary,

@@ -36,7 +36,7 @@ from calibrant.solvers.replayscm.canonical import canonical_task
 from calibrant.solvers.replayscm.experiments.answers import member_formulas
 from calibrant.solvers.replayscm.members import members_by_size
 from tests.support.commands import called, jsonl
-from tests.support.replayscm.extensions.problems import small_problem
+from tests.support.replayscm.extensions import small_problem
 
 # --- Sets of hypotheses: all members recover everything, and each measure is what counting by hand gives --------------
 MAX_LISTED = 300

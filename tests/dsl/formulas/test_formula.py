@@ -47,7 +47,7 @@ from calibrant.dsl.formulas.table import (
 from calibrant.dsl.formulas.text import STANDARD, Grammar, canonical_formula, parse, render, split_arguments
 from calibrant.dsl.text import is_name, natural_key
 from tests.support.effort import examples
-from tests.support.replayscm.oracles import (
+from tests.support.replayscm.brute_force import (
     FEWEST_ARGUMENTS,
     MOST_ARGUMENTS,
     Tree,

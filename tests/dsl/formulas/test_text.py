@@ -20,7 +20,7 @@ from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.formulas.table import from_formula
 from calibrant.dsl.formulas.text import MAX_NESTING, MAX_TEXT, STANDARD, Grammar, infix, parse, parse_infix, render
 from tests.support.effort import examples
-from tests.support.replayscm.oracles import Tree
+from tests.support.replayscm.brute_force import Tree
 from tests.support.replayscm.strategies import (
     FULL_GRAMMAR,
     SPACES,

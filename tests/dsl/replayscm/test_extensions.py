@@ -49,7 +49,7 @@ from calibrant.dsl.replayscm.pools.files import as_written, record_from_problem
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.submission import Rejection
 from calibrant.dsl.replayscm.world import Intervention, World
-from tests.support.replayscm.extensions.vectors import (
+from tests.support.replayscm.extensions import (
     class_of,
     evidence_of,
     frontier_vectors,

@@ -21,7 +21,7 @@ from calibrant.dsl.replayscm.replay import SplitReplay, replay
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
 from tests.support.effort import examples
-from tests.support.replayscm.oracles import observed_bit, replay_world_row, tree_of, tree_value
+from tests.support.replayscm.brute_force import observed_bit, replay_world_row, tree_of, tree_value
 from tests.support.replayscm.strategies import arbitrary_worlds, formulas, scms, simulated_worlds
 
 # --- What each disclosure admits, against the definitions of docs/semantics.md, "Legality", by enumeration ------------

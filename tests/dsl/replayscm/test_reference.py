@@ -21,7 +21,7 @@ from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import Intervention, World
 from tests.support.effort import examples
-from tests.support.replayscm.oracles import Tree, assignments, observed_bit, replay_world_row, tree_of, tree_value
+from tests.support.replayscm.brute_force import Tree, assignments, observed_bit, replay_world_row, tree_of, tree_value
 from tests.support.replayscm.strategies import (
     FULL_GRAMMAR,
     arbitrary_worlds,

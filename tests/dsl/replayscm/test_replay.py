@@ -19,7 +19,7 @@ from calibrant.dsl.replayscm.replay import SplitReplay, replay, replay_splits
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, Rows, World, pack_panels, pack_rows
 from tests.support.effort import examples
-from tests.support.replayscm.oracles import (
+from tests.support.replayscm.brute_force import (
     FEWEST_ARGUMENTS,
     MOST_ARGUMENTS,
     Counts,

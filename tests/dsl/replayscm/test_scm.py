@@ -30,7 +30,7 @@ from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import Intervention
 from calibrant.dsl.text import natural_key
 from tests.support.effort import examples
-from tests.support.replayscm.oracles import Tree, assignments, replay, tree_of, tree_value
+from tests.support.replayscm.brute_force import Tree, assignments, replay, tree_of, tree_value
 from tests.support.replayscm.strategies import FULL_GRAMMAR, formula_of, legal_maps, scms, trees
 from tests.support.replayscm.written import map_of, own_rows, pair_problem, written_scm
 

@@ -19,7 +19,7 @@ from calibrant.dsl.replayscm.reference import Cell
 from calibrant.dsl.replayscm.scm import scm, structure_metrics
 from calibrant.dsl.replayscm.score import Evaluator, Score
 from tests.support.effort import examples
-from tests.support.replayscm.oracles import counts
+from tests.support.replayscm.brute_force import counts
 from tests.support.replayscm.strategies import SETTINGS, answer_of, legal_maps, problems
 from tests.support.replayscm.written import written_problem, written_scm, written_world
 

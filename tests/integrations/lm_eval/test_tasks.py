@@ -10,7 +10,7 @@ import pytest
 
 from calibrant.bench.pools.generated import write_drawn
 from tests.support.packages import needs
-from tests.support.replayscm.extensions.problems import small_problem
+from tests.support.replayscm.extensions import small_problem
 
 needs("lm_eval")
 

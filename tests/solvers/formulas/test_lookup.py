@@ -18,7 +18,7 @@ from calibrant.solvers.formulas._kernels_synthesis import find_best_match, find_
 from calibrant.solvers.formulas.catalogue import Catalogue, build_catalogue, catalogue, plain_changes
 from calibrant.solvers.formulas.lookup import NOT_EXPRESSIBLE, formula_of, least_sizes
 from tests.support.effort import effort, examples
-from tests.support.replayscm import oracles as oracles_synthesis
+from tests.support.replayscm import brute_force as oracles_synthesis
 
 NAMES = ("a", "b", "c", "d", "e", "f")
 SUBSETS = [chosen for size in range(6) for chosen in combinations(STANDARD_OPERATORS, size)]

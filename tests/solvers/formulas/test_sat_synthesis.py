@@ -21,7 +21,7 @@ from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.outcome import Budget, Found, Impossible, OutOfBudget
 from calibrant.solvers.sat import Conflicts
 from tests.support.effort import effort
-from tests.support.replayscm.oracles import least_size_by_enumeration
+from tests.support.replayscm.brute_force import least_size_by_enumeration
 
 NAMES = tuple("abcdefghij")
 

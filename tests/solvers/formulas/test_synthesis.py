@@ -30,7 +30,7 @@ from calibrant.solvers.formulas.synthesis import Decomposition, Goal, LeastSize,
 from calibrant.solvers.outcome import Budget, Found, Impossible, OutOfBudget
 from tests.support.commands import CHECKOUT
 from tests.support.effort import effort, examples
-from tests.support.replayscm.oracles import least_size_by_enumeration, least_sizes
+from tests.support.replayscm.brute_force import least_size_by_enumeration, least_sizes
 from tests.support.replayscm.strategies import partial_tables
 
 NAMES = ("a", "b", "c", "d", "e", "f")

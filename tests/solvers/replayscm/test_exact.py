@@ -27,8 +27,18 @@ from calibrant.solvers.replayscm.certified import check
 from calibrant.solvers.replayscm.exact import ExactAnswer, solve
 from calibrant.solvers.replayscm.parents import ParentSearch, ParentSet
 from tests.support.effort import cases, effort
-from tests.support.replayscm.brute_force import Parents, can_be_root, function_size, optimum, root_hypotheses, seen
-from tests.support.replayscm.oracles import assignments, table_bits, tree_of, tree_value
+from tests.support.replayscm.brute_force import (
+    Parents,
+    assignments,
+    can_be_root,
+    function_size,
+    optimum,
+    root_hypotheses,
+    seen,
+    table_bits,
+    tree_of,
+    tree_value,
+)
 from tests.support.replayscm.random_problems import SETTINGS, Limits, small_problems
 
 pytestmark = pytest.mark.soak  # `cases` says how many problems

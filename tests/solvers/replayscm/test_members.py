@@ -29,14 +29,16 @@ from tests.oracles.members_by_sat import sat_members
 from tests.support.effort import cases, effort
 from tests.support.replayscm.brute_force import (
     Member,
+    all_members,
     families,
     function_size,
     is_acyclic,
     member_size,
     members,
     root_hypotheses,
+    table_bits,
+    tree_of,
 )
-from tests.support.replayscm.oracles import all_members, table_bits, tree_of
 from tests.support.replayscm.pools import POOLS, dev_problems
 from tests.support.replayscm.random_problems import Limits, small_problems
 

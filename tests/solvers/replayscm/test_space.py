@@ -29,13 +29,15 @@ from tests.support.effort import cases, effort
 from tests.support.replayscm.brute_force import (
     Family,
     Parents,
+    all_members,
     can_be_root,
+    does,
     families,
     member_size,
     members,
+    observed,
     root_hypotheses,
 )
-from tests.support.replayscm.oracles import all_members, does, observed
 from tests.support.replayscm.pools import POOLS, dev_problems
 from tests.support.replayscm.random_problems import SETTINGS, Limits, Shape, gold_problem, small_problems
 

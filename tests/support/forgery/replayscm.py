@@ -13,8 +13,7 @@ from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.replayscm.space import ModelClass
-from tests.support.forgery.forger import is_same
-from tests.support.forgery.mutations import one_place_mutants
+from tests.support.forgery.forger import is_same, one_place_mutants
 from tests.support.replayscm.random_problems import SETTINGS, Shape, gold_problem
 
 KINDS = ("count", "capped", "unique")

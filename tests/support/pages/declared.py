@@ -12,8 +12,7 @@ from typing import Any
 from calibrant.bench.core.registry import benchmark_of, bundled_files
 from tests.support.commands import CHECKOUT, called
 from tests.support.models import Model, write_random_model
-from tests.support.pages.blocks import Unit
-from tests.support.pages.external import write_layered_programs, write_score_program, write_state
+from tests.support.pages.blocks import Unit, write_layered_programs, write_score_program, write_state
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Pictures of the README and the site: `python -m tests.support.pages.pictures`, which `make pictures` calls.
 
 Drawings are SVG files of `show --svg`, one a theme. Screenshots are of pages that the commands in `SHOWN` write; beside
-each lies the text of its page, by which tests/test_pictures.py notices that a picture is out of date.
+each lies the text of its page, by which tests/test_pages.py notices that a picture is out of date.
 """
 
 from __future__ import annotations

@@ -20,10 +20,9 @@ from calibrant.bench.core.names import TITLES
 from calibrant.bench.help import GROUPS, exit_codes
 from calibrant.bench.schemas import SCHEMAS
 from tests.support.commands import CHECKOUT
-from tests.support.pages.blocks import ELLIPSIS
+from tests.support.pages.blocks import ELLIPSIS, run_line
 from tests.support.pages.declared import SETUPS
 from tests.support.pages.pictures import gallery_page
-from tests.support.pages.shell import run_line
 
 COMMANDS_PAGE, FORMATS_PAGE = CHECKOUT / "docs" / "commands.md", CHECKOUT / "docs" / "formats.md"
 GALLERY_PAGE = CHECKOUT / "docs" / "gallery.md"

@@ -16,13 +16,11 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from tests.faults.loopback import UNOBSERVED
+from tests.faults.scenarios import UNOBSERVED
 from tests.support.commands import CHECKOUT
 from tests.support.models import served
-from tests.support.pages.blocks import ELLIPSIS, Unit
+from tests.support.pages.blocks import ELLIPSIS, Unit, run_line, run_program
 from tests.support.pages.declared import PageSetup
-from tests.support.pages.programs import run_program
-from tests.support.pages.shell import run_line
 
 ENDPOINT = "http://127.0.0.1:8000/v1"  # of the pages' models; a server on a free port takes its place
 SCHEDULER_PORT = "8786"

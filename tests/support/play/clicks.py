@@ -10,7 +10,6 @@ from typing import Any
 from calibrant.dsl.formulas.text import infix
 from calibrant.dsl.replayscm.extensions.extension import Question
 from calibrant.dsl.replayscm.item import TaskKind
-from tests.support.play.keyboard import KeyboardPage
 from tests.support.play.right_lines import (
     alternative_choices,
     detector_rule,
@@ -18,7 +17,7 @@ from tests.support.play.right_lines import (
     program_answer,
     solved_alternative,
 )
-from tests.support.play.solved_by_keys import SETTLED
+from tests.support.play.solved_by_keys import SETTLED, KeyboardPage
 
 TOKENS = {"(": "pad-parentheses", ")": "pad-right"}
 

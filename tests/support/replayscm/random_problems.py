@@ -13,7 +13,7 @@ from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, 
 from calibrant.dsl.replayscm.item import Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
-from tests.support.replayscm.oracles import replay
+from tests.support.replayscm.brute_force import replay
 
 # --- Random problems of three to five variables: small enough that every question has a brute-force answer ------------
 # Everything is drawn from a `random.Random`, so a seed names a problem. Mechanisms are drawn as truth tables and

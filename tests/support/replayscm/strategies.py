@@ -16,7 +16,7 @@ from calibrant.dsl.replayscm.item import Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.dsl.text import natural_key
-from tests.support.replayscm.oracles import FEWEST_ARGUMENTS, MOST_ARGUMENTS, Tree, replay
+from tests.support.replayscm.brute_force import FEWEST_ARGUMENTS, MOST_ARGUMENTS, Tree, replay
 
 # --- Hypothesis strategies for the values of the language: formulas, tables, SCMs, interventions, worlds --------------
 # Bounds are keyword arguments with small defaults, so that every draw is cheap enough to be checked by enumeration.

@@ -17,7 +17,7 @@ from calibrant.dsl.replayscm.pools.build import problem_from_record
 from calibrant.dsl.replayscm.pools.records import ProblemRecord
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
-from tests.support.replayscm.oracles import assignments, replay
+from tests.support.replayscm.brute_force import assignments, replay
 
 
 # --- Problems, worlds and SCMs written down in a test: short notations, nothing computed ------------------------------

@@ -27,7 +27,7 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.effort import cases
 from tests.support.packages import needs
-from tests.support.replayscm.oracles import all_members
+from tests.support.replayscm.brute_force import all_members
 from tests.support.replayscm.pools import dev_problems
 from tests.support.replayscm.random_problems import small_problems
 

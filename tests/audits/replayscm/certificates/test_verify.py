@@ -37,8 +37,8 @@ from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.commands import refused
 from tests.support.effort import effort
 from tests.support.forgery.replayscm import KINDS, forgeries, genuine, is_true
-from tests.support.replayscm.oracles import all_members
-from tests.support.replayscm.oracles import least_sizes as by_multisets
+from tests.support.replayscm.brute_force import all_members
+from tests.support.replayscm.brute_force import least_sizes as by_multisets
 from tests.support.replayscm.pools import POOLS, dev_problems
 from tests.support.replayscm.random_problems import Limits, small_problems
 from tests.support.replayscm.written import written_problem, written_scm, written_world

@@ -36,7 +36,7 @@ from calibrant.dsl.replayscm.pools.files import as_written, read_pool, record_fr
 from calibrant.solvers.replayscm.experiments.shares import decide_behaviour
 from calibrant.solvers.replayscm.hidden.members import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import Posterior
-from tests.support.replayscm.extensions.problems import random_class, random_member, random_worlds
+from tests.support.replayscm.extensions import random_class, random_member, random_worlds
 
 # --- Generated extended items: deterministic, readable again, gold in the class, hidden variables needed --------------
 ALL_STRATA = list(extended_strata())
@@ -295,7 +295,7 @@ _CACHE: dict[str, dict[str, Any]] = {}
 def _clairvoyant() -> dict[str, Any]:
     pytest.importorskip("highspy")
     from tests.solvers.replayscm.experiments.test_policies import search_of
-    from tests.support.replayscm.extensions.vectors import frontier_vectors
+    from tests.support.replayscm.extensions import frontier_vectors
 
     if "clairvoyant" not in _CACHE:
         lines = (x for x in frontier_vectors("episode") if not x["item"]["class"]["hidden"])

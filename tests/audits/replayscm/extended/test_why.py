@@ -37,7 +37,7 @@ from calibrant.dsl.replayscm.extensions.reference import (
 )
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.replayscm.noise.posterior import Posterior
-from tests.support.replayscm.extensions.problems import random_class, random_member, random_worlds, small_problem
+from tests.support.replayscm.extensions import random_class, random_member, random_worlds, small_problem
 
 STRATA = {(stratum.rate, index): stratum for index, stratum in enumerate(extended_strata())}
 

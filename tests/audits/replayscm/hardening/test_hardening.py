@@ -40,7 +40,7 @@ from calibrant.solvers.formulas.lookup import MAX_SIZE_OF_FOUR
 from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, OutOfBudget
 from calibrant.solvers.replayscm.members import members_by_size, sample_members
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
-from tests.support.replayscm.oracles import all_members, does, observed, replay
+from tests.support.replayscm.brute_force import all_members, does, observed, replay
 from tests.support.replayscm.pools import dev_problems
 from tests.support.replayscm.random_problems import SETTINGS, Shape, assignments_of_roots, gold_problem, normal_form
 from tests.support.replayscm.written import written_problem, written_scm, written_world

@@ -45,7 +45,7 @@ from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.world import Intervention
 from calibrant.rewards import verdict
 from tests.support.commands import called
-from tests.support.replayscm.extensions.problems import gold_submission, small_problem
+from tests.support.replayscm.extensions import gold_submission, small_problem
 
 # --- Generated extended items with labels, audits, certificates and their checks, through the commands ----------------
 STRATA = "hs_n6_easy_calibration,hs_n6_easy_calibration_noise1in20"

@@ -41,7 +41,7 @@ from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.scm import scm
 from calibrant.dsl.replayscm.world import Panel
 from tests.support.commands import refused
-from tests.support.replayscm.oracles import replay
+from tests.support.replayscm.brute_force import replay
 from tests.support.replayscm.pools import (
     ALL_ROWS,
     FOUR_MEMBERS,

@@ -47,7 +47,7 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.reference import replay_row
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.yaml_text import load_yaml
-from tests.support.replayscm.oracles import Tree, table_bits
+from tests.support.replayscm.brute_force import Tree, table_bits
 from tests.support.replayscm.pools import shared_problems
 from tests.support.replayscm.strategies import interventions, scms
 from tests.support.shared import shared_file, shared_json

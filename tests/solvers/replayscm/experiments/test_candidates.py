@@ -39,8 +39,7 @@ from calibrant.solvers.replayscm.noise.local_weights import EvidenceRow, word_te
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from tests.oracles.shares import clean_behaviours
 from tests.solvers.replayscm.experiments.test_policies import after_start
-from tests.support.replayscm.extensions.problems import small_problem
-from tests.support.replayscm.extensions.vectors import frontier_vectors, problem_of
+from tests.support.replayscm.extensions import frontier_vectors, problem_of, small_problem
 
 # --- What members read of all candidates, against the reference row by row; splits that members prove -----------------
 NUM_MEMBERS = 12

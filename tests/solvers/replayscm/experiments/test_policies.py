@@ -42,7 +42,7 @@ from calibrant.solvers.replayscm.experiments.shares import best_by_bits, expecte
 from calibrant.solvers.replayscm.noise.posterior import Posterior, cell_marginals
 from tests.oracles.shares import ListedPolicies, best_by_share, expected_share
 from tests.support.effort import effort
-from tests.support.replayscm.extensions.vectors import frontier_vectors, problem_of
+from tests.support.replayscm.extensions import frontier_vectors, problem_of
 
 
 # --- Whole rows on small episodes: policies stop at the floor, answers fit, blind rows answer -------------------------

@@ -32,8 +32,15 @@ from calibrant.solvers.replayscm.hidden.members import count_meanings, list_memb
 from calibrant.solvers.replayscm.noise.best_map import _best_value
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from tests.support.effort import effort
-from tests.support.replayscm.extensions.problems import random_class, random_member, random_worlds
-from tests.support.replayscm.extensions.vectors import check_members, check_query, frontier_vectors, vector_posterior
+from tests.support.replayscm.extensions import (
+    check_members,
+    check_query,
+    frontier_vectors,
+    random_class,
+    random_member,
+    random_worlds,
+    vector_posterior,
+)
 
 SHAPES = [(4, 1, 2, 2), (5, 1, 2, 3), (4, 2, 2, 2), (5, 2, 2, 1), (4, 1, 2, None), (5, 1, 3, 2), (5, 1, 3, 4)]
 PER_SHAPE = 30  # 210 items in all: hidden-order and ordered, both priors

@@ -53,8 +53,14 @@ from calibrant.solvers.replayscm.noise.posterior import ApproximateMasses, Poste
 from calibrant.solvers.replayscm.noise.subset_tables import exact_mass_by_tables, sum_by_sinks
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.effort import examples
-from tests.support.replayscm.extensions.problems import random_class, random_member, random_worlds
-from tests.support.replayscm.extensions.vectors import check_members, check_query, frontier_vectors
+from tests.support.replayscm.extensions import (
+    check_members,
+    check_query,
+    frontier_vectors,
+    random_class,
+    random_member,
+    random_worlds,
+)
 
 # --- Closed forms against the enumerated meaning, on random small classes ---------------------------------------------
 OBSERVED = ("A", "B", "C")

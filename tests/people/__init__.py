@@ -1,1 +1,0 @@
-"""Simulated participants by hand: `python -m tests.people --help`."""

@@ -1,1 +1,0 @@
-"""The pages of the documentation: their code blocks, and how each is run."""

@@ -1,1 +1,0 @@
-"""People in tests: the lines that a person types to solve an item, and pools of each kind."""
