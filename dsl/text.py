@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 # --- Ends of messages on an unknown name: the names that are most like it, or those that there are --------------------
 MAX_LISTED = 12  # names beside those that are offered
 MIN_BEGUN = 4  # letters of a name that is offered the rest
-MIN_LIKENESS = 0.6  # of a name that is offered; difflib's own default
+MIN_LIKENESS = 0.6  # likeness of a name that is offered; difflib's own default
 
 
 def nearest_names(name: object, allowed: Iterable[str], number: int = 3) -> list[str]:

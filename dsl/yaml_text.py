@@ -22,8 +22,8 @@ from calibrant.dsl.parse_limits import MAX_DEPTH, check_nesting
 # --- YAML without references and tags, made of libyaml's events: four times as fast as through its nodes, and in parts
 _MAX_CACHED_SCALARS = 1 << 13
 _LONG = 40  # characters; longer scalars hardly occur twice
-MAX_EVENTS = 100_000_000  # of a document; 4 MB of the published pools have 265,000, and a pool has at most 1 GiB
-MAX_DOCUMENT_EVENTS = 10_000_000  # of a document that is read whole
+MAX_EVENTS = 100_000_000  # events of a document; 4 MB of the published pools have 265,000, and a pool has at most 1 GiB
+MAX_DOCUMENT_EVENTS = 10_000_000  # events of a document that is read whole
 MAX_VALUE_EVENTS = 1_000_000  # of one value that is made at once: a record, or what stands beside the records
 
 # PyYAML's constructors raise whatever converting a scalar does: `!!int ""` is an IndexError, `!!bool x` a KeyError
@@ -197,7 +197,7 @@ _resolved = lru_cache(_MAX_CACHED_SCALARS)(_resolved_once)
 
 
 # --- YAML text to plain objects: by libyaml, safe, bounded in depth, without keys that occur twice --------------------
-MAX_NODES = 1_000_000  # of a document that is read as nodes, which take 700 bytes and 12 microseconds each
+MAX_NODES = 1_000_000  # nodes of a document that is read as nodes, which take 700 bytes and 12 microseconds each
 LARGE_TEXT = 1 << 20  # characters; shorter texts cannot hold so many
 MAX_BRACKETS = 5_000  # texts with more are first read as events; official files hold about ten a record
 

@@ -76,7 +76,7 @@ class Budget:
 
 
 # --- Outcomes of a solver: an answer, a proof that there is none, or an exhausted budget. Never None ------------------
-MAX_REASON_CHARS = 140  # of a reason in a repr; `str` has all of it
+MAX_REASON_CHARS = 140  # characters of a reason in a repr; `str` has all of it
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

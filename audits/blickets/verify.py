@@ -408,7 +408,7 @@ def evidence_of(item: BlicketItem) -> dict[str, Any]:
 # --- Bounds on the orders of placement that can be tried, and walks that decide the blickets without trying them all
 ANY_AGENT = "all sequences of moves within the budget, whatever they read"
 ORDERS = "one rule that is active while its objects, any non-empty set, are on in one order of placement"
-MAX_STATES = 200_000  # of the search for a walk through every order
+MAX_STATES = 200_000  # states of the search for a walk through every order
 # Toggles of objects 0 to 4 (A to E) from an empty detector. By the relative reading they meet all 205 orders of one to
 # four objects, by the contiguous one 125; `_silent_walk` counts them, so a walk that misses one is never reported.
 WALK = "ABCDEAABBEECCAABBAACCEEBBAADDEECCBBEEDDAACCDDBBAABBDDCCAAEEDDBBCCDDCCBB"

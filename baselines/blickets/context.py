@@ -79,7 +79,7 @@ class TransitionOutcome(NamedTuple):
     refused: str = ""
 
 
-MAX_CHANGES = 3  # of the graph that an agent is shown (paper, appendix A.2)
+MAX_CHANGES = 3  # changes of the graph that an agent is shown (paper, appendix A.2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -378,7 +378,7 @@ PRESETS = {  # what stands beside the paper's rows
 
 
 # --- Rows that show what a figure is worth: agents that hardly look, or that have one trick ---------------------------
-MOVES = 10  # of the rows that look around at random
+MOVES = 10  # moves of the rows that look around at random
 
 BlicketEpisode: TypeAlias = Episode[Task, str]
 

@@ -58,7 +58,7 @@ def drop_dangling(clauses: Iterable[Clause], task: Task) -> Model:
 
 # --- Rows that are not exact: greedy and genetic search ---------------------------------------------------------------
 # --- Local search over models: whole paths from a stimulus, literals and clauses, the best step until none improves
-MAX_PATHS = 400  # of one step, shortest first
+MAX_PATHS = 400  # paths of one step, shortest first
 MAX_STEPS = 1_000
 
 

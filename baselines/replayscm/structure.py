@@ -242,8 +242,8 @@ def random_dag(constraints: Constraints, rng: Random) -> Dag:
 
 
 # --- The exact score optimum, then exact formulas: `bnlearn+DSL` without its luck -------------------------------------
-NETWORKS = 100  # of the k-best list
-PARENT_SETS = 16  # of each variable, likeliest first
+NETWORKS = 100  # networks of the k-best list
+PARENT_SETS = 16  # parent sets of each variable, likeliest first
 
 
 def exact_mbde_candidates(

@@ -25,7 +25,7 @@ from calibrant.solvers.outcome import BudgetSpent
 
 MAX_TABLE = 20_000_000  # entries of a table of elimination
 MAX_EXACT_TABLE = 20_000  # entries up to which tables hold fractions
-MAX_LISTED_MEMBERS = 10_000  # of a class, gone through one by one
+MAX_LISTED_MEMBERS = 10_000  # members of a class, gone through one by one
 FEW_MEMBERS = 100  # up to which members are gone through even where parent sets would do
 
 

@@ -39,8 +39,8 @@ TIE = 1e-9
 ROUNDING = 1e-3  # nats: a gap that the rounding of an integer program's whole costs explains
 MAX_UNITS = 50_000_000  # sum of all columns' ranges of costs: half of what an integer program takes
 MAX_UNITS_PER_NAT = 1_000_000
-NUM_RESTARTS = 20  # of the search over orders
-RESTART_PERTURBATIONS = 100  # of each random order, per column
+NUM_RESTARTS = 20  # restarts of the search over orders
+RESTART_PERTURBATIONS = 100  # restart perturbations of each random order, per column
 MAX_OPTIONAL_EDGES = 16  # edges without gain, whose 2**16 sets are gone through to count classes
 PROGRESS_SECONDS = 5.0
 

@@ -29,7 +29,7 @@ from calibrant.baselines.structure_learning.scores import LocalScores
 from calibrant.baselines.structure_learning.search import ArcStrengths, strengths_from_frequencies
 
 MAX_KEPT = 1 << 26  # parent masks that k_best may keep at once: 512 MB
-MAX_STEPS = 200_000_000  # of the enumeration of networks: about a second
+MAX_STEPS = 200_000_000  # steps of the enumeration of networks: about a second
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]

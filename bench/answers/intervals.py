@@ -33,7 +33,7 @@ from calibrant.bench.statistics import wilson
 
 RESAMPLES = 10_000
 SEED = 2026
-NUM_DRAWS = 4_000  # of participants and items
+NUM_DRAWS = 4_000  # draws of participants and items
 LEVEL = 0.95
 FEWEST_PROBLEMS = 6  # fewer have no bootstrap interval, as no conditional rate is shown (bench.core.metrics)
 MAX_BISECTED = 100  # degrees of freedom

@@ -52,7 +52,7 @@ from calibrant.solvers.outcome import BudgetSpent
 
 # --- Guide of a report through runs in the laboratory: classes of the frequency, levels of chance, a run in words -----
 LAST_STEPS = 6
-MAX_VALUES = 8  # of a reading
+MAX_VALUES = 8  # values of a reading
 _HEADINGS = ("Step", "Action", "Read")
 
 

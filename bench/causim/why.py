@@ -22,7 +22,7 @@ from calibrant.solvers.outcome import BudgetSpent
 
 # --- The page of a `QuestionWhy`: graph with noise, answers by what the noise may be, and the line that decides -------
 _HARDEN = Markup("calibrant harden {} --only {} --out hardened.jsonl")
-MAX_VALUES = 8  # of a noise variable that a row lists
+MAX_VALUES = 8  # values of a noise variable that a row lists
 MAX_CHARS = 16  # letters of a value in a box
 MAX_NODES = 24  # more are not drawn
 

@@ -23,7 +23,7 @@ from calibrant.bench.help import INPUT, METHOD, OUTPUT
 from calibrant.dsl.atomic_write import write_pieces
 
 # --- Command: calibrant alternatives ----------------------------------------------------------------------------------
-NUM_SEEDS = 50  # of a sweep
+NUM_SEEDS = 50  # seeds of a sweep
 
 
 def alternatives(

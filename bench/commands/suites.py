@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # --- Command `calibrant release` --------------------------------------------------------------------------------------
 SUBMISSIONS = Path("submissions")  # folder of them in the command that is named next
-MAX_POOLS = 3  # whose certificates a line at the end verifies
+MAX_POOLS = 3  # pools whose certificates a line at the end verifies
 
 
 def release(

@@ -22,7 +22,7 @@ from calibrant.dsl.records import items_by_id
 # --- Items of a benchmark: in pools by their ids, and as files, records and prompts -----------------------------------
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 I_co = TypeVar("I_co", bound=Item[Any, Any], covariant=True)
-MAX_SHOWN_IDS = 3  # in the error for an unknown one
+MAX_SHOWN_IDS = 3  # ids in the error for an unknown one
 
 
 class ItemPool(Protocol[I_co]):

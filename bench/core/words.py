@@ -20,7 +20,7 @@ I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 Draft: TypeAlias = Mapping[str, Any]
 """An answer that is being written, ready for JSON; its keys are the benchmark's."""
 
-MAX_LINE_CHARS = 4_000  # of a typed line
+MAX_LINE_CHARS = 4_000  # characters of a typed line
 
 
 class WordsError(CalibrantError):

@@ -184,10 +184,10 @@ def _with_error(value: float, error: float, decimals: int) -> str:
 
 
 # --- Labels of generated items computed again by brute force, and items drawn again from their seed -------------------
-MAX_NODES = 4  # of items whose mechanisms are listed
-MAX_EDGES = 7  # of graphs whose equivalence class is listed by definition
+MAX_NODES = 4  # nodes of items whose mechanisms are listed
+MAX_EDGES = 7  # edges of graphs whose equivalence class is listed by definition
 SETTINGS = (0.0, 100.0, 37.0)  # to which properties are set; at least two of them differ from where a property is
-MAX_BASE = 100  # of a property's drawn base
+MAX_BASE = 100  # largest base that is drawn for a property
 
 
 @dataclass(frozen=True)

@@ -391,7 +391,7 @@ def protocol_lines(number: int, num_variables: int, rates: Sequence[str], hidden
 
 
 # --- Calibration of posteriors on generated items: stated against true, bin by bin ------------------------------------
-MAX_ROWS = 48  # of the evidence: with all worlds nearly every statement would be certain
+MAX_ROWS = 48  # rows of the evidence: with all worlds nearly every statement would be certain
 NUM_REQUESTS = 2
 
 

@@ -219,7 +219,7 @@ def _box(name: str, layout: Layers, why: LogicWhy) -> str:
 # --- The page of a `LogicWhy`: the network with shares, the spectrum, predictions, candidates of the next experiment
 MAX_CLAUSES = 60
 MAX_BARS = 12
-MAX_HEAT_CELLS = 600  # of the spectrum; with more the table alone is shown
+MAX_HEAT_CELLS = 600  # cells of the spectrum; with more the table alone is shown
 ROW = 26  # height of a row of the heat map
 
 

@@ -41,7 +41,7 @@ def why_page(why: Why, body: Markup, pool: str, kind: str = "Why is it ambiguous
 
 # --- One page for many items: id, verdict, count and reason of each, and the pages of the first ones inside it --------
 MAX_EMBEDDED = 200  # pages inside the index; a page has 20 to 120 kB
-MAX_BYTES = 15_000_000  # of embedded pages together
+MAX_BYTES = 15_000_000  # bytes of embedded pages together
 MAX_PLAIN_BYTES = 1_000_000  # larger lists are compressed: 100,000 reasons have about 20 MB
 HEADINGS = ("item", "verdict", "fit", "reason")
 STATES = ("open", "decided", "empty", "uncounted", "unexplained")
@@ -157,7 +157,7 @@ def _body(name: str, job: tuple[int, Any]) -> Markup:
 
 # --- Reasons shown as a few tables and one recommendation: what blickets, CausaLab and CauSim have in common ----------
 MAX_ROWS = 60  # rows of a table that page and terminal show; JSON has all
-MAX_UNFOLDED = 12  # of a page: further rows are folded, so that what follows the table is in view
+MAX_UNFOLDED = 12  # rows in view of a page: further rows are folded, so that what follows the table is in view
 MAX_OUTCOMES = 6  # outcomes of an experiment that are listed one by one
 
 

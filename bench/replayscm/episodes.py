@@ -156,7 +156,7 @@ class ExtendedVerdicts:
         return episode_contexts(extension, number, self.problem.sealed.seed, self.problem.sealed.spelling)
 
 
-MAX_DECISIONS = 256  # of one item, cached: samples of a model often ask for the same worlds
+MAX_DECISIONS = 256  # decisions of one item that are kept: samples of a model often ask for the same worlds
 
 
 def evidence_key(steps: Sequence[Step[Any]]) -> str:

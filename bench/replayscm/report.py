@@ -64,7 +64,7 @@ from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.score import Score as ScmScore
 
 # --- Guide of a report through answers: classes of held-out replay, levels of chance, an answer in words --------------
-MAX_CEILING_COUNTS = 64  # of an item, 20 ms: mean width of the bounds 0.03; 16 counts give 0.11
+MAX_CEILING_COUNTS = 64  # counts of an item, 20 ms: mean width of the bounds 0.03; 16 counts give 0.11
 
 
 class ReplayGuide:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 # --- Answers of ReplaySCM: how they are read, scored and attributed ---------------------------------------------------
-MAX_OBJECTS = 2_000  # whose digests are cached, as many as a pool has at hand (dsl.records)
+MAX_OBJECTS = 2_000  # objects whose digests are cached, as many as a pool has at hand (dsl.records)
 MAX_VERDICTS = 64  # extended items whose counts are cached
 
 

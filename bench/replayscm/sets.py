@@ -39,8 +39,8 @@ from calibrant.solvers.replayscm.noise.posterior import Posterior as MemberPoste
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 # --- Sets of SCMs that fit the training worlds ------------------------------------------------------------------------
-NUM_DRAWS = 100  # of the posterior, for what k draws are expected to cover
-MAX_PARENTS = 5  # of a mechanism: every SCM that an answer may state
+NUM_DRAWS = 100  # draws of the posterior, for what k draws are expected to cover
+MAX_PARENTS = 5  # parents of a mechanism: every SCM that an answer may state
 
 
 def hypotheses(item: Problem) -> Hypotheses:

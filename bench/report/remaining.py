@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 MAX_SHOWN = 10  # on a page
-MAX_EXPORTED = 1_000  # in a file
+MAX_EXPORTED = 1_000  # rows in a file
 
 
 class Hypothesis(NamedTuple):

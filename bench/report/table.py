@@ -486,7 +486,7 @@ def _num_samples(row: Row) -> str:
     return UNDEFINED if high == 1 else str(low) if low == high else f"{low}-{high}"
 
 
-MAX_SYSTEMS = 8  # in one line
+MAX_SYSTEMS = 8  # systems in one line
 
 
 class Excluded:

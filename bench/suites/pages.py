@@ -15,7 +15,7 @@ from calibrant.bench.suites.rescoring import ItemResult, OpenSuite
 from calibrant.bench.suites.submissions import ROW_SUBMITTER, BoardCell, BoardRow, Card, RefusedSubmission, rank_pool
 
 NONE = "\N{EN DASH}"
-MAX_SHOWN_CHARS = 600  # of an answer in a page; the shard has more of it
+MAX_SHOWN_CHARS = 600  # characters of an answer in a page; the shard has more of it
 
 
 @dataclass(frozen=True)

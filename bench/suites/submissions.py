@@ -65,7 +65,7 @@ def _letter(letter: str) -> str:
 CARD = "card.toml"
 ROW_SUBMITTER = "row of the suite"  # what boards show for calibration rows
 MAX_SUBMISSIONS = 2_000
-MAX_FILES = 100  # of a submission
+MAX_FILES = 100  # files of a submission
 MAX_CARD_BYTES = 1 << 16
 MAX_FILE_BYTES = 1 << 26
 MAX_SUBMISSION_BYTES = 1 << 28  # of its files together

@@ -25,7 +25,7 @@ from calibrant.dsl.parse_limits import TooLargeError, load_json
 from calibrant.dsl.records import copied_items, decode_line, decoded_again, plain_pool, pool_head, pool_lines
 
 # --- Deviations of an item from its suite: what is shown, what is allowed, how a setting is read ----------------------
-NUM_RECORDS = 2  # of the released suites
+NUM_RECORDS = 2  # records of the released suites
 MAX_RECORDS = 64
 
 

@@ -324,10 +324,10 @@ SHAPE = Shape(_shaped_answer, _frequency_of_lines)
 
 
 # --- Schema of a hypothesis as the paper checks it (arXiv 2605.26029, A.5): a reply that breaks it is returned --------
-MAX_RETURNS = 2  # of one reply; the third that breaks it is a parse failure
+MAX_RETURNS = 2  # returns of one reply; the third that breaks it is a parse failure
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _AFFIX = re.compile(r"^(c2_|c_|coeff2_|coeff1_|coeff_)")
-MAX_CHARACTERS = 5_000  # of an equation
+MAX_CHARACTERS = 5_000  # characters of an equation
 
 
 def schema_fault(raw: object, properties: Sequence[str]) -> str:
@@ -386,7 +386,7 @@ PAST = "past_data"
 PROPERTIES, FREQUENCY_KEY = "props", "freq"
 TARGET_VALUE = "target_value"
 WITHIN = 0.005  # half of the last digit that is shown
-MAX_ENTRIES = 1_000  # of one reply; what comes after them is not read
+MAX_ENTRIES = 1_000  # entries of one reply; what comes after them is not read
 
 
 class EntryKind(StrEnum):

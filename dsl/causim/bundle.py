@@ -292,7 +292,7 @@ def value_test(argument: str, axis: Sequence[Symbol], allowed: Sequence[Symbol])
 
 
 # --- A canonical model as a program whose mechanisms look values up in tables; `render` writes rules instead ----------
-MAX_CELLS = 400  # of one table; a longer literal is no reading for people or models
+MAX_CELLS = 400  # cells of one table; a longer literal is no reading for people or models
 
 
 def table_bundle_of(model: Model, topology: str = "") -> Bundle | None:

@@ -134,7 +134,7 @@ Mechanism: TypeAlias = Callable[[tuple[Symbol, ...], Symbol], Symbol]
 Tabulate: TypeAlias = Callable[[Sequence[tuple[Symbol, ...]]], tuple[NDArray[np.int32], tuple[Symbol, ...]]]
 MAX_ROWS = 1_000_000  # a larger table is not made row by row
 MAX_CACHED_ROWS = 200_000  # values of a node that are kept, about 60 MB
-MAX_CACHED_CHARS = 400  # of the parents' symbols in a row that is kept
+MAX_CACHED_CHARS = 400  # characters of the parents' symbols, with which a row is cached
 
 
 @dataclass(frozen=True, eq=False)

@@ -337,7 +337,7 @@ def check_experiments(experiments: tuple[Experiment, ...], setup: Setup) -> None
 
 
 # --- Clauses and models: a model is a set of clauses, those of one target are the disjuncts of its formula ------------
-MAX_MERGED_CLAUSES = 1_000  # of a formula; a counted class has fewer a node
+MAX_MERGED_CLAUSES = 1_000  # clauses of a formula; a counted class has fewer a node
 _Literals: TypeAlias = frozenset[tuple[str, int]]
 
 

@@ -148,7 +148,7 @@ class Rules:
 
 # --- The parser: one loop over tokens, a table a grammar --------------------------------------------------------------
 MAX_NAME_CHARS = 200
-MAX_TOKENS = 1_000_000  # of the formulas of one file; the longest published one, 1.3 MB, has 300,000
+MAX_TOKENS = 1_000_000  # tokens of the formulas of one file; the longest published one, 1.3 MB, has 300,000
 
 
 class Infix(NamedTuple):

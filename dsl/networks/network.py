@@ -24,7 +24,7 @@ MAX_LINES = 1_000_000
 """Lines of a text file, an end of CRLF counted twice."""
 MAX_WORK = 1 << 34
 """Operators times rows of all tables of a file: seconds; the longest published formula takes less."""
-OPERATIONS_OF_SIGNS = 64  # of a function of 16 names
+OPERATIONS_OF_SIGNS = 64  # operations for the signs of a function of 16 names
 
 # --- Files ------------------------------------------------------------------------------------------------------------
 FORMATS: Final = ("bnet", "booleannet", "rules", "aeon", "sbml-qual", "ginml", "zginml")

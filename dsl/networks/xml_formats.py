@@ -37,7 +37,7 @@ from calibrant.dsl.parse_limits import MAX_FILE_BYTES
 # --- A tree of the elements that matter -------------------------------------------------------------------------------
 MAX_DEPTH = 100_000
 MAX_ARCHIVE_BYTES = 1 << 23  # a directory of more entries takes seconds to read
-MAX_ELEMENTS = 500_000  # of those that are looked at; the largest published model has 60,000
+MAX_ELEMENTS = 500_000  # elements of those that are looked at; the largest published model has 60,000
 _IGNORED = {"notes", "annotation", "listOfLayouts", "nodevisualsetting", "edgevisualsetting"}
 
 

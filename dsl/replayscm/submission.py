@@ -208,7 +208,7 @@ STAGES = ("extracted", "schema", "keys", "parse", "legal", "acyclic")
 """What a submission has to pass, in this order; one that passes all is valid."""
 
 
-MAX_CACHED_LISTS = 256  # of roots, well formed, in any order, that are known again
+MAX_CACHED_LISTS = 256  # lists of roots, well formed, in any order, that are known again
 
 
 @dataclass(frozen=True, slots=True)

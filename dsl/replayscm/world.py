@@ -19,7 +19,7 @@ from calibrant.dsl.formulas.table import WORD_BITS
 Column: TypeAlias = int
 """One variable's values: bit r is its value in row r."""
 
-MAX_CACHED_ORDERS = 16  # of variables in which what a candidate without mistakes comes to is kept
+MAX_CACHED_ORDERS = 16  # orders of variables in which what a candidate without mistakes comes to is kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,7 @@ def from_words(words: U64) -> int:
 # --- Sums over acyclic parent-set assignments: exact counting and sampling, by dynamic programming over subsets -------
 MAX_FREE_VARIABLES = 18  # 3**18 terms take minutes; above that only order ideals are enumerated
 MAX_TERMS = 5_000_000  # terms for more variables than that; about ten seconds
-MIN_ARRAY_SETS = 64  # of one variable, from which on arrays are faster
+MIN_ARRAY_SETS = 64  # sets of one variable, from which on arrays are faster
 MAX_WORD_BITS = 63  # bits
 MAX_TABLE_VARIABLES = 12  # up to which sums over all subsets are tabulated; for more only if nearly all are needed
 

@@ -40,7 +40,7 @@ EXACT = "exact"
 PLACEMENT_PROBABILITY = 0.3
 CONFIDENCE = 0.95
 RESAMPLE_THRESHOLD = 0.5  # share of the particles: resample when the effective sample size is below it
-MAX_DIGITS_BITS = 10_000  # of a number that is printed in digits
+MAX_DIGITS_BITS = 10_000  # bits of a number that is printed in digits
 MAX_EXPONENT = 100_000  # cap on the powers of e by which an interval exceeds the runs: keeps numbers finite
 CELLS = 1 << 22  # of a matrix of particles by parent sets, 32 MiB of floats
 

@@ -219,7 +219,7 @@ def _by_sequence(n: int) -> Weights:
 
 
 # --- Spaces and learners by condition, and the space after an episode's readings --------------------------------------
-MAX_CHOICES = 5_000  # of switch points
+MAX_CHOICES = 5_000  # choices of switch points
 
 DetectorSpace: TypeAlias = (
     StaticSpace | GradedSpace | SwitchSpace | ChainSpace | OrderSpace | NoiseSpace | UniversalSpace

@@ -109,7 +109,7 @@ def _dot(first: Row, second: Row) -> Fraction:
 # --- Quadratic laboratories: two values of every property, then an additive least-squares fit on p and p squared ------
 VALUES = (0.0, 100.0, 45.0)  # two of them are set; a value that the property has already would tell nothing
 FURTHER_VALUES = (21.0, 83.0, 62.0, 9.0)  # where that was not enough
-MIN_DISTANCE = 20.0  # of a setting from the present value, so that effects exceed rounding
+MIN_DISTANCE = 20.0  # distance of a setting from the present value, so that effects exceed rounding
 ROUNDING = 0.005  # the true weights leave no larger residual, so the fitted ones leave no larger root mean square
 REPLAY_TOLERANCE = (
     0.5  # what errors of the fitted weights may add up to along a chain of settings, where values are near 100

@@ -22,7 +22,7 @@ from calibrant.solvers.outcome import Budget, BudgetSpent
 
 # --- Variable elimination over the nodes of a model: sums of products of one factor per equation ----------------------
 Table: TypeAlias = NDArray[Any]
-MAX_ENTRIES = 20_000_000  # of the largest factor
+MAX_ENTRIES = 20_000_000  # entries of the largest factor
 NODE_COST = 5_000  # of a node that is eliminated, however small its tables: 40 us
 LONG_COST = 30  # of an entry that is beyond 64 bits
 _SAFE = 1 << 62

@@ -34,7 +34,7 @@ Tree: TypeAlias = str | int | tuple["str | Tree", ...]
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 
-NUM_VARS = 4  # of functions that are known completely
+NUM_VARS = 4  # variables of functions that are known completely
 OPERATORS: dict[str, tuple[str, ...]] = {"all": STANDARD_OPERATORS, "and-or-not": ("not", "and", "or")}
 SHIPPED_SIZES = "data/sizes_4_and_or_not.bin"  # 13 s to build: sizes of the 65,536 functions, deflated
 LITERALS = 100  # a size in products and literals is products * LITERALS + literals inside this module

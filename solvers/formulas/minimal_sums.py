@@ -26,8 +26,8 @@ from calibrant.solvers.formulas.least_formulas import Cube, Tree, sum_tree
 from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.sat import Cnf, CoreGuided
 
-MAX_VARS = 10  # of tables that are covered: 59,049 products
-MAX_CONFLICTS = 100_000  # of MaxSAT, and of the search for further covers
+MAX_VARS = 10  # variables of tables that are covered: 59,049 products
+MAX_CONFLICTS = 100_000  # conflicts of MaxSAT, and of the search for further covers
 MAX_COVERS = 10_000  # least sums that are counted
 MAX_PRIMES = 20_000  # that are left to cover
 BoolArray = npt.NDArray[np.bool_]

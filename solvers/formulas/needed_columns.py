@@ -17,9 +17,9 @@ import numpy as np
 from calibrant.solvers.formulas.fronts import U64, Patterns
 from calibrant.solvers.outcome import Budget, BudgetSpent
 
-MAX_PAIRS = 20_000_000  # of patterns with different targets: 2 s
-MAX_NODES = 100_000  # of the search over sets: 3 s
-MAX_HELD_PAIRS = 5_000  # of fewest columns, those that contain no other
+MAX_PAIRS = 20_000_000  # pairs of patterns with different targets: 2 s
+MAX_NODES = 100_000  # nodes of the search over sets: 3 s
+MAX_HELD_PAIRS = 5_000  # pairs of fewest columns, those that contain no other
 MAX_SETS = 10_000  # smallest sets that are held
 
 

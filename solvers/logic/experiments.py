@@ -13,7 +13,7 @@ from calibrant.solvers.logic.network import Columns
 from calibrant.solvers.logic.sums import Keys, PathSums, Restriction
 
 # --- Predictions: how many members give each answer of all readouts, by refining the states with candidate columns ----
-MAX_REFINED_STATES = 100_000  # of a layer; with more the list of candidates is halved
+MAX_REFINED_STATES = 100_000  # states of a layer; with more the list of candidates is halved
 
 Table: TypeAlias = tuple[str, ...]
 

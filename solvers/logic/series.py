@@ -20,8 +20,8 @@ from calibrant.solvers.outcome import Found, OutOfBudget
 
 MAX_PARENT_SETS = 1_000_000  # of all genes together
 MAX_FUNCTION_PARENTS = 6  # a function of 6 parents is one of 2**64
-MAX_LISTED_PARENTS = 4  # of functions where cells are unknown: all 65,536 are listed
-MAX_UNKNOWN_SOURCES = 16  # of one reading: every completion is a row
+MAX_LISTED_PARENTS = 4  # parents of functions where cells are unknown: all 65,536 are listed
+MAX_UNKNOWN_SOURCES = 16  # unknown inputs of one reading: every completion is a row
 MAX_JOINT_CELLS = 12  # unknown cells whose completions are listed
 MAX_JOINT_MASKS = 100_000  # different sets of completions at a time
 MAX_STATES_GENES = 16  # all 65,536 states are asked

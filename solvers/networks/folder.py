@@ -11,7 +11,7 @@ from calibrant.dsl.networks.formulas import NetworkError
 from calibrant.solvers.networks.network import BooleanNetwork, read_network
 
 MAX_FILES = 10_000
-MAX_LINES = 20  # of refused files on the terminal
+MAX_LINES = 20  # lines of refused files on the terminal
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from calibrant.dsl.networks.trajectories import (
 from calibrant.solvers.outcome import Found, OutOfBudget
 
 MAX_MONOTONE_CANDIDATES = 5  # 7,581 functions (R. Dedekind, 1897)
-MAX_BRANCHES = 10_000  # of paths to an attractor
+MAX_BRANCHES = 10_000  # branches of paths to an attractor
 
 Pattern = tuple[int, ...]
 Values = Mapping[Pattern, int]

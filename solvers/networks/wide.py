@@ -11,8 +11,8 @@ from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.sat import Cnf, Conflicts
 
 MAX_CONFLICTS = 10_000  # of one file or question; the widest published formula, 80 names, takes fewer than 1,000
-MAX_CLAUSES = 1_000_000  # of one encoding
-MAX_VISITS = 50_000_000  # of clauses by the calls of one file: a name takes two calls, each visits every clause
+MAX_CLAUSES = 1_000_000  # clauses of one encoding
+MAX_VISITS = 50_000_000  # visits of clauses by the calls of one file: a name takes two calls, each visits every clause
 
 
 class Encoding:

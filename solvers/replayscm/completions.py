@@ -23,7 +23,7 @@ from calibrant.solvers.outcome import Budget, BudgetSpent
 
 MAX_LISTED = 100_000  # members of `local`
 MAX_CHECKS = 200_000_000  # members times completions of a row, a second
-MAX_STEPS = 2_000_000  # of the searches for parent sets and functions
+MAX_STEPS = 2_000_000  # steps of the searches for parent sets and functions
 
 Choice: TypeAlias = Mapping[int, tuple[int, ...]]
 """Parents of each column that is no root, ascending."""

@@ -25,7 +25,7 @@ from calibrant.solvers.replayscm.space import I64, LocalSpace, ModelClass, Versi
 
 MAX_LISTED = 1_000  # least SCMs; of more so many are drawn
 MAX_PARENT_SETS = 100_000  # over all variables; of more no tables are made: that would cost more than the answer
-MAX_TERMS = 200_000  # of a sum over DAGs: a fraction of a second
+MAX_TERMS = 200_000  # terms of a sum over DAGs: a fraction of a second
 _SIZE_STEP = 4  # functions are indexed up to multiples of it
 _PENALTY = 24  # bits by which a node more makes a draw less likely: nearly every draw is of least size
 

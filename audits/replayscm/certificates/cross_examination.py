@@ -36,7 +36,7 @@ from calibrant.dsl.text import plural
 
 ENGINES: tuple[EngineName, ...] = ("sat", "smt")
 MAX_LISTED = 20
-MAX_DIGITS = 1000  # of a count
+MAX_DIGITS = 1000  # digits of a count
 MAX_ADMISSIBLE = {"sat": 11, "smt": 20}  # sat: 2**11 bits a mechanism, 270,000 clauses a variable; smt: bits of a row
 MAX_STEPS = {"sat": 2_000_000, "smt": 400_000_000}  # about a minute each
 STEPS_BETWEEN_CHECKPOINTS = 20_000  # conflicts; about a second

@@ -42,7 +42,7 @@ from calibrant.solvers.replayscm.noise.posterior import Posterior
 
 SETTINGS = ("hidden-order", "ordered")
 MIN_HIDDEN_CHILDREN = 2
-MAX_DRAWS = 2_000  # from one class; in some orders too few variables come behind a hidden one
+MAX_DRAWS = 2_000  # draws from one class; in some orders too few variables come behind a hidden one
 SEED_BITS = 40
 
 

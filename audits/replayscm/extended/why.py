@@ -268,7 +268,7 @@ def _list_experiments(
 
 # --- Why an extended item is open: posterior shares of edges and of the most probable SCM, exact, instead of counts
 MAX_SUMMED = 5_000  # combinations of hidden columns, times 2**endogenous: about two seconds
-NUM_DRAWS = 100  # from the posterior where they are more: a standard error of at most 5 %; 10 to 20 ms a draw
+NUM_DRAWS = 100  # draws from the posterior where they are more: a standard error of at most 5 %; 10 to 20 ms a draw
 MAX_ENDOGENOUS = 12  # variables for which the most probable SCM is sought: 3**12 states
 
 

@@ -121,7 +121,7 @@ def _spread(tables: Tables, positions: Sequence[int], num_vars: int) -> Tables:
 # 6 and 7)
 TARGET_COUNTS = (2, 3, 4)  # the published worlds of this kind have four
 CANDIDATES = 32  # target sets tried for one world
-MIN_SHARE_REMOVED = 0.5  # of the remaining alternatives: a world that rules out fewer is not added
+MIN_SHARE_REMOVED = 0.5  # share of the remaining alternatives: a world that rules out fewer is not added
 
 
 class Disambiguation(NamedTuple):

@@ -34,7 +34,7 @@ from calibrant.solvers.outcome import Budget, Found
 
 NODES = {8: (3, 8), 15: (9, 15), 30: (16, 30)}  # of a window, roots included, by the number in a stratum's name
 IN_DEGREES = {2: (1, 2), 4: (3, 4), 6: (5, 6)}  # the greatest of a window
-MAX_STATES = 50_000_000  # of the search for one least formula; functions of four inputs are looked up
+MAX_STATES = 50_000_000  # states of the search for one least formula; functions of four inputs are looked up
 MAX_WINDOWS = 200  # drawn for one SCM before a stratum is called out of reach of the networks
 _VALID_NAME = re.compile(r"(?!(?:not|and|or|xor|iff|if)\Z)[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
@@ -151,7 +151,7 @@ def network_plan(num_worlds: int) -> StratumPlan:
     )
 
 
-MAX_POPULATIONS = 5  # of one window: where a node hardly ever varies another window is drawn
+MAX_POPULATIONS = 5  # populations of one window: where a node hardly ever varies another window is drawn
 
 
 def draw_windows(sources: Sequence[Source], stratum: NetworkStratum, rng: Random) -> Iterator[Window]:

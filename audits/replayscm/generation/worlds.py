@@ -62,7 +62,7 @@ from calibrant.dsl.replayscm.generation.worlds import (
 from calibrant.dsl.replayscm.world import Intervention, World
 
 # --- Proposals of worlds: random interventions, some of them forced to include a variable, none of a signature in use
-MAX_DRAWS = 10_000  # in a row without a new signature; the smallest stratum has hundreds of signatures
+MAX_DRAWS = 10_000  # draws in a row without a new signature; the smallest stratum has hundreds of signatures
 
 
 class Proposer:

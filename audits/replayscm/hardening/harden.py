@@ -144,7 +144,7 @@ def only_rows(world: World, rows: Sequence[int]) -> World:
 
 # --- The greedy loop of hardening: add the best of seeded proposals until an objective is as small as it can get ------
 DESIGNS = 2  # worlds designed in a step
-TARGET_SETS = 48  # whose rows are looked at before a design; all of them where none of these helps
+TARGET_SETS = 48  # target sets whose rows are looked at before a design; all of them where none of these helps
 MAX_WEIGHED = 220_000_000
 MAX_TIES = 8  # equally good proposals between which the members they leave decide
 

@@ -22,7 +22,7 @@ from calibrant.solvers.replayscm.space import VersionSpace
 MAX_OPEN = 8  # open variables that a row leaves free: each reading is a combination of their values
 MAX_ROWS = 6_000  # rows that are counted for one item
 MIN_BATCH_ROWS = 128  # rows that are counted in one call, times 8 bytes for each parent set
-MAX_SLOW_ROWS = 120  # of spaces whose sums do not fit machine words
+MAX_SLOW_ROWS = 120  # rows of spaces whose sums do not fit machine words
 MAX_CONTEXTS = 8  # root assignments of an intervention that are compared
 
 

@@ -22,7 +22,7 @@ from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, panels_svg
 from calibrant.bench.pages.page import standalone_svg
 from calibrant.dsl.errors import CalibrantError
 
-MAX_SECONDS = 30.0  # of a problem, which is interrupted then if Python has control
+MAX_SECONDS = 30.0  # seconds of a problem, which is interrupted then if Python has control
 PROBLEMS = 5
 
 Ask: TypeAlias = Callable[[], str | None]

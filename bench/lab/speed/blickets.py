@@ -32,7 +32,7 @@ from calibrant.dsl.errors import CalibrantError
 TOPIC = "blickets"
 EPISODES = 200
 GRID_SUITES = ("conjunctive", "easy-3", "easy-5", "hard-3", "stochastic", "order")
-GRID_EPISODES = 8  # of each agent in each suite
+GRID_EPISODES = 8  # episodes of each agent in each suite
 TRACES, TRACE_MOVES = 400, 24
 MOVES_A_SECOND = 200_000
 TRACES_A_SECOND = 8_750 / 10

@@ -34,7 +34,7 @@ from calibrant.dsl.replayscm.score import Evaluator
 # --- An evaluation by Inspect, in processor seconds a sample: the adapter's own share, the whole, its log read back
 TOPIC = "inspect"
 INSTANCES, EPOCHS = 320, 4
-MAX_SECONDS = 0.002  # of the adapter, a sample
+MAX_SECONDS = 0.002  # seconds of the adapter for a sample
 
 
 @dataclass

@@ -20,7 +20,7 @@ from calibrant.dsl.replayscm.pools.files import read_pool
 
 MOST = 20.0  # processor seconds: of a command with an empty cache, and of what all commands compile
 TOPIC = "startup"
-INSTANCES = 3  # of each pool: what is compiled does not depend on how many there are
+INSTANCES = 3  # instances of each pool: what is compiled does not depend on how many there are
 RESPONSES = 12
 TOGETHER = "all of these, one after another"
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MAX_CONSENT_CHARS = 40_000  # about 15 pages; parsing is quadratic in unclosed brackets: 1.5 s at this length
 FIRST_HEADING = 3  # below the page's "What is kept"
 MAX_HEADING = 6
-MAX_COLUMNS = 100  # of a terminal, for lines that can be read
+MAX_COLUMNS = 100  # columns of a terminal, for lines that can be read
 
 
 @lru_cache(maxsize=4)

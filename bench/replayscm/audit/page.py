@@ -43,7 +43,7 @@ from calibrant.dsl.text import natural_key
 # --- Charts of an audit page: members by stratum and class, held-out agreement, reliability of ceilings, sizes --------
 SIZE = (960.0, 340.0)
 EMPTY = 0.6  # how far below the scale points lie that have no logarithm
-MAX_POINTS = 2_000  # of a plot; of more, evenly chosen ones are drawn
+MAX_POINTS = 2_000  # points of a plot; of more, evenly chosen ones are drawn
 MAX_TICKS = 9
 LANES, SPREAD = 0.86, 0.62  # of a stratum: all its classes; of a class: its points
 DIAGRAM = (360.0, 352.0)

@@ -28,7 +28,7 @@ from calibrant.dsl.replayscm.submission import Rejection, Submission, Submission
 from calibrant.solvers.replayscm.members import SmallestMembers, smallest_members
 from calibrant.solvers.replayscm.space import VersionSpace
 
-MAX_SETS_SHOWN = 20  # of the sets of targets; JSON has all of them
+MAX_SETS_SHOWN = 20  # sets printed of the sets of targets; JSON has all of them
 MAX_ROOTS = 16  # experiments are simulated over every assignment of the roots
 
 

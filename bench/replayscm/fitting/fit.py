@@ -70,7 +70,7 @@ from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSp
 
 MAX_PARENT_SETS = 5_000_000  # of all variables together: seconds
 MAX_ROOT_PARENT_SETS = 2_000_000  # parent sets that fit times root sets: the least SCM takes two seconds
-MAX_STATES = 40_000_000  # of the least SCM: 2,000 conflicts of MaxSAT, two seconds
+MAX_STATES = 40_000_000  # states of the least SCM: 2,000 conflicts of MaxSAT, two seconds
 LIMITS = Limits(parent_sets=MAX_ROOT_PARENT_SETS, terms=100_000, pair_sets=8_000)  # half a second each
 _SPENT = "more parent sets than are gone through; name the roots, leave out columns, or lower max_parents"
 ITEM = "table"

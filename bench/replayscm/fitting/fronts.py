@@ -43,7 +43,7 @@ from calibrant.solvers.formulas.least_formulas import (
 from calibrant.solvers.replayscm.space import MAX_PARENTS
 
 MAX_TIES = 10_000
-MAX_TARGET_PARENTS = 12  # of one target
+MAX_TARGET_PARENTS = 12  # parents of one target
 MAX_TABLE_COLUMNS = 12  # columns up to which measures are keyed by truth tables, of 4,096 characters
 MAX_RATE_SETS = 1_000  # sets of columns whose functions are summed, a few ms each in fractions
 RATES = "1/100,1/50,1/20,1/10,1/5"

@@ -28,7 +28,7 @@ from calibrant.dsl.text import known_names
 from calibrant.solvers.acyclic.least import members_of
 
 Arcs = list[tuple[str, str]]
-MAX_GRAPH_BYTES = 10_000_000  # of a file; 62 columns have 3,782 arcs
+MAX_GRAPH_BYTES = 10_000_000  # bytes of a file; 62 columns have 3,782 arcs
 FORMS = "DOT (.dot, .gv), GraphML, BIF, CSV, or a text with a model string or arcs (.txt)"
 EXPORTS = (".dot", ".graphml", ".bif", ".txt")
 

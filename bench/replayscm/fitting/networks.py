@@ -50,10 +50,10 @@ SAMPLE_SIZED = ("bde", "bds")  # that have an equivalent sample size
 Prior = Literal["dags", "orders"]
 MAX_NETWORKS = 1_000
 MAX_LISTED_OPTIMA = 10_000
-DEFAULT_LARGE_PARENTS = 3  # of more than 18 columns
+DEFAULT_LARGE_PARENTS = 3  # parents of a column where there are more than 18 columns
 MAX_LISTED_COLUMNS = 5  # 29,281 networks
-NUM_SAMPLES = 2_000  # of networks, for the mean effect
-MAX_COUNTED_COLUMNS = 9  # of admitted networks under knowledge: 3**9 terms of large integers
+NUM_SAMPLES = 2_000  # samples of networks, for the mean effect
+MAX_COUNTED_COLUMNS = 9  # columns of the admitted networks under knowledge: 3**9 terms of large integers
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from calibrant.solvers.replayscm.space import MAX_PARENTS
 Outcome: TypeAlias = Found[ExactAnswer] | Impossible | OutOfBudget
 SETS_LISTED = 20
 SETS_SHOWN = 3
-MAX_DIGITS = 25  # of a number that is printed in full, with its commas
+MAX_DIGITS = 25  # digits of a number that is printed in full, with its commas
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from calibrant.dsl.formulas.text import ALL_OPERATORS, infix, parse
 from calibrant.dsl.text import plural
 
 # --- Sentences about a `ReplayWhy` that page and terminal share -------------------------------------------------------
-MAX_ROWS = 16  # of the table over the pair's parents
+MAX_ROWS = 16  # rows of the table over the pair's parents
 MAX_PLACES = 4  # worlds and units that a row names
 
 

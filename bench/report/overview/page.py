@@ -169,7 +169,7 @@ def _cut(text: str) -> str:
 
 # --- The report as one page: sections with their first screens, tables, and answers packed for its script -------------
 ALL = "all"
-MAX_PLAIN_ROWS = 400  # of a table; of more, ROWS_IN_VIEW are in view at a time, and all of them packed
+MAX_PLAIN_ROWS = 400  # rows of a table; of more, ROWS_IN_VIEW are in view at a time, and all of them packed
 ROWS_IN_VIEW = 100
 
 

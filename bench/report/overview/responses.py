@@ -32,8 +32,8 @@ from calibrant.dsl.episode import Step
 
 DEFAULT_EMBEDDED = 200  # responses of a class
 NOT_STORED = "Files of verdicts do not hold responses: give the run, or --predictions, to read it here."
-MAX_LINE_CHARS = 3_000  # of a prediction line that is embedded; longer ones are named by file and line
-MAX_TEXT_CHARS = 2_000  # of a response or of gold
+MAX_LINE_CHARS = 3_000  # characters of a prediction line that is embedded; longer ones are named by file and line
+MAX_TEXT_CHARS = 2_000  # characters of a response or of gold
 MAX_DETAIL_BYTES = 9_000_000  # of all embedded responses of a report
 
 AnswerKey: TypeAlias = tuple[str, str, str, str, int]  # pool digest, item, system, options, sample

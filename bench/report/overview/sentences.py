@@ -24,7 +24,7 @@ NO_ANSWER = "No answer"
 INVALID = "Wrong: an invalid answer"
 MISFIT = "Wrong: it contradicts the evidence"
 MAX_NAMED = 3  # systems that share the first place, in a sentence
-MAX_DENOMINATOR = 100  # of weights of samples that are written as decimals
+MAX_DENOMINATOR = 100  # denominator of weights of samples that are written as decimals
 
 
 class Figure(NamedTuple):

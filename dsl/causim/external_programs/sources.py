@@ -184,7 +184,7 @@ class _DriverReader:
 
 
 # --- Sums and loops over written-out lists taken apart into statements, so that each reads few arguments --------------
-MAX_STATEMENTS = 2_000  # of a function that is taken apart
+MAX_STATEMENTS = 2_000  # statements of a function that is taken apart
 SUM = "sum"
 
 

@@ -19,7 +19,7 @@ NUM_WORLDS = 8  # training worlds, and as many held-out worlds, of the published
 SHORTCUT_CAP = 5  # no accepted mechanism may be mimicked by a formula of at most this size
 ENVIRONMENT_LEVELS = (0.2, 0.35, 0.5, 0.65, 0.8)
 BASELINE_LEVEL = 0.5  # of every root in the first training world, which has no intervention
-MAX_TARGETS = 3  # of an intervention (paper, Table B.1)
+MAX_TARGETS = 3  # targets of an intervention (paper, Table B.1)
 ASSIGNMENT_BIASES = (0.3, 0.5, 0.7)  # chance of a 1 in the cells of a hard_assigned world
 
 

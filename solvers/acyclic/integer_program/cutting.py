@@ -21,7 +21,7 @@ from calibrant.solvers.highs import empty_program, run
 
 MIN_VIOLATION = 1e-4  # below which a cut counts as satisfied
 MAX_LEVEL = 3
-TABU_STEPS = 40  # of a walk
+TABU_STEPS = 40  # steps of a walk
 MAX_CUTS_PER_VARIABLE = 3  # a cluster is skipped if each of its members is in as many cuts of this round
 MIP_GAP = 0.05  # absolute: a nearly most violated cut is good enough
 MAX_MIP_NODES = 200

@@ -191,7 +191,7 @@ MAX_STATES = 2_000_000
 MAX_NODES = 500  # between stimuli and readouts; published priors have about 60
 TRANSITIONS_PER_STATE = 25  # 8 bytes a transition: 400 MB at the usual number of states
 EVALUATIONS_PER_STATE = 100  # formulas evaluated by local steps, about 0.1 microseconds each
-MANY_STATES = 1_000  # of a layer from which arrays are faster than states one by one
+MANY_STATES = 1_000  # states of a layer from which arrays are faster than states one by one
 BEAM = 10  # growing limits prove the optimum in less time than a wider beam takes
 SIZE_BASE = 1 << 32  # a pair (misfit, size) is the integer misfit * SIZE_BASE + size
 

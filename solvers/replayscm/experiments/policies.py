@@ -146,7 +146,7 @@ def _context_texts(contexts: Sequence[int], num_roots: int) -> Iterator[str]:
 # listing is exact and costs members x candidates; above it 256 members by pairs, under noise 64 drawn truths
 MAX_REGRET_MEMBERS = 2_000
 NUM_TRUTHS = 64
-NUM_GROUPS = 8  # of drawn members, for a standard error
+NUM_GROUPS = 8  # groups of drawn members, for a standard error
 
 ShownWorld: TypeAlias = tuple[Mapping[str, int], Sequence[int], Sequence[str]]
 """Constants, contexts and rows of a world that an episode has shown."""

@@ -124,7 +124,7 @@ def _log2(value: Fraction) -> float:
 # --- Whether the evidence decides the verdict: the clean behaviour in stated worlds, by exact ratios ------------------
 NUM_TRIED_DRAWS = 8  # a behaviour of share 0.99 is missed by all with probability 10**-16
 NUM_RANKED_DRAWS = 400  # a behaviour of share 0.05 is missed by all with probability 1e-9
-MAX_WEIGHED = 64  # of the behaviours drawn, most frequent first: 5 ms each at 10 variables
+MAX_WEIGHED = 64  # behaviours weighed of those drawn, most frequent first: 5 ms each at 10 variables
 
 AskedWorlds = Sequence[tuple[Mapping[str, int], Sequence[int]]]
 """Constants and contexts of the worlds whose clean rows are the verdict."""

@@ -275,7 +275,7 @@ def _hidden_values(columns: Sequence[U64]) -> Iterator[U64]:
 Numbers = npt.NDArray[Any]
 """Integers: int64, or Python's where they might not fit."""
 
-MAX_BITS = 62  # of a number in int64, with one to spare for differences
+MAX_BITS = 62  # bits of a number in int64, with one to spare for differences
 BATCH_WEIGHTS = 1 << 20  # of a batch of sums: 8 MiB
 
 

@@ -45,7 +45,7 @@ from calibrant.solvers.replayscm.noise.posterior import Posterior, extend_rows
 
 # --- The most probable SCM with formulas; of several the one of least total formula size ------------------------------
 MAX_CATALOGUE_VARS = 4  # of which every function's least formula is listed
-MAX_OPEN_ROWS = 12  # of a table: 2**12 completions are compared by size
+MAX_OPEN_ROWS = 12  # open rows of a table: 2**12 completions are compared by size
 # a hidden variable of 3 parents has at most 109 columns, negations apart; two have 11,881 before worlds exclude most
 MAX_COLUMNS = 2_048  # combinations of hidden columns whose best posterior is computed, 5 ms each
 MAX_SIGNED_COLUMNS = 128  # of those with the maximum: searched for the smallest formulas, with their negations

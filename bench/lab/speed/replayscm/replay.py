@@ -134,7 +134,7 @@ TOPIC = "replay"
 BATCH = 10_000
 TIMES_PUBLISHED = 2_000
 OF_C_LOOP = 1.0
-OF_FORMULAS = 4.0  # from texts, with all checks of the parser, over from formulas that are parsed
+OF_FORMULAS = 4.0  # time of formulas from texts, with all checks of the parser, over from formulas that are parsed
 SEED = 2
 SAMPLE = 50  # of a batch; slow rivals need not do all of it
 

@@ -48,7 +48,7 @@ from calibrant.dsl.replayscm.submission import MANY, NOVELTY, READ
 # --- A pool of many instances and a file of responses of several models to them, as large as asked for ----------------
 RESPONSE_SEED = 14
 MODELS = tuple(f"model-{number}" for number in range(1, 6))
-SPELLINGS = 40  # of one mechanism that answers come back to
+SPELLINGS = 40  # spellings of one mechanism that answers come back to
 REPEATED, KNOWN, BROKEN = 0.3, 0.7, 0.05
 _LISTS = ("and", "or", "xor", "iff")
 
