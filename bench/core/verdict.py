@@ -46,6 +46,9 @@ class ReadVerdict(dict[str, Any]):
 
 
 # fields of every line on how its response was read
+PublishedFlag: TypeAlias = Annotated[
+    bool | None, Meta(description="`correct` by the published extractor, of the whole text")
+]
 LenientFlag: TypeAlias = Annotated[
     bool | None, Meta(description="`correct` by the lenient reader, which takes other forms, too")
 ]
@@ -63,9 +66,7 @@ Repairs: TypeAlias = Annotated[
 class LineReading(msgspec.Struct, kw_only=True):
     """Fields of a line on how its response was read."""
 
-    correct_published: Annotated[
-        bool | None, Meta(description="`correct` by the published extractor, of the whole text")
-    ] = None
+    correct_published: PublishedFlag = None
     correct_lenient: LenientFlag = None
     reason: Reason = ""
     source: Source = ""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from calibrant.bench.core.verdict import LenientFlag, Reason, Repairs, Source, Stop, Warnings
+from calibrant.bench.core.verdict import LenientFlag, PublishedFlag, Reason, Repairs, Source, Stop, Warnings
 from calibrant.bench.replayscm.appendix.metrics import Overlap
 
 # UNSET: the key does not apply and is absent. None: null in JSON, a value that is not defined (a share of no cells, a
@@ -270,9 +270,7 @@ class VerdictLine(Struct, rename="camel", forbid_unknown_fields=True, kw_only=Tr
     attribution: Annotated[
         AttributionFields | UnsetType | None, Meta(description="of an extended item: what the evidence decided")
     ] = UNSET
-    correct_published: Annotated[
-        bool | None, Meta(description="`correct` by the released scorer's extractor, of the whole text")
-    ] = None
+    correct_published: PublishedFlag = None
     correct_lenient: LenientFlag = None
     reason: Reason = ""
     source: Source = ""
