@@ -307,9 +307,9 @@ def command_without(*written: Path | None) -> tuple[str, ...]:
     return _words_without(lambda option, value: value in paths)
 
 
-def command_without_option(name: str) -> tuple[str, ...]:
-    """Return the arguments of the command that runs without this option and its value."""
-    return _words_without(lambda option, value: option == name)
+def command_without_option(*names: str) -> tuple[str, ...]:
+    """Return the arguments of the command that runs without these options and their values."""
+    return _words_without(lambda option, value: option in names)
 
 
 def _words_without(drops: Callable[[str, str], bool]) -> tuple[str, ...]:

@@ -67,12 +67,12 @@ class Size(NamedTuple):
 SIZES = {
     "dsl": Size(files=112, lines=30500, small_files=5, import_lines=1491),
     "solvers": Size(files=116, lines=27970, small_files=9, import_lines=1595),
-    "audits": Size(files=60, lines=16740, small_files=4, import_lines=1184),
+    "audits": Size(files=65, lines=18057, small_files=5, import_lines=1243),
     "baselines": Size(files=36, lines=9678, small_files=4, import_lines=547),
-    "bench": Size(files=328, lines=75418, small_files=41, import_lines=6398),
+    "bench": Size(files=330, lines=75873, small_files=42, import_lines=6447),
     "calibrant": Size(files=17, lines=1807, small_files=6, import_lines=296),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=349, lines=91600, small_files=17, import_lines=7838),
+    "tests": Size(files=350, lines=92008, small_files=17, import_lines=7858),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

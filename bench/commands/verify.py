@@ -20,13 +20,17 @@ if TYPE_CHECKING:
     from calibrant.bench.pools.findings_audit import FileCheck
     from calibrant.bench.runs.jobs import Progress
 
+TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq")  # suffixes of tables that `fit` reads; others are pools
 QUICK_SECONDS = 1.0  # a check that is over by then shows no steps of its own
 
 
 def verify(
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="CERT... POOL", help="Certificates, or folders of them; then the pool file."),
+        typer.Argument(
+            metavar="CERT... POOL",
+            help="Certificates, or folders of them; then the pool file, or the table that `fit` read.",
+        ),
         READS,
     ],
     budget: Annotated[
@@ -52,14 +56,20 @@ def verify(
     With --engine SAT or SMT search examines the count in an encoding of its own. Where it is false, an SCM is printed
     that it leaves out, or the number that there is.
     """
-    from calibrant.bench.core.registry import benchmark_of
+    from calibrant.bench.core.capabilities import FITTING
+    from calibrant.bench.core.registry import benchmark_of, sole_provider
     from calibrant.bench.pools.findings_audit import VERIFY, check_file
 
     if len(paths) < 2:
-        raise typer.BadParameter("give at least one certificate, and the pool as the last argument")
+        raise typer.BadParameter("give at least one certificate, and the pool, or the table, as the last argument")
     *places, pool = paths
     certificates = [certificate for path in places for certificate in _list_certificates(path)]
-    check = benchmark_of(pool).require(VERIFY).check_against(pool, engine)
+    if pool.suffix.lower() in TABLES:
+        if engine is not None:
+            raise typer.BadParameter("certificates about a table have no encoding for it", param_hint="--engine")
+        check = sole_provider(FITTING).check_against(pool)
+    else:
+        check = benchmark_of(pool).require(VERIFY).check_against(pool, engine)
     with progress_bar("verifying ") as progress:
         checks = []
         for number, path in enumerate(certificates):

@@ -193,6 +193,10 @@ class FittedNetworks(Protocol):
         """Write a page of the networks. name: of the table."""
         ...
 
+    def write_certificates(self, folder: Path) -> Iterator[str]:
+        """Write certificates of the optimum and its class; yields notes."""
+        ...
+
     def lines(self, *, verbose: bool = False) -> Iterator[str]:
         """Yield the lines of the terminal; verbose: all notes on how the table was read."""
         ...
@@ -231,6 +235,14 @@ class Fittable(Protocol):
 
         progress: called with the share of the scores; report: with the state of an integer program, in words
         """
+        ...
+
+    def check_against(self, table: Path) -> Callable[[Mapping[str, object]], tuple[bool, str]]:
+        """Return the check of one certificate against a table: whether it holds, and a line."""
+        ...
+
+    def claim_files(self, folder: Path) -> Sequence[Path]:
+        """Return the certificates of a folder that are about tables."""
         ...
 
 

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from calibrant.dsl.knowledge import Knowledge
 
 DEFAULT_PARENTS, MAX_PARENTS, MAX_TARGET_PARENTS = 4, 6, 12
+WRITTEN = ("--html", "--svg", "--out", "--certificates", "--export")  # not for a second time
 FEW_NETWORKS = 5  # shown where one was
 ABOUT_FORMULAS = "not with --score, which prints networks of all columns; it takes --best, --json, --html, --export"
 ABOUT_NETWORKS = "it is about networks: give --score"
@@ -113,7 +114,7 @@ def fit(
     about_formulas = {"target": target, "operators": operators, "errors": errors, "ties": ties, "rates": rates}
     about_formulas |= {"consistency": consistency, "cases": cases}
     written = (html, svg, out, certificates)
-    of_formulas = {**about_formulas, "svg": svg, "out": out, "certificates": certificates}
+    of_formulas = {**about_formulas, "svg": svg, "out": out}
     stated = {"require": require, "forbid": forbid, "tiers": tiers, "order": order, "max-parents-of": max_parents_of}
     of_networks = {"best": best, "iss": iss, **stated, "knowledge": knowledge, "effect": effect}
     of_networks |= {"seconds": seconds, "search": search, "export": export}
@@ -128,10 +129,8 @@ def fit(
     question: NetworkQuestion = {"score": score, "k": best or 1, "graph": graph, "effect": effect, "is_search": search}
     question |= {"knowledge": _knowledge(stated, knowledge), **_options_given(iss, prior, seconds)}
     networks, is_judged = _learn(table, question, gaps, reading), fail_on is not None
-    if html is not None:
-        networks.write_page(table.name, html)
-        typer.echo(f"page written to {html}", err=True)
-    return _print_networks(networks, best or 1, export, is_judged=is_judged, as_json=as_json, verbose=verbose)
+    checks = _write_networks(networks, table, html, certificates)
+    return _print_networks(networks, best or 1, export, checks, is_judged=is_judged, as_json=as_json, verbose=verbose)
 
 
 def _options_given(iss: float | None, prior: str | None, seconds: float | None) -> NetworkQuestion:
@@ -177,7 +176,7 @@ def _print_fit(
     from calibrant.bench.commands import options
     from calibrant.bench.core.capabilities import FITTING
     from calibrant.bench.core.registry import sole_provider
-    from calibrant.bench.terminal import NextCommand, invocation, print_next
+    from calibrant.bench.terminal import NextCommand, command_without_option, print_next
 
     limit = MAX_TARGET_PARENTS if question.get("target") else MAX_PARENTS
     if max_parents is not None and not 1 <= max_parents <= limit:
@@ -193,10 +192,22 @@ def _print_fit(
     else:
         for line in fitted.lines(verbose=verbose):
             typer.echo(line)
-        following = [] if fitted.fits else [*_wider(fitted, max_parents)]
-        following += [NextCommand((*invocation.get(), *added), purpose) for added, purpose in fitted.suggestions]
-        print_next(following or (_next_commands(html, out, certificates) if fitted.fits else ()))
+        following = [*_checks(certificates, table)]
+        again = command_without_option(*WRITTEN)
+        following += [] if fitted.fits else [*_wider(fitted, max_parents)]
+        following += [NextCommand((*again, *added), purpose) for added, purpose in fitted.suggestions]
+        print_next([*following, *(_next_commands(html, out, certificates) if fitted.fits and not following else ())])
     return 0 if fitted.fits else 1
+
+
+def _checks(certificates: Path | None, table: Path) -> list[NextCommand]:
+    """Return the command that checks certificates about the table, where some were written."""
+    from calibrant.bench.core.capabilities import FITTING
+    from calibrant.bench.core.registry import sole_provider
+    from calibrant.bench.terminal import NextCommand
+
+    files = [] if certificates is None else sole_provider(FITTING).claim_files(certificates)
+    return [NextCommand(("verify", *files, table), "check the certificates")] if files else []
 
 
 def _wider(fitted: FittedTable, max_parents: int | None) -> Iterator[NextCommand]:
@@ -205,7 +216,8 @@ def _wider(fitted: FittedTable, max_parents: int | None) -> Iterator[NextCommand
 
     number = fitted.needed_parents or (max_parents or DEFAULT_PARENTS) + 1
     if number <= (MAX_TARGET_PARENTS if fitted.needed_parents else MAX_PARENTS) and fitted.may_fit_wider:
-        yield NextCommand((*command_without_option("--max-parents"), "--max-parents", number), "a wider class")
+        again = command_without_option("--max-parents", *WRITTEN)
+        yield NextCommand((*again, "--max-parents", number), "a wider class")
 
 
 def _next_commands(html: Path | None, out: Path | None, certificates: Path | None) -> Iterator[NextCommand]:
@@ -251,11 +263,30 @@ def _learn(
         )
 
 
+def _write_networks(
+    networks: FittedNetworks, table: Path, html: Path | None, certificates: Path | None
+) -> list[NextCommand]:
+    """Write a page and certificates; return the command that checks these."""
+    if html is not None:
+        networks.write_page(table.name, html)
+        typer.echo(f"page written to {html}", err=True)
+    for note in () if certificates is None else networks.write_certificates(certificates):
+        typer.echo(note, err=True)
+    return _checks(certificates, table)
+
+
 def _print_networks(
-    networks: FittedNetworks, best: int, export: Path | None, *, is_judged: bool, as_json: bool, verbose: bool
+    networks: FittedNetworks,
+    best: int,
+    export: Path | None,
+    checks: Sequence[NextCommand],
+    *,
+    is_judged: bool,
+    as_json: bool,
+    verbose: bool,
 ) -> int:
     """Export and print networks; return exit code 1 if a graph is judged and others beat it."""
-    from calibrant.bench.terminal import NextCommand, invocation, print_next
+    from calibrant.bench.terminal import NextCommand, command_without_option, print_next
 
     if export is not None:
         networks.export(export)
@@ -264,6 +295,7 @@ def _print_networks(
         return int(is_judged and networks.refutes_graph)
     for line in networks.lines(verbose=verbose):
         typer.echo(line)
-    more = [NextCommand((*invocation.get(), "--best", FEW_NETWORKS), "the next best")] if best == 1 else []
-    print_next([*more, NextCommand((*invocation.get(), "--json"), "all figures")])
+    again = command_without_option(*WRITTEN)
+    more = [NextCommand((*again, "--best", FEW_NETWORKS), "the next best")] if best == 1 else []
+    print_next([*checks, *more, NextCommand((*again, "--json"), "all figures")])
     return int(is_judged and networks.refutes_graph)

@@ -32,7 +32,7 @@ Certificates: TypeAlias = Annotated[
     typer.Option(
         "--certificates",
         metavar="DIR",
-        help="Write a certificate of the count; `verify` takes --out.",
+        help="Write certificates: fronts, optima, classes, counts with gaps (`verify` takes the table), count (--out).",
         rich_help_panel=OUTPUT,
     ),
     Writes(("*.json",)),

@@ -14,7 +14,8 @@ from calibrant.bench.replayscm.fitting.columns import GAP, quote_name
 from calibrant.bench.replayscm.fitting.fronts import FormulaOptions, patterns_of_target, plain_first
 from calibrant.bench.replayscm.fitting.graph_files import read_graph
 from calibrant.bench.replayscm.fitting.missing import bounds_text, exact_or_bounds
-from calibrant.bench.replayscm.fitting.table import FitWithoutItem, Table
+from calibrant.bench.replayscm.fitting.results import FitWithoutItem
+from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.text import plural
 from calibrant.solvers.acyclic.count import Bounds

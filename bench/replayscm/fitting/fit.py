@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, TypeAlias, Unpack
 
 import msgspec
-import numpy as np
 from markupsafe import Markup
 
 from calibrant.audits.replayscm.why.explanation import Limits, explain, smallest_contradiction
@@ -19,7 +18,9 @@ from calibrant.audits.replayscm.why.smallest_pair import Choices
 from calibrant.bench.core.capabilities import Fittable, FormulaQuestion, NetworkQuestion, Suggestion
 from calibrant.bench.pages.page import design_page
 from calibrant.bench.pages.why import why_page
+from calibrant.bench.pools.capabilities import CertificateCheck
 from calibrant.bench.replayscm.audit.records import write_certificates
+from calibrant.bench.replayscm.fitting.certificates import check_against, claim_files, front_claims, write_claims
 from calibrant.bench.replayscm.fitting.claimed_graph import GraphFit, judge_graph
 from calibrant.bench.replayscm.fitting.columns import quote_name
 from calibrant.bench.replayscm.fitting.forms import FormsFit, fit_configurations, fit_outputs
@@ -35,7 +36,7 @@ from calibrant.bench.replayscm.fitting.fronts import (
     target_rates,
 )
 from calibrant.bench.replayscm.fitting.missing import GapFit, fit_with_gaps
-from calibrant.bench.replayscm.fitting.naming import Naming
+from calibrant.bench.replayscm.fitting.naming import ITEM, Naming, problem_of, task_of
 from calibrant.bench.replayscm.fitting.network_fit import NetworkFit
 from calibrant.bench.replayscm.fitting.networks import NetworkOptions, learn_in_steps
 from calibrant.bench.replayscm.fitting.reading import Reading, read_with, reading_options, split_names
@@ -55,12 +56,11 @@ from calibrant.bench.replayscm.why.page import lines as why_lines
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.formulas.formula import Formula
-from calibrant.dsl.formulas.text import Grammar, infix
-from calibrant.dsl.replayscm.disclosure import Disclosure, HiddenOrder, HiddenRoots, natural
-from calibrant.dsl.replayscm.item import Pool, Problem, Sealed, Task, TaskKind
+from calibrant.dsl.formulas.text import infix
+from calibrant.dsl.replayscm.disclosure import HiddenOrder, HiddenRoots, natural
+from calibrant.dsl.replayscm.item import Pool, Problem, Task
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
 from calibrant.dsl.text import known_names, plural
 from calibrant.solvers.formulas.flip_rates import Prior
 from calibrant.solvers.formulas.least_formulas import Measure
@@ -73,10 +73,8 @@ MAX_ROOT_PARENT_SETS = 2_000_000  # parent sets that fit times root sets: the le
 MAX_STATES = 40_000_000  # states of the least SCM: 2,000 conflicts of MaxSAT, two seconds
 LIMITS = Limits(parent_sets=MAX_ROOT_PARENT_SETS, terms=100_000, pair_sets=8_000)  # half a second each
 _SPENT = "more parent sets than are gone through; name the roots, leave out columns, or lower max_parents"
-ITEM = "table"
 AS_READ = ("target", "coding", "notes", "rows")  # keys of JSON with the user's names already
 NOTES_HERE = "<!-- how the table was read -->"
-MAX_SHOWN_ROWS = 2_000  # rows that a reason lists; of more, each different one by its first line
 Steps: TypeAlias = Callable[[str, int, int], None]  # the step, how many of its parts are done, of how many
 
 
@@ -255,13 +253,16 @@ class Fit:
         kinds = (
             ("page", None if sections else html),
             ("picture", svg),
-            ("certificate", certificates),
+            ("certificate", None if self.fronts else certificates),
             ("pool", None if self.has_item else out),
         )
         unwritten_kinds = [name for name, path in kinds if path is not None]
         if isinstance(self.outcome, Impossible) and unwritten_kinds:
             yield f"no {' and no '.join(unwritten_kinds)} written: nothing fits"
-        if self.why is not None and certificates is not None:
+        claims = list(front_claims(self.fronts, len(self.table.names)))
+        if claims and certificates is not None:
+            yield from write_claims(self.table, claims, certificates)
+        if self.why is not None and certificates is not None and (out is not None or not claims):
             model_class = ModelClass(self.why.max_parents)
             yield from write_certificates([self.problem], certificates, lambda _: model_class)
 
@@ -365,14 +366,14 @@ def fit_in_steps(
         elif needs is not None and max_parents > MAX_PARENTS:
             fitted = _fit_wide(table, needs, max_parents, listen)
         else:
-            task = _task(table, HiddenOrder(natural(table.legal_names), natural(map(naming.to_legal, free))))
+            task = task_of(table, HiddenOrder(natural(table.legal_names), natural(map(naming.to_legal, free))))
             fitted = _fit_under(table, task, needs, max_parents, listen)
     except CalibrantError as error:
         reason, is_clash = naming.text(str(error)), isinstance(error, ContradictionError)
         if not options.is_asked and (refuses_contradictions or not is_clash):
             raise ContradictionError(reason) if is_clash else CalibrantError(reason) from None
         disclosed = HiddenOrder(natural(table.legal_names), natural(map(naming.to_legal, free or table.names)))
-        problem = _problem(table, _task(table, disclosed))
+        problem = problem_of(table, task_of(table, disclosed))
         undecided = Impossible(reason) if is_clash else OutOfBudget(reason)
         fitted = Fit(problem, target, undecided, None, table, is_contradictory=is_clash)
     outcome = fitted.outcome if options.errors is None else advise_networks(fitted.outcome)
@@ -382,14 +383,14 @@ def fit_in_steps(
 def _fit_wide(table: Table, needs: TargetNeeds, max_parents: int, listen: Steps) -> Fit:
     """Fit a target by formulas that may mention more columns than whole SCMs may."""
     others = natural(needs.legal)
-    task = _task(table, HiddenOrder(natural(table.legal_names), others))
+    task = task_of(table, HiddenOrder(natural(table.legal_names), others))
     number, best, narrow = needs.needed.number, None, None
     if number is None or number <= MAX_PARENTS:
         narrow = _fit_under(table, task, needs, MAX_PARENTS, listen)
         if needs.needed.clash is not None or not isinstance(narrow.outcome, Found):
             return narrow
         best = next(iter(narrow.outcome.value.model.mechanisms.values()))
-    fitted = Fit(_problem(table, task), needs.target, Impossible(""), None, table) if narrow is None else narrow
+    fitted = Fit(problem_of(table, task), needs.target, Impossible(""), None, table) if narrow is None else narrow
     advice = needs.advice(max_parents, MAX_TARGET_PARENTS)
     if advice is not None:
         reason = f"{quote_name(needs.target)} is no function of at most {max_parents} columns; {advice}"
@@ -424,7 +425,7 @@ def _fewest_roots(table: Table, max_parents: int, listen: Steps) -> Fit:
     """Fit with as few roots as possible: every smaller number is exhausted first."""
     for number in range(1, len(table.legal_names)):
         listen("numbers of roots", number - 1, len(table.legal_names))
-        task = _task(table, HiddenRoots(natural(table.legal_names), number))
+        task = task_of(table, HiddenRoots(natural(table.legal_names), number))
         _require_size(table, task, max_parents)
         choices = Choices(VersionSpace(task, ModelClass(max_parents)))
         try:
@@ -436,13 +437,13 @@ def _fewest_roots(table: Table, max_parents: int, listen: Steps) -> Fit:
             sets = f"{choices.num_parent_sets:,} parent sets: more than are gone through for the least"
             advice = "name the roots (--roots A,B,...), leave out columns, or lower max_parents (--max-parents)"
             out_of_budget = OutOfBudget(f"{least}{sets}; {advice}")
-            return Fit(_problem(table, task), None, out_of_budget, None, table)
+            return Fit(problem_of(table, task), None, out_of_budget, None, table)
         if num_root_sets:
             return _fit_under(table, task, None, max_parents, listen)
     reason = f"no column is a function of at most {max_parents} others where it was not set; every root set was tried"
     reason += f"; {_what_to_do(table, max_parents)}"
     return Fit(
-        _problem(table, _task(table, HiddenRoots(natural(table.legal_names), len(table.legal_names)))),
+        problem_of(table, task_of(table, HiddenRoots(natural(table.legal_names), len(table.legal_names)))),
         None,
         Impossible(reason),
         None,
@@ -457,7 +458,7 @@ def _what_to_do(table: Table, max_parents: int) -> str:
         return advise_bound(max_parents)
     for name in table.legal_names:
         others = natural(column for column in table.legal_names if column != name)
-        clash = smallest_contradiction(_task(table, HiddenOrder(natural(table.legal_names), others)))
+        clash = smallest_contradiction(task_of(table, HiddenOrder(natural(table.legal_names), others)))
         if clash is not None:
             return contradiction_message(table, clash)
     raise AssertionError("every column is a function of the others, but no set of roots fits")
@@ -470,7 +471,7 @@ def _fit_under(table: Table, task: Task, needs: TargetNeeds | None, max_parents:
         raise ContradictionError(f"{table.source}, {contradiction_message(table, clash)}")
     _require_size(table, task, max_parents)
     listen("least SCM", 0, 2)
-    problem = _problem(table, task)
+    problem = problem_of(table, task)
     outcome = solve(task, max_parents=max_parents, nested_roots=False, states=MAX_STATES)
     if isinstance(outcome, Impossible):
         impossible = Impossible(_report_exhaustion(outcome, task, table, needs, max_parents))
@@ -537,35 +538,6 @@ def _require_size(table: Table, task: Task, max_parents: int) -> None:
         )
 
 
-def _task(table: Table, disclosure: Disclosure) -> Task:
-    """Return the table as a task: rows with the same columns set are a world, in the order of the table."""
-    names = natural(table.legal_names)
-    order = [table.legal_names.index(name) for name in names]
-    patterns = table.pattern_of_row if table.num_rows <= MAX_SHOWN_ROWS else np.arange(len(table.counts))
-    lines = table.lines if table.num_rows <= MAX_SHOWN_ROWS else table.lines[table.first_rows]
-    groups: dict[int, list[int]] = {}
-    masks = table.set_masks[patterns].tolist()
-    for r, mask in enumerate(masks):
-        groups.setdefault(mask, []).append(r)
-    digits = (table.codes[:, order] + ord("0")).astype(np.uint8)
-    texts = [row.tobytes().decode() for row in digits]
-    noun = "row" if table.layout is None else "line"
-    worlds = []
-    for mask, rows in groups.items():
-        assigned = natural(name for k, name in enumerate(table.legal_names) if mask >> k & 1)
-        title = f"do_{'_'.join(assigned)}" if assigned else "observed"
-        columns = columns_from_rows([texts[patterns[r]] for r in rows], len(names))
-        labels = tuple(f"{noun} {lines[r]}" for r in rows)
-        worlds.append(World(title, Intervention(assigned=assigned), names, labels, columns))
-    kind = TaskKind.ROOTS if disclosure.roots is None else TaskKind.SCM
-    return Task(kind, disclosure, Grammar(allow_constants=True), Panel(names, tuple(worlds)), False, 0)
-
-
-def _problem(table: Table, task: Task) -> Problem:
-    sealed = Sealed(None, None, Panel(task.variables, ()), task.variables)
-    return Problem(ITEM, task, sealed, columns=table.legal_names)
-
-
 # --- Fitting of a CSV file as `calibrant fit` asks for it -------------------------------------------------------------
 
 
@@ -595,6 +567,12 @@ class TableFitting:
         report: Callable[[str], None],
     ) -> NetworkFit:
         return learn_in_steps(data, NetworkOptions(**question), gaps, reading, progress, report)
+
+    def check_against(self, table: Path) -> CertificateCheck:
+        return check_against(table)
+
+    def claim_files(self, folder: Path) -> Sequence[Path]:
+        return claim_files(folder)
 
 
 FITTING: Fittable = TableFitting()

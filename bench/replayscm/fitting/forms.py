@@ -18,7 +18,8 @@ from calibrant.bench.replayscm.fitting.fronts import (
     size_text,
     tree_values,
 )
-from calibrant.bench.replayscm.fitting.table import FitWithoutItem, Table
+from calibrant.bench.replayscm.fitting.results import FitWithoutItem
+from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import known_names, plural
 from calibrant.solvers.formulas.fronts import Patterns

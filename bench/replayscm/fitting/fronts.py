@@ -73,6 +73,7 @@ class TargetFront:
     """Front of one target.
 
     columns: all others, in the order of the table; counted, ones: rows that count, and those of target 1
+    max_errors: largest number of errors that was asked for, None for all
     """
 
     target: str
@@ -85,6 +86,7 @@ class TargetFront:
     patterns: Patterns
     ties: int
     too_few: TooFewErrors | None = None
+    max_errors: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -170,12 +172,17 @@ class TargetFront:
 
 @dataclass(frozen=True)
 class ScmFront:
-    """Front of whole SCMs under named roots. points: errors, size, formulas, functions, by rising size."""
+    """Front of whole SCMs under named roots. points: errors, size, formulas, functions, by rising size.
+
+    max_errors: largest number of errors that was asked for, None for all
+    """
 
     roots: tuple[str, ...]
     max_parents: int
     points: tuple[tuple[int, int, int, int], ...]
+    measure: Measure
     too_few: TooFewErrors | None = None
+    max_errors: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -379,7 +386,17 @@ def target_front(table: Table, target: str, options: FormulaOptions) -> TargetFr
         points = replace(points, max_size=every.max_size)
         too_few = TooFewErrors(options.max_errors, min(point.errors for point in every.points))
     return TargetFront(
-        target, names, options.operators, max_parents, counted, ones, points, patterns, options.ties, too_few
+        target,
+        names,
+        options.operators,
+        max_parents,
+        counted,
+        ones,
+        points,
+        patterns,
+        options.ties,
+        too_few,
+        options.max_errors,
     )
 
 
@@ -413,11 +430,11 @@ def scm_front(table: Table, roots: Sequence[str], options: FormulaOptions) -> Sc
     number_of = sum_over_dags([c.functions for c in choices])
     every = [(errors, size, number, number_of[errors, size]) for errors, size, number in pareto_points(counts)]
     if options.max_errors is None:
-        return ScmFront(tuple(roots), max_parents, tuple(every))
+        return ScmFront(tuple(roots), max_parents, tuple(every), options.operators)
     points = tuple(point for point in every if point[0] <= options.max_errors)
     least = min((errors for errors, *_ in every), default=0)
     too_few = None if points or not every else TooFewErrors(options.max_errors, least)
-    return ScmFront(tuple(roots), max_parents, points, too_few)
+    return ScmFront(tuple(roots), max_parents, points, options.operators, too_few, options.max_errors)
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.audits.replayscm.fits.catalogue import NUM_COLUMNS
 from calibrant.bench.core.capabilities import Suggestion
+from calibrant.bench.replayscm.fitting.certificates import Claim, Unclaimed, front_claim, too_wide
 from calibrant.bench.replayscm.fitting.columns import GAP
 from calibrant.bench.replayscm.fitting.fronts import FormulaOptions, TargetFront, target_front
-from calibrant.bench.replayscm.fitting.table import FitWithoutItem, Table
+from calibrant.bench.replayscm.fitting.results import FitWithoutItem
+from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.text import plural
 from calibrant.solvers.acyclic.count import Bounds
@@ -224,6 +227,17 @@ class GapFit(FitWithoutItem):
         columns = {part.sure.target: part.to_dict() for part in self.parts if isinstance(part, TargetCompletions)}
         return stated | {"columns": columns}
 
+    @property
+    def claims(self) -> Iterator[Claim | Unclaimed]:
+        """Fronts of every column, and numbers of functions or SCMs."""
+        for part in self.parts:
+            if isinstance(part, TargetCompletions):
+                yield front_claim(part.sure, "sure")
+                yield front_claim(part.possible, "possible")
+                yield _completion_claim(part)
+            else:
+                yield _scm_completion_claim(part)
+
     def lines(self, *, verbose: bool = False) -> Iterator[str]:
         """Yield the lines of the terminal; verbose: everything."""
         yield from self.table.reading_lines(every=verbose, target=self.target)
@@ -290,3 +304,41 @@ def _complete_target(table: Table, target: str, options: FormulaOptions) -> Targ
     unknown = (table.codes[:, position] == GAP) & ~table.is_set(position)
     counts = count_functions(sure.patterns, options.max_parents)
     return TargetCompletions(int(table.counts[unknown].sum()), counts, sure, replace(sure, front=possible))
+
+
+def _completion_claim(part: TargetCompletions) -> Claim | Unclaimed:
+    counts, columns, target = part.counts, part.sure.columns, part.sure.target
+    reason = too_wide(counts.max_parents, len(columns))
+    if reason or not _is_exact(counts.may_total):
+        return Unclaimed(f"functions of {target}", reason or "their number is not exact")
+    data = {
+        "target": target,
+        "max_parents": min(counts.max_parents, NUM_COLUMNS),
+        "rows_without_target": part.rows_without_target,
+        "may": counts.may_total.lower,
+        "must": counts.must_total,
+        "by_parents": [
+            [[columns[v] for v in chosen], number.lower, counts.must.get(chosen, 0)]
+            for chosen, number in sorted(counts.may.items())
+            if number.lower
+        ],
+    }
+    return Claim("gap-functions", target, data)
+
+
+def _scm_completion_claim(part: ScmCompletions) -> Claim | Unclaimed:
+    counts = part.counts
+    if part.max_parents > NUM_COLUMNS or not (_is_exact(counts.must) and _is_exact(counts.local)):
+        return Unclaimed("SCMs", too_wide(part.max_parents, part.max_parents) or "their number is not exact")
+    data = {
+        "roots": list(part.roots),
+        "max_parents": part.max_parents,
+        "must": counts.must.lower,
+        "joint": list(counts.joint),
+        "local": counts.local.lower,
+    }
+    return Claim("gap-scms", "", data)
+
+
+def _is_exact(number: Bounds) -> bool:
+    return number.lower == number.upper

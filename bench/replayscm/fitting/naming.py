@@ -1,4 +1,4 @@
-"""Names inside formulas and items, and the user's own names in everything that is printed."""
+"""A table as an item, with legal names inside, and the user's own names in everything that is printed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from markupsafe import escape
 
 from calibrant.bench.replayscm.fitting.columns import quote_name
+from calibrant.bench.replayscm.fitting.table import Table
+from calibrant.dsl.formulas.text import Grammar
+from calibrant.dsl.replayscm.disclosure import Disclosure, natural
+from calibrant.dsl.replayscm.item import Problem, Sealed, Task, TaskKind
+from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
+
+ITEM = "table"
+MAX_SHOWN_ROWS = 2_000  # rows that a reason lists; of more, each different one by its first line
 
 
 @dataclass(frozen=True)
@@ -58,3 +67,32 @@ class Naming:
         if not self._changed:
             return text
         return self._pattern.sub(lambda match: form(self._changed[match[1]]), text)
+
+
+def task_of(table: Table, disclosure: Disclosure) -> Task:
+    """Return the table as a task: rows with the same columns set are a world, in the order of the table."""
+    names = natural(table.legal_names)
+    order = [table.legal_names.index(name) for name in names]
+    patterns = table.pattern_of_row if table.num_rows <= MAX_SHOWN_ROWS else np.arange(len(table.counts))
+    lines = table.lines if table.num_rows <= MAX_SHOWN_ROWS else table.lines[table.first_rows]
+    groups: dict[int, list[int]] = {}
+    masks = table.set_masks[patterns].tolist()
+    for r, mask in enumerate(masks):
+        groups.setdefault(mask, []).append(r)
+    digits = (table.codes[:, order] + ord("0")).astype(np.uint8)
+    texts = [row.tobytes().decode() for row in digits]
+    noun = "row" if table.layout is None else "line"
+    worlds = []
+    for mask, rows in groups.items():
+        assigned = natural(name for k, name in enumerate(table.legal_names) if mask >> k & 1)
+        title = f"do_{'_'.join(assigned)}" if assigned else "observed"
+        columns = columns_from_rows([texts[patterns[r]] for r in rows], len(names))
+        labels = tuple(f"{noun} {lines[r]}" for r in rows)
+        worlds.append(World(title, Intervention(assigned=assigned), names, labels, columns))
+    kind = TaskKind.ROOTS if disclosure.roots is None else TaskKind.SCM
+    return Task(kind, disclosure, Grammar(allow_constants=True), Panel(names, tuple(worlds)), False, 0)
+
+
+def problem_of(table: Table, task: Task) -> Problem:
+    sealed = Sealed(None, None, Panel(task.variables, ()), task.variables)
+    return Problem(ITEM, task, sealed, columns=table.legal_names)

@@ -9,8 +9,10 @@ from math import exp, isclose
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from markupsafe import Markup
 
+from calibrant.audits.replayscm.fits.networks import MAX_ARCS, MAX_OPTIMUM_COLUMNS, StatementRecord
 from calibrant.baselines.structure_learning.classes import always_set
 from calibrant.baselines.structure_learning.large import ROUNDING
 from calibrant.baselines.structure_learning.levels import LevelFrame
@@ -31,10 +33,12 @@ from calibrant.bench.pages.graphs import (
     node_width,
 )
 from calibrant.bench.pages.page import design_page
+from calibrant.bench.replayscm.fitting.certificates import Claim, Unclaimed, write_claims
 from calibrant.bench.replayscm.fitting.graph_files import WrittenNetwork, export_network, to_networkx, to_pgmpy
 from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.knowledge import Knowledge, Statement
 from calibrant.dsl.text import plural
 
 ARCS_SHOWN = 12  # lines of the terminal
@@ -160,6 +164,7 @@ class NetworkFit:
     ranking, effect: of the graph and the effect asked for; price: nats that the knowledge costs
     upper_bound: no network scores more; None if the first is an exact optimum; method: how it was found, in words
     max_parents: default limit that holds because there are many columns; num_completions: of the gaps, None without
+    knowledge: statements that every network keeps
     """
 
     variables: tuple[str, ...]
@@ -186,6 +191,7 @@ class NetworkFit:
     method: str | None = None
     max_parents: int | None = None
     num_completions: int | None = None
+    knowledge: Knowledge = field(default_factory=Knowledge, repr=False)
 
     def __repr__(self) -> str:
         number = f"{self.num_optimal:,}" if self.all_counted else f"at least {self.num_optimal:,}"
@@ -348,6 +354,10 @@ class NetworkFit:
         """Return the first network as a pgmpy `DiscreteBayesianNetwork` with tables of posterior means."""
         return to_pgmpy(self._written())
 
+    def write_certificates(self, folder: Path) -> Iterator[str]:
+        """Write certificates of the optimum and its class; yields a line for what has none, and a last one."""
+        yield from write_claims(self.table, _claims(self), folder)
+
     def write_page(self, name: str, path: Path) -> None:
         """Write a page. name: of the table."""
         write_atomically(path, networks_page(self, name))
@@ -355,6 +365,38 @@ class NetworkFit:
     def export(self, path: Path) -> None:
         """Write the first network; the suffix is .dot, .graphml, .bif or .txt (model string)."""
         export_network(self._written(), path)
+
+
+# --- Certificates --------------------------------------------------------------------------------------------------
+def _claims(fitted: NetworkFit) -> Iterator[Claim | Unclaimed]:
+    """Yield the claims of networks: the optimum, or the score of the best, and its class."""
+    if fitted.num_completions is not None:
+        yield Unclaimed("networks", "sums over completions of gaps are not recounted; --gaps drop leaves rows out")
+        return
+    statements = [_statement(statement) for statement in fitted.knowledge.statements]
+    best = fitted.networks[0]
+    arcs = [list(arc) for arc in best.arcs]
+    scored = {"score": fitted.score, "iss": float(fitted.imaginary_rows), "knowledge": statements, "arcs": arcs}
+    scored["best_score"] = best.score
+    if len(fitted.variables) <= MAX_OPTIMUM_COLUMNS:
+        number = fitted.num_optimal if fitted.all_counted else None
+        yield Claim("network-optimum", "", {**scored, "optimal_networks": number})
+    else:
+        yield Claim("network-score", "", scored)
+    if fitted.summary is None:
+        yield Unclaimed("class", "its members were not counted")
+    elif len(arcs) > MAX_ARCS:
+        yield Unclaimed("class", f"{len(arcs)} arcs; classes are recounted up to {MAX_ARCS}")
+    else:
+        summary = fitted.summary
+        data = {"knowledge": statements, "arcs": arcs, "members": summary.members}
+        data |= {"directed": [*map(list, summary.directed)], "undirected": [*map(list, summary.undirected)]}
+        yield Claim("class-size", "", data)
+
+
+def _statement(statement: Statement) -> dict[str, Any]:
+    content = {key: value for key, value in statement._asdict().items() if key != "source"}
+    return dict(msgspec.to_builtins(msgspec.convert(msgspec.to_builtins(content), StatementRecord)))
 
 
 # --- Page -------------------------------------------------------------------------------------------------------------

@@ -191,7 +191,7 @@ def learn_in_steps(
         knowledge = checked_knowledge(table, options)
         table, dag = _read_dag(table, options.graph)
         return learn_with_gaps(table, options.score, options.iss, knowledge, options.k, dag)
-    return _Learning(table, options, listen, report).fit()
+    return replace(_Learning(table, options, listen, report).fit(), knowledge=options.knowledge)
 
 
 def checked_knowledge(table: Table, options: NetworkOptions) -> CheckedKnowledge:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib import import_module
@@ -15,6 +15,7 @@ from typing import Any, Literal, TypedDict, Unpack
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.audits.replayscm.fits.evidence import ReadingRecord
 from calibrant.bench.replayscm.fitting.columns import RULES, Column, RawColumn, binarize_column, make_column
 from calibrant.bench.replayscm.fitting.interventions import Head, flag_columns, read_flags, read_settings
 from calibrant.bench.replayscm.fitting.pla import is_pla, read_pla
@@ -68,6 +69,23 @@ class ReadingOptions:
         """Columns that name what was set."""
         return _as_texts(self.do)
 
+    def record(self, purpose: Purpose) -> ReadingRecord:
+        """Return how the table is read, as certificates state it."""
+        rules = self.binarize.items() if isinstance(self.binarize, Mapping) else _as_items(self.binarize)
+        return ReadingRecord(
+            purpose,
+            list(self.do_columns),
+            self.do_flags,
+            _as_records(self.ones.items() if isinstance(self.ones, Mapping) else _as_items(self.ones)),
+            _as_records(
+                item if isinstance(item, str) else (item[0], rule)
+                for item in rules
+                for rule in ([""] if isinstance(item, str) else _as_texts(item[1]))
+            ),
+            list(_as_texts(self.drop)),
+            list(_as_texts(self.missing)),
+        )
+
     @cached_property
     def missing_words(self) -> frozenset[str]:
         """Further words for missing cells."""
@@ -109,6 +127,27 @@ def _as_texts(value: Any) -> tuple[str, ...]:
     return (str(value),) if isinstance(value, str | int) else tuple(map(str, value))
 
 
+def _as_items(items: Any) -> Iterator[Any]:
+    yield from (items,) if isinstance(items, str) else items or ()
+
+
+def _as_records(items: Iterable[Any]) -> list[str | tuple[str, str]]:
+    """Return texts as they are, and pairs of texts."""
+    return [item if isinstance(item, str) else (str(item[0]), str(item[1])) for item in items]
+
+
+def options_of_record(record: ReadingRecord) -> ReadingOptions:
+    """Return the options of reading that a certificate states."""
+    return ReadingOptions(
+        do=record.do,
+        do_flags=record.do_flags,
+        ones=record.ones,
+        binarize=record.binarize,
+        drop=record.drop,
+        missing=record.missing,
+    )
+
+
 def split_names(text: str, names: Sequence[str]) -> list[str]:
     """Return the names of a list with commas, quoted as CSV cells are; a text that is a name is that name."""
     if text in names:
@@ -118,7 +157,7 @@ def split_names(text: str, names: Sequence[str]) -> list[str]:
 
 def _as_pairs(items: Any, separator: str, names: Sequence[str], option: str, source: str) -> Iterator[tuple[str, str]]:
     """Yield pairs as they are, and texts split at the separator where the left part is a column."""
-    for item in (items,) if isinstance(items, str) else items or ():
+    for item in _as_items(items):
         if not isinstance(item, str):
             name, word = item
             yield str(name), str(word)
@@ -216,7 +255,7 @@ def read_with(data: Any, options: ReadingOptions, purpose: Purpose) -> Table:
     notes = notes_on(columns, codes, set_masks, counts)
     has_targets = bool(options.do_columns or flags)
     return Table(source, raw.counting, tuple(columns), notes, codes, set_masks, counts, first, pattern_of_row,
-                 raw.lines, has_targets, layout, raw.remarks)  # fmt: skip
+                 raw.lines, has_targets, layout, raw.remarks, reading=options.record(purpose))  # fmt: skip
 
 
 def _set_masks(

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from io import StringIO
 from itertools import combinations
-from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.audits.replayscm.fits.evidence import ReadingRecord, TableEvidence
 from calibrant.bench.replayscm.fitting.columns import GAP, MANY_CATEGORIES, Column, RawColumn, coding_lines, quote_name
 from calibrant.dsl.errors import CalibrantError, short_repr
 
@@ -86,6 +87,7 @@ class Table:
     has_targets: whether do or do_flags was given; layout: form of a line, of a CSV file
     remarks: lines on how the file was read otherwise than it stands
     outputs: columns that are outputs of a PLA file; all others are their inputs
+    reading: how it was read, as certificates state it; None of a PLA file
     """
 
     source: str
@@ -102,6 +104,7 @@ class Table:
     layout: TableLayout | None = None
     remarks: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    reading: ReadingRecord | None = None
 
     @cached_property
     def used(self) -> tuple[Column, ...]:
@@ -153,6 +156,17 @@ class Table:
     def position(self, name: str) -> int:
         """Return the position of a used column."""
         return self.names.index(name)
+
+    @property
+    def evidence(self) -> TableEvidence:
+        """The table as claims about it read it."""
+        return TableEvidence(
+            self.names,
+            tuple(tuple(c.word(code) for code in range(c.num_levels)) for c in self.used),
+            self.codes,
+            np.stack([self.is_set(k) for k in range(len(self.names))], axis=1),
+            self.counts,
+        )
 
     def is_set(self, position: int) -> npt.NDArray[np.bool_]:
         """Return in which patterns a used column was set; [patterns]."""
@@ -258,7 +272,8 @@ class Table:
         remaining = self.keep_rows(complete)
         number = self.num_rows - remaining.num_rows
         remark = f"{number:,} of {self.num_rows:,} rows left out: a gap in a column used"
-        return replace(remaining, remarks=(remark, *self.remarks))
+        reading = None if self.reading is None else msgspec.structs.replace(self.reading, gaps="drop")
+        return replace(remaining, remarks=(remark, *self.remarks), reading=reading)
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -402,41 +417,3 @@ def _determine(y: int, a: int, b: int, codes: Codes, masks: U64, counts: I64) ->
 
 def _as_bits(flags: npt.NDArray[np.bool_]) -> int:
     return int.from_bytes(np.packbits(flags).tobytes(), "big")
-
-
-class FitWithoutItem:
-    """Result of a fit whose table is no item: it has lines, and neither page, pool nor certificates."""
-
-    @property
-    def why_no_item(self) -> str:
-        """Why the table is no item, for who asks for what is of items."""
-        raise NotImplementedError
-
-    @property
-    def needed_parents(self) -> int | None:
-        """None: there is no larger number of parents to advise."""
-        return None
-
-    def lines(self, *, verbose: bool = False) -> Iterator[str]:
-        """Yield the lines of the terminal; verbose: everything."""
-        raise NotImplementedError
-
-    def __str__(self) -> str:
-        """Return the text of the terminal."""
-        return "\n".join(self.lines())
-
-    def write(
-        self,
-        name: str,
-        *,
-        html: Path | None = None,
-        svg: Path | None = None,
-        out: Path | None = None,
-        certificates: Path | None = None,
-    ) -> Iterator[str]:
-        """Refuse pages, pools and certificates, which are of items."""
-        paths = {"--html": html, "--svg": svg, "--out": out, "--certificates": certificates}
-        options = [option for option, path in paths.items() if path is not None]
-        if options:
-            raise CalibrantError(f"{name}, {', '.join(options)}: {self.why_no_item}")
-        yield from ()

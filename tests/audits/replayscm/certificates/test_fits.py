@@ -1,0 +1,408 @@
+"""Certificates of fits of tables: true ones hold, forged ones are refused, and figures are those of a plain listing."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from functools import cache
+from itertools import combinations_with_replacement
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calibrant.audits.claims import RecountLimitError, limited_recount
+from calibrant.audits.replayscm.fits.catalogue import NUM_FUNCTIONS, Measure, catalogue, column_bits
+from calibrant.bench.cli import main
+from calibrant.bench.replayscm.fitting.certificates import check_against
+from calibrant.solvers.formulas.least_formulas import formula_book, least_sizes
+from tests.bench.commands.lines import COMMANDS
+from tests.support.commands import called
+
+assert COMMANDS  # the commands of `called`
+HEAD = ["smoke", "sex", "c", "d", "e x", "set"]
+NUM_ROWS = 30
+
+
+# --- The catalogue ----------------------------------------------------------------------------------------------------
+def listed_formulas(max_size: int, *, has_parity: bool) -> dict[int, tuple[int, int]]:
+    """Return function -> its least size and number of least formulas, by listing all formulas of four columns.
+
+    A formula is a text whose arguments are in order, so that those that differ in order alone are one.
+    """
+    operators = ("and", "or", "xor", "iff") if has_parity else ("and", "or")
+    by_size: dict[int, dict[str, int]] = {1: {f"x{k}": column_bits(k) for k in range(4)}}
+    full = NUM_FUNCTIONS - 1
+    for size in range(2, max_size + 1):
+        formulas = {f"(not {text})": full ^ word for text, word in by_size[size - 1].items()}
+        for parts in partitions(size - 1, size - 1):
+            if len(parts) < 2:
+                continue
+            for chosen in choose(parts, by_size):
+                texts, words = zip(*chosen, strict=True)
+                conjunction, some = full, 0
+                parity = 0
+                for word in words:
+                    conjunction, some, parity = conjunction & word, some | word, parity ^ word
+                results = {"and": conjunction, "or": some, "xor": parity, "iff": conjunction | full ^ some}
+                for operator in operators:
+                    formulas[f"({operator} {' '.join(sorted(texts))})"] = results[operator]
+        by_size[size] = formulas
+    least: dict[int, tuple[int, int]] = {0: (1, 1), full: (1, 1)}
+    for size in range(1, max_size + 1):
+        for word in by_size[size].values():
+            if word not in least:
+                least[word] = size, 0
+            if least[word][0] == size and word not in (0, full):
+                least[word] = size, least[word][1] + 1
+    return least
+
+
+def partitions(total: int, largest: int) -> Iterator[tuple[int, ...]]:
+    if not total:
+        yield ()
+    for part in range(min(total, largest), 0, -1):
+        for rest in partitions(total - part, part):
+            yield (part, *rest)
+
+
+def choose(parts: Sequence[int], by_size: dict[int, dict[str, int]]) -> Iterator[tuple[tuple[str, int], ...]]:
+    """Yield multisets of formulas of these sizes."""
+    if not parts:
+        yield ()
+        return
+    same = parts.count(parts[0])
+    for chosen in combinations_with_replacement(sorted(by_size[parts[0]].items()), same):
+        for others in choose(parts[same:], by_size):
+            yield (*chosen, *others)
+
+
+@pytest.mark.parametrize("measure", ["all", "and-or-not"])
+def test_small_formulas_are_those_of_a_listing(measure: Measure) -> None:
+    has_parity = measure == "all"
+    expected = listed_formulas(5 if has_parity else 6, has_parity=has_parity)
+    plain = catalogue(measure)
+    assert len(expected) > 200
+    assert {word: (int(plain.sizes[word]), int(plain.counts[word])) for word in expected} == expected
+
+
+@pytest.mark.parametrize("measure", ["all", "and-or-not", "sop", "pos"])
+def test_the_catalogue_of_the_verifier_is_that_of_the_solver(measure: Measure) -> None:
+    plain, of_solver = catalogue(measure), least_sizes(measure)
+    order = np.argsort(of_solver.words)
+    assert len(order) == NUM_FUNCTIONS
+    ranks = [np.unique(sizes, return_inverse=True)[1] for sizes in (plain.sizes, of_solver.sizes[order])]
+    assert (ranks[0] == ranks[1]).all()
+    book, rng = formula_book(measure), Random(3)
+    for word in (rng.randrange(NUM_FUNCTIONS) for _ in range(60)):
+        assert book.count(word) == plain.counts[word], word
+
+
+# --- True certificates ------------------------------------------------------------------------------------------------
+def drawn_table(seed: int, *, gaps: float = 0.0) -> list[list[str]]:
+    """Return rows of two causes, a noisy mechanism and its effect, some rows with an intervention."""
+    rng = Random(seed)
+    rows = []
+    for _ in range(NUM_ROWS):
+        a, b, c = (rng.randrange(2) for _ in range(3))
+        target = rng.choice(["", "", "", "d"])
+        d = rng.randrange(2) if target else (a & b) ^ (rng.random() < 0.1)
+        cells = [("no", "yes")[a], ("f", "m")[b], str(c), str(int(d)), str(int(bool(c or d)))]
+        rows.append([*("NA" if rng.random() < gaps else cell for cell in cells), target])
+    return rows
+
+
+FITS: dict[str, tuple[float, list[str]]] = {
+    "all": (0, ["--target", "d", "--errors", "front"]),
+    "and-or-not": (0, ["--target", "d", "--errors", "front", "--operators", "and-or-not", "--max-parents", "2"]),
+    "sop": (0, ["--target", "e x", "--errors", "front", "--operators", "sop"]),
+    "pos": (0, ["--target", "e x", "--errors", "4", "--operators", "pos", "--one", "sex=f"]),
+    "scm": (0, ["--roots", "smoke,sex,c", "--errors", "front"]),
+    "gaps": (0.15, ["--target", "d"]),
+    "gap-scms": (0.08, ["--roots", "smoke,sex,c", "--max-parents", "2"]),
+    "bde": (0, ["--score", "bde"]),
+    "bds": (0, ["--score", "bds", "--iss", "2"]),
+    "knowledge": (0, ["--score", "bic", "--tiers", "smoke,sex,c < d < e x", "--max-parents", "2"]),
+    "dropped": (0.02, ["--score", "k2", "--gaps", "drop", "--require", "c -> e x"]),
+}
+
+
+@cache
+def written(name: str, folder: Path) -> tuple[Path, dict[str, dict[str, Any]]]:
+    """Return the table of a fit and its certificates by stem."""
+    gaps, options = FITS[name]
+    place = folder / name
+    place.mkdir()
+    table = place / "table.csv"
+    with table.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([HEAD, *drawn_table(len(name), gaps=gaps)])
+    called("fit", table, "--do", "set", *options, "--certificates", place / "proof")
+    return table, {path.stem: json.loads(path.read_text("utf-8")) for path in (place / "proof").glob("*.json")}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("certificates")
+
+
+EXPECTED = {
+    "gaps": {"front-d", "front-d-possible", "gap-functions-d"},
+    "gap-scms": {"gap-scms"},
+    "scm": {"scm-front"},
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_certificates_of_fits_hold(name: str, folder: Path) -> None:
+    table, certificates = written(name, folder)
+    networks = {"network-optimum", "class-size"} if "--score" in FITS[name][1] else set()
+    front = {f"front-{FITS[name][1][1].replace(' ', '-')}"}
+    assert certificates.keys() == EXPECTED.get(name, networks or front)
+    check = check_against(table)
+    for stem, content in certificates.items():
+        holds, reason = check(content)
+        assert holds, (stem, reason)
+
+
+def test_verify_reads_tables(folder: Path) -> None:
+    table, certificates = written("gaps", folder)
+    done = called("verify", table.parent / "proof", table)
+    assert (done.returncode, done.stdout.count("ok ")) == (0, len(certificates)), done.stdout
+    altered = table.parent / "other.csv"
+    altered.write_text(table.read_text("utf-8").replace("yes", "no", 1), encoding="utf-8")
+    done = called("verify", table.parent / "proof", altered)
+    assert (done.returncode, done.stdout.count("made for other evidence")) == (1, len(certificates))
+
+
+def test_the_next_commands_check_the_certificates_and_write_none(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, _ = written("gaps", folder)
+    options = "--do", "set", "--target", "d", "--certificates", str(tmp_path / "c")
+    main(["fit", str(table), *options])
+    following = [line for line in capsys.readouterr().err.splitlines() if "  calibrant " in line]
+    files = [str(tmp_path / "c" / f"{stem}.json") for stem in sorted(EXPECTED["gaps"], key="{}.json".format)]
+    assert shlex.split(following[0].partition("  calibrant ")[2]) == ["verify", *files, str(table)]
+    assert len(following) > 1
+    assert not any("--certificates" in line for line in following[1:])
+
+
+def test_a_count_belongs_to_its_pool(folder: Path, tmp_path: Path) -> None:
+    table, _ = written("all", folder)
+    files = "--out", tmp_path / "t.jsonl", "--certificates", tmp_path / "c"
+    called("fit", table, "--do", "set", "--target", "d", "--errors", "front", *files)
+    counts = [path for path in (tmp_path / "c").glob("*.json") if not path.stem.startswith("front")]
+    done = called("verify", tmp_path / "c", table)
+    assert done.stdout.count("open ") == len(counts)
+    if counts:
+        assert called("verify", *counts, tmp_path / "t.jsonl").returncode == 0
+
+
+def test_a_recount_stops_at_its_budget(folder: Path) -> None:
+    table, certificates = written("all", folder)
+    with pytest.raises(RecountLimitError), limited_recount(0):
+        check_against(table)(certificates["front-d"])
+
+
+# --- Forgeries --------------------------------------------------------------------------------------------------------
+Path_ = tuple[Any, ...]
+
+
+def leaves(value: Any, path: Path_ = ()) -> Iterator[tuple[Path_, Any]]:
+    """Yield every place of a JSON value, containers too."""
+    yield path, value
+    if isinstance(value, dict | list):
+        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(part, (*path, key))
+
+
+def changed(content: dict[str, Any], path: Path_, value: Any) -> dict[str, Any]:
+    copy = deepcopy(content)
+    inside = copy
+    for key in path[:-1]:
+        inside = inside[key]
+    inside[path[-1]] = value
+    return copy
+
+
+# a weaker claim, or another statement of the same class
+NO_LIE = {"missing", "instance", "optimal_networks", "purpose", "do_flags", "gaps"}
+
+
+def forgeries(content: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield a certificate with every single number, word and list changed."""
+    for path, value in leaves(content):
+        where = "/".join(map(str, path))
+        if not path or NO_LIE & set(map(str, path)):
+            continue
+        if isinstance(value, bool) or value is None:
+            continue
+        if isinstance(value, int):
+            yield f"{where} + 1", changed(content, path, value + 1)
+            yield f"{where} negative", changed(content, path, -value - 1)
+        elif isinstance(value, float):
+            yield f"{where} + .001", changed(content, path, value + 0.001)
+        elif isinstance(value, str):
+            yield f"{where} other text", changed(content, path, value + "x")
+        elif isinstance(value, list) and value:
+            yield f"{where} shorter", changed(content, path, value[:-1])
+            yield f"{where} with one twice", changed(content, path, [*value, value[-1]])
+        elif isinstance(value, dict):
+            yield f"{where} with a field", changed(content, path, {**value, "more": 1})
+
+
+def is_true_still(name: str, change: str) -> bool:
+    """Return whether a change makes no false claim: imaginary rows of a score without, knowledge stated twice."""
+    is_unused = change.startswith("certificate/data/iss") and name in ("knowledge", "dropped")
+    is_repeated = "/reading/" in change and change.endswith("with one twice")
+    return is_unused or is_repeated
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_every_single_change_is_refused(name: str, folder: Path) -> None:
+    table, certificates = written(name, folder)
+    check, tried = check_against(table), 0
+    for stem, content in certificates.items():
+        for change, forged in forgeries(content):
+            if is_true_still(name, change):
+                continue
+            with limited_recount(60):
+                try:
+                    holds, reason = check(forged)
+                except Exception as error:  # a refusal, or data that break the check: `check_file` refuses both
+                    holds, reason = False, str(error)
+            assert not holds, (stem, change, reason)
+            tried += 1
+    assert tried >= 25
+
+
+def swap_arc(content: dict[str, Any]) -> None:
+    arcs = content["certificate"]["data"]["arcs"]
+    arcs[0] = arcs[0][::-1]
+
+
+def close_cycle(content: dict[str, Any]) -> None:
+    arcs = content["certificate"]["data"]["arcs"]
+    arcs.append(arcs[0][::-1])
+
+
+def better_formula(content: dict[str, Any]) -> None:
+    content["certificate"]["data"]["points"][-1]["formula"] = "1"
+
+
+def deep_formula(content: dict[str, Any]) -> None:
+    formula: Any = 0
+    for _ in range(100_000):
+        formula = ["not", formula]
+    content["certificate"]["data"]["points"][-1]["formula"] = formula
+
+
+def unordered_points(content: dict[str, Any]) -> None:
+    content["certificate"]["data"]["points"].reverse()
+
+
+def other_reading(content: dict[str, Any]) -> None:
+    content["certificate"]["data"]["reading"]["ones"] = ["smoke=no"]
+
+
+def dropped_column(content: dict[str, Any]) -> None:
+    content["certificate"]["data"]["reading"]["drop"] = ["c"]
+
+
+def no_settings(content: dict[str, Any]) -> None:
+    content["certificate"]["data"]["reading"]["do"] = []
+    content["certificate"]["data"]["reading"]["drop"] = ["set"]
+
+
+def other_claim(content: dict[str, Any]) -> None:
+    content["certificate"]["claim"] = "class-size"
+
+
+def unknown_claim(content: dict[str, Any]) -> None:
+    content["certificate"]["claim"] = "true"
+
+
+def huge_limit(content: dict[str, Any]) -> None:
+    content["certificate"]["data"]["max_parents"] = 10**9
+
+
+def empty_front(content: dict[str, Any]) -> None:
+    content["certificate"]["data"]["points"] = []
+
+
+def not_counted(content: dict[str, Any]) -> None:
+    content["certificate"]["data"]["joint"] = [0, 10**6]
+
+
+def no_knowledge(content: dict[str, Any]) -> None:
+    content["certificate"]["data"]["knowledge"] = []
+
+
+def clashing_knowledge(content: dict[str, Any]) -> None:
+    arcs = [["c", "d"]]
+    statements = [
+        {"word": word, "arcs": arcs, "tiers": [], "names": [], "limits": []} for word in ("require", "forbid")
+    ]
+    content["certificate"]["data"]["knowledge"] = statements
+
+
+def other_score(content: dict[str, Any]) -> None:
+    content["certificate"]["data"]["score"] = "aic"
+
+
+def no_score(content: dict[str, Any]) -> None:
+    content["certificate"]["data"]["best_score"] = "1e999"
+
+
+def one_member_more(content: dict[str, Any]) -> None:
+    content["certificate"]["data"]["undirected"].append(["smoke", "sex"])
+
+
+FRONTS: tuple[Callable[[dict[str, Any]], None], ...] = (
+    better_formula, deep_formula, unordered_points, other_reading, dropped_column, no_settings, other_claim,
+    unknown_claim, huge_limit, empty_front,
+)  # fmt: skip
+NETWORKS = (
+    swap_arc, close_cycle, other_reading, dropped_column, no_settings, unknown_claim, clashing_knowledge,
+)  # fmt: skip
+FORGED = [
+    *((name, f"front-{target}", forge) for name, target in (("all", "d"), ("sop", "e-x")) for forge in FRONTS),
+    *(("gaps", stem, forge) for stem in ("front-d", "front-d-possible") for forge in (*FRONTS[:5], empty_front)),
+    *(("bde", "network-optimum", forge) for forge in (*NETWORKS, other_score, no_score)),
+    *(("knowledge", "network-optimum", forge) for forge in (*NETWORKS, other_score, no_score)),
+    *(("bde", "class-size", forge) for forge in (*NETWORKS[1:], one_member_more)),
+    ("knowledge", "network-optimum", no_knowledge),
+    ("gap-scms", "gap-scms", not_counted),
+    ("gap-scms", "gap-scms", huge_limit),
+    ("scm", "scm-front", empty_front),
+    ("scm", "scm-front", huge_limit),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "stem", "forge"), FORGED)
+def test_forgeries_are_refused(
+    name: str, stem: str, forge: Callable[[dict[str, Any]], None], folder: Path, tmp_path: Path
+) -> None:
+    table, certificates = written(name, folder)
+    forged = deepcopy(certificates[stem])
+    forge(forged)
+    assert forged != certificates[stem] or forge is deep_formula
+    file = tmp_path / "forged.json"
+    try:
+        file.write_text(json.dumps(forged), encoding="utf-8")
+    except RecursionError:  # the encoder of the test; the text is plain
+        text = json.dumps(certificates[stem])
+        assert '"formula": ' in text
+        file.write_text(text.replace('"formula": ', f'"formula": {"[" * 100_000}{"]" * 100_000}, "x": ', 1), "utf-8")
+    done = called("verify", file, table)
+    assert done.returncode == 1
+    assert done.stdout.startswith("refused"), done.stdout
+
+
+def test_there_are_sixty_forgeries() -> None:
+    assert len(FORGED) >= 60
