@@ -490,6 +490,7 @@ def decode_line(line: str, record: type[R], *, where: str = "") -> R:
         raw = load_json(line, object_pairs_hook=unique_keys, parse_constant=_no_constant)
         if _ESCAPED_SURROGATE.search(line):
             json.dumps(raw, ensure_ascii=False).encode()  # half a character has no bytes in a file that we write
+        record = _form_of(record, raw)
         return msgspec.convert(raw, record, strict=True)
     except PoolError as error:
         raise PoolError(error.problem, field=where) from None
@@ -524,7 +525,14 @@ def _remedy(message: str, record: type[Any]) -> str:
 
 def decoded_again(line: str, record: type[R]) -> R:
     """Decode a line again that `decode_line` has accepted, without repeating its checks."""
-    return msgspec.convert(json.loads(line), record, strict=True)
+    raw = json.loads(line)
+    return msgspec.convert(raw, _form_of(record, raw), strict=True)
+
+
+def _form_of(record: type[R], raw: object) -> type[R]:
+    """Return the Struct of a line; `FORMS` of a record (field -> Struct) tells items of other forms by a field."""
+    forms: Mapping[str, type[R]] = getattr(record, "FORMS", {})
+    return next((form for key, form in forms.items() if isinstance(raw, dict) and key in raw), record)
 
 
 def convert_object(raw: Mapping[str, Any], record: type[R]) -> R:

@@ -65,14 +65,14 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(files=112, lines=30500, small_files=5, import_lines=1491),
-    "solvers": Size(files=116, lines=27970, small_files=9, import_lines=1595),
-    "audits": Size(files=65, lines=18057, small_files=5, import_lines=1243),
-    "baselines": Size(files=36, lines=9678, small_files=4, import_lines=547),
-    "bench": Size(files=330, lines=75873, small_files=42, import_lines=6447),
+    "dsl": Size(files=113, lines=30981, small_files=5, import_lines=1523),
+    "solvers": Size(files=117, lines=28237, small_files=9, import_lines=1610),
+    "audits": Size(files=67, lines=18563, small_files=5, import_lines=1310),
+    "baselines": Size(files=37, lines=9733, small_files=5, import_lines=555),
+    "bench": Size(files=330, lines=76372, small_files=41, import_lines=6499),
     "calibrant": Size(files=17, lines=1807, small_files=6, import_lines=296),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=350, lines=92008, small_files=17, import_lines=7858),
+    "tests": Size(files=351, lines=92454, small_files=17, import_lines=7907),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -11,9 +11,20 @@ import msgspec
 
 from calibrant.audits.attribution import Attribution
 from calibrant.audits.claims import Certificate, ClaimStatus, Finding, ItemIdentity, Soundness, certify
+from calibrant.audits.logic.claims_of_trajectories import trajectory_evidence, trajectory_words
+from calibrant.audits.logic.trajectories import (
+    agreement_holds,
+    count_holds,
+    decide_answer,
+    explain_open_answer,
+    network_key,
+    trajectory_findings,
+    trajectory_key,
+)
 from calibrant.audits.logic.verify import Limits, class_words, conditional_words, evidence_of, family_words
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.item import Clause, Edge, LogicItem, Model, model_texts
+from calibrant.dsl.logic.trajectories import TrajectoryItem, is_trajectory_item
 from calibrant.solvers.canonical import canonical_key
 from calibrant.solvers.logic.canonical import model_structure, network_structure
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
@@ -92,6 +103,9 @@ MEMBERS, OPEN_CLAUSE, OPEN_CELLS, NOT_OPTIMAL = "several-models", "open-clause",
 
 def item_findings(item: LogicItem) -> Iterator[Finding]:
     """Yield what an item's data leave open: models, a clause, held-out answers; and whether its truth fits best."""
+    if is_trajectory_item(item):
+        yield from trajectory_findings(item)
+        return
     outcome = solve_family(item.task)
     if not isinstance(outcome, Found):
         yield Finding(MEMBERS, ClaimStatus.OPEN, item.id, outcome.reached)
@@ -164,6 +178,8 @@ def heldout_decision(item: LogicItem) -> HeldoutDecision | None:
 
     None without questions, and where models or answers are too many to count.
     """
+    if is_trajectory_item(item):
+        return _answer_decision(item)
     outcome = solve_family(item.task)
     if not isinstance(outcome, Found) or not item.task.questions:
         return None
@@ -177,11 +193,22 @@ def heldout_decision(item: LogicItem) -> HeldoutDecision | None:
     return HeldoutDecision(len(tables) == 1, family.count, family.in_words, agreement, ceiling)
 
 
+def _answer_decision(item: TrajectoryItem) -> HeldoutDecision | None:
+    """Return the decision about an answer in states; None also where the likeliest answer is out of budget."""
+    decision = decide_answer(item)
+    if decision is None or decision.ceiling is None:
+        return None
+    words = trajectory_words(trajectory_evidence(item.task))
+    return HeldoutDecision(decision.agreement == 1, decision.count, words, decision.agreement, decision.ceiling)
+
+
 # --- Soundness of an item of logic models: its optimum, truth and labels are those of its family ----------------------
 
 
 def optimum_holds(item: LogicItem) -> str | None:
     """Compare the stated optimum with the family's; None without one, and where the family is not counted."""
+    if is_trajectory_item(item):
+        return None
     family = _family(item)
     if item.sealed is None or family is None:
         return None
@@ -191,6 +218,8 @@ def optimum_holds(item: LogicItem) -> str | None:
 
 def truth_fits(item: LogicItem) -> str | None:
     """Return why the model behind the values is no member of the family; None without one."""
+    if is_trajectory_item(item):
+        return agreement_holds(item)
     family = _family(item)
     if item.sealed is None or family is None:
         return None
@@ -199,6 +228,8 @@ def truth_fits(item: LogicItem) -> str | None:
 
 def members_hold(item: LogicItem) -> str | None:
     """Compare the labelled number of members with the family's; None without the label."""
+    if is_trajectory_item(item):
+        return count_holds(item)
     family = _family(item)
     if family is None or "members" not in item.labels:
         return None
@@ -208,6 +239,8 @@ def members_hold(item: LogicItem) -> str | None:
 
 def explain_undecided(item: LogicItem) -> str | None:
     """Return why the held-out answers are open; "" if all models that fit give the same, None without questions."""
+    if is_trajectory_item(item):
+        return explain_open_answer(item)
     family = _family(item)
     if family is None or not item.task.questions:
         return None
@@ -220,6 +253,8 @@ def explain_undecided(item: LogicItem) -> str | None:
 
 def duplicate_key(item: LogicItem) -> bytes:
     """Encode data, options, tolerances and questions."""
+    if is_trajectory_item(item):
+        return trajectory_key(item)
     task = item.task
     questions = [(sorted(question.on), sorted(question.inhibited)) for question in task.questions]
     return msgspec.json.encode((evidence_of(task), questions))
@@ -230,12 +265,19 @@ def _family(item: LogicItem) -> LogicFamily | None:
     return outcome.value if isinstance(outcome, Found) else None
 
 
-IDENTITY = ItemIdentity(
-    "networks",
-    duplicate_key,
-    lambda item: () if item.sealed is None else (canonical_key(model_structure(item.sealed.gold)),),
-    lambda item: canonical_key(network_structure(item.task.edges)),
-)
+def _model_keys(item: LogicItem) -> tuple[bytes, ...]:
+    if is_trajectory_item(item):
+        return (network_key(item),)
+    return () if item.sealed is None else (canonical_key(model_structure(item.sealed.gold)),)
+
+
+def _structure_key(item: LogicItem) -> bytes:
+    if is_trajectory_item(item):
+        return msgspec.json.encode(trajectory_evidence(item.task)["candidates"])
+    return canonical_key(network_structure(item.task.edges))
+
+
+IDENTITY = ItemIdentity("networks", duplicate_key, _model_keys, _structure_key)
 SOUNDNESS = Soundness(
     {
         "the stated optimum is the least": optimum_holds,

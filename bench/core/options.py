@@ -7,7 +7,7 @@ A command takes the union over all benchmarks (`bench.commands.options`); what t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -33,6 +33,26 @@ Against: TypeAlias = Annotated[
 ]
 """Option of `calibrant report` that several benchmarks have."""
 
+ItemForm: TypeAlias = Annotated[
+    Literal["published", "episode", "passive", "network", "experiments", "series"],
+    msgspec.Meta(
+        description="ReplaySCM: items as published; with a stated class, episodes or passive ones, with noise and more;"
+        " or of published networks, network (-o networks=FOLDER). Logic models: experiments, or series, trajectories"
+        " of published networks.",
+        extra={"panel": "Items"},
+    ),
+]
+"""Option of `calibrant generate`; a benchmark refuses the forms of others by `require_form`."""
+
+NetworkNames: TypeAlias = Annotated[
+    Literal["neutral", "real"] | None,
+    msgspec.Meta(
+        description="Of items of networks: g1, g2, ..., or the published names. [default: neutral]",
+        extra={"panel": "Items"},
+    ),
+]
+"""Option of `calibrant generate` for items of published networks."""
+
 
 class OptionError(CalibrantError):
     """An option that does not fit the others; the command names it before the reason."""
@@ -40,6 +60,12 @@ class OptionError(CalibrantError):
     def __init__(self, reason: str, option: str) -> None:
         super().__init__(reason)
         self.option = option
+
+
+def require_form(form: str, forms: Sequence[str]) -> None:
+    """Refuse a form of items that a benchmark lacks. forms: those that it has."""
+    if form not in forms:
+        raise OptionError(f"{form!r} is none of {', '.join(forms)}, which this benchmark has", "--form")
 
 
 @dataclass(frozen=True)

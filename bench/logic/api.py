@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
+from calibrant.audits.logic.claims_of_trajectories import trajectory_evidence, trajectory_words
 from calibrant.audits.logic.generation import SUITES
+from calibrant.baselines.logic.trajectories import fitting_network
 from calibrant.bench.core.capabilities import ItemScore, Solution
 from calibrant.bench.core.sets import Hypotheses
 from calibrant.bench.logic.benchmark import BENCHMARK
@@ -16,6 +18,7 @@ from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.json_objects import last_object
 from calibrant.dsl.logic.item import LogicItem, Model, model_size, model_texts
 from calibrant.dsl.logic.score import Verdict, answer_json, grade
+from calibrant.dsl.logic.trajectories import grade_states, is_trajectory_item, states_json
 from calibrant.solvers.logic.family import LogicFamily, solve_family
 from calibrant.solvers.outcome import Found, Outcome
 
@@ -29,11 +32,15 @@ class LogicScore(ItemScore[Verdict]):
 class LogicFunctions(ItemApi[LogicItem]):
     """Implements ItemFunctions (bench.core.capabilities)."""
 
+    def check_item(self, item: object) -> LogicItem:
+        """Return an item of the benchmark; those of trajectories are told by `is_trajectory_item`."""
+        return cast("LogicItem", item) if is_trajectory_item(item) else super().check_item(item)
+
     def score(self, item: LogicItem, answer: object) -> LogicScore:
         """Return the verdict; a text counts by its last JSON object."""
         item, parsed = self.check_item(item), parse_answer(answer)
         stated = last_object(parsed) if isinstance(parsed, str) else parsed
-        verdict = grade(item, stated)
+        verdict = grade_states(item, stated) if is_trajectory_item(item) else grade(item, stated)
         failure: str | None = None
         if parsed is None:
             failure = invalid_answer_message(answer)
@@ -45,7 +52,13 @@ class LogicFunctions(ItemApi[LogicItem]):
         return LogicScore(item.id, not verdict.error, verdict.heldout_exact, failure, verdict, record)
 
     def solve(self, item: LogicItem) -> Outcome[Solution[Model]]:
-        """Return a model of the least misfit, and of these of the least size."""
+        """Return a model of the least misfit, and of these of the least size; of trajectories a network that fits."""
+        if is_trajectory_item(item):
+            answer = fitting_network(item.task)
+            if not isinstance(answer, Found):
+                return answer
+            words = trajectory_words(trajectory_evidence(item.task))
+            return Found(Solution(dict(answer.value), frozenset(), None, {"class": words}))
         outcome = solve_family(self.check_item(item).task)
         if not isinstance(outcome, Found):
             return outcome
@@ -56,6 +69,8 @@ class LogicFunctions(ItemApi[LogicItem]):
 
     def version_space(self, item: LogicItem) -> LogicFamily:
         """Return all models within the item's tolerances."""
+        if is_trajectory_item(item):
+            raise CalibrantError(f"{item.id} asks about trajectories; its networks are counted and not listed")
         outcome = solve_family(self.check_item(item).task)
         if isinstance(outcome, Found):
             return outcome.value
@@ -76,10 +91,14 @@ class LogicTraining:
         return tuple(SUITES)
 
     def difficulty(self, item: LogicItem) -> Mapping[str, int]:
+        if is_trajectory_item(item):
+            return {"edges": sum(map(len, item.task.candidates.values())), "experiments": len(item.task.evidence)}
         return {"edges": len(item.task.edges), "experiments": len(item.task.experiments)}
 
     def gold(self, item: LogicItem) -> dict[str, Any] | None:
-        """Return the model behind the values, where there is one."""
+        """Return the model behind the values, where there is one, or the states that are asked for."""
+        if is_trajectory_item(item):
+            return states_json(item.sealed.answer, item.task)
         return None if item.sealed is None else {"model": model_texts(item.sealed.gold)}
 
     def share(self, item: LogicItem, verdict: LogicScore) -> float:

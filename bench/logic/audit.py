@@ -9,6 +9,7 @@ from calibrant.audits.logic.items import SOUNDNESS
 from calibrant.bench.pools.findings_audit import FindingsAudit
 from calibrant.bench.pools.soundness import ItemChecks
 from calibrant.dsl.logic.item import LogicItem
+from calibrant.dsl.logic.trajectories import is_trajectory_item
 
 if TYPE_CHECKING:
     from calibrant.audits.claims import Finding, Verifier
@@ -19,9 +20,10 @@ class LogicFindings:
 
     @property
     def verifiers(self) -> Mapping[str, Verifier]:
+        from calibrant.audits.logic.claims_of_trajectories import TRAJECTORY_VERIFIERS
         from calibrant.audits.logic.verify import VERIFIERS
 
-        return VERIFIERS
+        return {**VERIFIERS, **TRAJECTORY_VERIFIERS}
 
     def findings(self, item: LogicItem) -> Iterator[Finding]:
         from calibrant.audits.logic.items import item_findings
@@ -29,9 +31,10 @@ class LogicFindings:
         return item_findings(item)
 
     def evidence(self, item: LogicItem) -> object:
+        from calibrant.audits.logic.claims_of_trajectories import trajectory_evidence
         from calibrant.audits.logic.verify import evidence_of
 
-        return evidence_of(item.task)
+        return trajectory_evidence(item.task) if is_trajectory_item(item) else evidence_of(item.task)
 
 
 FINDINGS = LogicFindings()

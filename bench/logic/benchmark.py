@@ -10,6 +10,7 @@ from calibrant.bench.core.capabilities import (
     FINDINGS,
 )
 from calibrant.bench.core.families import FAMILIES
+from calibrant.bench.protocols import APPLICABLE
 
 if TYPE_CHECKING:
     from calibrant.dsl.logic.item import LogicItem
@@ -22,5 +23,6 @@ BENCHMARK: Benchmark[LogicItem] = Benchmark(
         ATTRIBUTION: "scoring:ATTRIBUTE",
         FAMILIES: "family.command:FAMILIES",
         FINDINGS: "audit:FINDINGS",
+        APPLICABLE: "rows:applicable_rows",
     },
 )

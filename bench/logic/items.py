@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -15,6 +15,12 @@ from calibrant.dsl.item import Pool
 from calibrant.dsl.logic.item import LogicItem, model_size
 from calibrant.dsl.logic.prompt import TEMPLATE_FIELDS, prompt, template_fields
 from calibrant.dsl.logic.records import ItemRecord, item_from_record, read_pool, record_from_item, write_pool
+from calibrant.dsl.logic.trajectories import (
+    TrajectoryItem,
+    TrajectoryItemRecord,
+    is_trajectory_item,
+    trajectory_prompt,
+)
 from calibrant.dsl.records import Header, convert_object
 
 # --- Items of logic models as pool files, records and prompts ---------------------------------------------------------
@@ -39,11 +45,12 @@ class LogicItems(ItemFormats[LogicItem]):
         "size",
         "questions",
         "wording",
+        *("genes", "candidates", "trajectories", "question", "functions"),  # of items of trajectories
     )
 
     @property
     def pool_records(self) -> tuple[type[msgspec.Struct], ...]:
-        return Header, ItemRecord
+        return Header, ItemRecord, TrajectoryItemRecord
 
     def read_pool(self, path: Path) -> Pool[LogicItem]:
         return read_pool(path)
@@ -66,7 +73,7 @@ class LogicItems(ItemFormats[LogicItem]):
         return item_from_record(convert_object(native, ItemRecord))
 
     def prompt(self, item: LogicItem) -> str:
-        return prompt(item.task)
+        return trajectory_prompt(item.task) if is_trajectory_item(item) else prompt(item.task)
 
 
 PROMPT_FIELDS = PromptFields(
@@ -89,14 +96,30 @@ def _is_measured(item: LogicItem) -> Iterable[bool]:
     return (value is not None for row in item.task.values for value in row)
 
 
+V = TypeVar("V")
+
+
+def _of_experiments(values: Callable[[LogicItem], Iterable[V]]) -> Callable[[LogicItem], Iterable[V]]:
+    """Return a statistic that items of trajectories lack."""
+    return lambda item: () if is_trajectory_item(item) else values(item)
+
+
+def _of_trajectories(value: Callable[[TrajectoryItem], int]) -> Callable[[LogicItem], Iterable[int]]:
+    """Return a statistic that other items lack."""
+    return lambda item: (value(item),) if is_trajectory_item(item) else ()
+
+
 COLUMNS: Mapping[str, PoolStatistic[LogicItem]] = {
     "n": PoolStatistic(lambda item: (True,), len),
-    "edges": PoolStatistic(lambda item: (len(item.task.edges),), span),
-    "stimuli": PoolStatistic(lambda item: (len(item.task.setup.stimuli),), span),
-    "readouts": PoolStatistic(lambda item: (len(item.task.setup.readouts),), span),
-    "experiments": PoolStatistic(lambda item: (len(item.task.experiments),), span),
-    "questions": PoolStatistic(lambda item: (len(item.task.questions),), span),
-    "measured": PoolStatistic(_is_measured, share),
-    "gold_size": PoolStatistic(_true_sizes, spread),
+    "edges": PoolStatistic(_of_experiments(lambda item: (len(item.task.edges),)), span),
+    "stimuli": PoolStatistic(_of_experiments(lambda item: (len(item.task.setup.stimuli),)), span),
+    "readouts": PoolStatistic(_of_experiments(lambda item: (len(item.task.setup.readouts),)), span),
+    "experiments": PoolStatistic(_of_experiments(lambda item: (len(item.task.experiments),)), span),
+    "questions": PoolStatistic(_of_experiments(lambda item: (len(item.task.questions),)), span),
+    "measured": PoolStatistic(_of_experiments(_is_measured), share),
+    "gold_size": PoolStatistic(_of_experiments(_true_sizes), spread),
+    "genes": PoolStatistic(_of_trajectories(lambda item: len(item.task.genes)), span),
+    "candidates": PoolStatistic(_of_trajectories(lambda item: sum(map(len, item.task.candidates.values()))), span),
+    "trajectories": PoolStatistic(_of_trajectories(lambda item: len(item.task.evidence)), span),
 }
 STATISTICS = PoolStatistics(COLUMNS, lambda item: item.stratum)

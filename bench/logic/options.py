@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from calibrant.bench.core.options import ItemForm, NetworkNames
+
 MAX_MEMBERS = 1_000_000  # that are listed or drawn
 
 
@@ -119,6 +121,13 @@ class FamilyOptions(DataOptions, frozen=True, forbid_unknown_fields=True, kw_onl
     ] = ()
 
 
+class GenerateOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Options of `calibrant generate`."""
+
+    form: ItemForm = "experiments"
+    names: NetworkNames = None
+
+
 class GenerateKeywords(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Options of `calibrant.generate`, which makes one item."""
 
@@ -172,9 +181,30 @@ class GeneratedItems(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         Annotated[int, Meta(ge=0, le=30)] | None,
         Meta(description="Edges that close a cycle. [default: the suite's]"),
     ] = None
+    networks: Annotated[
+        str | None, Meta(description="Of series: folder of network files that states are drawn from.")
+    ] = None
+    decoys: Annotated[
+        Annotated[int, Meta(ge=0, le=5)] | None,
+        Meta(description="Of series: candidates of a gene beyond its inputs. [default: 0]"),
+    ] = None
+    functions: Annotated[
+        Literal["signed", "free"] | None,
+        Meta(description="Of series: functions monotone as signs say, or any. [default: signed]"),
+    ] = None
+    question: Annotated[
+        Literal["states", "attractor"] | None, Meta(description="Of series: what is asked. [default: drawn]")
+    ] = None
+    steps: Annotated[
+        Annotated[int, Meta(ge=1, le=20)] | None, Meta(description="Of series: states that are asked for. [default: 3]")
+    ] = None
 
 
-OPTIONS: dict[str, type[Struct]] = {"family": FamilyOptions, "pool convert": DataOptions}
+OPTIONS: dict[str, type[Struct]] = {
+    "family": FamilyOptions,
+    "generate": GenerateOptions,
+    "pool convert": DataOptions,
+}
 
 KEYWORDS: dict[str, type[Struct]] = {"generate": GenerateKeywords}
 

@@ -25,6 +25,7 @@ from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.logic.item import Clause, LogicItem, Model, model_texts, parse_clause
 from calibrant.dsl.logic.prompt import facts
 from calibrant.dsl.logic.score import answer_json, parse_answer
+from calibrant.dsl.logic.trajectories import is_trajectory_item
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.family import solve_family
 from calibrant.solvers.outcome import Found
@@ -43,9 +44,11 @@ class LogicWords(Words[LogicItem]):
     kind = ("network", "networks")
 
     def opening(self, item: LogicItem) -> str:
+        _refuse_trajectories(item)
         return "\n\n".join(facts(item.task))
 
     def verbs(self, item: LogicItem) -> Sequence[Verb]:
+        _refuse_trajectories(item)
         example = _example(item)
         verbs = [
             Verb(example, "write down a clause of the model, as n3 <- n1 and not n2"),
@@ -130,6 +133,7 @@ class LogicWords(Words[LogicItem]):
         return parents or None
 
     def view(self, item: LogicItem) -> dict[str, Any]:
+        _refuse_trajectories(item)
         task = item.task
         sources: dict[str, list[list[Any]]] = {}
         for edge in task.edges:
@@ -146,6 +150,11 @@ class LogicWords(Words[LogicItem]):
             "readouts": list(task.setup.readouts),
             "questions": [question.text(task.setup) for question in task.questions],
         }
+
+
+def _refuse_trajectories(item: LogicItem) -> None:
+    if is_trajectory_item(item):
+        raise WordsError(f"{item.id} asks about trajectories, which are not played; `calibrant prompts` shows it")
 
 
 def _example(item: LogicItem) -> str:
@@ -205,6 +214,8 @@ WORDS = LogicWords()
 
 def list_remaining(item: LogicItem, steps: Sequence[Step[Any]], limit: int) -> Remaining | None:
     """List the models within the tolerances, those with least misfit and then least size first."""
+    if is_trajectory_item(item):
+        return None
     outcome = solve_family(item.task)
     if not isinstance(outcome, Found):
         return None

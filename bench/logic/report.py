@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any
 
 from calibrant.bench.core.attribution import KEY
@@ -28,6 +28,7 @@ from calibrant.dsl.json_objects import last_object
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.item import LogicItem, Model, model_texts
 from calibrant.dsl.logic.score import AnswerError, Table, parse_answer
+from calibrant.dsl.logic.trajectories import TrajectoryItem, is_trajectory_item, parse_states
 
 # --- Section of a report about logic models ---------------------------------------------------------------------------
 ABOUT = (
@@ -92,7 +93,11 @@ class ModelGuide:
         """Return shares of the models that fit; none where they are not counted, or the truth is not known."""
         from calibrant.bench.logic.scoring import ATTRIBUTE
 
-        num_cells = len(item.task.questions) * len(item.task.setup.readouts)
+        if is_trajectory_item(item):
+            num_free = len(item.task.genes) - len(item.task.question.clamps)
+            num_cells = (item.task.question.steps or 0) * num_free
+        else:
+            num_cells = len(item.task.questions) * len(item.task.setup.readouts)
         guess = 0.5**num_cells if num_cells and item.sealed is not None else None
         decision = ATTRIBUTE.decide_heldout(item)
         if decision is None or decision.agreement is None:
@@ -108,6 +113,8 @@ class ModelGuide:
         score: Score,
     ) -> Explanation:
         recorded = score.get(KEY) or {}
+        if is_trajectory_item(item):
+            return _explain_states(item, answer, score, recorded)
         members = recorded.get("members")
         remaining = f" {fit_text(members, 'model', 'models')} within the tolerances." if members else ""
         parsed = None if item is None else _parsed(item, answer)
@@ -126,6 +133,40 @@ class ModelGuide:
             moves=moves,
             moves_title="Held-out answers" if moves else "",
         )
+
+
+def _explain_states(
+    item: TrajectoryItem, answer: Mapping[str, Any] | str, score: Score, recorded: Mapping[str, Any]
+) -> Explanation:
+    """Return one answer to a question about trajectories in words."""
+    stated = last_object(answer) if isinstance(answer, str) else answer
+    try:
+        parsed = parse_states(stated, item.task)
+    except AnswerError:
+        parsed = None
+    members = recorded.get("members")
+    remaining = f" {fit_text(members, 'network', 'networks')} the trajectories." if members else ""
+    chips = [("bad", "not valid")] if score["valid"] is not True else []
+    if score["fits"] is not None:
+        chips.append(("good", "fits the trajectories") if score["fits"] else ("bad", "does not fit the trajectories"))
+    truth = item.sealed.answer
+    states = () if parsed is None else parsed.states
+    moves = tuple(
+        Move((str(place), right, stated), right != stated)
+        for place, (right, stated) in enumerate(islice(zip_longest(truth, states, fillvalue="none"), MAX_ROWS), 1)
+    )
+    return Explanation(
+        sentences=(class_sentence(recorded, is_right=METRICS.success.is_right(score, "")) + remaining, _problem(score)),
+        response=answer_text(answer),
+        gold="\n".join(truth),
+        response_note=f"genes, in order: {', '.join(map(in_one_line, item.task.genes))}",
+        gold_note="what the network does",
+        chips=tuple(chips),
+        verdict_note=f"{100 * score['heldout_accuracy']:.0f} % of the digits are right",
+        headings=("State", "True", "Answer"),
+        moves=moves,
+        moves_title="States",
+    )
 
 
 def _parsed(item: LogicItem, answer: Mapping[str, Any] | str) -> Model | Table | None:

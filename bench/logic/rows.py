@@ -1,30 +1,54 @@
-"""Rows of logic models: exact ones, local search, a genetic algorithm, chance (baselines.logic.rows)."""
+"""Rows of logic models: exact ones, local search, a genetic algorithm, chance (baselines.logic.rows).
+
+Items of trajectories have rows of their own behind the same names, and two more (baselines.logic.trajectories).
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from calibrant.bench.protocols import Presentation, Protocol, ProtocolResult, nothing_found, replace_words
 from calibrant.dsl.logic.item import Task
+from calibrant.dsl.logic.trajectories import is_trajectory_task
+from calibrant.dsl.networks.trajectories import Question, Trajectory, TrajectoryTask
 from calibrant.solvers.logic.canonical import canonical_task
 
 if TYPE_CHECKING:
+    from calibrant.baselines.logic.trajectories import Answer
+    from calibrant.bench.core.items import ItemPool
+    from calibrant.dsl.logic.item import LogicItem
     from calibrant.dsl.logic.score import LogicAnswer
     from calibrant.solvers.outcome import Found, OutOfBudget
 
 
 class LogicRow(Protocol, frozen=True):
-    """Base of the rows: an answer as a JSON object, or the reason why there is none."""
+    """Base of the rows: an answer as a JSON object, or the reason why there is none.
+
+    answers_trajectories, answers_experiments: which items of the benchmark it answers
+    """
 
     reads_canonical = True
+    answers_trajectories: ClassVar[bool] = False
+    answers_experiments: ClassVar[bool] = True
+
+    def refusal(self, handout: object) -> str:
+        if is_trajectory_task(handout):
+            return "" if self.answers_trajectories else f"{self.name} answers no items of trajectories"
+        return "" if self.answers_experiments else f"{self.name} answers items of trajectories alone"
 
     def warm_up(self) -> None:
         import calibrant.baselines.logic.rows
+        import calibrant.baselines.logic.trajectories
         import calibrant.solvers.logic.family  # noqa: F401
 
     def outcome(self, task: Task) -> Found[LogicAnswer] | OutOfBudget:
+        raise NotImplementedError
+
+    def states(self, task: TrajectoryTask) -> Answer:
+        """Return the answer to an item of trajectories."""
         raise NotImplementedError
 
     def answer(self, given: Task) -> ProtocolResult:
@@ -32,6 +56,9 @@ class LogicRow(Protocol, frozen=True):
         from calibrant.dsl.logic.score import answer_json
         from calibrant.solvers.outcome import Found
 
+        if is_trajectory_task(given):
+            answer = self.states(given)
+            return ProtocolResult("found", dict(answer.value)) if isinstance(answer, Found) else nothing_found(answer)
         outcome = self.outcome(given)
         if not isinstance(outcome, Found):
             return nothing_found(outcome)
@@ -43,11 +70,17 @@ class Exact(LogicRow, frozen=True):
     """A model of the least misfit, and of these of the least size, with proof."""
 
     name = "exact"
+    answers_trajectories = True
 
     def outcome(self, task: Task) -> Found[LogicAnswer] | OutOfBudget:
         from calibrant.solvers.logic.family import exact
 
         return exact(task)
+
+    def states(self, task: TrajectoryTask) -> Answer:
+        from calibrant.baselines.logic.trajectories import fitting_network
+
+        return fitting_network(task)
 
 
 class Posterior(LogicRow, frozen=True):
@@ -65,11 +98,17 @@ class Vote(LogicRow, frozen=True):
     """The answer of most models that fit, cell by cell."""
 
     name = "vote"
+    answers_trajectories = True
 
     def outcome(self, task: Task) -> Found[LogicAnswer] | OutOfBudget:
         from calibrant.solvers.logic.family import vote
 
         return vote(task)
+
+    def states(self, task: TrajectoryTask) -> Answer:
+        from calibrant.baselines.logic.trajectories import likeliest
+
+        return likeliest(task)
 
 
 class Greedy(LogicRow, frozen=True):
@@ -106,6 +145,7 @@ class RandomModel(LogicRow, frozen=True):
     """
 
     name = "random"
+    answers_trajectories = True
     seed: int = 0
 
     def outcome(self, task: Task) -> Found[LogicAnswer] | OutOfBudget:
@@ -113,19 +153,62 @@ class RandomModel(LogicRow, frozen=True):
 
         return random_model(task, self.seed)
 
+    def states(self, task: TrajectoryTask) -> Answer:
+        from calibrant.baselines.logic.trajectories import random_network
+
+        return random_network(task, self.seed)
+
 
 class Abstain(LogicRow, frozen=True):
-    """One half in every cell."""
+    """One half in every cell; no answer to an item of trajectories."""
 
     name = "abstain"
+    answers_trajectories = True
 
     def outcome(self, task: Task) -> Found[LogicAnswer] | OutOfBudget:
         from calibrant.baselines.logic.rows import abstain
 
         return abstain(task)
 
+    def states(self, task: TrajectoryTask) -> Answer:
+        from calibrant.solvers.outcome import Found
 
-ROWS = (Exact, Posterior, Vote, Greedy, Genetic, RandomModel, Abstain)
+        return Found({})
+
+
+class Majority(LogicRow, frozen=True):
+    """The value that most functions of each gene give, step by step; of trajectories alone."""
+
+    name = "majority"
+    answers_trajectories = True
+    answers_experiments = False
+
+    def states(self, task: TrajectoryTask) -> Answer:
+        from calibrant.baselines.logic.trajectories import majority
+
+        return majority(task)
+
+
+class CopyState(LogicRow, frozen=True):
+    """The start, for every state that is asked for; of trajectories alone."""
+
+    name = "copy"
+    answers_trajectories = True
+    answers_experiments = False
+
+    def states(self, task: TrajectoryTask) -> Answer:
+        from calibrant.baselines.logic.trajectories import copy_start
+
+        return copy_start(task)
+
+
+ROWS = (Exact, Posterior, Vote, Greedy, Genetic, RandomModel, Abstain, Majority, CopyState)
+
+
+def applicable_rows(pools: Sequence[ItemPool[LogicItem]]) -> Sequence[type[Protocol]]:
+    """Return the rows that answer some item of the pools."""
+    tasks = [item.task for pool in pools for item in pool.items]
+    return [row for row in ROWS if not tasks or any(not row().refusal(task) for task in tasks)]
 
 
 # --- Canonical presentation of tasks of logic models ------------------------------------------------------------------
@@ -133,7 +216,12 @@ _NAME = re.compile(r"\bn[0-9]+\b")
 
 
 def present(task: Task) -> Presentation:
-    """Return a task in canonical form; tables of probabilities get the columns of the task back."""
+    """Return a task in canonical form; tables of probabilities get the columns of the task back.
+
+    Genes of trajectories have the names of their places, n01, n02, ...
+    """
+    if is_trajectory_task(task):
+        return _present_trajectories(task)
     canonical = canonical_task(task)
 
     def restore(content: Any) -> Any:
@@ -144,3 +232,26 @@ def present(task: Task) -> Presentation:
         return replace_words(content, _NAME, canonical.names)
 
     return Presentation(canonical.task, restore)
+
+
+def _present_trajectories(task: TrajectoryTask) -> Presentation:
+    width = len(str(len(task.genes)))
+    names = {gene: f"n{place:0{width}}" for place, gene in enumerate(task.genes, start=1)}
+
+    def rename(clamps: Mapping[str, int]) -> dict[str, int]:
+        return {names[gene]: value for gene, value in clamps.items()}
+
+    question = task.question
+    content = replace(
+        task,
+        genes=tuple(names.values()),
+        candidates={
+            names[gene]: tuple(sorted((names[name], sign) for name, sign in entries))
+            for gene, entries in task.candidates.items()
+        },
+        evidence=tuple(Trajectory(rename(entry.clamps), entry.states) for entry in task.evidence),
+        question=Question(rename(question.clamps), question.start, question.steps),
+        wording="standard",
+    )
+    back = {new: gene for gene, new in names.items()}
+    return Presentation(content, lambda answer: replace_words(answer, _NAME, back))

@@ -16,6 +16,13 @@ from calibrant.dsl.episode import Step
 from calibrant.dsl.lenient_json import Shape
 from calibrant.dsl.logic.item import LogicItem
 from calibrant.dsl.logic.score import SHAPE, AnswerError, answer_json, grade, is_stated, parse_answer
+from calibrant.dsl.logic.trajectories import (
+    grade_states,
+    is_stated_trajectory,
+    is_trajectory_item,
+    parse_states,
+    trajectory_shape,
+)
 
 if TYPE_CHECKING:
     from calibrant.audits.logic.items import HeldoutDecision
@@ -30,9 +37,12 @@ class LogicScoreFields(Struct, frozen=True, kw_only=True):
     """The fields of a record's score."""
 
     correct: Annotated[
-        bool | None, Meta(description="every held-out answer is right; null without held-out experiments")
+        bool | None,
+        Meta(description="every held-out answer, or state, is right; null without held-out experiments"),
     ]
-    valid: Annotated[bool, Meta(description="the answer is a model of the class, or a table of probabilities")]
+    valid: Annotated[
+        bool, Meta(description="the answer is a model of the class, a table of probabilities, or a list of states")
+    ]
     heldout_exact: Annotated[bool | None, Meta(description="as `correct`")]
     heldout_accuracy: Annotated[
         float | None, Meta(description="share of held-out answers on whose side the probability is")
@@ -87,6 +97,9 @@ def score_record(item: LogicItem, verdict: Verdict, answer: Score) -> dict[str, 
 
 
 def _normal_form(item: LogicItem, answer: Score) -> str:
+    if is_trajectory_item(item):
+        parsed = parse_states(answer, item.task)
+        return " ".join(parsed.states) if parsed.model is None else parsed.model.to_bnet()
     stated = answer_json(parse_answer(answer, item.task))
     return " ".join(stated["model"]) if "model" in stated else str(stated["probabilities"])
 
@@ -127,7 +140,7 @@ METRICS = MetricSet(
     first=("n", "accuracy", "cells", "brier", "optimal", "member"),
     sample=_sample,
     rights=(("correct", "Correct", lambda sample: sample.correct),),
-    settings=("acyclic", "cyclic"),
+    settings=("acyclic", "cyclic", "series"),
 )
 
 
@@ -146,7 +159,8 @@ class LogicScoring(Scorable[LogicItem]):
         return {}
 
     def score(self, item: LogicItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
-        return score_record(item, grade(item, dict(answer)), answer)
+        verdict = grade_states(item, dict(answer)) if is_trajectory_item(item) else grade(item, dict(answer))
+        return score_record(item, verdict, answer)
 
     def extract(self, item: LogicItem, response: str | Mapping[str, Any]) -> dict[str, Any]:
         """Return the last object that is not inside another; the verdict checks its form."""
@@ -156,23 +170,31 @@ class LogicScoring(Scorable[LogicItem]):
         """Return the object, and why it is no model or table of the item."""
         answer = self.extract(item, response)
         try:
-            parse_answer(answer, item.task)
+            _parse(item, answer)
         except AnswerError as error:
             return answer, str(error)
         return answer, ""
 
     def shape(self, item: LogicItem) -> Shape:
-        return SHAPE
+        return trajectory_shape(item.task) if is_trajectory_item(item) else SHAPE
 
     def holds_answer(self, item: LogicItem, answer: Mapping[str, Any]) -> bool:
-        return is_stated(answer)
+        return is_stated_trajectory(answer, item.task) if is_trajectory_item(item) else is_stated(answer)
 
     def same_answer(self, item: LogicItem, first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
         """Return whether two answers are the same model or table, in any order of clauses."""
         try:
-            return parse_answer(first, item.task) == parse_answer(second, item.task)
+            return _parse(item, first) == _parse(item, second)
         except AnswerError:
             return dict(first) == dict(second)
+
+
+def _parse(item: LogicItem, answer: Mapping[str, Any]) -> object:
+    """Return what an answer comes to, equal for equal answers; `AnswerError` for one that is not valid."""
+    if is_trajectory_item(item):
+        parsed = parse_states(answer, item.task)
+        return parsed.states if parsed.model is None else parsed.model.digest
+    return parse_answer(answer, item.task)
 
 
 class LogicAttribution:

@@ -11,6 +11,9 @@ from typing import Any
 from calibrant.bench.variants import CopyMap, Record, Variable, Variant, permuted, rephrase, shuffled
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic.item import Edge, Options, class_edges, discretise, parse_clause
+from calibrant.dsl.logic.trajectories import parse_model
+from calibrant.dsl.networks.functions import rename_inputs
+from calibrant.dsl.networks.writers import bnet_text
 
 _COLUMNS = "readouts"  # key of a map of columns
 _LISTS = ("prior", "stimuli", "inhibitors", "readouts")
@@ -21,14 +24,19 @@ class LogicVariants(Variable):
     """Names are replaced whole: they may contain signs that end a name elsewhere.
 
     rename: all nodes, or all but those that compression merges where their names decide the edges of the class
+    names: of items of trajectories, g1, g2, ... replaced by those of the published network
     columns: readouts, stimuli and inhibitors; the map has, under `readouts`, old and new numbers of columns from 1
     equivalent: the edges after compression, or values that become the same integers
     """
 
-    kinds = ("rename", "rows", "columns", "equivalent", "words")
+    kinds = ("rename", "rows", "columns", "equivalent", "words", "names")
     fixed = frozenset({"id", "labels"})
 
     def vary(self, record: Record, kind: str, random: Random) -> Variant | None:
+        if _has_trajectories(record):
+            return _vary_trajectories(record, kind, random)
+        if kind == "names":
+            return None
         if kind == "rename":
             return self._rename(record, random)
         if kind == "columns":
@@ -63,6 +71,15 @@ class LogicVariants(Variable):
         return Variant(copy, values=values) if any(copy[key] != record[key] for key in _LISTS) else None
 
     def normal_form(self, record: Record, kind: str) -> Any:
+        if _has_trajectories(record):
+            form = self.other_fields(record, kind, ("id", "sealed", "trajectories"))
+            lines = sorted(json.dumps(entry, sort_keys=True) for entry in record["trajectories"])
+            truth = record["sealed"]["truth"]
+            return form | {
+                "trajectories": lines,
+                "candidates": {gene: sorted(map(tuple, entries)) for gene, entries in record["candidates"].items()},
+                "truth": [sorted(truth["network"].splitlines()), truth["answer"]],
+            }
         form = self.other_fields(record, kind, ("id", "sealed", *_LISTS, "experiments", "values"))
         prior, values = record["prior"], record["values"]
         if kind == "equivalent":
@@ -80,6 +97,8 @@ class LogicVariants(Variable):
         }
 
     def map_record(self, record: Record, stated: CopyMap) -> dict[str, Any]:
+        if _has_trajectories(record):
+            return _map_trajectories(record, stated)
         names, truth = stated.names, record["sealed"]["truth"]
         columns = _old_columns(stated, len(record["readouts"]))
         if truth is not None:
@@ -105,6 +124,8 @@ class LogicVariants(Variable):
         return mapped
 
     def map_answer(self, answer: Any, stated: CopyMap) -> Any:
+        if isinstance(answer.get("model"), str):
+            return {"model": _rename_network(answer["model"], stated.names)}
         mapped = dict(answer)
         if isinstance(mapped.get("model"), list):
             mapped["model"] = [_rename_clause(text, stated.names) for text in mapped["model"]]
@@ -196,6 +217,64 @@ def _perturb(record: Record, random: Random) -> dict[str, Any] | None:
 
     values = [list(map(neighbour, row)) for row in record["values"]]
     return None if values == record["values"] else {**record, "values": values}
+
+
+# --- Items of trajectories --------------------------------------------------------------------------------------------
+
+
+def _has_trajectories(record: Record) -> bool:
+    return "trajectories" in record
+
+
+def gene_names(record: Record) -> dict[str, str]:
+    """Return the published name of each gene of an item under neutral names; none of other items."""
+    names = dict(zip(record["genes"], record["sealed"]["labels"].get("names", "").split(), strict=False))
+    is_neutral = record["genes"] == [f"g{place}" for place, _ in enumerate(record["genes"], start=1)]
+    return names if is_neutral and names.keys() == {*record["genes"]} else {}
+
+
+def _vary_trajectories(record: Record, kind: str, random: Random) -> Variant | None:
+    if kind == "words":
+        return rephrase(record)
+    if kind == "rows":
+        trajectories = shuffled(record["trajectories"], random)
+        return Variant({**record, "trajectories": trajectories}) if len(trajectories) > 1 else None
+    if kind not in ("rename", "names"):
+        return None
+    names = gene_names(record) if kind == "names" else permuted(record["genes"], random)
+    return Variant(_map_trajectories(record, CopyMap("", kind, names)), names) if names else None
+
+
+def _map_trajectories(record: Record, stated: CopyMap) -> dict[str, Any]:
+    """Return a record over other names of genes; digits of states stay in their places."""
+    if stated.values:
+        raise CalibrantError("values have no map here")
+    names, truth = stated.names, record["sealed"]["truth"]
+
+    def rename(held: Mapping[str, int]) -> dict[str, int]:
+        return {names.get(gene, gene): value for gene, value in held.items()}
+
+    truth = {**truth, "network": _rename_network(truth["network"], names)}
+    return {
+        **record,
+        "genes": _rename_all(record["genes"], names),
+        "candidates": {
+            names.get(gene, gene): [(names.get(name, name), sign) for name, sign in entries]
+            for gene, entries in record["candidates"].items()
+        },
+        "trajectories": [{**entry, "held": rename(entry["held"])} for entry in record["trajectories"]],
+        "question": {**record["question"], "held": rename(record["question"]["held"])},
+        "sealed": {**record["sealed"], "truth": truth},
+    }
+
+
+def _rename_network(text: str, names: Mapping[str, str]) -> str:
+    """Return a bnet text over other names; a text that is none stays."""
+    try:
+        network = parse_model(text)
+    except CalibrantError:
+        return text
+    return bnet_text({names.get(gene, gene): rename_inputs(network.function(gene), names) for gene in network.nodes})
 
 
 VARIANTS = LogicVariants()

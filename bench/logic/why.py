@@ -14,8 +14,9 @@ from typing import Any
 
 from markupsafe import Markup
 
+from calibrant.audits.logic.trajectories import TrajectoryWhy, explain_trajectories
 from calibrant.audits.logic.why import LogicWhy, explain, explain_family
-from calibrant.audits.why import number_text
+from calibrant.audits.why import Why, number_text
 from calibrant.bench.logic.family.words import LABEL, NO_PROBABILITY, percent
 from calibrant.bench.pages.capabilities import Explainable
 from calibrant.bench.pages.charts import (
@@ -33,10 +34,11 @@ from calibrant.bench.pages.charts import (
 )
 from calibrant.bench.pages.graphs import Layers, Spacing, curve_path
 from calibrant.bench.pages.page import html_page, standalone_svg
-from calibrant.bench.pages.why import WhyTable, page_json, shown_table, tables_lines, why_page
+from calibrant.bench.pages.why import WhyTable, page_json, shown_table, tables_body, tables_lines, why_page
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic.item import Clause, LogicItem, parse_clause
+from calibrant.dsl.logic.trajectories import is_trajectory_item
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.experiments import Predictions
 from calibrant.solvers.logic.family import LogicFamily, MeasuredCell, measured_cells
@@ -450,22 +452,45 @@ def _by_target(model: tuple[str, ...]) -> dict[str, str]:
     return {target: " or ".join(clauses) for target, clauses in formulas.items()}
 
 
+def trajectory_tables(why: TrajectoryWhy) -> list[WhyTable]:
+    """Return the likeliest answer, and the genes with the functions that fit."""
+    genes = tuple(
+        (g.gene, g.candidates, str(g.readings), number_text(int(g.functions)), str(g.undecided)) for g in why.genes
+    )
+    look = frozenset(place for place, gene in enumerate(why.genes) if gene.undecided)
+    headings = ("gene", "candidates", "readings", "functions that fit", "undecided")
+    caption = "Undecided: patterns on the way to the likeliest answer about which functions that fit disagree"
+    answers = tuple((states, percent(float(share))) for states, share in why.answers)
+    return [
+        WhyTable("Likeliest answer", "Share of the networks that fit which give it", ("states", "share"), answers),
+        WhyTable("Genes", caption, headings, genes, look, numeric=frozenset({2, 3, 4})),
+    ]
+
+
 # --- Explanations of logic models -------------------------------------------------------------------------------------
 
 
 class LogicExplanations:
     """Implements Explainable (bench.pages.capabilities)."""
 
-    def explain(self, item: LogicItem, steps: Sequence[Step[str]], *, reveal_sealed: bool = False) -> LogicWhy:
+    def explain(self, item: LogicItem, steps: Sequence[Step[str]], *, reveal_sealed: bool = False) -> Why:
+        if is_trajectory_item(item):
+            return explain_trajectories(item, reveal_sealed=reveal_sealed)
         return explain(item, reveal_sealed=reveal_sealed)
 
-    def body(self, why: LogicWhy, prefix: str) -> Markup:
+    def body(self, why: LogicWhy | TrajectoryWhy, prefix: str) -> Markup:
+        if isinstance(why, TrajectoryWhy):
+            return tables_body(why, trajectory_tables(why), (), prefix)
         return page_body(why, prefix)
 
-    def drawing(self, why: LogicWhy) -> str:
+    def drawing(self, why: LogicWhy | TrajectoryWhy) -> str:
+        if isinstance(why, TrajectoryWhy):
+            raise CalibrantError(f"{why.item} asks about trajectories, which are not drawn; --html has tables")
         return network_file(why)
 
-    def lines(self, why: LogicWhy) -> Iterator[str]:
+    def lines(self, why: LogicWhy | TrajectoryWhy) -> Iterator[str]:
+        if isinstance(why, TrajectoryWhy):
+            return tables_lines(why, trajectory_tables(why), ())
         return tables_lines(why, [edge_table(why), candidate_table(why), spectrum_table(why)], advice(why))
 
 

@@ -27,12 +27,9 @@ from calibrant.audits.replayscm.generation.generate import (
 from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS, PLANS
 from calibrant.audits.replayscm.generation.published import (
     NETWORK_STRATA,
-    NetworkStratum,
-    Source,
-    UnreachableStratumError,
     draw_windows,
 )
-from calibrant.bench.core.options import OptionError
+from calibrant.bench.core.options import OptionError, require_form
 from calibrant.bench.pools.capabilities import GenerateRequest
 from calibrant.bench.pools.item_options import read_item_options
 from calibrant.bench.replayscm.audit.extended import finding_records, label_problem
@@ -56,6 +53,7 @@ from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.text import known_names, plural
 from calibrant.solvers.networks.folder import read_folder
+from calibrant.solvers.networks.windows import Source, UnreachableStratumError, WindowSize
 
 J = TypeVar("J")
 
@@ -264,7 +262,7 @@ def _read_sources(folder: Path, digests: tuple[str, ...]) -> tuple[Source, ...]:
     return tuple(map(Source, networks.values()))
 
 
-def _network_strata(text: str) -> Sequence[NetworkStratum]:
+def _network_strata(text: str) -> Sequence[WindowSize]:
     if text == "all":
         return tuple(NETWORK_STRATA.values())
     chosen = []
@@ -286,6 +284,7 @@ class ScmGenerator:
 
     def generate(self, request: GenerateRequest, options: GenerateArguments) -> Sequence[str]:
         """Write the pool and the audits once all instances are done; before that they are in OUT.unfinished."""
+        require_form(options.form, ("published", "episode", "passive", "network"))
         stated = read_item_options("generate", "replayscm", request.item_options)
         folder = None if stated is None else stated.values.networks
         if (options.form == "network") is (folder is None):

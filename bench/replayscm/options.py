@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from calibrant.bench.core.options import Against, ThoughtsOption
+from calibrant.bench.core.options import Against, ItemForm, NetworkNames, ThoughtsOption
 
 MAX_STATES = 2_000_000_000  # solvers.outcome.LEAST_SCM_STATES, which help does not import; a test compares them
 
@@ -50,28 +50,12 @@ MaxAdded: TypeAlias = Annotated[
 ]
 
 
-Names: TypeAlias = Annotated[
-    Literal["neutral", "real"] | None,
-    Meta(
-        description="Of items of networks: g1, g2, ..., or the published names. [default: neutral]",
-        extra={"panel": "Items"},
-    ),
-]
-
-
 class GenerateOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Options of `calibrant generate`."""
 
     setting: Setting = "hidden-order"
-    form: Annotated[
-        Literal["published", "episode", "passive", "network"],
-        Meta(
-            description="Items as published; with a stated class, episodes or passive ones, with noise and more; or of"
-            " published networks (-o networks=FOLDER).",
-            extra={"panel": "Items"},
-        ),
-    ] = "published"
-    names: Names = None
+    form: ItemForm = "published"
+    names: NetworkNames = None
     max_added: MaxAdded = None
     audits: Annotated[
         Path | None,

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from calibrant.dsl.logic.item import Edge, Experiment, Task, class_edges, kept_names, node_names, reachable, successors
+from calibrant.dsl.logic.trajectories import is_trajectory_task, trajectory_prompt
 from calibrant.dsl.text import Phrases, nearest_names, reword
 
 # --- The prompt of an item in other words; `prompt` has the standard text ---------------------------------------------
@@ -155,11 +156,14 @@ TEMPLATE_FIELDS: Final[Mapping[str, str]] = {
     "experiments": "each with text, on (stimuli), inhibited, measured (numbers, none where there is none)",
     "max_clause": "greatest number of literals of a clause; lacking where there is no bound",
     "questions": "held-out experiments, each with text, on, inhibited; lacking where there are none",
+    "series": "the whole text of an item of trajectories, which lacks the others; lacking elsewhere",
 }
 
 
 def template_fields(task: Task) -> dict[str, object]:
     """Return the fields of a task, None for those that it lacks."""
+    if is_trajectory_task(task):
+        return {name: None for name in TEMPLATE_FIELDS if name != "instance"} | {"series": trajectory_prompt(task)}
     setup = task.setup
     return {
         "edges": list(map(_edge_fields, task.prior)),
@@ -173,6 +177,7 @@ def template_fields(task: Task) -> dict[str, object]:
         ],
         "max_clause": task.options.max_clause or None,
         "questions": [_clamp_fields(question, task) for question in task.questions] or None,
+        "series": None,
     }
 
 

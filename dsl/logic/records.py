@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, cast
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -25,6 +25,12 @@ from calibrant.dsl.logic.item import (
     is_node_name,
     model_texts,
     parse_clause,
+)
+from calibrant.dsl.logic.trajectories import (
+    TrajectoryItemRecord,
+    is_trajectory_item,
+    item_from_trajectories,
+    record_from_trajectories,
 )
 from calibrant.dsl.records import FORMAT, VERSION, Header, read_items, write_records
 from calibrant.dsl.text import Wording
@@ -49,8 +55,9 @@ class SealedRecord(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ItemRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """One item."""
+    """One item of experiments. FORMS: records of other items of a pool, by a field that they alone have."""
 
+    FORMS: ClassVar[Mapping[str, type[msgspec.Struct]]] = {"genes": TrajectoryItemRecord}
     id: Annotated[str, Meta(description="unique in the pool")]
     prior: Annotated[list[tuple[str, int, str]], Meta(description="edges as source, sign (1 or -1), target")]
     stimuli: Annotated[list[str], Meta(description="names in the order of the header")]
@@ -76,8 +83,11 @@ class ItemRecord(msgspec.Struct, forbid_unknown_fields=True):
     ] = UNSET
 
 
-def item_from_record(record: ItemRecord) -> LogicItem:
-    """Return the item of a record; `PoolError` names the field of what is invalid."""
+def item_from_record(record: ItemRecord | TrajectoryItemRecord) -> LogicItem:
+    """Return the item of a record, of whatever form; `PoolError` names the field of what is invalid."""
+    if isinstance(record, TrajectoryItemRecord):
+        # readers of pools tell the forms of items by `is_trajectory_item`
+        return cast("LogicItem", item_from_trajectories(record))
     _check_names(record)
     if len(record.prior) > MAX_EDGES or len(record.experiments) + len(record.questions) > MAX_EXPERIMENTS:
         raise PoolError(f"more than {MAX_EDGES} edges or {MAX_EXPERIMENTS} experiments", field="prior")
@@ -132,8 +142,10 @@ def _sealed(record: SealedRecord, task: Task) -> Sealed:
     return Sealed(gold, answers, record.optimum)
 
 
-def record_from_item(item: LogicItem) -> ItemRecord:
+def record_from_item(item: LogicItem) -> ItemRecord | TrajectoryItemRecord:
     """Return the record of an item."""
+    if is_trajectory_item(item):
+        return record_from_trajectories(item)
     task, sealed = item.task, item.sealed
     return ItemRecord(
         item.id,

@@ -236,7 +236,7 @@ GINML = Grammar(
 _COUNTS = {"all", "any", "maj", "sumgt", "sumlt", "sumis"}
 _SUMS = {"sumgt": ">", "sumlt": "<", "sumis": "="}
 _DELAYS = {"timeis", "timegt", "timelt"}
-_DELAY = re.compile(r"(.*)\[-?[0-9]+\]", re.DOTALL)
+_DELAY = re.compile(r"(.*)\[-[0-9]+\]", re.DOTALL)
 
 
 class _Open(NamedTuple):
@@ -331,7 +331,7 @@ class _Parser:
             if level not in ("0", "1"):
                 raise self.refuse(f"{short_repr(token)}: levels above 1 are not read", "multi-level", name)
             self.nodes.extend((name,) if level == "1" else (name, NOT))
-        elif self.grammar.counts and (delayed := _DELAY.fullmatch(token)) is not None and "-" in token:
+        elif self.grammar.counts and (delayed := _DELAY.fullmatch(token)) is not None:
             raise self.refuse(f"{short_repr(token)} is temporal: delays are not read", "temporal", delayed[1])
         else:
             self.nodes.append(token)

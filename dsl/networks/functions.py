@@ -90,6 +90,20 @@ def from_bits(inputs: Sequence[str], bits: int, nodes: Nodes = ()) -> Function:
     return Function(tuple(inputs), table, tuple(signs), nodes)
 
 
+def from_table(inputs: Sequence[str], table: str) -> Function:
+    """Return the function of a table, over the inputs that are essential; inputs: in code point order."""
+    return restrict(Function(tuple(inputs), table, (), ()), {})
+
+
+def rename_inputs(function: Function, names: Mapping[str, str]) -> Function:
+    """Return a function over other names, in their order; ValueError without a table. names: those that stay lack."""
+    renamed = [names.get(name, name) for name in function.inputs]
+    order = sorted(range(len(renamed)), key=renamed.__getitem__)
+    table = format(function.bits, f"0{1 << len(renamed)}b")[::-1]
+    rows = (sum((row >> place & 1) << i for place, i in enumerate(order)) for row in range(len(table)))
+    return from_table([renamed[i] for i in order], "".join(table[row] for row in rows))
+
+
 def _steps(bits: int, position: int, num_inputs: int) -> tuple[int, int]:
     """Return the rows with an input at 0 in which its rise raises the value, and those in which it lowers it."""
     ones = projection(position, num_inputs).bits

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from calibrant.dsl.networks.network import Network
+from calibrant.dsl.text import Wording
 
 FunctionClass: TypeAlias = Literal["signed", "free"]
 FUNCTION_CLASSES: Final = ("signed", "free")
@@ -37,13 +38,16 @@ class Question:
 class TrajectoryTask:
     """All that a solver may read.
 
-    genes: in code point order; candidates: of each gene, with signs `+`, `-` or `both`
+    genes: in the order of the characters of states; candidates: of each gene, with signs `+`, `-` or `both`
+    function_class: the functions of the candidates that a gene may have; wording: of the prompt
     """
 
     genes: tuple[str, ...]
     candidates: Mapping[str, tuple[tuple[str, str], ...]]
     evidence: tuple[Trajectory, ...]
     question: Question
+    function_class: FunctionClass = "signed"
+    wording: Wording = "standard"
 
 
 def clamped(state: str, genes: Sequence[str], clamps: Mapping[str, int]) -> str:
@@ -51,28 +55,32 @@ def clamped(state: str, genes: Sequence[str], clamps: Mapping[str, int]) -> str:
     return "".join(str(clamps.get(gene, value)) for gene, value in zip(genes, state, strict=True))
 
 
-def next_state(network: Network, state: str, clamps: Mapping[str, int]) -> str:
-    """Return the state after one step."""
-    values = {gene: int(value) for gene, value in zip(network.nodes, state, strict=True)}
-    after = (network.function(gene).value(values) if gene not in clamps else clamps[gene] for gene in network.nodes)
+def next_state(network: Network, genes: Sequence[str], state: str, clamps: Mapping[str, int]) -> str:
+    """Return the state after one step. genes: all nodes, in the order of the characters of states."""
+    values = {gene: int(value) for gene, value in zip(genes, state, strict=True)}
+    after = (network.function(gene).value(values) if gene not in clamps else clamps[gene] for gene in genes)
     return "".join(map(str, after))
 
 
-def simulate(network: Network, start: str, clamps: Mapping[str, int], steps: int) -> tuple[str, ...]:
+def simulate(
+    network: Network, genes: Sequence[str], start: str, clamps: Mapping[str, int], steps: int
+) -> tuple[str, ...]:
     """Return the start, with held genes set, and the states of so many steps."""
-    states = [clamped(start, network.nodes, clamps)]
+    states = [clamped(start, genes, clamps)]
     for _ in range(steps):
-        states.append(next_state(network, states[-1], clamps))
+        states.append(next_state(network, genes, states[-1], clamps))
     return tuple(states)
 
 
-def path_to_attractor(network: Network, start: str, clamps: Mapping[str, int]) -> tuple[int, tuple[str, ...]]:
+def path_to_attractor(
+    network: Network, genes: Sequence[str], start: str, clamps: Mapping[str, int]
+) -> tuple[int, tuple[str, ...]]:
     """Return the steps before the attractor, and its states from the least one on."""
     places: dict[str, int] = {}
-    state = clamped(start, network.nodes, clamps)
+    state = clamped(start, genes, clamps)
     while state not in places:
         places[state] = len(places)
-        state = next_state(network, state, clamps)
+        state = next_state(network, genes, state, clamps)
     return places[state], rotated([*places][places[state] :])
 
 
@@ -90,3 +98,35 @@ def readings(task: TrajectoryTask, gene: str) -> Iterator[tuple[tuple[int, ...],
         if gene not in trajectory.clamps:
             for before, after in zip(trajectory.states, trajectory.states[1:], strict=False):
                 yield tuple(int(before[s]) for s in sources), int(after[position])
+
+
+def broken_rule(network: Network, task: TrajectoryTask) -> str:
+    """Return why a network is not of the class of a task; empty if it is."""
+    if set(network.nodes) != set(task.genes):
+        strange = sorted(set(network.nodes) ^ set(task.genes))
+        return f"{strange[0]} is {'no gene' if strange[0] in network.nodes else 'a gene without a function'}"
+    for gene in task.genes:
+        allowed, function = dict(task.candidates[gene]), network.function(gene)
+        for source, sign in zip(function.inputs, function.signs, strict=True):
+            if source not in allowed:
+                return f"{gene} depends on {source}, which is no candidate of it"
+            if task.function_class == "signed" and allowed[source] not in ("both", sign):
+                return f"{gene} depends on {source} with sign {sign}, not {allowed[source]}"
+    return ""
+
+
+def fits(network: Network, task: TrajectoryTask) -> bool:
+    """Return whether a network gives every state of the evidence from the one before."""
+    return all(
+        next_state(network, task.genes, before, trajectory.clamps) == after
+        for trajectory in task.evidence
+        for before, after in zip(trajectory.states, trajectory.states[1:], strict=False)
+    )
+
+
+def answer_question(network: Network, task: TrajectoryTask) -> tuple[str, ...]:
+    """Return a network's answer: the states after the start, or those of the attractor from the least one on."""
+    question = task.question
+    if question.steps is None:
+        return path_to_attractor(network, task.genes, question.start, question.clamps)[1]
+    return simulate(network, task.genes, question.start, question.clamps, question.steps)[1:]

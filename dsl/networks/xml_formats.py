@@ -283,7 +283,7 @@ class _SbmlReader:
         for element in self.species:
             for role in ("maxLevel", "initialLevel"):
                 if _level(element.get(role, "1"), role, element.get("id")) > 1:
-                    levels.setdefault(element.get("id"), f"a {role}")
+                    levels.setdefault(element.get("id"), "a maxLevel" if role == "maxLevel" else "an initialLevel")
         for transition in transitions:
             outputs = [e.get("qualitativeSpecies") for e in transition.listed("listOfOutputs", "output")]
             for element in transition.listed("listOfInputs", "input"):
@@ -425,7 +425,8 @@ class _SbmlReader:
                 None,
             )
             reason = "syntax" if unknown is None else "unknown-name"
-            raise NetworkError(f"a relation between {texts}; a species and a number", reason=reason, name=unknown)
+            strange = unknown or next((part.name for part in arguments if part.name not in ("ci", "cn")), None)
+            raise NetworkError(f"a relation between {texts}; a species and a number", reason=reason, name=strange)
         holds = _RELATIONS[relation]
         values = holds(0, number), holds(1, number)
         name = self.names[first.text.strip()]
@@ -441,9 +442,8 @@ class _SbmlReader:
         text = element.text.strip()
         if element.name == "ci":
             return thresholds.get(text)
-        if element.name != "cn" or re.fullmatch(r"[+-]?[0-9]{1,20}(?:\.[0-9]{0,20})?", text) is None:
-            return None
-        return float(text)
+        is_plain = element.name == "cn" and not element.children
+        return float(text) if is_plain and re.fullmatch(r"[+-]?[0-9]{1,20}(?:\.[0-9]{0,20})?", text) else None
 
 
 # --- GINML ------------------------------------------------------------------------------------------------------------

@@ -6,12 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
+from heapq import heappop, heappush
 from itertools import pairwise, product
 from math import prod
+from random import Random
 
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.dsl.networks.functions import from_table
 from calibrant.dsl.networks.network import Network
 from calibrant.dsl.networks.trajectories import (
     FunctionClass,
@@ -22,6 +25,7 @@ from calibrant.dsl.networks.trajectories import (
     rotated,
     simulate,
 )
+from calibrant.dsl.networks.writers import bnet_text
 from calibrant.solvers.outcome import Found, OutOfBudget
 
 MAX_MONOTONE_CANDIDATES = 5  # 7,581 functions (R. Dedekind, 1897)
@@ -80,6 +84,48 @@ class GeneFunctions:
         )
         return prod(numbers) * int(len(tables) ** ((1 << len(others)) - len(parts)))
 
+    def least_table(self) -> str:
+        """Return the function that is 1 only where a reading makes it so; ValueError if no function fits.
+
+        Every function that fits is 1 there too, so this one fits if any does.
+        """
+        if self.values is None:
+            raise ValueError("a pattern with both values after it")
+        ones = [pattern for pattern, value in self.values.items() if value]
+        rows = (tuple(row >> i & 1 for i in range(len(self.signs))) for row in range(1 << len(self.signs)))
+        return "".join("1" if any(self._implies(pattern, row) for pattern in ones) else "0" for row in rows)
+
+    def greatest_table(self) -> str:
+        """Return the function that is 0 only where a reading makes it so; ValueError if no function fits."""
+        if self.values is None:
+            raise ValueError("a pattern with both values after it")
+        zeros = [pattern for pattern, value in self.values.items() if not value]
+        rows = (tuple(row >> i & 1 for i in range(len(self.signs))) for row in range(1 << len(self.signs)))
+        return "".join("0" if any(self._implies(row, pattern) for pattern in zeros) else "1" for row in rows)
+
+    def _implies(self, pattern: Pattern, row: Pattern) -> bool:
+        """Return whether a 1 at a pattern makes a function of the class 1 in a row."""
+        if self.function_class == "free":
+            return pattern == row
+        steps = zip(self.signs, pattern, row, strict=True)
+        return all(a == b or (sign == "+" and a < b) or (sign == "-" and a > b) for sign, a, b in steps)
+
+    def draw_table(self, random: Random) -> str:
+        """Return a function of the class, drawn uniformly whatever the readings."""
+        num_signs = len(self.signs)
+        if self.function_class == "free":
+            return format(random.getrandbits(1 << num_signs), f"0{1 << num_signs}b")
+        ordered = [i for i, sign in enumerate(self.signs) if sign != "both"]
+        others = [i for i, sign in enumerate(self.signs) if sign == "both"]
+        tables = monotone_tables(len(ordered)).tolist()
+        parts = {pattern: random.choice(tables) for pattern in product((0, 1), repeat=len(others))}
+        table = []
+        for row in range(1 << num_signs):
+            part = parts[tuple(row >> p & 1 for p in others)]
+            place = sum((row >> p & 1 ^ (self.signs[p] == "-")) << i for i, p in enumerate(ordered))
+            table.append(str(part >> place & 1))
+        return "".join(table)
+
 
 @dataclass(frozen=True)
 class FittingNetworks:
@@ -90,6 +136,7 @@ class FittingNetworks:
 
     task: TrajectoryTask
     genes: Mapping[str, GeneFunctions] = field(repr=False)
+    _numbers: dict[tuple[str, tuple[tuple[Pattern, int], ...]], int] = field(default_factory=dict, repr=False)
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
@@ -105,7 +152,7 @@ class FittingNetworks:
         """Return the share of the networks under which states follow one another, with the question's clamps."""
         visited = self._visited(states)
         return prod(
-            (Fraction(self.genes[gene].count(values), self.counts[gene]) for gene, values in visited.items()),
+            (Fraction(self._count(gene, values), self.counts[gene]) for gene, values in visited.items()),
             start=Fraction(1),
         )
 
@@ -119,29 +166,133 @@ class FittingNetworks:
                     entry[self._pattern(gene, before)] = int(after[position])
         return visited
 
+    @cached_property
+    def _places(self) -> Mapping[str, tuple[int, ...]]:
+        """The positions of the candidates of each gene in states."""
+        places = {gene: place for place, gene in enumerate(self.task.genes)}
+        return {gene: tuple(places[name] for name, _ in self.task.candidates[gene]) for gene in self.task.genes}
+
     def _pattern(self, gene: str, state: str) -> Pattern:
-        return tuple(int(state[self.task.genes.index(name)]) for name, _ in self.task.candidates[gene])
+        return tuple(int(state[place]) for place in self._places[gene])
+
+    def _count(self, gene: str, values: Values) -> int:
+        """Return the number of functions of a gene that fit and have these values; each is counted once."""
+        key = gene, tuple(sorted(values.items()))
+        if key not in self._numbers:
+            self._numbers[key] = self.genes[gene].count(values)
+        return self._numbers[key]
+
+    @property
+    def _first_path(self) -> tuple[str, ...]:
+        question = self.task.question
+        return (clamped(question.start, self.task.genes, question.clamps),)
 
     def share_of_attractor(self, attractor: Sequence[str]) -> Found[Fraction] | OutOfBudget:
         """Return the share of the networks that reach an attractor from the question's start."""
-        question = self.task.question
-        total, branches = Fraction(0), 0
-        waiting: list[tuple[tuple[str, ...], Fraction]] = [
-            ((clamped(question.start, self.task.genes, question.clamps),), Fraction(1))
-        ]
-        while waiting:
-            path, share = waiting.pop()
-            if path[-1] in path[:-1]:
-                branches += 1
-                if branches > MAX_BRANCHES:
-                    return OutOfBudget(f"over {MAX_BRANCHES:,} paths of networks that fit")
-                if rotated(path[path.index(path[-1]) : -1]) == tuple(attractor):
-                    total += share
-                continue
-            if len(waiting) > MAX_BRANCHES:
+        shares = self.shares_of_attractors()
+        return Found(shares.value.get(tuple(attractor), Fraction(0))) if isinstance(shares, Found) else shares
+
+    def shares_of_attractors(self) -> Found[Mapping[tuple[str, ...], Fraction]] | OutOfBudget:
+        """Return the attractors that some networks reach from the question's start, and the share of each."""
+        shares: dict[tuple[str, ...], Fraction] = {}
+        waiting, num_paths = [(self._first_path, Fraction(1))], 0
+        try:
+            while waiting:
+                path, share = waiting.pop()
+                if path[-1] not in path[:-1]:
+                    waiting += [((*path, state), share * part) for state, part in self._successors(path)]
+                    if len(waiting) > MAX_BRANCHES:
+                        raise _BranchLimitError
+                    continue
+                num_paths += 1
+                if num_paths > MAX_BRANCHES:
+                    raise _BranchLimitError
+                attractor = rotated(path[path.index(path[-1]) : -1])
+                shares[attractor] = shares.get(attractor, Fraction(0)) + share
+        except _BranchLimitError:
+            return OutOfBudget(f"over {MAX_BRANCHES:,} paths of networks that fit")
+        return Found(shares)
+
+    def likeliest_path(self, steps: int) -> Found[tuple[tuple[str, ...], Fraction]] | OutOfBudget:
+        """Return the states of so many steps that most of the networks give, first in text order of equals."""
+        waiting, num_paths = [(Fraction(-1), self._first_path)], 0
+        while True:  # the path of the greatest share first: a longer one has no greater share
+            share, path = heappop(waiting)
+            if len(path) == steps + 1:
+                return Found((path, -share))
+            num_paths += 1
+            try:
+                following = [(share * part, (*path, state)) for state, part in self._successors(path)]
+            except _BranchLimitError:
+                following = []
+            if not following or num_paths > MAX_BRANCHES or len(waiting) + len(following) > 10 * MAX_BRANCHES:
                 return OutOfBudget(f"over {MAX_BRANCHES:,} paths of networks that fit")
-            waiting += [((*path, state), share * part) for state, part in self._successors(path)]
-        return Found(total)
+            for entry in following:
+                heappush(waiting, entry)
+
+    def likeliest_answer(self) -> Found[tuple[tuple[str, ...], Fraction]] | OutOfBudget:
+        """Return the answer that most networks give, and their share; see dsl.networks.trajectories.answer_question."""
+        steps = self.task.question.steps
+        if steps is not None:
+            path = self.likeliest_path(steps)
+            return Found((path.value[0][1:], path.value[1])) if isinstance(path, Found) else path
+        shares = self.shares_of_attractors()
+        if not isinstance(shares, Found):
+            return shares
+        return Found(min(shares.value.items(), key=lambda entry: (-entry[1], entry[0])))
+
+    def share_of_answer(self, answer: Sequence[str]) -> Found[Fraction] | OutOfBudget:
+        """Return the share of the networks that give an answer."""
+        if self.task.question.steps is None:
+            return self.share_of_attractor(answer)
+        return Found(self.share_of_path((*self._first_path, *answer)))
+
+    def majority_answer(self) -> tuple[str, ...]:
+        """Return the answer under the value that most functions of each gene give at each pattern, 0 of equals."""
+        path, steps = list(self._first_path), self.task.question.steps
+        while (path[-1] not in path[:-1]) if steps is None else len(path) <= steps:
+            path.append("".join(self._majority(gene, path[-1]) for gene in self.task.genes))
+        return rotated(path[path.index(path[-1]) : -1]) if steps is None else tuple(path[1:])
+
+    def _majority(self, gene: str, state: str) -> str:
+        clamps = self.task.question.clamps
+        if gene in clamps:
+            return str(clamps[gene])
+        return str(int(2 * self._count(gene, {self._pattern(gene, state): 1}) > self.counts[gene]))
+
+    def num_undecided(self, answer: Sequence[str]) -> dict[str, int]:
+        """Return of each gene how many patterns on the path to an answer the networks that fit disagree about."""
+        undecided = dict.fromkeys(self.task.genes, 0)
+        for gene, values in self._visited((*self._first_path, *answer)).items():
+            undecided[gene] = sum(0 < self._count(gene, {p: v}) < self.counts[gene] for p, v in values.items())
+        return undecided
+
+    def witness(self) -> str:
+        """Return one of the networks as bnet; ValueError if there is none. See `GeneFunctions.least_table`."""
+        return self._as_bnet({gene: functions.least_table() for gene, functions in self.genes.items()})
+
+    def extreme_networks(self) -> Iterator[str]:
+        """Yield the networks that fit with the least, and with the greatest function of every gene."""
+        yield self.witness()
+        yield self._as_bnet({gene: functions.greatest_table() for gene, functions in self.genes.items()})
+
+    def draw(self, random: Random) -> str:
+        """Return a network of the class as bnet, drawn uniformly whatever the readings."""
+        return self._as_bnet({gene: functions.draw_table(random) for gene, functions in self.genes.items()})
+
+    def _as_bnet(self, tables: Mapping[str, str]) -> str:
+        names = {gene: [name for name, _ in self.task.candidates[gene]] for gene in tables}
+        functions = {}
+        for gene, table in tables.items():
+            order = sorted(range(len(names[gene])), key=names[gene].__getitem__)
+            rows = (sum((row >> i & 1) << place for i, place in enumerate(order)) for row in range(len(table)))
+            functions[gene] = from_table(sorted(names[gene]), "".join(table[row] for row in rows))
+        return bnet_text(functions)
+
+    def num_unseen(self, path: Sequence[str]) -> int:
+        """Return how many patterns on a path no reading has, over genes that are not held."""
+        visited = self._visited(path)
+        return sum(len(visited[gene].keys() - (self.genes[gene].values or {}).keys()) for gene in visited)
 
     def _successors(self, path: Sequence[str]) -> Iterator[tuple[str, Fraction]]:
         """Yield the states that may follow a path, with the share of the networks of the path that go there."""
@@ -152,9 +303,9 @@ class FittingNetworks:
                 options.append([(str(self.task.question.clamps[gene]), Fraction(1))])
                 continue
             before = visited[gene]
-            pattern, whole = self._pattern(gene, path[-1]), self.genes[gene].count(before)
+            pattern, whole = self._pattern(gene, path[-1]), self._count(gene, before)
             parts = (
-                [(value, self.genes[gene].count({**before, pattern: value})) for value in (0, 1)]
+                [(value, self._count(gene, {**before, pattern: value})) for value in (0, 1)]
                 if pattern not in before
                 else [(before[pattern], whole)]
             )
@@ -169,11 +320,9 @@ class _BranchLimitError(Exception):
     """A state has too many successors."""
 
 
-def fit_networks(
-    task: TrajectoryTask, function_class: FunctionClass = "signed"
-) -> Found[FittingNetworks] | OutOfBudget:
+def fit_networks(task: TrajectoryTask) -> Found[FittingNetworks] | OutOfBudget:
     """Return the networks that agree with every reading; `OutOfBudget` beyond 5 candidates of a sign of one gene."""
-    genes = {}
+    genes, function_class = {}, task.function_class
     for gene in task.genes:
         signs = tuple(sign for _, sign in task.candidates[gene])
         if function_class == "signed" and sum(sign != "both" for sign in signs) > MAX_MONOTONE_CANDIDATES:
@@ -208,16 +357,9 @@ class TrueAnswer:
 def answer_of(network: Network, fitting: FittingNetworks) -> TrueAnswer:
     """Return the network's answer to the question of a task, with the share of fitting networks that give it."""
     question = fitting.task.question
-    transient, attractor = path_to_attractor(network, question.start, question.clamps)
+    genes = fitting.task.genes
+    transient, attractor = path_to_attractor(network, genes, question.start, question.clamps)
     steps = question.steps if question.steps is not None else transient + len(attractor)
-    states = simulate(network, question.start, question.clamps, steps)
-    agree: Fraction | None
-    if question.steps is None:
-        try:
-            share = fitting.share_of_attractor(attractor)
-            agree = share.value if isinstance(share, Found) else None
-        except _BranchLimitError:
-            agree = None
-    else:
-        agree = fitting.share_of_path(states)
-    return TrueAnswer(states, attractor, transient, agree)
+    states = simulate(network, genes, question.start, question.clamps, steps)
+    share = fitting.share_of_answer(attractor if question.steps is None else states[1:])
+    return TrueAnswer(states, attractor, transient, share.value if isinstance(share, Found) else None)

@@ -43,10 +43,6 @@ from calibrant.audits.replayscm.coverage import (
 from calibrant.audits.replayscm.generation.alternatives import Disambiguation, local_alternatives, separating_worlds
 from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS, StratumPlan, plan_for
 from calibrant.audits.replayscm.generation.published import (
-    MAX_WINDOWS,
-    NetworkStratum,
-    Source,
-    UnreachableStratumError,
     Window,
     draw_windows,
     network_plan,
@@ -75,6 +71,7 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import as_written
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.acyclic.count import Bounds
+from calibrant.solvers.networks.windows import MAX_WINDOWS, Source, UnreachableStratumError, WindowSize
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 # --- The audit that an accepted instance carries: how its worlds were found, and what they leave open -----------------
@@ -231,7 +228,7 @@ def generate(
 
 def generate_from_networks(
     sources: Sequence[Source],
-    stratum: NetworkStratum,
+    stratum: WindowSize,
     seed: int,
     *,
     setting: str = "hidden-order",
@@ -257,7 +254,7 @@ def generate_from_networks(
 
 
 def _accept_window(
-    sources: Sequence[Source], stratum: NetworkStratum, rng: Random
+    sources: Sequence[Source], stratum: WindowSize, rng: Random
 ) -> tuple[Stratum, StratumPlan, Window, _Accepted, Effort]:
     """Return the first window with worlds that pass the filters, and the rules of its worlds."""
     for num_windows, window in enumerate(draw_windows(sources, stratum, rng), start=1):

@@ -11,78 +11,36 @@ formula takes more than MAX_STATES is drawn anew.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from random import Random
-from typing import NamedTuple
 
 from calibrant.audits.replayscm.generation.plans import PLANS, StratumPlan
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.table import TruthTable, complete, from_formula
 from calibrant.dsl.formulas.text import canonical_formula
 from calibrant.dsl.networks.functions import Function
-from calibrant.dsl.networks.writers import unique_ids
 from calibrant.dsl.replayscm.generation.scms import LatentScm
 from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA, Stratum, worlds_for
 from calibrant.dsl.replayscm.scm import scm
 from calibrant.solvers.formulas.synthesis import least_formula
-from calibrant.solvers.networks.cut import find_cycle, least_feedback_set, propagate_constants
-from calibrant.solvers.networks.network import BooleanNetwork
+from calibrant.solvers.networks.cut import find_cycle
+from calibrant.solvers.networks.windows import (
+    MAX_WINDOWS,
+    Source,
+    UnreachableStratumError,
+    WindowSize,
+    grow_window,
+    window_sizes,
+    window_variables,
+)
 from calibrant.solvers.outcome import Budget, Found
 
-NODES = {8: (3, 8), 15: (9, 15), 30: (16, 30)}  # of a window, roots included, by the number in a stratum's name
-IN_DEGREES = {2: (1, 2), 4: (3, 4), 6: (5, 6)}  # the greatest of a window
 MAX_STATES = 50_000_000  # states of the search for one least formula; functions of four inputs are looked up
-MAX_WINDOWS = 200  # drawn for one SCM before a stratum is called out of reach of the networks
-_VALID_NAME = re.compile(r"(?!(?:not|and|or|xor|iff|if)\Z)[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
-class NetworkStratum(NamedTuple):
-    """Windows of a number of variables and a greatest in-degree; both bounds included."""
-
-    name: str
-    nodes: tuple[int, int]
-    in_degree: tuple[int, int]
-
-
-NETWORK_STRATA = {
-    stratum.name: stratum
-    for stratum in (
-        NetworkStratum(f"network_n{number}_k{degree}", nodes, in_degree)
-        for number, nodes in NODES.items()
-        for degree, in_degree in IN_DEGREES.items()
-    )
-}
-
-
-class UnreachableStratumError(Exception):
-    """No window of the networks was of a stratum, among as many as are drawn."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """A network that windows are drawn from, constants put in."""
-
-    network: BooleanNetwork
-
-    @cached_property
-    def functions(self) -> Mapping[str, Function]:
-        """The functions that are not constant."""
-        return propagate_constants(self.network)[0]
-
-    @cached_property
-    def dependent(self) -> Sequence[str]:
-        """Nodes that may be endogenous, sorted."""
-        return sorted(name for name, function in self.functions.items() if name not in function.inputs)
-
-    @cached_property
-    def feedback(self) -> tuple[int, bool]:
-        """Size of the feedback set of the whole network, and whether it is proven least."""
-        inner = {name: f for name, f in self.functions.items() if not f.is_identity(name)}
-        chosen, is_least = least_feedback_set({n: [s for s in f.inputs if s in inner] for n, f in inner.items()})
-        return len(chosen), is_least
+NETWORK_STRATA = {size.name: size for size in window_sizes("network")}
 
 
 @dataclass(frozen=True)
@@ -102,26 +60,10 @@ class Window:
     @property
     def labels(self) -> dict[str, str]:
         """Properties of the window and its network, each proven."""
-        functions = [self.source.functions[name] for name in self.endogenous]
-        signs = [sign for function in functions for sign in function.signs]
-        size, is_least = self.source.feedback
-        return {
-            "latent": f"network-{self.source.network.digest[:16]}",  # shared by items: intervals are clustered by it
-            "names": " ".join(valid_names(self.names)),
-            "in_degree": str(self.in_degree),
-            "essential_inputs": str(len(signs)),
-            "both_edges": f"{signs.count('both') / len(signs):.3f}",
-            "feedback": str(size) if is_least else f"at most {size}",
-        }
+        return self.source.labels(self.names, self.endogenous)
 
 
-def valid_names(names: Sequence[str]) -> list[str]:
-    """Return names as variables of the DSL: other characters become `_`, and equal names a number."""
-    ids = unique_ids(names, "A-Za-z0-9_", is_valid=_VALID_NAME)
-    return [ids[name] for name in names]
-
-
-def world_stratum(stratum: NetworkStratum, num_variables: int, in_degree: int) -> Stratum:
+def world_stratum(stratum: WindowSize, num_variables: int, in_degree: int) -> Stratum:
     """Return the rules of worlds for a window: those of eight variables, and of larger strata by its size."""
     bridge = next(rules for rules in NAMED_STRATA if rules.name == "hs_n8_bridge")
     return Stratum(
@@ -154,7 +96,7 @@ def network_plan(num_worlds: int) -> StratumPlan:
 MAX_POPULATIONS = 5  # populations of one window: where a node hardly ever varies another window is drawn
 
 
-def draw_windows(sources: Sequence[Source], stratum: NetworkStratum, rng: Random) -> Iterator[Window]:
+def draw_windows(sources: Sequence[Source], stratum: WindowSize, rng: Random) -> Iterator[Window]:
     """Yield windows of a stratum without end.
 
     `UnreachableStratumError` if none of MAX_WINDOWS in a row is of the stratum
@@ -168,14 +110,19 @@ def draw_windows(sources: Sequence[Source], stratum: NetworkStratum, rng: Random
     raise UnreachableStratumError(f"none of {MAX_WINDOWS} windows of the networks is of stratum {stratum.name}")
 
 
-def _draw_window(source: Source, stratum: NetworkStratum, rng: Random) -> Window | None:
+def _draw_window(source: Source, stratum: WindowSize, rng: Random) -> Window | None:
     """Return one window, None if it is not of the stratum."""
     functions, (least, most) = source.functions, stratum.nodes
     candidates = [name for name in source.dependent if len(functions[name].inputs) <= stratum.in_degree[1]]
     if not candidates:
         return None
-    chosen = grow_window(functions, candidates, rng.randint(2, most - 1), most, rng)
-    variables = _variables(functions, chosen)
+
+    def allows(nodes: Sequence[str]) -> bool:
+        inner = {target: [s for s in functions[target].inputs if s in nodes] for target in nodes}
+        return len(window_variables(functions, nodes)) <= most and not find_cycle(inner)
+
+    chosen = grow_window(functions, candidates, rng.randint(2, most - 1), rng, allows=allows)
+    variables = window_variables(functions, chosen)
     in_degree = max(len(functions[name].inputs) for name in chosen)
     if len(chosen) < 2 or not least <= len(variables) <= most or in_degree < stratum.in_degree[0]:
         return None
@@ -189,36 +136,6 @@ def _draw_window(source: Source, stratum: NetworkStratum, rng: Random) -> Window
         mechanisms[neutral[name]] = mechanism
     model = scm([neutral[name] for name in variables if name not in chosen], mechanisms)
     return Window(source, tuple(chosen), tuple(names), LatentScm(model, (*model.roots, *model.order)))
-
-
-def grow_window(
-    functions: Mapping[str, Function], candidates: Sequence[str], size: int, most: int, rng: Random
-) -> list[str]:
-    """Return up to `size` nodes that are joined by edges and have no cycle, with at most `most` variables."""
-    allowed = set(candidates)
-    children: dict[str, set[str]] = {}
-    for name in candidates:
-        for source in functions[name].inputs:
-            children.setdefault(source, set()).add(name)
-    chosen = [rng.choice(candidates)]
-    refused: set[str] = set()
-    while len(chosen) < size:
-        near = {n for name in chosen for n in (*functions[name].inputs, *children.get(name, ()))} & allowed
-        open_names = sorted(near - refused - set(chosen))
-        if not open_names:
-            break
-        name = rng.choice(open_names)
-        extended = [*chosen, name]
-        inner = {target: [s for s in functions[target].inputs if s in extended] for target in extended}
-        if len(_variables(functions, extended)) > most or find_cycle(inner):
-            refused.add(name)
-        else:
-            chosen = extended
-    return chosen
-
-
-def _variables(functions: Mapping[str, Function], chosen: Sequence[str]) -> set[str]:
-    return {*chosen, *(source for name in chosen for source in functions[name].inputs)}
 
 
 @cache

@@ -138,3 +138,120 @@ def test_what_does_not_go_together_is_refused(folder: Path, tmp_path: Path, caps
     assert "none of 200 windows of the networks is of stratum network_n30_k6" in far
     assert "is no folder of network files" in refused(capsys, *COMMAND, "-o", f"networks={tmp_path / 'no'}", *out)
     assert not (tmp_path / "x.jsonl").exists()
+
+
+# --- Series -----------------------------------------------------------------------------------------------------------
+SERIES = ("generate", "--benchmark", "logic", "--form", "series", "--seed", 5, "--per-stratum", 8)
+SIX = {
+    f"net{place}.bnet": text
+    for place, text in enumerate(
+        (
+            TOY,
+            LOOP,
+            "p, q & !s\nq, p | r\nr, !p\ns, q & r\n",
+            "u, v\nv, !w\nw, u | x\nx, x\n",
+            "k, !l & m\nl, k\nm, n | l\nn, !k\n",
+            "a1, b1 | c1\nb1, !a1\nc1, a1 & d1\nd1, d1\n",
+            "e1, f1 & g1\nf1, !g1 | h1\ng1, e1\nh1, f1\n",
+        )
+    )
+}
+
+
+@pytest.fixture(scope="module")
+def six(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("six")
+    for name, text in SIX.items():
+        (path / name).write_text(text)
+    return path
+
+
+@pytest.fixture(scope="module")
+def series(six: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("series") / "items.jsonl"
+    strata = ("--strata", "series_n8_k2_decided,series_n8_k2_partly")
+    done = called(*SERIES, *strata, "-o", f"networks={six}", "--out", path, "--workers", 1)
+    assert done.returncode == 0, done.stderr
+    assert "7 networks; files with equal functions: 0" in done.stderr
+    return path
+
+
+@pytest.fixture(scope="module")
+def copies(series: Path) -> Path:
+    path = series.with_name("copies.jsonl")
+    assert called("variants", series, "--kinds", "names", "--out", path).returncode == 0
+    return path
+
+
+def test_series_are_sound_and_rows_are_equal_under_both_names(
+    six: Path, series: Path, copies: Path, tmp_path: Path
+) -> None:
+    checked = called("pool", "check", series)
+    assert checked.returncode == 0, checked.stdout
+    assert "the model behind the values fits: 16 of 16" in checked.stdout
+    real, runs = tmp_path / "real.jsonl", tmp_path / "runs"
+    strata = ("--strata", "series_n8_k2_decided,series_n8_k2_partly", "--names", "real")
+    assert called(*SERIES, *strata, "-o", f"networks={six}", "--out", real, "--workers", 1).returncode == 0
+    of = benchmark_of(series)
+    pairs = zip(of.items.read_pool(copies).items, of.items.read_pool(real).items, strict=True)
+    assert all({**of.items.record(copy), "id": item.id} == of.items.record(item) for copy, item in pairs)
+    assert called("run", "all", series, copies, "--out", runs, "--workers", 1).returncode == 0
+    rows = json.loads(called("table", runs, "--consistency", copies, "--pool", series, "--json").stdout)
+    assert {row["system"] for row in rows} == {"abstain", "copy", "exact", "majority", "random", "vote"}
+    for row in rows:
+        assert row["names"]["prior_knowledge"] == 0
+        assert row["names"]["interval"] == [0, 0]
+    by_row = {row["system"]: row["originals_mean"] for row in rows}
+    assert by_row["abstain"] == 0
+    assert min(by_row["exact"], by_row["vote"]) >= 0.5  # half of the items are decided
+
+
+def test_prior_knowledge_has_its_sign_and_an_interval(series: Path, copies: Path, tmp_path: Path) -> None:
+    """One system knows the network by its names, one infers what the evidence decides, one is misled by names."""
+    of, scores = benchmark_of(series), []
+    for path in (series, copies):
+        lines = []
+        for item in of.items.read_pool(path).items:
+            gold = json.dumps(of.training.gold(item))
+            decided = gold if item.labels["agree"] == "1" else "{}"
+            for model, neutral, named in (("knows", "{}", gold), ("infers", decided, decided), ("misled", gold, "{}")):
+                response = named if path == copies else neutral
+                lines.append({"instanceId": item.id, "model": model, "response": response})
+        answers = tmp_path / f"{path.stem}.answers.jsonl"
+        answers.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        scores.append(tmp_path / f"{path.stem}.scores.jsonl")
+        assert called("score", path, answers, "--out", scores[-1]).returncode == 0
+    rows = _probes(called("table", *scores, "--consistency", copies, "--json").stdout)
+    assert {row["scale"] for row in rows.values()} == {"rate"}
+    assert {system: row["prior_knowledge"] for system, row in rows.items()} == {"knows": 1, "infers": 0, "misled": -1}
+    assert {system: row["interval"] for system, row in rows.items()} == {
+        "knows": [1, 1],
+        "infers": [0, 0],
+        "misled": [-1, -1],
+    }
+    with_pool = _probes(called("table", *scores, "--consistency", copies, "--pool", series, "--json").stdout)
+    assert {row["scale"] for row in with_pool.values()} == {"skill"}
+    assert with_pool["knows"]["interval"][0] > 0 == with_pool["infers"]["prior_knowledge"]
+    assert with_pool["misled"]["interval"][1] < 0
+    printed = called("table", *scores, "--consistency", copies).stdout
+    assert "+1.000           1.000 to 1.000" in printed
+    report = called("report", *scores, "--pool", series, "--pool", copies, "--table", "names")
+    assert report.returncode == 0, report.stderr
+    assert "Published names instead of neutral ones" in report.stdout
+
+
+def test_options_of_series_that_are_refused(six: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, networks = ("--out", tmp_path / "x.jsonl"), ("-o", f"networks={six}")
+    assert "go together" in refused(capsys, *SERIES, *out)
+    assert "go together" in refused(capsys, "generate", "--benchmark", "logic", "--seed", 1, *networks, *out)
+    strange = refused(capsys, *SERIES, "--strata", "series_n9", *networks, *out)
+    assert "unknown stratum 'series_n9' of series" in strange
+    far = refused(capsys, *SERIES, "--strata", "series_n30_k6_partly", *networks, *out)
+    assert "gives an item of series_n30_k6_partly" in far
+    assert "loops is of --form experiments" in refused(capsys, *SERIES, "-o", "loops=1", *networks, *out)
+    plain = ("generate", "--benchmark", "logic", "--seed", 1)
+    assert "decoys is of --form series" in refused(capsys, *plain, "-o", "decoys=1", *out)
+    assert "--form series alone" in refused(capsys, *plain, "--names", "real", *out)
+    assert "'episode' is none of experiments, series" in refused(capsys, *plain, "--form", "episode", *out)
+    assert "'series' is none of published" in refused(capsys, "generate", "--seed", 1, "--form", "series", *out)
+    assert not (tmp_path / "x.jsonl").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -188,7 +189,7 @@ def _fits(vector: Vector) -> dict[str, Any]:
     )
     answer: dict[str, Any] = {}
     for function_class in FUNCTION_CLASSES:
-        fitting = fit_networks(task, function_class)
+        fitting = fit_networks(replace(task, function_class=function_class))
         assert isinstance(fitting, Found)
         true = answer_of(network, fitting.value)
         answer[function_class] = {

@@ -16,9 +16,15 @@ from calibrant.audits.logic.items import (
     missing_certificate,
     open_certificate,
 )
+from calibrant.audits.logic.trajectories import TRAJECTORY_STRATA, generate_trajectories, trajectory_findings
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.item import LogicItem, Model, Task, fit_limit, model_size, parse_clause
+from calibrant.dsl.logic.trajectories import TrajectoryItem, parse_model
+from calibrant.dsl.networks.trajectories import answer_question, broken_rule, fits
 from calibrant.solvers.logic.family import LogicFamily, solve_family
+from calibrant.solvers.networks.network import parse_network
+from calibrant.solvers.networks.trajectories import fit_networks
+from calibrant.solvers.networks.windows import Source
 from calibrant.solvers.outcome import Found
 from tests.support.forgery.forger import Data, Forger, Genuine, has_shape, is_same, nothing_forged
 
@@ -196,9 +202,55 @@ def _missings() -> Sequence[Genuine]:
     return made
 
 
+# --- Claims about items of trajectories -------------------------------------------------------------------------------
+NETWORK = b"a, b & !c\nb, c | a\nc, !b\nd, a | c\n"
+
+
+@cache
+def _trajectories() -> tuple[TrajectoryItem, ...]:
+    stratum, source = TRAJECTORY_STRATA["series_n8_k2_partly"], Source(parse_network(NETWORK))
+    return tuple(generate_trajectories([source], stratum, 3, number) for number in range(3))
+
+
+def _of_claim(claim: str) -> list[Genuine]:
+    return [
+        Genuine(item, finding.certificate)
+        for item in _trajectories()
+        for finding in trajectory_findings(item)
+        if finding.certificate is not None and finding.certificate.claim == claim
+    ]
+
+
+def _trajectory_words(item: TrajectoryItem) -> str:
+    num_genes, num_candidates = len(item.task.genes), sum(map(len, item.task.candidates.values()))
+    return f"networks of {num_genes} genes, functions of {num_candidates} candidates, monotone as their signs say"
+
+
+def _networks_are_counted(item: TrajectoryItem, certificate: Certificate) -> bool:
+    """Compare with the counts of the engine, which a verifier does not use."""
+    outcome = fit_networks(item.task)
+    assert isinstance(outcome, Found)
+    counts = {gene: str(number) for gene, number in outcome.value.counts.items()}
+    data = {"genes": counts, "count": str(outcome.value.count)}
+    return is_same(certificate.data, data) and certificate.in_words == _trajectory_words(item)
+
+
+def _networks_differ(item: TrajectoryItem, certificate: Certificate) -> bool:
+    assert certificate.data.keys() == {"first", "second"}
+    networks = [parse_model(certificate.data[key]) for key in ("first", "second")]
+    shares = []
+    for network in networks:
+        if broken_rule(network, item.task) or not fits(network, item.task):
+            return False
+        shares.append(answer_question(network, item.task))
+    return shares[0] != shares[1] and certificate.in_words == _trajectory_words(item)
+
+
 FORGERS = {
     "logic-count": Forger(_counts, _other_counts, _count_is_true),
     "logic-open": Forger(_opens, nothing_forged, _open_is_true),
     "logic-better": Forger(_betters, nothing_forged, _better_is_true),
     "logic-missing": Forger(_missings, nothing_forged, _missing_is_true),
+    "trajectory-count": Forger(lambda: _of_claim("trajectory-count"), nothing_forged, _networks_are_counted),
+    "trajectory-open": Forger(lambda: _of_claim("trajectory-open"), nothing_forged, _networks_differ),
 }

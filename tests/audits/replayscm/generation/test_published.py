@@ -11,17 +11,15 @@ import pytest
 from calibrant.audits.replayscm.generation.generate import generate_from_networks
 from calibrant.audits.replayscm.generation.published import (
     NETWORK_STRATA,
-    Source,
-    UnreachableStratumError,
     Window,
     draw_windows,
-    valid_names,
 )
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.networks.formulas import NetworkError
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.networks.folder import read_folder
 from calibrant.solvers.networks.network import parse_network
+from calibrant.solvers.networks.windows import Source, UnreachableStratumError, valid_names
 from tests.support.benchmarks.networks import RandomFormula, named_in, random_formulas, text_of
 from tests.support.effort import examples
 

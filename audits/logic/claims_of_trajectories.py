@@ -1,0 +1,143 @@
+"""Claims about items of trajectories, checked by trying all, with dsl.networks.trajectories alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import prod
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from calibrant.audits.claims import Certificate, ClaimKind, RecountLimitError, Verifier, checkpoint
+from calibrant.dsl.logic.trajectories import QuestionRecord, TrajectoryRecord, parse_model
+from calibrant.dsl.networks.trajectories import (
+    FunctionClass,
+    Question,
+    Trajectory,
+    TrajectoryTask,
+    answer_question,
+    broken_rule,
+    fits,
+    readings,
+)
+
+MAX_LISTED_CANDIDATES = 4  # of a gene: 65,536 functions are tried
+
+
+class TrajectoryEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Visible task."""
+
+    genes: list[str]
+    candidates: dict[str, list[tuple[str, str]]]
+    trajectories: list[TrajectoryRecord]
+    question: QuestionRecord
+    functions: FunctionClass
+
+
+class CountOfNetworks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Data of a count; genes: functions of each that fit."""
+
+    genes: dict[str, str]
+    count: str
+
+
+class TwoAnswers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Data of an open answer: two networks as bnet."""
+
+    first: str
+    second: str
+
+
+def trajectory_evidence(task: TrajectoryTask) -> dict[str, Any]:
+    """Return the evidence of a task as JSON."""
+    question = task.question
+    evidence = TrajectoryEvidence(
+        list(task.genes),
+        {gene: list(task.candidates[gene]) for gene in task.genes},
+        [TrajectoryRecord(dict(entry.clamps), list(entry.states)) for entry in task.evidence],
+        QuestionRecord(dict(question.clamps), question.start, question.steps),
+        task.function_class,
+    )
+    content: dict[str, Any] = msgspec.to_builtins(evidence)
+    return content
+
+
+def _task(content: Any) -> TrajectoryTask:
+    evidence = msgspec.convert(content, TrajectoryEvidence, strict=True)
+    return TrajectoryTask(
+        tuple(evidence.genes),
+        {gene: tuple(evidence.candidates[gene]) for gene in evidence.genes},
+        tuple(Trajectory(entry.held, tuple(entry.states)) for entry in evidence.trajectories),
+        Question(evidence.question.held, evidence.question.start, evidence.question.steps),
+        evidence.functions,
+    )
+
+
+def trajectory_words(evidence: Any) -> str:
+    """Return the class of the evidence in words."""
+    task = _task(evidence)
+    kind = "monotone as their signs say" if task.function_class == "signed" else "of any kind"
+    num_candidates = sum(map(len, task.candidates.values()))
+    return f"networks of {len(task.genes)} genes, functions of {num_candidates} candidates, {kind}"
+
+
+def _words(evidence: Any, certificate: Certificate) -> str:
+    return trajectory_words(evidence)
+
+
+def _count(evidence: Any, certificate: Certificate) -> str:
+    """Count the functions of each gene by trying every table."""
+    task, data = _task(evidence), msgspec.convert(certificate.data, CountOfNetworks, strict=True)
+    numbers = {}
+    for place, gene in enumerate(task.genes):
+        checkpoint("genes", place, len(task.genes))
+        if len(task.candidates[gene]) > MAX_LISTED_CANDIDATES:
+            raise RecountLimitError(f"{gene} has over {MAX_LISTED_CANDIDATES} candidates")
+        numbers[gene] = sum(_gives_readings(table, task, gene) for table in _tables(task, gene))
+    if {gene: str(number) for gene, number in numbers.items()} != data.genes:
+        return f"functions that fit: {numbers}"
+    return "" if data.count == str(prod(numbers.values())) else "the count is not the product"
+
+
+def _tables(task: TrajectoryTask, gene: str) -> Iterator[int]:
+    """Yield the functions of the class of a gene: bit r is the value in row r, bit i of r is candidate i."""
+    signs = [sign for _, sign in task.candidates[gene]]
+    rows = range(1 << len(signs))
+    ordered = [
+        (row, row | 1 << i) if sign == "+" else (row | 1 << i, row)
+        for i, sign in enumerate(signs)
+        if sign != "both" and task.function_class == "signed"
+        for row in rows
+        if not row >> i & 1
+    ]
+    for table in range(1 << len(rows)):
+        if all(table >> low & 1 <= table >> high & 1 for low, high in ordered):
+            yield table
+
+
+def _gives_readings(table: int, task: TrajectoryTask, gene: str) -> bool:
+    return all(
+        table >> sum(value << i for i, value in enumerate(pattern)) & 1 == after
+        for pattern, after in readings(task, gene)
+    )
+
+
+def _open(evidence: Any, certificate: Certificate) -> str:
+    task, data = _task(evidence), msgspec.convert(certificate.data, TwoAnswers, strict=True)
+    networks = [parse_model(text) for text in (data.first, data.second)]
+    for network in networks:
+        if problem := broken_rule(network, task):
+            return f"no network of the class: {problem}"
+        if not fits(network, task):
+            return "a network does not give the states of the trajectories"
+    answers = [answer_question(network, task) for network in networks]
+    return "both networks give the same answer" if answers[0] == answers[1] else ""
+
+
+TRAJECTORY_VERIFIERS: Mapping[str, Verifier] = MappingProxyType(
+    {
+        "trajectory-count": ClaimKind(CountOfNetworks, _words, _count),
+        "trajectory-open": ClaimKind(TwoAnswers, _words, _open),
+    }
+)

@@ -1,0 +1,407 @@
+"""Items of trajectories of published networks: drawn by seed, with proven labels; what is checked and found of them.
+
+A window is a part of a network, cycles included; nodes outside that its functions read keep their value. Candidates of
+a gene are its essential inputs with their signs, and further ones that are asked for. Trajectories are added until the
+stratum's evidence is reached: all networks that fit give the answer, or some do not. Item i of a seed depends on
+stratum, plan, seed, i and the functions of the networks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from random import Random
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from calibrant.audits.claims import ClaimStatus, Finding, certify
+from calibrant.audits.logic.claims_of_trajectories import trajectory_evidence, trajectory_words
+from calibrant.audits.why import Count, Fact, Span, State, Why, number_text
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.logic.trajectories import TrajectoryItem, TrajectorySealed, parse_model
+from calibrant.dsl.networks.functions import Function, from_table, rename_inputs
+from calibrant.dsl.networks.network import Network
+from calibrant.dsl.networks.trajectories import (
+    FunctionClass,
+    Question,
+    Trajectory,
+    TrajectoryTask,
+    answer_question,
+    path_to_attractor,
+    readings,
+    simulate,
+)
+from calibrant.dsl.networks.writers import bnet_text
+from calibrant.solvers.networks.trajectories import MAX_MONOTONE_CANDIDATES, FittingNetworks, fit_networks
+from calibrant.solvers.networks.windows import (
+    MAX_WINDOWS,
+    Source,
+    UnreachableStratumError,
+    WindowSize,
+    grow_window,
+    window_sizes,
+    window_variables,
+)
+from calibrant.solvers.outcome import Found, OutOfBudget
+
+# --- Drawing ----------------------------------------------------------------------------------------------------------
+EvidenceKind = Literal["decided", "partly"]
+MAX_TRAJECTORIES = 40
+MAX_SEEN_STEPS = 8  # of a trajectory; it ends earlier where a state comes back
+MAX_HELD = 2
+MAX_PERIOD = 8  # of an attractor that is asked for
+MAX_QUESTIONS = 20  # drawn for a window before the next one is
+
+
+class TrajectoryStratum(NamedTuple):
+    """A size of windows, and whether the evidence decides the answer."""
+
+    name: str
+    size: WindowSize
+    evidence: EvidenceKind
+
+
+_KINDS: tuple[EvidenceKind, ...] = ("decided", "partly")
+TRAJECTORY_STRATA: Mapping[str, TrajectoryStratum] = {
+    f"{size.name}_{kind}": TrajectoryStratum(f"{size.name}_{kind}", size, kind)
+    for size in window_sizes("series")
+    for kind in _KINDS
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TrajectoryPlan:
+    """Rules of items, beside the stratum.
+
+    decoys: candidates of a gene beyond its essential inputs; question: `states` or `attractor`, None: drawn
+    steps: how many states are asked for
+    """
+
+    decoys: int = 0
+    function_class: FunctionClass = "signed"
+    question: Literal["states", "attractor"] | None = None
+    steps: int = 3
+
+
+USUAL_PLAN = TrajectoryPlan()
+
+
+def generate_trajectories(
+    sources: Sequence[Source],
+    stratum: TrajectoryStratum,
+    seed: int,
+    number: int,
+    plan: TrajectoryPlan = USUAL_PLAN,
+) -> TrajectoryItem:
+    """Return one item, under neutral names; `UnreachableStratumError` if no window gives one."""
+    rng = Random(f"{stratum.name} {seed} {number}")
+    for _ in range(MAX_WINDOWS):
+        window = _draw_window(rng.choice(sources), stratum.size, plan, rng)
+        if window is None:
+            continue
+        for _ in range(MAX_QUESTIONS):
+            item = _attempt(window, stratum, plan, f"{stratum.name}-{seed}-{number}", rng)
+            if item is not None:
+                return item
+    raise UnreachableStratumError(f"none of {MAX_WINDOWS} windows of the networks gives an item of {stratum.name}")
+
+
+@dataclass(frozen=True)
+class _Window:
+    """A part of a network under neutral names. genes: in the order of digits; labels: of part and network."""
+
+    network: Network
+    genes: tuple[str, ...]
+    candidates: Mapping[str, tuple[tuple[str, str], ...]]
+    labels: Mapping[str, str]
+
+
+def _draw_window(source: Source, size: WindowSize, plan: TrajectoryPlan, rng: Random) -> _Window | None:
+    """Return one window, None if it is not of the size or has a gene that cannot be counted."""
+    functions, (least, most) = source.functions, size.nodes
+    inner = sorted(name for name, function in functions.items() if not function.is_identity(name))
+    candidates = [name for name in inner if len(functions[name].inputs) <= size.in_degree[1]]
+    if not candidates:
+        return None
+    chosen = grow_window(
+        functions,
+        candidates,
+        rng.randint(2, most),
+        rng,
+        allows=lambda nodes: len(window_variables(functions, nodes)) <= most,
+    )
+    variables = sorted(window_variables(functions, chosen))
+    in_degree = max(len(functions[name].inputs) for name in chosen)
+    if len(chosen) < 2 or not least <= len(variables) <= most or in_degree < size.in_degree[0]:
+        return None
+    names = rng.sample(variables, len(variables))
+    neutral = {name: f"g{number}" for number, name in enumerate(names, start=1)}
+    rules = {name: functions[name] if name in chosen else from_table((name,), "01") for name in variables}
+    network = parse_model(bnet_text({neutral[name]: rename_inputs(rules[name], neutral) for name in variables}))
+    genes = tuple(neutral[name] for name in names)
+    listed = {gene: _candidates(network.function(gene), genes, plan.decoys, rng) for gene in genes}
+    if plan.function_class == "signed" and any(
+        sum(sign != "both" for _, sign in entries) > MAX_MONOTONE_CANDIDATES for entries in listed.values()
+    ):
+        return None
+    return _Window(network, genes, listed, source.labels(names, chosen))
+
+
+def _candidates(function: Function, genes: Sequence[str], num_decoys: int, rng: Random) -> tuple[tuple[str, str], ...]:
+    """Return the inputs of a function with signs, and others with signs that are drawn."""
+    others = [gene for gene in genes if gene not in function.inputs]
+    decoys = rng.sample(others, min(num_decoys, len(others)))
+    entries = [*zip(function.inputs, function.signs, strict=True), *((gene, rng.choice("+-")) for gene in decoys)]
+    return tuple(sorted(entries))
+
+
+def _attempt(
+    window: _Window, stratum: TrajectoryStratum, plan: TrajectoryPlan, name: str, rng: Random
+) -> TrajectoryItem | None:
+    """Return an item with a drawn question, None if it is trivial or the evidence is not reached."""
+    kind = plan.question or rng.choice(("states", "attractor"))
+    clamps, start = _draw_clamps(window, rng), _draw_state(window, rng)
+    question = Question(clamps, start, plan.steps if kind == "states" else None)
+    empty = TrajectoryTask(window.genes, window.candidates, (), question, plan.function_class)
+    answer = answer_question(window.network, empty)
+    first = simulate(window.network, window.genes, start, clamps, 1)
+    if len(answer) > max(MAX_PERIOD, plan.steps) or first[0] == first[1]:
+        return None
+    trajectories: list[Trajectory] = []
+    tasks: list[tuple[TrajectoryTask, FittingNetworks, Fraction]] = []
+    while len(trajectories) < MAX_TRAJECTORIES:
+        trajectory = _draw_trajectory(window, rng)
+        if dict(trajectory.clamps) == clamps and first[0] in trajectory.states[:-1]:
+            continue  # it would show what is asked for
+        trajectories.append(trajectory)
+        task = replace(empty, evidence=tuple(trajectories))
+        share = _share(task, answer)
+        if share is None:
+            continue
+        tasks.append((task, *share))
+        if share[1] == 1:
+            break
+    reached = [entry for entry in tasks if (entry[2] == 1) is (stratum.evidence == "decided")]
+    if not reached:
+        return None
+    task, fitting, agree = reached[-1] if stratum.evidence == "decided" else rng.choice(reached)
+    labels = _labels(window, fitting, agree)
+    if labels is None:
+        return None
+    sealed = TrajectorySealed(window.network, answer)
+    return TrajectoryItem(name, task, sealed, labels | {"stratum": stratum.name, "evidence": stratum.evidence})
+
+
+def _draw_clamps(window: _Window, rng: Random) -> dict[str, int]:
+    held = rng.sample(window.genes, rng.randint(0, min(MAX_HELD, len(window.genes) - 1)))
+    return {gene: rng.randint(0, 1) for gene in sorted(held)}
+
+
+def _draw_state(window: _Window, rng: Random) -> str:
+    return "".join(rng.choice("01") for _ in window.genes)
+
+
+def _draw_trajectory(window: _Window, rng: Random) -> Trajectory:
+    """Return states from a drawn start on, to the first that comes back."""
+    clamps = _draw_clamps(window, rng)
+    states = simulate(window.network, window.genes, _draw_state(window, rng), clamps, MAX_SEEN_STEPS)
+    repeated = next((i for i, state in enumerate(states) if state in states[:i]), len(states) - 1)
+    return Trajectory(clamps, states[: repeated + 1])
+
+
+def _share(task: TrajectoryTask, answer: Sequence[str]) -> tuple[FittingNetworks, Fraction] | None:
+    """Return the networks that fit, and the share of them that give an answer; None where it is not counted."""
+    fitting = fit_networks(task)
+    if not isinstance(fitting, Found):
+        return None
+    share = fitting.value.share_of_answer(answer)
+    return (fitting.value, share.value) if isinstance(share, Found) else None
+
+
+def _labels(window: _Window, fitting: FittingNetworks, agree: Fraction) -> dict[str, str] | None:
+    """Return what describes how hard an item is; None where the likeliest answer is not found within the budget."""
+    best = fitting.likeliest_answer()
+    if not isinstance(best, Found):
+        return None
+    question, genes = fitting.task.question, window.genes
+    transient, attractor = path_to_attractor(window.network, genes, question.start, question.clamps)
+    path = simulate(
+        window.network, genes, question.start, question.clamps, question.steps or transient + len(attractor)
+    )
+    return {
+        **window.labels,
+        "fits": str(fitting.count),
+        "agree": str(agree),
+        "ceiling": str(best.value[1]),
+        "unseen": str(fitting.num_unseen(path)),
+    }
+
+
+# --- What is checked and found ----------------------------------------------------------------------------------------
+MEMBERS, OPEN_ANSWER = "several-networks", "open-answer"
+
+
+@dataclass(frozen=True, slots=True)
+class TrajectoryDecision:
+    """Decision of the answer by the networks that fit.
+
+    agreement: share of them that gives the true answer; ceiling: that gives the likeliest; None where not counted
+    """
+
+    count: int
+    agreement: Fraction
+    ceiling: Fraction | None
+
+
+def decide_answer(item: TrajectoryItem) -> TrajectoryDecision | None:
+    """Return what the evidence decides about the answer; reads the sealed part. None where it is not counted."""
+    fitting = fit_networks(item.task)
+    if not isinstance(fitting, Found):
+        return None
+    share = fitting.value.share_of_answer(item.sealed.answer)
+    if not isinstance(share, Found):
+        return None
+    best = fitting.value.likeliest_answer()
+    return TrajectoryDecision(fitting.value.count, share.value, best.value[1] if isinstance(best, Found) else None)
+
+
+def trajectory_findings(item: TrajectoryItem) -> Iterator[Finding]:
+    """Yield how many networks fit, and whether they disagree about the answer."""
+    outcome = fit_networks(item.task)
+    if not isinstance(outcome, Found):
+        yield Finding(MEMBERS, ClaimStatus.OPEN, item.id, outcome.reached)
+        return
+    fitting, evidence = outcome.value, trajectory_evidence(item.task)
+    words = trajectory_words(evidence)
+    data = {"genes": {gene: str(number) for gene, number in fitting.counts.items()}, "count": str(fitting.count)}
+    status = ClaimStatus.PROVED if fitting.count > 1 else ClaimStatus.REFUTED
+    claim = "one network fits" if fitting.count == 1 else f"{fitting.count} networks fit"
+    certificate = certify("trajectory-count", words, evidence, data)
+    yield Finding(MEMBERS, status, item.id, claim, {"members": str(fitting.count)}, certificate)
+    share = fitting.share_of_answer(item.sealed.answer)
+    if not isinstance(share, Found):
+        yield Finding(OPEN_ANSWER, ClaimStatus.OPEN, item.id, share.reached)
+        return
+    second = None if share.value == 1 else _network_otherwise(item, fitting)
+    claim = f"networks that fit disagree about the answer; {share.value} of them give the true one"
+    pair = None
+    if second is not None:
+        pair = certify("trajectory-open", words, evidence, {"first": item.sealed.network.to_bnet(), "second": second})
+    status = ClaimStatus.REFUTED if share.value == 1 else ClaimStatus.PROVED
+    yield Finding(OPEN_ANSWER, status, item.id, claim, {"agree": str(share.value)}, pair)
+
+
+def _network_otherwise(item: TrajectoryItem, fitting: FittingNetworks) -> str | None:
+    """Return a network that fits and gives another answer; None if neither extreme one does."""
+    for text in fitting.extreme_networks():
+        if answer_question(parse_model(text), item.task) != item.sealed.answer:
+            return text
+    return None
+
+
+class GeneShare(msgspec.Struct, frozen=True):
+    """A gene: its candidates with signs, readings, functions that fit, and those at patterns of the question."""
+
+    gene: str
+    candidates: str
+    readings: int
+    functions: str
+    undecided: int
+
+
+class TrajectoryWhy(Why, frozen=True, kw_only=True):
+    """The reason for trajectories. genes: in their order; answers: the likeliest, with shares as decimal texts."""
+
+    genes: tuple[GeneShare, ...]
+    answers: tuple[tuple[str, str], ...]
+
+
+def explain_trajectories(item: TrajectoryItem, *, reveal_sealed: bool = False) -> TrajectoryWhy:
+    """Return the reason for an item; what is sealed is read with `reveal_sealed` alone.
+
+    `CalibrantError` where the networks, or the likeliest answer, are not counted.
+    """
+    task, outcome = item.task, fit_networks(item.task)
+    if not isinstance(outcome, Found):
+        raise CalibrantError(f"the networks that fit {item.id} are not counted: {outcome.reached}")
+    fitting = outcome.value
+    best = fitting.likeliest_answer() if fitting.count else None
+    if isinstance(best, OutOfBudget):
+        raise CalibrantError(f"the answers of the networks that fit {item.id} are not counted: {best.reached}")
+    answer, share = best.value if best is not None else ((), Fraction(0))
+    state: State = "empty" if best is None else "decided" if share == 1 else "open"
+    reason = {
+        "empty": "No network of the class gives these states.",
+        "decided": "One network fits."
+        if fitting.count == 1
+        else f"All {number_text(fitting.count)} networks that fit give the same answer.",
+        "open": f"{number_text(fitting.count)} networks fit. {float(share):.1%} of them give the likeliest answer.",
+    }[state]
+    undecided = fitting.num_undecided(answer) if best is not None else dict.fromkeys(task.genes, 0)
+    genes = tuple(
+        GeneShare(
+            gene,
+            ", ".join(f"{sign} {name}" for name, sign in task.candidates[gene]),
+            len(list(readings(task, gene))),
+            str(fitting.counts[gene]),
+            undecided[gene],
+        )
+        for gene in task.genes
+    )
+    gold = Fact(f"the network answers {' '.join(item.sealed.answer)}", "gold")
+    return TrajectoryWhy(
+        benchmark="logic",
+        item=item.id,
+        title=f"Why is \u201c{item.id}\u201d {TITLE_WORDS[state]}?",
+        state=state,
+        reason=(Span(reason, marked=state != "decided"),),
+        facts=(Fact(f"{len(task.genes)} genes"), Fact(f"{len(task.evidence)} trajectories")),
+        open=tuple(gene for gene in task.genes if fitting.counts[gene] > 1),
+        decided=tuple(gene for gene in task.genes if fitting.counts[gene] == 1),
+        count=Count(lower=str(fitting.count), upper=str(fitting.count)),
+        class_in_words=trajectory_words(trajectory_evidence(task)),
+        sealed=(gold,) if reveal_sealed else (),
+        genes=genes,
+        answers=((" ".join(answer), f"{float(share):.6g}"),) if best is not None else (),
+    )
+
+
+TITLE_WORDS = {"open": "still open", "decided": "decided", "empty": "contradictory"}
+
+
+def count_holds(item: TrajectoryItem) -> str | None:
+    """Compare the labelled number of networks with those that fit; None without the label."""
+    decision, stated = decide_answer(item), item.labels.get("fits")
+    if decision is None or stated is None:
+        return None
+    return "" if stated == str(decision.count) else f"fits {stated}, found {decision.count}"
+
+
+def agreement_holds(item: TrajectoryItem) -> str | None:
+    """Compare the labelled share of networks that give the answer; None without the label."""
+    decision, stated = decide_answer(item), item.labels.get("agree")
+    if decision is None or stated is None:
+        return None
+    return "" if stated == str(decision.agreement) else f"agree {stated}, found {decision.agreement}"
+
+
+def explain_open_answer(item: TrajectoryItem) -> str | None:
+    """Return why the answer is open; "" if all networks that fit give it."""
+    decision = decide_answer(item)
+    if decision is None:
+        return None
+    return "" if decision.agreement == 1 else f"{decision.agreement} of the networks that fit give the true answer"
+
+
+def trajectory_key(item: TrajectoryItem) -> bytes:
+    """Encode the task."""
+    return msgspec.json.encode(trajectory_evidence(item.task))
+
+
+def network_key(item: TrajectoryItem) -> bytes:
+    """Encode the network behind the states, by positions of genes."""
+    places = {gene: f"n{place:03}" for place, gene in enumerate(item.task.genes)}
+    functions = (rename_inputs(item.sealed.network.function(gene), places) for gene in item.task.genes)
+    return repr([(function.inputs, function.table) for function in functions]).encode()

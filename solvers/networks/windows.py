@@ -1,0 +1,125 @@
+"""Connected parts of published networks that items are made of, grown from a seeded start."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from random import Random
+from typing import NamedTuple
+
+from calibrant.dsl.networks.functions import Function
+from calibrant.dsl.networks.writers import unique_ids
+from calibrant.solvers.networks.cut import least_feedback_set, propagate_constants
+from calibrant.solvers.networks.network import BooleanNetwork
+
+NODES = {8: (3, 8), 15: (9, 15), 30: (16, 30)}  # of a window, roots included, by the number in a stratum's name
+IN_DEGREES = {2: (1, 2), 4: (3, 4), 6: (5, 6)}  # the greatest of a window
+MAX_WINDOWS = 200  # drawn for one item before a stratum is called out of reach of the networks
+_VALID_NAME = re.compile(r"(?!(?:not|and|or|xor|iff|if)\Z)[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+class WindowSize(NamedTuple):
+    """Number of variables and greatest in-degree of windows; both bounds included."""
+
+    name: str
+    nodes: tuple[int, int]
+    in_degree: tuple[int, int]
+
+
+def window_sizes(prefix: str) -> list[WindowSize]:
+    """Return the sizes of strata. prefix: of their names, as in `network_n8_k2`."""
+    return [
+        WindowSize(f"{prefix}_n{number}_k{degree}", nodes, in_degree)
+        for number, nodes in NODES.items()
+        for degree, in_degree in IN_DEGREES.items()
+    ]
+
+
+class UnreachableStratumError(Exception):
+    """No window of the networks was of a stratum, among as many as are drawn."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A network that windows are drawn from, constants put in."""
+
+    network: BooleanNetwork
+
+    @cached_property
+    def functions(self) -> Mapping[str, Function]:
+        """The functions that are not constant."""
+        return propagate_constants(self.network)[0]
+
+    @cached_property
+    def dependent(self) -> Sequence[str]:
+        """Nodes that do not read themselves, sorted."""
+        return sorted(name for name, function in self.functions.items() if name not in function.inputs)
+
+    @cached_property
+    def feedback(self) -> tuple[int, bool]:
+        """Size of the feedback set of the whole network, and whether it is proven least."""
+        inner = {name: f for name, f in self.functions.items() if not f.is_identity(name)}
+        chosen, is_least = least_feedback_set({n: [s for s in f.inputs if s in inner] for n, f in inner.items()})
+        return len(chosen), is_least
+
+    def labels(self, names: Sequence[str], chosen: Sequence[str]) -> dict[str, str]:
+        """Return properties of a window and its network, each proven.
+
+        names: of all variables, in neutral order; chosen: nodes with their functions
+        """
+        functions = [self.functions[name] for name in chosen]
+        signs = [sign for function in functions for sign in function.signs]
+        size, is_least = self.feedback
+        return {
+            "latent": f"network-{self.network.digest[:16]}",  # shared by items: intervals are clustered by it
+            "names": " ".join(valid_names(names)),
+            "in_degree": str(max(len(function.inputs) for function in functions)),
+            "essential_inputs": str(len(signs)),
+            "both_edges": f"{signs.count('both') / len(signs):.3f}",
+            "feedback": str(size) if is_least else f"at most {size}",
+        }
+
+
+def valid_names(names: Sequence[str]) -> list[str]:
+    """Return names as variables of the DSL: other characters become `_`, and equal names a number."""
+    ids = unique_ids(names, "A-Za-z0-9_", is_valid=_VALID_NAME)
+    return [ids[name] for name in names]
+
+
+def grow_window(
+    functions: Mapping[str, Function],
+    candidates: Sequence[str],
+    size: int,
+    rng: Random,
+    *,
+    allows: Callable[[Sequence[str]], bool],
+) -> list[str]:
+    """Return up to `size` nodes that are joined by edges.
+
+    candidates: nodes that may be among them; allows: whether a window may grow to some nodes
+    """
+    allowed = set(candidates)
+    children: dict[str, set[str]] = {}
+    for name in candidates:
+        for source in functions[name].inputs:
+            children.setdefault(source, set()).add(name)
+    chosen = [rng.choice(candidates)]
+    refused: set[str] = set()
+    while len(chosen) < size:
+        near = {n for name in chosen for n in (*functions[name].inputs, *children.get(name, ()))} & allowed
+        open_names = sorted(near - refused - set(chosen))
+        if not open_names:
+            break
+        name = rng.choice(open_names)
+        if allows([*chosen, name]):
+            chosen.append(name)
+        else:
+            refused.add(name)
+    return chosen
+
+
+def window_variables(functions: Mapping[str, Function], chosen: Sequence[str]) -> set[str]:
+    """Return the nodes of a window and what they read."""
+    return {*chosen, *(source for name in chosen for source in functions[name].inputs)}
