@@ -12,13 +12,13 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import nan
+from math import lcm, nan
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.bench.answers.intervals import Interval, Value, clustered_mean, unit_interval
+from calibrant.bench.answers.intervals import Interval, Value, clustered_mean, share_interval, unit_interval
 from calibrant.bench.answers.names import SystemKey
 from calibrant.bench.answers.rates import Number, exact_mean
 from calibrant.bench.core.metrics import Right, Sample, weighted_mean
@@ -29,6 +29,7 @@ Codes: TypeAlias = NDArray[np.int32 | np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 _DIGEST = 16  # hexadecimal digits of a meaning that is stored as a number
 _FLAGS = [(bool(f & 1), bool(f & 2), bool(f & 4), bool(f & 8)) for f in range(16)]
+MAX_EXACT = 1 << 53  # doubles hold every whole number up to it
 _NOT_A_DIGEST, _UNKNOWN = 16, 32  # flags: the meaning is another text, by its place; there is none
 
 
@@ -75,6 +76,34 @@ class Columns:
     @property
     def num_metrics(self) -> int:
         return len(self.values[0]) if self.values else 0
+
+    @cached_property
+    def is_defined(self) -> Floats:
+        """1 where a list of values has a metric, else 0."""
+        return (~np.isnan(self.table)).astype(np.float64)
+
+    @cached_property
+    def is_one(self) -> Floats:
+        """1 where a metric has the value 1, else 0."""
+        return np.equal(self.table, 1).astype(np.float64)
+
+    @cached_property
+    def are_flags(self) -> list[bool]:
+        """Of each metric, whether it has no other values than 0 and 1."""
+        flags: list[bool] = (np.isnan(self.table) | (self.table == 0) | (self.table == 1)).all(axis=0).tolist()
+        return flags
+
+    @cached_property
+    def _scaled(self) -> dict[int, tuple[list[int], int]]:
+        return {}
+
+    def scaled_values(self, place: int) -> tuple[list[int], int]:
+        """Return a metric of each list of values as whole numbers, 0 where it is not defined, and their divisor."""
+        if place not in self._scaled:
+            ratios = [(values[place] or 0).as_integer_ratio() for values in self.values]
+            divisor = max(denominator for _, denominator in ratios)  # powers of two
+            self._scaled[place] = [number * (divisor // denominator) for number, denominator in ratios], divisor
+        return self._scaled[place]
 
     @cached_property
     def patterns(self) -> tuple[NDArray[np.bool_], Sequence[int]]:
@@ -351,20 +380,46 @@ class AnswerFrame:
         return int((self.read(place) == value).sum())
 
     @cached_property
-    def weights(self) -> list[dict[float, Number]]:
-        """Return how often each value of each metric occurs; one of k answers to an item occurs 1/k times."""
+    def _code_counts(self) -> tuple[list[int], list[int], int]:
+        """Return the distinct lists of values, how often each occurs, and what these counts are multiplied by.
+
+        One of k answers to an item occurs 1/k times; the multiple is the least that makes all counts whole.
+        """
+        counts: dict[int, int] = {}
+        sizes = np.unique(self.sizes).tolist()
+        multiple = lcm(*sizes)
+        for times in sizes:
+            of_times = self.index if len(sizes) == 1 else self.index[self.times == times]
+            codes, numbers = np.unique(self.columns.code[of_times], return_counts=True)
+            for code, number in zip(codes.tolist(), numbers.tolist(), strict=True):
+                counts[code] = counts.get(code, 0) + number * (multiple // times)
+        return [*counts], [*counts.values()], multiple
+
+    @cached_property
+    def _flag_sums(self) -> tuple[list[float], list[float]] | None:
+        """Return how often each metric is defined and how often it is 1, exactly, times the multiple of counts.
+
+        None of people, and where doubles do not hold the counts.
+        """
         if self.participants:
-            return [self._person_weights(place) for place in range(self.columns.num_metrics)]
-        weights: list[dict[float, Number]] = [{} for _ in range(self.columns.num_metrics)]
-        for times in np.unique(self.sizes).tolist():
-            codes, counts = np.unique(self.columns.code[self.index[self.times == times]], return_counts=True)
-            numbers = counts.tolist()
-            columns = zip(*(self.columns.values[code] for code in codes.tolist()), strict=True)
-            for of_metric, column in zip(weights, columns, strict=True):
-                for value, number in _count(column, numbers).items():
-                    share = number if times == 1 else Fraction(number, times)
-                    of_metric[value] = of_metric.get(value, 0) + share
-        return weights
+            return None
+        codes, counts, _ = self._code_counts
+        if sum(counts) > MAX_EXACT:
+            return None
+        numbers, rows = np.array(counts, dtype=np.float64), np.array(codes, dtype=np.int64)
+        return (numbers @ self.columns.is_defined[rows]).tolist(), (numbers @ self.columns.is_one[rows]).tolist()
+
+    def _weights(self, place: int) -> tuple[dict[float, int] | dict[float, Number], int]:
+        """Return how often each value of a metric occurs, and what that is multiplied by."""
+        if self.participants:
+            return self._person_weights(place), 1
+        codes, counts, multiple = self._code_counts
+        weights: dict[float, int] = {}
+        for code, number in zip(codes, counts, strict=True):
+            value = self.columns.values[code][place]
+            if value is not None:
+                weights[value] = weights.get(value, 0) + number
+        return weights, multiple
 
     def _person_weights(self, place: int) -> dict[float, Number]:
         """Return the same of a group of people, where one of k values of a participant occurs 1/k times."""
@@ -381,17 +436,28 @@ class AnswerFrame:
 
         Of a group of people the mean over participants, of each the mean over the items that they took.
         """
-        return weighted_mean(self.weights[place])
+        if self._flag_sums is None:
+            return weighted_mean(self._weights(place)[0])
+        numbers, ones = self._flag_sums
+        if not numbers[place]:
+            return None
+        if self.columns.are_flags[place]:
+            return ones[place] / numbers[place]
+        values, divisor = self.columns.scaled_values(place)
+        codes, counts, _ = self._code_counts
+        total = sum(values[code] * number for code, number in zip(codes, counts, strict=True))
+        return total / (int(numbers[place]) * divisor)
 
     def total(self, place: int) -> Fraction:
         """Return the exact sum of a metric, one of k answers to an item weighing 1/k."""
-        return sum((Fraction(value) * times for value, times in self.weights[place].items()), Fraction(0))
+        weights, multiple = self._weights(place)
+        return sum((Fraction(value) * times for value, times in weights.items()), Fraction(0)) / multiple
 
     @cached_property
     def nums_defined(self) -> list[int]:
         """Number of items for which each metric is defined."""
-        if self.num_items == len(self) and not self.participants:
-            return [int(sum(weights.values())) for weights in self.weights]
+        if self.num_items == len(self) and self._flag_sums is not None:
+            return [int(number) for number in self._flag_sums[0]]
         code = self.columns.code[self.index]
         patterns, which = self.columns.patterns
         numbers = [int(np.unique(self.item[pattern[code]]).size) for pattern in patterns]
@@ -404,14 +470,21 @@ class AnswerFrame:
             return np.arange(len(self))
         return np.lexsort((self.columns.value_ranks[self.columns.code[self.index]], self.item))
 
-    def sums(self, place: int) -> tuple[Floats, Floats]:
+    @cached_property
+    def _ordered(self) -> tuple[Codes, Codes, Floats]:
+        """Return values, unit and weight of each answer, in the order of `_by_value`."""
+        order = self._by_value
+        return self.columns.code[self.index[order]], self.unit[order], 1 / self.times[order]
+
+    def _sum_units(self, place: int) -> tuple[Floats, Floats]:
         """Return what each unit adds to numerator and denominator of a metric's rate."""
-        values = self.read(place)[self._by_value]
+        codes, unit, weight = self._ordered
+        values = self.columns.table[codes, place]
         defined = ~np.isnan(values)
-        answers = self._by_value[defined]
-        unit, weight = self.unit[answers], 1 / self.times[answers]
+        if not defined.all():
+            values, unit, weight = values[defined], unit[defined], weight[defined]
         number = len(self.units)
-        sums = np.bincount(unit, values[defined] * weight, minlength=number).astype(np.float64)
+        sums = np.bincount(unit, values * weight, minlength=number).astype(np.float64)
         return sums, np.bincount(unit, weight, minlength=number).astype(np.float64)
 
     def sums_of(self, values: Floats) -> Floats:
@@ -436,7 +509,10 @@ class AnswerFrame:
         """Return the 95 % interval of a metric's rate; of people clustered by participant and item."""
         if self.participants:
             return clustered_mean(self.people_values(place)).interval
-        return unit_interval(*self.sums(place), is_share=is_share, is_clustered=self.is_clustered)
+        if is_share and self._flag_sums is not None and len(self.units) == len(self) and self.columns.are_flags[place]:
+            numbers, ones = self._flag_sums
+            return share_interval(ones[place], numbers[place])
+        return unit_interval(*self._sum_units(place), is_share=is_share, is_clustered=self.is_clustered)
 
     def people_values(self, place: int) -> list[Value]:
         """Return the values of one metric with their participants and items."""
@@ -508,15 +584,6 @@ class AnswerFrame:
         counts = np.bincount(per_unit, minlength=len(self.units)).astype(np.float64)
         interval = unit_interval(sums, counts, is_share=True, is_clustered=self.is_clustered)
         return Estimate(exact_mean(values), interval, self.num_items)
-
-
-def _count(column: Sequence[float | None], numbers: Sequence[int]) -> dict[float, int]:
-    """Return how often each value occurs, each being there so many times."""
-    counts: dict[float, int] = {}
-    for value, number in zip(column, numbers, strict=True):
-        if value is not None:
-            counts[value] = counts.get(value, 0) + number
-    return counts
 
 
 class Estimate(NamedTuple):

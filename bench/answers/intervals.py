@@ -116,6 +116,14 @@ def unit_interval(sums: Array, counts: Array, *, is_share: bool, is_clustered: b
     return Interval(max(0.0, low), min(1.0, high)) if is_share else Interval(low, high)
 
 
+def share_interval(total: float, number: float) -> Interval | None:
+    """Return the 95 % interval of a share over independent units, each a single answer; None for fewer than two.
+
+    total: sum of the units' values, a whole number; number: of units
+    """
+    return None if number < 2 else Interval(*_wilson(total / number, number))
+
+
 def _wilson(mean: float, number: float) -> tuple[float, float]:
     """Return the score interval of a share over so many units; rounded sums may leave 0 to 1."""
     return wilson(min(max(mean, 0.0), 1.0) * number, number)

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from calibrant.bench.answers.frame import Estimate
+from calibrant.bench.answers.frame import AnswerFrame
 from calibrant.bench.answers.names import natural
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.metrics import UNDEFINED, Item, Metric, figure_if_recorded
 from calibrant.bench.core.scoring import AnswerContext
-from calibrant.bench.papers import Paper, PrintedTable, group_answers, rate_cell, read_paper
+from calibrant.bench.papers import Paper, PrintedTable, group_answers, read_paper
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, cell, percent_cell
 from calibrant.bench.report.rows import NamedAnswer
 from calibrant.dsl.causalab.configs import NUM_RECORDS
@@ -281,7 +281,17 @@ def _printed_row(
 
 def _our_row(row_labels: tuple[str, ...], answers: Sequence[NamedAnswer], keys: Sequence[str]) -> TableRow:
     labels = (*row_labels, str(len(set(map(_item_of, answers)))), Source.OURS.value)
-    return TableRow(labels, tuple(_cell(answers, key) for key in keys))
+    frames = {suite: _frame(answers, suite, keys) for suite in {*map(_suite_of, keys)}}
+    return TableRow(labels, tuple(_cell(frames[_suite_of(key)], place, key) for place, key in enumerate(keys)))
+
+
+def _frame(answers: Sequence[NamedAnswer], suite: str, keys: Sequence[str]) -> AnswerFrame:
+    """Return the answers to a suite, or to all where it is empty, with the values of these columns."""
+    return AnswerFrame.of(
+        (_item_of(answer), answer.context.instance, tuple(_COLUMNS[key].value(answer.score) for key in keys))
+        for answer in answers
+        if suite in ("", answer.context.setting)
+    )
 
 
 def _item_of(answer: NamedAnswer) -> tuple[str, str, str]:
@@ -289,17 +299,16 @@ def _item_of(answer: NamedAnswer) -> tuple[str, str, str]:
     return answer.system, answer.context.pool_digest, answer.context.instance
 
 
-def _cell(answers: Sequence[NamedAnswer], key: str) -> Cell:
-    suite, column = f"{key[5]}nodes" if key.startswith("imec") else "", _COLUMNS[key]
+def _suite_of(key: str) -> str:
+    """Return the suite that a column is about; empty for any."""
+    return f"{key[5]}nodes" if key.startswith("imec") else ""
 
-    def text(rate: Estimate) -> Cell:
-        if key in _PERCENT:
-            return percent_cell(rate.mean, rate.interval)
-        return cell(f"{rate.mean:.{column.decimals}f}", rate.interval, decimals=column.decimals)
 
-    values = (
-        (_item_of(answer), answer.context.instance, column.value(answer.score))
-        for answer in answers
-        if suite in ("", answer.context.setting)
-    )
-    return rate_cell(values, text, is_share=column.is_share)
+def _cell(frame: AnswerFrame, place: int, key: str) -> Cell:
+    column = _COLUMNS[key]
+    rate = frame.estimate(place, is_share=column.is_share)
+    if rate is None:
+        return NOTHING
+    if key in _PERCENT:
+        return percent_cell(rate.mean, rate.interval)
+    return cell(f"{rate.mean:.{column.decimals}f}", rate.interval, decimals=column.decimals)

@@ -386,21 +386,19 @@ def lab_section(
     """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables."""
     entries = named_answers(answers)
     at_hand = items_of_pools("causalab", contents.pools) if items is None else items
-    figures = _figures(entries, contents, at_hand) if contents.with_pictures else ()
-    tables = _tables(entries, contents, at_hand)
+    printed = paper_tables(entries, at_hand)
+    figures = _figures(printed, contents) if contents.with_pictures else ()
+    tables = _tables(entries, contents, printed)
     return Section.of(title, ABOUT, answers, tables, (*_plots(entries, contents), *figures))
 
 
-def _tables(
-    entries: Sequence[NamedAnswer], contents: ReportContents, items: Mapping[Item, LabItem]
-) -> tuple[Table, ...]:
+def _tables(entries: Sequence[NamedAnswer], contents: ReportContents, printed: Sequence[Table]) -> tuple[Table, ...]:
     rows = section_rows((entry.answer for entry in entries), METRICS, contents.by)
     notes = coverage_notes(entries)
     notes_by_view = {"attribution": (*notes, *decision_notes(entry.score for entry in entries))}
     tables = view_tables(METRICS.views, rows, lambda name: notes_by_view.get(name, notes))
     differences = difference_table(rows, contents.against)
     tables += [] if differences is None else [differences]
-    printed = paper_tables(entries, items)
     tables += printed if contents.with_paper else [without_printed(table) for table in printed if table.fits]
     selection = [table for table in tables if table.headings and (not contents.tables or table.id in contents.tables)]
     if not selection:
@@ -408,9 +406,9 @@ def _tables(
     return tuple(selection)
 
 
-def _figures(entries: Sequence[NamedAnswer], contents: ReportContents, items: Mapping[Item, LabItem]) -> Iterator[Plot]:
+def _figures(printed: Sequence[Table], contents: ReportContents) -> Iterator[Plot]:
     """Yield the paper's figures, of the tables in which some of the answers have a row."""
-    tables = [table for table in paper_tables(entries, items) if table.fits]
+    tables = [table for table in printed if table.fits]
     yield from lab_figures(tables if contents.with_paper else [without_printed(table) for table in tables])
 
 
