@@ -69,10 +69,10 @@ SIZES = {
     "solvers": Size(files=117, lines=28237, small_files=9, import_lines=1610),
     "audits": Size(files=67, lines=18563, small_files=5, import_lines=1310),
     "baselines": Size(files=37, lines=9733, small_files=5, import_lines=555),
-    "bench": Size(files=330, lines=76372, small_files=41, import_lines=6499),
+    "bench": Size(files=330, lines=76468, small_files=41, import_lines=6500),
     "calibrant": Size(files=17, lines=1807, small_files=6, import_lines=296),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=351, lines=92454, small_files=17, import_lines=7907),
+    "tests": Size(files=351, lines=92514, small_files=17, import_lines=7915),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

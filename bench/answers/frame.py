@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import lcm, nan
@@ -18,9 +18,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.bench.answers.intervals import Interval, Value, clustered_mean, share_interval, unit_interval
+from calibrant.bench.answers.intervals import Interval, Moments, Value, clustered_mean, unit_interval, unit_moments
 from calibrant.bench.answers.names import SystemKey
-from calibrant.bench.answers.rates import Number, exact_mean
+from calibrant.bench.answers.rates import Number, exact_mean, weighted_sum
 from calibrant.bench.core.metrics import Right, Sample, weighted_mean
 from calibrant.bench.core.observations import Values
 from calibrant.bench.core.scoring import PEOPLE_SYSTEM, AnswerContext, participant_of
@@ -29,6 +29,7 @@ Codes: TypeAlias = NDArray[np.int32 | np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 _DIGEST = 16  # hexadecimal digits of a meaning that is stored as a number
 _FLAGS = [(bool(f & 1), bool(f & 2), bool(f & 4), bool(f & 8)) for f in range(16)]
+MAX_BLOCK = 1 << 18  # values of which sums over units are taken at a time
 MAX_EXACT = 1 << 53  # doubles hold every whole number up to it
 _NOT_A_DIGEST, _UNKNOWN = 16, 32  # flags: the meaning is another text, by its place; there is none
 
@@ -78,18 +79,13 @@ class Columns:
         return len(self.values[0]) if self.values else 0
 
     @cached_property
-    def is_defined(self) -> Floats:
-        """1 where a list of values has a metric, else 0."""
-        return (~np.isnan(self.table)).astype(np.float64)
-
-    @cached_property
-    def is_one(self) -> Floats:
-        """1 where a metric has the value 1, else 0."""
-        return np.equal(self.table, 1).astype(np.float64)
+    def marks(self) -> NDArray[np.uint8]:
+        """For each list of values, which metrics it has, and behind these which are 1."""
+        return np.hstack((~np.isnan(self.table), np.equal(self.table, 1))).astype(np.uint8)
 
     @cached_property
     def are_flags(self) -> list[bool]:
-        """Of each metric, whether it has no other values than 0 and 1."""
+        """Whether each metric has no other values than 0 and 1."""
         flags: list[bool] = (np.isnan(self.table) | (self.table == 0) | (self.table == 1)).all(axis=0).tolist()
         return flags
 
@@ -240,6 +236,7 @@ class AnswerFrame:
 
     columns: Columns
     index: Codes
+    _blocks: dict[int, list[Moments]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, answers: Iterable[tuple[Any, str, Values]]) -> AnswerFrame:
@@ -396,30 +393,21 @@ class AnswerFrame:
         return [*counts], [*counts.values()], multiple
 
     @cached_property
-    def _flag_sums(self) -> tuple[list[float], list[float]] | None:
-        """Return how often each metric is defined and how often it is 1, exactly, times the multiple of counts.
-
-        None of people, and where doubles do not hold the counts.
-        """
-        if self.participants:
-            return None
+    def _sums(self) -> tuple[list[float], list[float]]:
+        """Return how often each metric is defined and how often it is 1, exactly, times the multiple of counts."""
         codes, counts, _ = self._code_counts
-        if sum(counts) > MAX_EXACT:
-            return None
-        numbers, rows = np.array(counts, dtype=np.float64), np.array(codes, dtype=np.int64)
-        return (numbers @ self.columns.is_defined[rows]).tolist(), (numbers @ self.columns.is_one[rows]).tolist()
+        kind = np.float64 if sum(counts) <= MAX_EXACT else object
+        numbers, rows = np.array(counts, dtype=kind), np.array(codes, dtype=np.int64)
+        table = self.columns.table[rows]
+        return (numbers @ (~np.isnan(table)).astype(kind)).tolist(), (
+            numbers @ np.equal(table, 1).astype(kind)
+        ).tolist()
 
-    def _weights(self, place: int) -> tuple[dict[float, int] | dict[float, Number], int]:
-        """Return how often each value of a metric occurs, and what that is multiplied by."""
-        if self.participants:
-            return self._person_weights(place), 1
-        codes, counts, multiple = self._code_counts
-        weights: dict[float, int] = {}
-        for code, number in zip(codes, counts, strict=True):
-            value = self.columns.values[code][place]
-            if value is not None:
-                weights[value] = weights.get(value, 0) + number
-        return weights, multiple
+    def _exact_sum(self, place: int) -> tuple[int, int]:
+        """Return the sum of a metric, times the multiple of counts, as a fraction."""
+        values, divisor = self.columns.scaled_values(place)
+        codes, counts, _ = self._code_counts
+        return sum(values[code] * number for code, number in zip(codes, counts, strict=True)), divisor
 
     def _person_weights(self, place: int) -> dict[float, Number]:
         """Return the same of a group of people, where one of k values of a participant occurs 1/k times."""
@@ -431,33 +419,34 @@ class AnswerFrame:
             weights[value] = weights.get(value, 0) + Fraction(number, size)
         return weights
 
-    def rate(self, place: int) -> float | None:
-        """Return a ratio of sums over items, an item's answers by their mean; None where it is not defined.
+    @cached_property
+    def rates(self) -> list[float | None]:
+        """Ratio of sums over items of each metric, an item's answers by their mean; None where it is not defined.
 
         Of a group of people the mean over participants, of each the mean over the items that they took.
         """
-        if self._flag_sums is None:
-            return weighted_mean(self._weights(place)[0])
-        numbers, ones = self._flag_sums
-        if not numbers[place]:
-            return None
-        if self.columns.are_flags[place]:
-            return ones[place] / numbers[place]
-        values, divisor = self.columns.scaled_values(place)
-        codes, counts, _ = self._code_counts
-        total = sum(values[code] * number for code, number in zip(codes, counts, strict=True))
-        return total / (int(numbers[place]) * divisor)
+        if self.participants:
+            return [weighted_mean(self._person_weights(place)) for place in range(self.columns.num_metrics)]
+        numbers, ones = self._sums
+        rates = [total / number if number else None for total, number in zip(ones, numbers, strict=True)]
+        for place, is_flag in enumerate(self.columns.are_flags):
+            if numbers[place] and not is_flag:
+                exact, divisor = self._exact_sum(place)
+                rates[place] = exact / (int(numbers[place]) * divisor)
+        return rates
 
     def total(self, place: int) -> Fraction:
-        """Return the exact sum of a metric, one of k answers to an item weighing 1/k."""
-        weights, multiple = self._weights(place)
-        return sum((Fraction(value) * times for value, times in weights.items()), Fraction(0)) / multiple
+        """Return the exact sum of a metric, one of k answers to an item weighing 1/k, of people as in `rates`."""
+        if self.participants:
+            weights = self._person_weights(place)
+            return weighted_sum(weights.keys(), weights.values())
+        return Fraction(*self._exact_sum(place)) / self._code_counts[2]
 
     @cached_property
     def nums_defined(self) -> list[int]:
         """Number of items for which each metric is defined."""
-        if self.num_items == len(self) and self._flag_sums is not None:
-            return [int(number) for number in self._flag_sums[0]]
+        if self.num_items == len(self) and not self.participants:
+            return [int(number) for number in self._sums[0]]
         code = self.columns.code[self.index]
         patterns, which = self.columns.patterns
         numbers = [int(np.unique(self.item[pattern[code]]).size) for pattern in patterns]
@@ -476,22 +465,31 @@ class AnswerFrame:
         order = self._by_value
         return self.columns.code[self.index[order]], self.unit[order], 1 / self.times[order]
 
-    def _sum_units(self, place: int) -> tuple[Floats, Floats]:
-        """Return what each unit adds to numerator and denominator of a metric's rate."""
-        codes, unit, weight = self._ordered
-        values = self.columns.table[codes, place]
-        defined = ~np.isnan(values)
-        if not defined.all():
-            values, unit, weight = values[defined], unit[defined], weight[defined]
-        number = len(self.units)
-        sums = np.bincount(unit, values * weight, minlength=number).astype(np.float64)
-        return sums, np.bincount(unit, weight, minlength=number).astype(np.float64)
+    def _moments(self, place: int) -> Moments:
+        """Return the sums over units that a metric's interval is of; neighbours are computed with it, in one pass."""
+        size = max(1, MAX_BLOCK // len(self))
+        block, place_in_block = divmod(place, size)
+        if block not in self._blocks:
+            codes, unit, weight = self._ordered
+            values = self.columns.table[codes, block * size : (block + 1) * size]
+            shape = len(self.units), values.shape[1]
+            bins = (unit[:, None] * shape[1] + np.arange(shape[1])).ravel()
+            defined = ~np.isnan(values)
+            numerators, denominators = np.where(defined, values, 0.0) * weight[:, None], defined * weight[:, None]
+            sums, counts = (
+                np.bincount(bins, added.ravel(), minlength=shape[0] * shape[1]).astype(np.float64).reshape(shape).T
+                for added in (numerators, denominators)
+            )
+            self._blocks[block] = unit_moments(sums, counts)
+        return self._blocks[block][place_in_block]
 
     def sums_of(self, values: Floats) -> Floats:
         """Return the sums over units with some value, in the order in which items name them.
 
         values: of each answer, NaN where there is none; one of k answers to an item weighs 1/k
         """
+        if len(self.units) == len(self):
+            return values[~np.isnan(values)]
         defined = np.flatnonzero(~np.isnan(values))
         places, first = np.unique(self.unit[defined], return_index=True)
         order = places[np.argsort(first)]
@@ -500,7 +498,7 @@ class AnswerFrame:
 
     def estimate(self, place: int, *, is_share: bool = True) -> Estimate | None:
         """Return the rate of a metric with its interval; None where no answer has it."""
-        mean = self.rate(place) if len(self) else None
+        mean = self.rates[place] if len(self) else None
         if mean is None:
             return None
         return Estimate(mean, self.interval(place, is_share=is_share), self.nums_defined[place])
@@ -509,10 +507,7 @@ class AnswerFrame:
         """Return the 95 % interval of a metric's rate; of people clustered by participant and item."""
         if self.participants:
             return clustered_mean(self.people_values(place)).interval
-        if is_share and self._flag_sums is not None and len(self.units) == len(self) and self.columns.are_flags[place]:
-            numbers, ones = self._flag_sums
-            return share_interval(ones[place], numbers[place])
-        return unit_interval(*self._sum_units(place), is_share=is_share, is_clustered=self.is_clustered)
+        return unit_interval(self._moments(place), is_share=is_share, is_clustered=self.is_clustered)
 
     def people_values(self, place: int) -> list[Value]:
         """Return the values of one metric with their participants and items."""
@@ -582,7 +577,8 @@ class AnswerFrame:
         floats = np.array([float(value) for value in values])
         sums = np.bincount(per_unit, floats, minlength=len(self.units)).astype(np.float64)
         counts = np.bincount(per_unit, minlength=len(self.units)).astype(np.float64)
-        interval = unit_interval(sums, counts, is_share=True, is_clustered=self.is_clustered)
+        (moments,) = unit_moments(sums[None], counts[None])
+        interval = unit_interval(moments, is_share=True, is_clustered=self.is_clustered)
         return Estimate(exact_mean(values), interval, self.num_items)
 
 

@@ -93,20 +93,39 @@ def _quantiles(numerators: Array, denominators: Array) -> Interval | None:
     return Interval(float(low), float(high))
 
 
-def unit_interval(sums: Array, counts: Array, *, is_share: bool, is_clustered: bool) -> Interval | None:
+class Moments(NamedTuple):
+    """Sums over units that the interval of a ratio needs.
+
+    num_units: with a denominator; number: sum of the denominators; mean: the ratio, 0 where that is 0
+    spread: sum over units of (numerator - mean * denominator)^2
+    """
+
+    num_units: int
+    number: float
+    mean: float
+    spread: float
+
+
+def unit_moments(sums: Array, counts: Array) -> list[Moments]:
+    """Return the moments of several ratios; sums, counts: shape (ratios, units), what a unit adds to each part."""
+    numbers = np.ascontiguousarray(counts).sum(axis=1)
+    means = np.ascontiguousarray(sums).sum(axis=1) / np.where(numbers > 0, numbers, 1)
+    spreads = np.ascontiguousarray((sums - means[:, None] * counts) ** 2).sum(axis=1)
+    columns = ((counts > 0).sum(axis=1), numbers, means, spreads)
+    return [*map(Moments, *(column.tolist() for column in columns))]
+
+
+@lru_cache(1 << 14)  # most of the cells of a report are of few counts
+def unit_interval(moments: Moments, *, is_share: bool, is_clustered: bool) -> Interval | None:
     """Return the 95 % interval of a ratio of sums over independent units; None for fewer than two.
 
-    sums, counts: what each unit adds to numerator and denominator; is_share: no value is outside 0 to 1
-    is_clustered: whether some unit has several items
+    is_share: no value is outside 0 to 1; is_clustered: whether some unit has several items
     """
-    sums, counts = sums[counts > 0], counts[counts > 0]
-    num_units, number = len(counts), float(counts.sum())
+    num_units, number, mean, spread = moments
     if num_units < 2:
         return None
-    mean = float(sums.sum()) / number
     if is_share and not is_clustered:
         return Interval(*_wilson(mean, number))
-    spread = float(((sums - mean * counts) ** 2).sum())
     if is_share and (spread < TINY or min(mean, 1 - mean) <= NEAR):
         return Interval(*_wilson(mean, num_units))
     if spread < TINY:
@@ -114,14 +133,6 @@ def unit_interval(sums: Array, counts: Array, *, is_share: bool, is_clustered: b
     half = t_quantile(num_units - 1) * sqrt(num_units / (num_units - 1) * spread) / number
     low, high = mean - half, mean + half
     return Interval(max(0.0, low), min(1.0, high)) if is_share else Interval(low, high)
-
-
-def share_interval(total: float, number: float) -> Interval | None:
-    """Return the 95 % interval of a share over independent units, each a single answer; None for fewer than two.
-
-    total: sum of the units' values, a whole number; number: of units
-    """
-    return None if number < 2 else Interval(*_wilson(total / number, number))
 
 
 def _wilson(mean: float, number: float) -> tuple[float, float]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import chain
 from math import fsum
 from typing import Any, NamedTuple, TypeAlias
@@ -87,8 +87,9 @@ class Rate(NamedTuple):
     num_items: int
 
     @classmethod
-    def of(cls, column: Metric, mean: float | None, num_items: int) -> Rate:
-        text = mean_text(mean, conditional=column.conditional, decimals=column.decimals, num_items=num_items)
+    @lru_cache(1 << 14)  # 4 * 10^5 cells of a report of 125 systems have a few thousand different ones
+    def of(cls, mean: float | None, num_items: int, *, conditional: bool, decimals: int) -> Rate:
+        text = mean_text(mean, conditional=conditional, decimals=decimals, num_items=num_items)
         return cls(None if text in (UNDEFINED, SUPPRESSED) else mean, text, num_items)
 
 
@@ -108,6 +109,7 @@ class Row:
     system: str = ""
     pool_labels: Mapping[str, str] = field(default_factory=dict)
     _intervals: dict[str, Interval | None] = field(default_factory=dict, init=False)
+    _skills: dict[tuple[str, ...], tuple[Array, Array]] = field(default_factory=dict, init=False)
 
     @property
     def setting(self) -> str:
@@ -190,9 +192,10 @@ class Row:
 
         Of a group of people over participants, each of whom counts alike.
         """
+        figures = zip(self.columns, self.frame.rates, self.frame.nums_defined, strict=True)
         rates = {
-            column.key: Rate.of(column, self.frame.rate(place), self.frame.nums_defined[place])
-            for place, column in enumerate(self.columns)
+            column.key: Rate.of(mean, number, conditional=column.conditional, decimals=column.decimals)
+            for column, mean, number in figures
         }
         if not self.is_group:
             rates |= {column.key: self._skill(column) for column in self.columns if column.skill_of}
@@ -230,13 +233,15 @@ class Row:
 
     def _skill_sums(self, column: Metric) -> tuple[Array, Array]:
         """Return what each unit adds to what a rate gains over chance, and to what the best gains."""
-        read = {key: self.frame.read(self.places[key]) for key in (*column.skill_of, "decided", "chance", "best")}
-        gained = sum(np.nan_to_num(read[key]) for key in column.skill_of) - read["chance"]
-        room = read["best"] - read["chance"]
-        is_known = ~np.isnan(read["decided"]) & ~np.isnan(room)
-        return self.frame.sums_of(np.where(is_known, gained, np.nan)), self.frame.sums_of(
-            np.where(is_known, room, np.nan)
-        )
+        if not all(self.frame.nums_defined[self.places[key]] for key in ("decided", "chance", "best")):
+            return np.zeros(0), np.zeros(0)
+        if column.skill_of not in self._skills:
+            chance, best, decided = (self.frame.read(self.places[key]) for key in ("chance", "best", "decided"))
+            gained = sum(np.nan_to_num(self.frame.read(self.places[key])) for key in column.skill_of) - chance
+            is_known = ~np.isnan(decided) & ~np.isnan(best - chance)
+            gains, room = (np.where(is_known, values, np.nan) for values in (gained, best - chance))
+            self._skills[column.skill_of] = self.frame.sums_of(gains), self.frame.sums_of(room)
+        return self._skills[column.skill_of]
 
 
 class RowGroups:

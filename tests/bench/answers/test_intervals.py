@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import product
 from math import comb, sqrt
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from calibrant.bench.answers.frame import AnswerFrame
 from calibrant.bench.answers.intervals import (
     FEWEST_PROBLEMS,
+    NEAR,
     RESAMPLES,
+    Array,
     Interval,
     bootstrap_intervals,
     resample_counts,
     t_quantile,
     unit_interval,
+    unit_moments,
 )
 from calibrant.bench.answers.rates import paired_differences
 from calibrant.bench.replayscm.paper import difference_cell
@@ -186,9 +194,14 @@ def test_quantiles_are_those_of_tables(degrees: int, quantile: float) -> None:
     assert t_quantile(degrees) == pytest.approx(quantile, rel=3e-6)
 
 
+def _interval(sums: Array, counts: Array, **options: bool) -> Interval | None:
+    (moments,) = unit_moments(sums[None], counts[None])
+    return unit_interval(moments, **options)
+
+
 def clustered(clusters: Sequence[Sequence[float]]) -> Interval:
     sums, counts = np.array([*map(sum, clusters)]), np.array([*map(len, clusters)], float)
-    interval = unit_interval(sums, counts, is_share=True, is_clustered=True)
+    interval = _interval(sums, counts, is_share=True, is_clustered=True)
     assert interval is not None
     return interval
 
@@ -198,7 +211,7 @@ def test_a_mean_that_is_no_share_has_the_interval_of_a_sample() -> None:
     values = [0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 1.0]
     mean = sum(values) / len(values)
     error = sqrt(sum((value - mean) ** 2 for value in values) / 9 / 10)
-    interval = unit_interval(np.array(values), np.ones(10), is_share=False, is_clustered=False)
+    interval = _interval(np.array(values), np.ones(10), is_share=False, is_clustered=False)
     assert interval == pytest.approx((mean - t_quantile(9) * error, mean + t_quantile(9) * error))
 
 
@@ -231,11 +244,58 @@ def test_quantiles_of_many_degrees_are_those_of_tables(degrees: int, quantile: f
 
 
 def test_one_unit_has_no_interval_and_shares_of_single_items_have_wilsons() -> None:
-    assert unit_interval(np.array([3.0]), np.array([4.0]), is_share=True, is_clustered=True) is None
-    assert unit_interval(np.array([1.0]), np.array([1.0]), is_share=True, is_clustered=False) is None
-    halves = unit_interval(np.array([1.0, 0.5, 0.0]), np.ones(3), is_share=True, is_clustered=False)
+    assert _interval(np.array([3.0]), np.array([4.0]), is_share=True, is_clustered=True) is None
+    assert _interval(np.array([1.0]), np.array([1.0]), is_share=True, is_clustered=False) is None
+    halves = _interval(np.array([1.0, 0.5, 0.0]), np.ones(3), is_share=True, is_clustered=False)
     assert halves == wilson(1.5, 3)
-    assert unit_interval(np.array([2.0, 2.0]), np.ones(2), is_share=False, is_clustered=False) is None  # no width
+    assert _interval(np.array([2.0, 2.0]), np.ones(2), is_share=False, is_clustered=False) is None  # no width
+
+
+def _plain_interval(
+    defined: list[tuple[int, float]], weights: list[Fraction], items_of_a_unit: int, is_clustered: bool, is_share: bool
+) -> tuple[float, float] | None:
+    """Return the interval of the docstring of `bench.answers.intervals`, unit by unit in fractions."""
+    sums: dict[int, Fraction] = {}
+    counts: dict[int, Fraction] = {}
+    for (item, value), weight in zip(defined, weights, strict=True):
+        unit = item // items_of_a_unit
+        sums[unit] = sums.get(unit, Fraction(0)) + Fraction(value) * weight
+        counts[unit] = counts.get(unit, Fraction(0)) + weight
+    num_units, number = len(counts), sum(counts.values())
+    if num_units < 2:
+        return None
+    mean = sum(sums.values()) / number
+    spread = sum((sums[unit] - mean * counts[unit]) ** 2 for unit in counts)
+    if is_share and (not is_clustered or not spread or min(mean, 1 - mean) <= NEAR):
+        size = num_units if is_clustered else float(number)
+        return wilson(min(max(float(mean), 0.0), 1.0) * size, size)
+    if not spread:
+        return None
+    half = t_quantile(num_units - 1) * sqrt(num_units / (num_units - 1) * spread) / float(number)
+    low, high = float(mean) - half, float(mean) + half
+    return (max(0.0, low), min(1.0, high)) if is_share else (low, high)
+
+
+_VALUES = st.sampled_from([None, 0.0, 1.0, 0.5, 0.375, 7.25])
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.tuples(*[_VALUES] * 3)), min_size=1, max_size=40), st.integers(1, 3))
+def test_metrics_in_one_pass_are_those_one_at_a_time(answers: list[tuple[int, Any]], items_of_a_unit: int) -> None:
+    """Rates against fractions, item by item; intervals against those of frames that have the metric alone."""
+    frame = AnswerFrame.of((item, f"u{item // items_of_a_unit}", values) for item, values in answers)
+    times = Counter(item for item, _ in answers)
+    for place in range(3):
+        defined = [(item, values[place]) for item, values in answers if values[place] is not None]
+        weights = [Fraction(1, times[item]) for item, _ in defined]
+        total = sum(Fraction(value) * weight for (_, value), weight in zip(defined, weights, strict=True))
+        assert frame.rates[place] == (float(total / sum(weights)) if defined else None)
+        assert frame.total(place) == total
+        assert frame.nums_defined[place] == len({item for item, _ in defined})
+        for is_share in (True, False):
+            plain = _plain_interval(defined, weights, items_of_a_unit, frame.is_clustered, is_share)
+            interval = frame.interval(place, is_share=is_share)
+            assert interval == (None if plain is None else pytest.approx(plain, abs=1e-9))
+    assert len(frame._blocks) == 1  # all metrics in one pass
 
 
 # --- Means of answers in one place ---------------------------------------------------------------------------------
