@@ -1,1 +1,0 @@
-"""Findings about blicket items, episodes and printed statistics, each with a proof or left open."""

@@ -1,1 +1,0 @@
-"""Findings about CauSim models, questions, pipelines and printed tables, each with a proof or left open."""

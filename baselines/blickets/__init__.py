@@ -1,1 +1,0 @@
-"""Agents for blicket episodes that are not exact: the paper's three ways of prompting, and a grid of simple ones."""

@@ -1,1 +1,0 @@
-"""Scored answers: rates, intervals, names of systems."""

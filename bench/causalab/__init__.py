@@ -1,1 +1,0 @@
-"""Output about CausaLab beside tables of runs: calibration rows over the released suites."""

@@ -1,1 +1,0 @@
-"""CauSim beside its paper: printed figures, and ours under their table numbers."""

@@ -1,1 +1,0 @@
-"""Commands to begin with: what a pool has, and own data."""

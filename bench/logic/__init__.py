@@ -1,1 +1,0 @@
-"""Logic models from perturbation data in bench."""

@@ -1,1 +1,0 @@
-"""The family of a prior network and data of one's own: `calibrant family`."""

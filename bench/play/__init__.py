@@ -1,1 +1,0 @@
-"""Play by people: games in words and in the browser, their journal and records, studies."""

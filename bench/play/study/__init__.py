@@ -1,1 +1,0 @@
-"""Studies: who plays which items in which order, from one file."""

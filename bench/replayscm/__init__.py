@@ -1,1 +1,0 @@
-"""ReplaySCM in bench: the options that only its commands have."""

@@ -1,1 +1,0 @@
-"""Tables of the paper's appendices, made where they are asked for: `calibrant report --table F.9A`."""

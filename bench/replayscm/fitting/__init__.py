@@ -1,1 +1,0 @@
-"""SCMs and formulas of a table of Boolean columns."""

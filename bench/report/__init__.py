@@ -1,1 +1,0 @@
-"""Reports: paper-shaped tables with intervals and plots, from runs, scored predictions and official files."""

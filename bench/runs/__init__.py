@@ -1,1 +1,0 @@
-"""Runs of protocols over pools, and their records."""

@@ -1,1 +1,0 @@
-"""Answers read from files of predictions, scored, and written as lines."""

@@ -1,1 +1,0 @@
-"""Suites: releases of pools that certify themselves, and boards of submissions that are scored again."""

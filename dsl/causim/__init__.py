@@ -1,1 +1,0 @@
-"""CauSim: causal questions about a structural causal model that is given as a program or as prose."""

@@ -1,1 +1,0 @@
-"""Exact engines for causal questions: local lookups, elimination, twin, SAT and enumeration."""
