@@ -12,8 +12,7 @@ from calibrant.dsl.causalab.mechanism import Mechanism
 from calibrant.dsl.logic.item import Model as LogicModel
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.blickets.exact import DetectorSpace
-from calibrant.solvers.causim.solution import WorkedSolution
-from calibrant.solvers.causim.space import WorldSpace
+from calibrant.solvers.causim.space import WorkedSolution, WorldSpace
 from calibrant.solvers.logic.family import LogicFamily
 from calibrant.solvers.replayscm.space import VersionSpace
 

@@ -65,14 +65,14 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(files=113, lines=30981, small_files=5, import_lines=1523),
-    "solvers": Size(files=117, lines=28237, small_files=9, import_lines=1610),
-    "audits": Size(files=67, lines=18563, small_files=5, import_lines=1310),
-    "baselines": Size(files=37, lines=9733, small_files=5, import_lines=555),
-    "bench": Size(files=330, lines=76468, small_files=41, import_lines=6500),
-    "calibrant": Size(files=17, lines=1807, small_files=6, import_lines=296),
+    "dsl": Size(files=102, lines=30897, small_files=3, import_lines=1481),
+    "solvers": Size(files=106, lines=28110, small_files=7, import_lines=1516),
+    "audits": Size(files=58, lines=18501, small_files=2, import_lines=1272),
+    "baselines": Size(files=31, lines=9685, small_files=3, import_lines=530),
+    "bench": Size(files=305, lines=76450, small_files=16, import_lines=6507),
+    "calibrant": Size(files=17, lines=1806, small_files=6, import_lines=295),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=351, lines=92514, small_files=17, import_lines=7915),
+    "tests": Size(files=351, lines=92570, small_files=17, import_lines=7971),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

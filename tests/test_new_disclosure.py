@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
+from calibrant.baselines.replayscm.fit import staged_search
 from calibrant.baselines.replayscm.rows import copy_parent, first_found, random_legal
-from calibrant.baselines.replayscm.staged import staged_search
 from calibrant.baselines.replayscm.structure import bnlearn_candidates, exact_mbde_candidates
 from calibrant.bench.replayscm.pages import instance_text
 from calibrant.dsl.formulas.text import render

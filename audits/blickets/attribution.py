@@ -11,8 +11,8 @@ from calibrant.audits.claims import ClaimStatus, Finding
 from calibrant.dsl.blickets.episode import steps_with_state
 from calibrant.dsl.blickets.item import BlicketItem, Task
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
+from calibrant.dsl.blickets.replies import TextRun
 from calibrant.dsl.blickets.score import grade
-from calibrant.dsl.blickets.text_game import TextRun
 from calibrant.dsl.episode import Step
 from calibrant.solvers.blickets.exact import DetectorSpace, after_step, class_of
 from calibrant.solvers.blickets.space import StaticSpace

@@ -11,9 +11,8 @@ from typing import TypeAlias
 
 from calibrant.audits.attribution import Attribution, is_decided
 from calibrant.dsl.causalab.episode import LabStep, last_dialled_frequency, last_edges, stated_with
-from calibrant.dsl.causalab.hypothesis import EMPTY, Hypothesis, number
 from calibrant.dsl.causalab.item import Family, LabItem, Task
-from calibrant.dsl.causalab.mechanism import Draw, Edge, Noise, accurate
+from calibrant.dsl.causalab.mechanism import EMPTY, Draw, Edge, Hypothesis, Noise, accurate, number
 from calibrant.dsl.causalab.score import HypothesisScore, Scorer
 from calibrant.solvers.causalab.evidence import Evidence, evidence_of
 from calibrant.solvers.causalab.noisy import RELEASED_LAWS, Law, NoisyDags, noisy_dags

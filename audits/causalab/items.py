@@ -34,10 +34,9 @@ from calibrant.dsl.causalab.mechanism import FREQUENCY, HIGHEST, Edge, Mechanism
 from calibrant.dsl.causalab.score import imec_size
 from calibrant.solvers.canonical import canonical_key
 from calibrant.solvers.causalab.canonical import mechanism_structure
-from calibrant.solvers.causalab.evidence import EXACT, Floats, evidence_of, misfit, predict_frequency
+from calibrant.solvers.causalab.evidence import EXACT, Floats, evidence_of, misfit, predict_frequency, solve_linear
 from calibrant.solvers.causalab.exact import solve
 from calibrant.solvers.causalab.experiments import candidates
-from calibrant.solvers.causalab.linear import solve_linear
 from calibrant.solvers.causalab.space import WeightedDags, reason_not_enumerable, weighted_dags
 from calibrant.solvers.outcome import BudgetSpent, Found, Impossible
 

@@ -24,15 +24,15 @@ from msgspec import Meta
 from calibrant.audits.causim.verify import minimal_evidence_claim
 from calibrant.audits.claims import Certificate
 from calibrant.dsl.atomic_write import whole_file
+from calibrant.dsl.causim.generated_functions import TOPOLOGIES
 from calibrant.dsl.causim.item import BENCHMARK, CausimItem, Labels, Task
 from calibrant.dsl.causim.model import ModelError, plain, run
 from calibrant.dsl.causim.question import Question, QuestionType, Scenario
-from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.errors import CalibrantError
 from calibrant.solvers.causim.elimination import treewidth
 from calibrant.solvers.causim.exact import AnswerSet
 from calibrant.solvers.causim.experiments import minimal_evidence, observable
-from calibrant.solvers.causim.solution import work_solution
+from calibrant.solvers.causim.space import work_solution
 from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 
 # --- Training data: prompts with worked solutions, complete answer sets and levels, in the order of a curriculum ------

@@ -24,11 +24,11 @@ from calibrant.audits.causim.verify import (
     vacuous_intervention,
 )
 from calibrant.audits.claims import Certificate, ClaimStatus, Finding, ItemIdentity, Soundness, verify
+from calibrant.dsl.causim.generated_functions import TOPOLOGIES, graph_of, satisfies, vacuity
 from calibrant.dsl.causim.item import CausimItem, load_model
 from calibrant.dsl.causim.model import Model, ModelError
 from calibrant.dsl.causim.prompt import ProseStyle, prose, read_prose, read_uniform_prose, same_model, uniform_prose
 from calibrant.dsl.causim.question import scenario_of
-from calibrant.dsl.causim.topology import TOPOLOGIES, graph_of, satisfies, vacuity
 from calibrant.dsl.errors import short_repr
 from calibrant.solvers.causim.canonical import model_keys
 from calibrant.solvers.causim.exact import MAX_STATES, AnswerSet

@@ -1,25 +1,22 @@
-"""The paper's bounded searches for other mechanisms, and next to each the exact number it is a bound for.
-
-Budgets are those of the paper's Table B.2: local alternatives with slack 2 up to size 8 and 50,000 states a size, the
-stronger audit with slack 4 up to size 10 and 80,000 states, coordinated pairs with slack 3 up to size 9 and 5
-alternatives upstream, shortcuts of at most 5 nodes. A state is a semantically distinct function; seconds are not
-counted, so the same budget means the same on every machine. A mechanism's search goes over the nearest latent
-predecessors, the window from which the generator draws parents (docs/semantics.md, "The published generator").
-"""
+"""Bounded audits: coverage of local patterns, and functions that few rows leave open."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import comb, inf
-from typing import Annotated
+from fractions import Fraction
+from itertools import combinations
+from math import comb, fsum, inf
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec import Meta
 
+from calibrant.audits.replayscm.generation.plans import PROBE_SIZE
 from calibrant.dsl.replayscm.generation.scms import window
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.dsl.replayscm.world import PackedPanels, pack_panels
+from calibrant.dsl.replayscm.world import Column, Intervention, PackedPanels, World, pack_panels
 from calibrant.solvers.formulas.catalogue import (
     EssentialFunctions,
     constant_sizes,
@@ -28,6 +25,315 @@ from calibrant.solvers.formulas.catalogue import (
 )
 from calibrant.solvers.replayscm.space import LocalSpace, local_space, sized_local_space
 
+# --- Coverage of an instance: local predecessor patterns, exposure, interventions, held-out balance (paper, B.2) ------
+# A local pattern is an assignment to a bounded subset of the variables before V in the latent order, counted on rows in
+# which V is no target. The window is the one its parents were drawn from; subsets have three variables, or are the
+# whole window where it is smaller. The paper does not say which subsets are probed. Worlds are chosen by the two a
+# variable of the configurations (the first and the last subset), coverage is reported over all.
+#
+# Departure: the released code counts pattern numbers 0, 1 and 2 only, because it masks the record of seen patterns with
+# the size of the subset instead of the number of patterns. Here every pattern counts, so chosen worlds show more.
+#
+# The released code probes the first and the last subset only, and masks the record of seen patterns, one bit a pattern,
+# with the number of variables in the subset instead of the number of patterns. So it counts no pattern but 0 to size -
+# 1: a probe of three variables never exceeds 3/8. `released_coverage` repeats that, to compare with stored diagnostics.
+# --- Local support: which joint values of a variable's possible causes the training rows show (paper, section B.2.3)
+
+
+class Probe(NamedTuple):
+    """A variable and some of its possible causes."""
+
+    variable: str
+    causes: tuple[str, ...]
+
+    @property
+    def num_patterns(self) -> int:
+        return 1 << len(self.causes)
+
+
+PatternSets: TypeAlias = tuple[int, ...]
+"""Per probe a bit for each pattern: bit p is set iff pattern p was seen; cause i has the bit (p >> i) & 1 in it."""
+
+
+def all_probes(windows: Mapping[str, Sequence[str]]) -> tuple[Probe, ...]:
+    """Return all subsets of PROBE_SIZE variables of each window; the whole window where it has fewer."""
+    return tuple(
+        Probe(variable, causes)
+        for variable, predecessors in windows.items()
+        for causes in combinations(predecessors, min(PROBE_SIZE, len(predecessors)))
+    )
+
+
+def outer_probes(windows: Mapping[str, Sequence[str]]) -> tuple[Probe, ...]:
+    """Return the first and the last subset of each window: its farthest and its nearest variables."""
+    chosen: dict[Probe, None] = {}
+    for variable, predecessors in windows.items():
+        size = min(PROBE_SIZE, len(predecessors))
+        chosen[Probe(variable, tuple(predecessors[:size]))] = None
+        chosen[Probe(variable, tuple(predecessors[-size:]))] = None
+    return tuple(chosen)
+
+
+def consecutive_probes(windows: Mapping[str, Sequence[str]]) -> tuple[Probe, ...]:
+    """Return every run of PROBE_SIZE neighbours in each window; the whole window where it has fewer."""
+    return tuple(
+        Probe(variable, tuple(predecessors[start : start + PROBE_SIZE]))
+        for variable, predecessors in windows.items()
+        for start in range(max(1, len(predecessors) - PROBE_SIZE + 1))
+    )
+
+
+def rows_by_pattern(columns: Sequence[Column], every_row: Column) -> list[Column]:
+    """Return a list with entry p the rows in which the columns show pattern p."""
+    groups = [every_row]
+    for column in columns:
+        groups = [rows & ~column for rows in groups] + [rows & column for rows in groups]
+    return groups
+
+
+def patterns(world: World, probes: Sequence[Probe]) -> PatternSets:
+    """Return the patterns that one world shows; none of its targets."""
+    columns = world.by_variable
+    every_row = (1 << world.num_rows) - 1
+    bits_by_probe = []
+    for variable, causes in probes:
+        scored = 0 if variable in world.intervention.targets else every_row
+        groups = rows_by_pattern([columns[u] for u in causes], scored)
+        bits_by_probe.append(sum(1 << pattern for pattern, rows in enumerate(groups) if rows))
+    return tuple(bits_by_probe)
+
+
+def unite(pattern_sets: Iterable[PatternSets], num_probes: int) -> PatternSets:
+    """Unite the patterns of several worlds."""
+    union = [0] * num_probes
+    for pattern_set in pattern_sets:
+        union = [bits | new_bits for bits, new_bits in zip(union, pattern_set, strict=True)]
+    return tuple(union)
+
+
+def count_new(before: PatternSets, after: PatternSets) -> int:
+    """Count the patterns of `after` that `before` lacks."""
+    return sum((new_bits & ~bits).bit_count() for bits, new_bits in zip(before, after, strict=True))
+
+
+class Support(NamedTuple):
+    """Patterns that at least one world shows, and those that at least two show."""
+
+    once: PatternSets
+    twice: PatternSets
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Numbers of patterns shown twice and once: what Extra Worlds raises, in this order."""
+        return sum(map(int.bit_count, self.twice)), sum(map(int.bit_count, self.once))
+
+    def after(self, world_patterns: PatternSets) -> Support:
+        """Return the support after one more world that shows these patterns."""
+        once = tuple(bits | new for bits, new in zip(self.once, world_patterns, strict=True))
+        twice = tuple(
+            bits | (earlier & new) for bits, earlier, new in zip(self.twice, self.once, world_patterns, strict=True)
+        )
+        return Support(once, twice)
+
+
+def support(worlds: Iterable[World], probes: Sequence[Probe]) -> Support:
+    """Return the support that worlds give to the patterns of these probes."""
+    nothing = (0,) * len(probes)
+    result = Support(nothing, nothing)
+    for world in worlds:
+        result = result.after(patterns(world, probes))
+    return result
+
+
+def coverage(worlds: Iterable[World], probes: Sequence[Probe]) -> float:
+    """Return the share of patterns that are shown; 1 without probes."""
+    united = unite((patterns(world, probes) for world in worlds), len(probes))
+    total = sum(probe.num_patterns for probe in probes)
+    return sum(bits.bit_count() for bits in united) / total if total else 1.0
+
+
+# --- Local predecessor-pattern coverage of an instance, as the paper words it (section B.2.3, Table F.2) --------------
+
+
+@dataclass(frozen=True, slots=True)
+class VariableCoverage:
+    """Patterns of one endogenous variable: how many its scored training rows show, and how many there are."""
+
+    variable: str
+    num_seen: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class PatternCoverage:
+    """Local coverage of an instance; `by_variable` in the latent order."""
+
+    by_variable: tuple[VariableCoverage, ...]
+
+    @property
+    def num_seen(self) -> int:
+        return sum(part.num_seen for part in self.by_variable)
+
+    @property
+    def total(self) -> int:
+        return sum(part.total for part in self.by_variable)
+
+    @property
+    def share(self) -> Fraction:
+        """Seen patterns over all patterns; 1 where there are none."""
+        return Fraction(self.num_seen, self.total) if self.total else Fraction(1)
+
+
+GOLD_EXAMPLE = '"sealed": {"gold": {"X3": "(and X1 X2)"}}'
+
+
+def latent_scm(problem: Problem) -> Scm:
+    """Return the gold SCM, which audits of local evidence and simulated worlds cannot do without."""
+    if problem.sealed.gold is None:
+        raise ValueError(f"problem '{problem.id}' has no gold SCM; add it to the item: {GOLD_EXAMPLE}")
+    return problem.sealed.gold
+
+
+def windows(problem: Problem) -> dict[str, tuple[str, ...]]:
+    """Return each endogenous variable's parents and nearest latent predecessors; all where the file sets no bound."""
+    gold, order = latent_scm(problem), problem.sealed.latent_order
+    bound, mechanisms = problem.sealed.max_predecessors, gold.mechanisms
+    return {v: window(order, place, bound, mechanisms[v].mentioned) for place, v in enumerate(order) if v in mechanisms}
+
+
+def probes(problem: Problem) -> tuple[Probe, ...]:
+    """Return all local predecessor subsets of the instance."""
+    return all_probes(windows(problem))
+
+
+def seen_patterns(worlds: Iterable[World], listed: tuple[Probe, ...]) -> PatternSets:
+    """Return, per probe, the patterns that some world shows."""
+    return unite((patterns(world, listed) for world in worlds), len(listed))
+
+
+def pattern_coverage(problem: Problem) -> PatternCoverage:
+    """Return the coverage of each endogenous variable by the training worlds: every subset, each pattern shown once."""
+    listed = probes(problem)
+    return _by_variable(problem, listed, seen_patterns(problem.task.training.worlds, listed))
+
+
+def support_coverage(problem: Problem) -> PatternCoverage:
+    """Return the coverage under which pools of the published strata meet Table F.2: see docs/findings.md.
+
+    Probes are runs of neighbours in a window, and a pattern counts that at least two training worlds show.
+    """
+    listed = consecutive_probes(windows(problem))
+    return _by_variable(problem, listed, support(problem.task.training.worlds, listed).twice)
+
+
+def _by_variable(problem: Problem, listed: Sequence[Probe], covered: PatternSets) -> PatternCoverage:
+    by_variable: dict[str, list[int]] = {variable: [0, 0] for variable in windows(problem)}
+    for probe, bits in zip(listed, covered, strict=True):
+        by_variable[probe.variable][0] += bits.bit_count()
+        by_variable[probe.variable][1] += probe.num_patterns
+    return PatternCoverage(tuple(VariableCoverage(v, *numbers) for v, numbers in by_variable.items()))
+
+
+def released_coverage(problem: Problem) -> Mapping[str, Fraction]:
+    """Return the coverage that the released code reports per variable, with its two probes and its mask.
+
+    See the head of this module.
+    """
+    listed = outer_probes(windows(problem))
+    united = seen_patterns(problem.task.training.worlds, listed)
+    counts: dict[str, list[int]] = {}
+    for probe, bits in zip(listed, united, strict=True):
+        parts = counts.setdefault(probe.variable, [0, 0])
+        parts[0] += (bits & ((1 << len(probe.causes)) - 1)).bit_count()
+        parts[1] += probe.num_patterns
+    return {variable: Fraction(*parts) for variable, parts in counts.items()}
+
+
+# --- Exposure, intervention coverage and held-out balance of an instance (paper, section B.2.3 and Table B.2) ---------
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """Numbers of training worlds in which one endogenous variable is scored, and in which it is a target."""
+
+    variable: Annotated[str, Meta(description="name of the variable")]
+    scored_worlds: Annotated[int, Meta(description="worlds and cells in which it is not a target")]
+    scored_cells: Annotated[int, Meta(description="worlds and cells in which it is not a target")]
+    intervened_worlds: Annotated[int, Meta(description="those in which it is")]
+
+
+@dataclass(frozen=True, slots=True)
+class InterventionMix:
+    """Numbers of training worlds by mode."""
+
+    none: Annotated[int, Meta(description="worlds of that mode")]
+    hard_constant: Annotated[int, Meta(description="worlds of that mode")]
+    hard_assigned: Annotated[int, Meta(description="worlds of that mode")]
+    by_targets: Annotated[dict[int, int], Meta(description="number of targets -> worlds with so many")]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldoutBalance:
+    """Target novelty of the held-out worlds: 1 - the largest Jaccard similarity to a training world's target set."""
+
+    smallest: Annotated[float, Meta(description="over the held-out worlds")]
+    mean: Annotated[float, Meta(description="over the held-out worlds")]
+    largest: Annotated[float, Meta(description="over the held-out worlds")]
+
+
+def exposure(problem: Problem) -> list[Exposure]:
+    """Return one row per endogenous variable of gold, natural order."""
+    gold = problem.sealed.gold
+    if gold is None:
+        raise ValueError("exposure needs to know which variables are endogenous")
+    worlds = problem.task.training.worlds
+    return [_exposure(variable, worlds) for variable in gold.endogenous]
+
+
+def _exposure(variable: str, worlds: tuple[World, ...]) -> Exposure:
+    free = [world for world in worlds if variable not in world.intervention.targets]
+    return Exposure(variable, len(free), sum(world.num_rows for world in free), len(worlds) - len(free))
+
+
+def intervention_mix(problem: Problem) -> InterventionMix:
+    """Return modes and target counts of the training worlds."""
+    worlds = problem.task.training.worlds
+    modes = [world.intervention.mode for world in worlds]
+    targets = [len(world.intervention.targets) for world in worlds]
+    return InterventionMix(
+        modes.count("none"),
+        modes.count("hard_constant"),
+        modes.count("hard_assigned"),
+        {number: targets.count(number) for number in sorted(set(targets))},
+    )
+
+
+def heldout_balance(problem: Problem) -> HeldoutBalance | None:
+    """Return novelty of the held-out targets; None without held-out worlds."""
+    training = problem.task.training.worlds
+    novelties = [target_novelty(world.intervention, training) for world in problem.sealed.heldout.worlds]
+    if not novelties:
+        return None
+    return HeldoutBalance(min(novelties), fsum(novelties) / len(novelties), max(novelties))
+
+
+def target_novelty(intervention: Intervention, training: Iterable[World]) -> float:
+    """Return 1 minus the largest Jaccard similarity of the targets to those of a training world."""
+    similar = (_jaccard(intervention.targets, world.intervention.targets) for world in training)
+    return 1 - max(similar, default=0.0)
+
+
+def _jaccard(first: frozenset[str], second: frozenset[str]) -> float:
+    union = first | second
+    return len(first & second) / len(union) if union else 1.0
+
+
+# --- The paper's bounded searches for other mechanisms, and next to each the exact number it is a bound for -----------
+# Budgets are those of the paper's Table B.2: local alternatives with slack 2 up to size 8 and 50,000 states a size, the
+# stronger audit with slack 4 up to size 10 and 80,000 states, coordinated pairs with slack 3 up to size 9 and 5
+# alternatives upstream, shortcuts of at most 5 nodes. A state is a semantically distinct function; seconds are not
+# counted, so the same budget means the same on every machine. A mechanism's search goes over the nearest latent
+# predecessors, the window from which the generator draws parents (docs/semantics.md, "The published generator").
 MAX_WINDOW = 5  # the largest window of any published stratum; functions over it are listed up to size 11
 SHORTCUT_SIZE = 5
 

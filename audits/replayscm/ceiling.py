@@ -33,7 +33,7 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.audits.replayscm.coverage import latent_scm
+from calibrant.audits.replayscm.bounded import latent_scm
 from calibrant.dsl.replayscm.evaluator import replays
 from calibrant.dsl.replayscm.evaluator import simulate as simulate_columns
 from calibrant.dsl.replayscm.item import Problem

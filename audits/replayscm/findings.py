@@ -20,12 +20,11 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from calibrant.audits.replayscm.bounded import Bounded
-from calibrant.audits.replayscm.coverage import Exposure, HeldoutBalance, InterventionMix
+from calibrant.audits.replayscm.bounded import Bounded, Exposure, HeldoutBalance, InterventionMix
 from calibrant.dsl.replayscm.alternatives import PairwiseExperiments, Separation, witness_for
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.evaluator import MAX_LAID_ROWS, Layout, lay_out
-from calibrant.dsl.replayscm.generation.strata import MAX_TARGETS
+from calibrant.dsl.replayscm.generation.scms import MAX_TARGETS
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column
 
@@ -208,7 +207,7 @@ class CappedCount(msgspec.Struct, frozen=True):
 
 
 class Coverage(msgspec.Struct, frozen=True):
-    """Local predecessor patterns that scored training rows show (audits.replayscm.coverage)."""
+    """Local predecessor patterns that scored training rows show (audits.replayscm.bounded)."""
 
     seen: Annotated[int, Meta(description="over all variables")]
     total: Annotated[int, Meta(description="over all variables")]
@@ -244,7 +243,7 @@ class Ceiling(msgspec.Struct, frozen=True):
 
 
 class Split(msgspec.Struct, frozen=True):
-    """The world that removes the largest share of the members, of the candidates (audits.replayscm.splitting).
+    """The world that removes the largest share of the members, of the candidates (audits.replayscm.ambiguity).
 
     It is the one that is expected to, over truths drawn from the members; where roots are hidden, gold is the truth.
     """

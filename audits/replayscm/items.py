@@ -21,14 +21,24 @@ from calibrant.audits.replayscm.ambiguity import (
     SIZE_PENALTY,
     Spaces,
     add_size_cap,
+    best_split,
+    best_split_for,
+    candidate_worlds,
     gold_parents,
     headline_parents,
     profile_classes,
+    removed_share,
+    single_worlds,
     sized_class,
 )
-from calibrant.audits.replayscm.bounded import BoundedAudit
+from calibrant.audits.replayscm.bounded import (
+    BoundedAudit,
+    exposure,
+    heldout_balance,
+    intervention_mix,
+    pattern_coverage,
+)
 from calibrant.audits.replayscm.ceiling import MAX_DESCENT, BestAnswer, ceiling, is_realised, simulate
-from calibrant.audits.replayscm.coverage import exposure, heldout_balance, intervention_mix, pattern_coverage
 from calibrant.audits.replayscm.findings import (
     CappedCount,
     Ceiling,
@@ -41,17 +51,10 @@ from calibrant.audits.replayscm.findings import (
     Split,
     Survivors,
 )
-from calibrant.audits.replayscm.splitting import (
-    best_split,
-    best_split_for,
-    candidate_worlds,
-    removed_share,
-    single_worlds,
-)
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.alternatives import MenuResponses, PairwiseExperiments, Separation, witness_for
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.generation.strata import shortcut_floor
+from calibrant.dsl.replayscm.generation.scms import shortcut_floor
 from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World

@@ -19,13 +19,19 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from calibrant.dsl.causalab.episode import LabEpisode, LabStep, RunScore, missed_readings, run_score
-from calibrant.dsl.causalab.hypothesis import hypothesis, state_mechanism
 from calibrant.dsl.causalab.item import Family, LabItem, Task, Weights
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge
-from calibrant.solvers.causalab.evidence import EXACT, Evidence, evidence_of, mechanism_of, predict_frequency
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, hypothesis, state_mechanism
+from calibrant.solvers.causalab.evidence import (
+    EXACT,
+    Answer,
+    Evidence,
+    evidence_of,
+    far_end,
+    mechanism_of,
+    predict_frequency,
+)
 from calibrant.solvers.causalab.exact import solve
 from calibrant.solvers.causalab.experiments import solve_by_experiments, solve_noisy_by_experiments
-from calibrant.solvers.causalab.linear import Answer, far_end
 from calibrant.solvers.causalab.quadratic import exact_reading, exact_readings, least_norm_fit, solve_to_six_decimals
 from calibrant.solvers.causalab.space import FREQUENCY_BASE, WeightedDags, frequency_equation, likely_dags
 from calibrant.solvers.outcome import BudgetSpent, Found, Outcome, OutOfBudget

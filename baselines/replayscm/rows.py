@@ -32,7 +32,7 @@ from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.replayscm.certified import certify
-from calibrant.solvers.replayscm.experiments.answers import ExtendedAnswer, answer_exact
+from calibrant.solvers.replayscm.experiments.policies import ExtendedAnswer, answer_exact
 from calibrant.solvers.replayscm.hidden.mass import exact_mass
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.parents import ParentSearch, iterate_likely_first

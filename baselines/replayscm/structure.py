@@ -19,7 +19,7 @@ stated prior and rate, and mbde (baselines.structure_learning.scores), which kno
 hill climbing, and the parents of largest exact posterior, taken acyclically.
 
 The score of parents S is the logarithm of prior x w(S): all functions that depend on exactly S, each by the
-probability of the child's free cells under a known rate (solvers.replayscm.noise.local_weights). So the exact optimum
+probability of the child's free cells under a known rate (solvers.replayscm.noise.subset_tables). So the exact optimum
 is the most probable graph of functional parents. Posteriors of baselines.structure_learning weight a graph by its
 topological orders besides; exact ones are those of solvers.replayscm.noise.posterior.
 """
@@ -54,7 +54,7 @@ from calibrant.baselines.replayscm.fit import (
     rooted_constraints,
 )
 from calibrant.baselines.structure_learning.graph import Constraints, Dag, Frame, Mask
-from calibrant.baselines.structure_learning.score_optimum import Posteriors, ScoreOptimum
+from calibrant.baselines.structure_learning.levels import Posteriors, ScoreOptimum
 from calibrant.baselines.structure_learning.scores import CACHE_BITS, F64, MAX_TABLE_VARIABLES, LocalScores, mbde
 from calibrant.baselines.structure_learning.search import (
     HillClimbing,
@@ -73,16 +73,16 @@ from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, Outcome
-from calibrant.solvers.replayscm.experiments.answers import ExtendedAnswer, map_submission
 from calibrant.solvers.replayscm.experiments.candidates import plain_task
-from calibrant.solvers.replayscm.noise.local_weights import (
+from calibrant.solvers.replayscm.experiments.policies import ExtendedAnswer, map_submission
+from calibrant.solvers.replayscm.noise.posterior import Posterior
+from calibrant.solvers.replayscm.noise.subset_tables import (
     EvidenceRow,
     parent_masks,
     scaled_rate,
     set_weights,
     variable_rows,
 )
-from calibrant.solvers.replayscm.noise.posterior import Posterior
 
 # --- Greedy structure learning, then exact formulas: the published row `bnlearn+DSL` (ReplaySCM, appendix H) ----------
 SAMPLE_SIZES = (1.0, 10.0)  # imaginary rows of mbde; networks are ranked under the first

@@ -26,9 +26,8 @@ from calibrant.bench.scoring.lines import context_of_line
 from calibrant.bench.scoring.scorer import ScoredPrediction
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.item import BlicketItem, condition_of, rule_from_json
-from calibrant.dsl.blickets.replies import SHAPE, NoRuleError, answer_of, is_one_rule
+from calibrant.dsl.blickets.replies import SHAPE, NoRuleError, TextRun, answer_of, is_one_rule, text_run
 from calibrant.dsl.blickets.score import Exposed, Fault, grade
-from calibrant.dsl.blickets.text_game import TextRun, text_run
 from calibrant.dsl.episode import ActionError, Step
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.lenient_json import Shape

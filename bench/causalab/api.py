@@ -15,9 +15,8 @@ from calibrant.bench.scoring.answers import invalid_answer_message, parse_answer
 from calibrant.bench.scoring.scorer import replay_answer
 from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.causalab.episode import LabEpisode, RunScore, run_score
-from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import LabItem
-from calibrant.dsl.causalab.mechanism import Mechanism
+from calibrant.dsl.causalab.mechanism import Mechanism, state_mechanism
 from calibrant.dsl.episode import Step, verify_transcript
 from calibrant.dsl.errors import CalibrantError
 from calibrant.solvers.outcome import BudgetSpent, Found, Outcome

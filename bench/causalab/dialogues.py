@@ -27,8 +27,8 @@ from calibrant.dsl.causalab.episode import (
     run_score,
     stated_raw,
 )
-from calibrant.dsl.causalab.hypothesis import hypothesis
 from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.mechanism import hypothesis
 from calibrant.dsl.causalab.prompt import reading_text
 from calibrant.dsl.causalab.replies import MAX_RETURNS, PAST, Ledger, schema_fault
 from calibrant.dsl.episode import Action, ActionError, Step, sole_action

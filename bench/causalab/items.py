@@ -23,9 +23,8 @@ from calibrant.bench.core.items import ItemFormats, PoolStatistic, PoolStatistic
 from calibrant.bench.pages.graphs import EdgeStatus, GraphPicture, graph_text
 from calibrant.dsl.causalab.configs import is_suite, suite_pool
 from calibrant.dsl.causalab.episode import LabEpisode, LabStep
-from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import LabItem
-from calibrant.dsl.causalab.mechanism import FREQUENCY, winnable
+from calibrant.dsl.causalab.mechanism import FREQUENCY, state_mechanism, winnable
 from calibrant.dsl.causalab.prompt import TEMPLATE_FIELDS, Phase, messages, phase_messages, template_fields
 from calibrant.dsl.causalab.records import LabRecord, item_of_record, read_pool, record_of_item, write_pool
 from calibrant.dsl.episode import replay_actions

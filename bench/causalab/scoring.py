@@ -26,9 +26,8 @@ from calibrant.bench.core.scoring import Scorable
 from calibrant.bench.core.verdict import line_struct
 from calibrant.dsl.causalab.episode import HYPOTHESIS, LabEpisode, run_score
 from calibrant.dsl.causalab.generation import PLANS
-from calibrant.dsl.causalab.hypothesis import hypothesis
 from calibrant.dsl.causalab.item import LabItem
-from calibrant.dsl.causalab.mechanism import Edge
+from calibrant.dsl.causalab.mechanism import Edge, hypothesis
 from calibrant.dsl.causalab.replies import SHAPE, read_answer
 from calibrant.dsl.episode import Step, replay_actions
 from calibrant.dsl.lenient_json import Shape

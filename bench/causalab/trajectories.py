@@ -19,8 +19,8 @@ from calibrant.bench.pages.graphs import GraphPicture, graph_text, graphs_svg
 from calibrant.bench.pages.page import design_page
 from calibrant.bench.report.sources import Transcript
 from calibrant.dsl.causalab.episode import HYPOTHESIS, LabEpisode, LabStep
-from calibrant.dsl.causalab.hypothesis import EMPTY, state_mechanism
 from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.mechanism import EMPTY, state_mechanism
 from calibrant.dsl.causalab.prompt import shown_step
 from calibrant.dsl.causalab.score import Scorer
 from calibrant.dsl.episode import Action, replay_actions, verify_transcript

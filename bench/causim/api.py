@@ -17,19 +17,18 @@ from calibrant.bench.pools.capabilities import ItemApi
 from calibrant.bench.scoring.answers import invalid_answer_message, parse_answer
 from calibrant.bench.scoring.files import json_object, numbered_lines
 from calibrant.dsl.atomic_write import write_pieces
+from calibrant.dsl.causim.generated_functions import TOPOLOGIES
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import plain, symbols
-from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.text import plural
 from calibrant.solvers.causim.exact import AnswerSet, Judge
-from calibrant.solvers.causim.solution import work_solution
+from calibrant.solvers.causim.space import work_solution
 from calibrant.solvers.outcome import BudgetSpent, Found, Outcome
 
 if TYPE_CHECKING:
     from calibrant.solvers.causim.exact import Judge, Judgement  # noqa: F401  # in a base that is a text
-    from calibrant.solvers.causim.solution import WorkedSolution
-    from calibrant.solvers.causim.space import WorldSpace
+    from calibrant.solvers.causim.space import WorkedSolution, WorldSpace
 
 
 # --- CauSim behind the public names -----------------------------------------------------------------------------------

@@ -26,9 +26,9 @@ from calibrant.dsl.causim.external_programs.check import (
     diagram_nodes,
 )
 from calibrant.dsl.causim.external_programs.sources import ProgramSource, read_outline, read_programs
+from calibrant.dsl.causim.generated_functions import TOPOLOGIES, Parents
 from calibrant.dsl.causim.language.randomness import Unsupported
 from calibrant.dsl.causim.model import ModelError
-from calibrant.dsl.causim.topology import TOPOLOGIES, Parents
 from calibrant.dsl.errors import CalibrantError, in_one_line
 
 NIHSS = "nihss"

@@ -23,11 +23,11 @@ from calibrant.bench.runs.jobs import Failure
 from calibrant.bench.runs.opening import as_completed
 from calibrant.bench.runs.spill_file import SpillBuffer
 from calibrant.dsl.atomic_write import write_atomically
+from calibrant.dsl.causim.generated_functions import TOPOLOGIES
 from calibrant.dsl.causim.generation import Diversity, QuestionOptions, Tally, grow
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.question import FORMS, TYPES, QuestionType
 from calibrant.dsl.causim.records import write_pool
-from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.solvers.causim.generation import (
     BUILT_IN,

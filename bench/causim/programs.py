@@ -23,7 +23,7 @@ from calibrant.dsl.causim.external_programs.sources import (
     bundle_of_source,
     read_programs,
 )
-from calibrant.dsl.causim.generated_functions import Draws
+from calibrant.dsl.causim.generated_functions import TOPOLOGIES, Draws
 from calibrant.dsl.causim.generation import draw_world
 from calibrant.dsl.causim.item import CausimItem, Labels, load_model
 from calibrant.dsl.causim.model import Model, ModelError, assignment_text, plain, run, symbols
@@ -46,10 +46,9 @@ from calibrant.dsl.causim.records import (
     write_states,
 )
 from calibrant.dsl.causim.records import QueryMeta as QueryMeta
-from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line
 from calibrant.dsl.item import Pool
-from calibrant.dsl.parse_limits import TooLargeError, decode_json, read_bounded
+from calibrant.dsl.json_objects import TooLargeError, decode_json, read_bounded
 from calibrant.dsl.records import convert_object
 from calibrant.dsl.text import plural
 from calibrant.solvers.causim.exact import AnswerSet

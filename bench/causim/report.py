@@ -48,7 +48,7 @@ from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import plain
 from calibrant.dsl.errors import in_one_line
 from calibrant.solvers.causim.exact import AnswerSet
-from calibrant.solvers.causim.solution import work_solution
+from calibrant.solvers.causim.space import work_solution
 from calibrant.solvers.outcome import Found
 
 # --- Guide of a report through answers about programs: classes, levels of chance, an answer in words ------------------

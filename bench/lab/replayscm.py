@@ -22,9 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.audits.replayscm.extended.generate import sample_extended
+from calibrant.audits.replayscm.extended.generate import SHAPES, ExtendedStratum, extended_strata, sample_extended
 from calibrant.audits.replayscm.extended.items import calibration_bins, decide_extended, heldout_requests
-from calibrant.audits.replayscm.extended.strata import SHAPES, ExtendedStratum, extended_strata
 from calibrant.bench.core.registry import benchmark, bundled_pool, bundled_sample
 from calibrant.bench.lab.renamings import RenamedItem, permuted_names, shuffled
 from calibrant.bench.protocols import Protocol, ProtocolResult, protocols_of
@@ -49,13 +48,16 @@ from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.canonical import PanelOrder, rename_problem, unchanged_order
-from calibrant.solvers.replayscm.experiments.candidates import MemberArrays
+from calibrant.solvers.replayscm.experiments.candidates import (
+    BITS_TOLERANCE,
+    MemberArrays,
+    binary_entropy,
+    decide_behaviour,
+    member_weight,
+)
 from calibrant.solvers.replayscm.experiments.greedy import WorldChooser
-from calibrant.solvers.replayscm.experiments.listed import member_weight
 from calibrant.solvers.replayscm.experiments.policies import POLICIES, episode_evidence, play_worlds
-from calibrant.solvers.replayscm.experiments.shares import BITS_TOLERANCE, binary_entropy, decide_behaviour
-from calibrant.solvers.replayscm.hidden.mass import count_members
-from calibrant.solvers.replayscm.hidden.members import list_members
+from calibrant.solvers.replayscm.hidden.mass import count_members, list_members
 from calibrant.solvers.replayscm.noise.posterior import DECIDED, Posterior
 
 # --- Episodes on a class that is listed whole: 4 variables, 2 of them roots, at most 2 parents; 960 SCMs --------------

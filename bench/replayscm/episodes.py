@@ -27,19 +27,31 @@ from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.formulas.text import parse, render
 from calibrant.dsl.item import Message
 from calibrant.dsl.json_objects import json_objects
-from calibrant.dsl.replayscm.dialogue import MARK, TextDialogue, read_reply, world_table
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.episode import ScmEpisode, episode_contexts, steps_evidence, task_class
+from calibrant.dsl.replayscm.episode import (
+    MARK,
+    ScmEpisode,
+    TextDialogue,
+    episode_contexts,
+    read_reply,
+    steps_evidence,
+    task_class,
+    world_table,
+)
 from calibrant.dsl.replayscm.extensions.evaluation import FORECAST, ExtendedEvaluator, ExtendedScore
 from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.outcome import BudgetSpent, Found, Outcome
-from calibrant.solvers.replayscm.experiments.answers import answer_exact
-from calibrant.solvers.replayscm.experiments.candidates import version_space
-from calibrant.solvers.replayscm.experiments.policies import StepRegret, episode_regrets, is_worth_asking, play_worlds
-from calibrant.solvers.replayscm.experiments.shares import posterior_bits
+from calibrant.solvers.replayscm.experiments.candidates import posterior_bits, version_space
+from calibrant.solvers.replayscm.experiments.policies import (
+    StepRegret,
+    answer_exact,
+    episode_regrets,
+    is_worth_asking,
+    play_worlds,
+)
 from calibrant.solvers.replayscm.hidden.mass import count_members
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.space import VersionSpace

@@ -48,8 +48,8 @@ from calibrant.dsl.replayscm.item import Problem, Task, TaskKind
 from calibrant.dsl.replayscm.world import Panel, World
 from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.replayscm.canonical import canonical_task, rename_panel, rename_problem, unchanged_order
-from calibrant.solvers.replayscm.experiments.shares import AskedWorlds, behaviour_share, rank_behaviours
-from calibrant.solvers.replayscm.experiments.shares import Behaviour as ClampedBehaviour
+from calibrant.solvers.replayscm.experiments.candidates import AskedWorlds, behaviour_share, rank_behaviours
+from calibrant.solvers.replayscm.experiments.candidates import Behaviour as ClampedBehaviour
 from calibrant.solvers.replayscm.hidden.mass import exact_mass
 from calibrant.solvers.replayscm.noise.posterior import Posterior as MemberPosterior
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace

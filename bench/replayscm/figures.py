@@ -42,7 +42,7 @@ from calibrant.dsl.records import pool_digest
 from calibrant.dsl.replayscm.episode import steps_evidence, task_class
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.outcome import BudgetSpent
-from calibrant.solvers.replayscm.experiments.shares import posterior_bits
+from calibrant.solvers.replayscm.experiments.candidates import posterior_bits
 from calibrant.solvers.replayscm.hidden.mass import count_members
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 

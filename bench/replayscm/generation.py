@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from calibrant.audits.replayscm.alternative_items import alternative_item, discovered_pair, open_ended_item
-from calibrant.audits.replayscm.extended.generate import SETTINGS, sample_extended
-from calibrant.audits.replayscm.extended.strata import ExtendedStratum, extended_strata
+from calibrant.audits.replayscm.extended.generate import SETTINGS, ExtendedStratum, extended_strata, sample_extended
 from calibrant.audits.replayscm.generation.generate import (
     Job,
     generate_from_networks,
@@ -48,7 +47,7 @@ from calibrant.bench.variants import rename_json
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.replayscm.generation.problems import sample_pool
-from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA, Stratum, stratum
+from calibrant.dsl.replayscm.generation.scms import NAMED_STRATA, Stratum, stratum
 from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.text import known_names, plural

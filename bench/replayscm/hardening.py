@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from calibrant.audits.replayscm.ambiguity import gold_class, restrict_to_grammar
-from calibrant.audits.replayscm.coverage import latent_scm
+from calibrant.audits.replayscm.bounded import latent_scm
 from calibrant.audits.replayscm.hardening.harden import (
     AddedWorld,
     Discoveries,
@@ -48,9 +48,9 @@ from calibrant.bench.runs.runner import EVERYTHING, Selection
 from calibrant.bench.runs.workers import crash_text, timed_answer
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
-from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, json_fault, load_json
+from calibrant.dsl.json_objects import MAX_JSON_BYTES, TooLargeError, json_fault, load_json
 from calibrant.dsl.records import file_digest
-from calibrant.dsl.replayscm.generation.strata import STRATA
+from calibrant.dsl.replayscm.generation.scms import STRATA
 from calibrant.dsl.replayscm.item import BENCHMARK, Pool, Problem, Task
 from calibrant.dsl.replayscm.pools.files import as_written, read_pool, write_pool
 from calibrant.dsl.replayscm.reference import first_mismatch

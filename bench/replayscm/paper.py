@@ -20,7 +20,7 @@ from calibrant.bench.replayscm.verdict import METRICS, REPLAY_METRICS
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, cell
 from calibrant.bench.report.rows import Answer, Grouping, Row, group
 from calibrant.bench.report.sections import rate_cell
-from calibrant.dsl.replayscm.generation.strata import STRATA
+from calibrant.dsl.replayscm.generation.scms import STRATA
 from calibrant.dsl.replayscm.pools.official import BY_DIGEST, latent_of
 
 # --- Rows: models before searches, in the order of the disclosure ladder ----------------------------------------------

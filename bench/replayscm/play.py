@@ -29,8 +29,7 @@ from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.episode import Action, Episode, Step
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.formulas.text import infix
-from calibrant.dsl.replayscm.dialogue import episode_facts
-from calibrant.dsl.replayscm.episode import ScmEpisode
+from calibrant.dsl.replayscm.episode import ScmEpisode, episode_facts
 from calibrant.dsl.replayscm.extensions.extension import Allowance, Contexts
 from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.prompt import facts

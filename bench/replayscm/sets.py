@@ -31,8 +31,7 @@ from calibrant.solvers.formulas.catalogue import synthesis_operators
 from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.outcome import BudgetSpent, Found
 from calibrant.solvers.replayscm.canonical import canonical_task, rename_problem, rename_scm, unchanged_order
-from calibrant.solvers.replayscm.hidden.mass import count_members, exact_mass
-from calibrant.solvers.replayscm.hidden.members import first_members, posterior_sampler
+from calibrant.solvers.replayscm.hidden.mass import count_members, exact_mass, first_members, posterior_sampler
 from calibrant.solvers.replayscm.members import members_by_size, sample_members
 from calibrant.solvers.replayscm.noise.best_map import best_map
 from calibrant.solvers.replayscm.noise.posterior import Posterior as MemberPosterior

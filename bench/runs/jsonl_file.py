@@ -25,7 +25,7 @@ from filelock import FileLock, Timeout
 from calibrant.bench.runs.spill_file import StoredLines
 from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, check_json_text
+from calibrant.dsl.json_objects import MAX_JSON_BYTES, TooLargeError, check_json_text
 
 SYNC_SECONDS = 2.0  # what a power failure may cost; a killed process costs nothing
 

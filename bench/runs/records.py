@@ -21,7 +21,7 @@ from calibrant.bench.protocols import Outcome
 from calibrant.bench.runs.jsonl_file import JsonlFile, RecordKind
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line
-from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, decode_json
+from calibrant.dsl.json_objects import MAX_JSON_BYTES, TooLargeError, decode_json
 
 RECORD_VERSION = 1
 

@@ -26,7 +26,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
 from calibrant.bench.scoring.formats import OPTIONAL_CELLS, line_of_cells
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, in_one_line, short_repr
-from calibrant.dsl.parse_limits import (
+from calibrant.dsl.json_objects import (
     MAX_JSON_BYTES,
     TooDeepError,
     check_json_text,

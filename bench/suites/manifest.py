@@ -24,7 +24,7 @@ from calibrant.bench.pools.findings_audit import VERIFY, Verdict, check_file
 from calibrant.bench.pools.verification_limit import VERIFY_SECONDS
 from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
-from calibrant.dsl.parse_limits import TooLargeError, decode_json, read_bounded
+from calibrant.dsl.json_objects import TooLargeError, decode_json, read_bounded
 
 # --- The manifest of a release, `public/suite.json` -------------------------------------------------------------------
 PUBLIC, GOLD, ROWS = "public", "gold", "rows"

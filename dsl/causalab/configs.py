@@ -13,15 +13,14 @@ from typing import IO, Literal
 
 import msgspec
 
-from calibrant.dsl.causalab.hypothesis import equation
 from calibrant.dsl.causalab.item import BENCHMARK, Bases, Family, LabItem, Name, Terms, Traced, lab_item
-from calibrant.dsl.causalab.mechanism import FREQUENCY, TRIES, Equation, Mechanism, Noise, Values
+from calibrant.dsl.causalab.mechanism import FREQUENCY, TRIES, Equation, Mechanism, Noise, Values, equation
 from calibrant.dsl.causalab.records import LabRecord, item_of_record, record_of_item
 from calibrant.dsl.causalab.reference import Reading, bases_after, bases_of, values
 from calibrant.dsl.causalab.score import roots
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.item import Pool
-from calibrant.dsl.parse_limits import TooLargeError, load_json
+from calibrant.dsl.json_objects import TooLargeError, load_json
 from calibrant.dsl.records import copied_items, decode_line, decoded_again, plain_pool, pool_head, pool_lines
 
 # --- Deviations of an item from its suite: what is shown, what is allowed, how a setting is read ----------------------

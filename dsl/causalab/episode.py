@@ -13,9 +13,20 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
-from calibrant.dsl.causalab.hypothesis import EMPTY, Hypothesis, hypothesis, number, stated_edges
 from calibrant.dsl.causalab.item import LabItem, Task, by_name
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, NoiseStream, Reactor, Values, accurate
+from calibrant.dsl.causalab.mechanism import (
+    EMPTY,
+    FREQUENCY,
+    Edge,
+    Hypothesis,
+    NoiseStream,
+    Reactor,
+    Values,
+    accurate,
+    hypothesis,
+    number,
+    stated_edges,
+)
 from calibrant.dsl.causalab.reference import NO_SHIFT, UnboundedError, bases_after, values
 from calibrant.dsl.causalab.score import HypothesisScore, Scorer, imec_size
 from calibrant.dsl.episode import Action, ActionError, Step, verb_of

@@ -24,8 +24,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from calibrant.dsl.causalab.episode import HYPOTHESIS, VERBS, finite
-from calibrant.dsl.causalab.hypothesis import FILLERS, node_name, number, stated_edges
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Values
+from calibrant.dsl.causalab.mechanism import FILLERS, FREQUENCY, Values, node_name, number, stated_edges
 from calibrant.dsl.episode import Action, ActionError
 from calibrant.dsl.errors import short_repr
 from calibrant.dsl.json_objects import decode, json_objects, without_think_pairs

@@ -10,8 +10,7 @@ from itertools import combinations
 from math import inf
 from typing import Any
 
-from calibrant.dsl.causalab.hypothesis import Hypothesis, WeightKey, number
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Hypothesis, Mechanism, WeightKey, number
 from calibrant.dsl.graph_metrics import Distance, EdgeScores, distance, edge_scores, f1, v_structures
 
 # --- Score of a hypothesis: every published metric as the released code computes it, and ours beside them -------------

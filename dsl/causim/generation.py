@@ -24,11 +24,17 @@ import numpy as np
 from calibrant.dsl.causim.bundle import Bundle, Definition, Graph, GrowthPlan, module_text, noise_support
 from calibrant.dsl.causim.generated_functions import (
     INDENT,
+    NEW,
     Draws,
     Input,
+    Insertion,
     Setting,
     Vocabulary,
+    bundle_objections,
+    depths,
     indent_lines,
+    insert_node,
+    insertions,
     mechanism,
     new_name,
     outcomes,
@@ -41,7 +47,6 @@ from calibrant.dsl.causim.language.statements import Function, function
 from calibrant.dsl.causim.language.tables import table
 from calibrant.dsl.causim.model import Local, Model, ModelError, Symbol, run, symbol, value_of
 from calibrant.dsl.causim.question import FORMS, Question, QuestionType
-from calibrant.dsl.causim.topology import NEW, Insertion, bundle_objections, depths, insert_node, insertions
 
 # --- Programs that grow by one node a version: a legal insertion, a new U and f, children rewritten, all verified -----
 MAX_ATTEMPTS: Final = 20

@@ -6,9 +6,16 @@ import numpy as np
 
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.item import Family, Weights
-from calibrant.solvers.causalab.evidence import Evidence, evidence_of
+from calibrant.solvers.causalab.evidence import (
+    Answer,
+    Evidence,
+    certify_answer,
+    evidence_of,
+    solve_from_totals,
+    solve_linear,
+    total_effects,
+)
 from calibrant.solvers.causalab.experiments import simplest, solve_by_experiments
-from calibrant.solvers.causalab.linear import Answer, certify_answer, solve_from_totals, solve_linear, total_effects
 from calibrant.solvers.causalab.noisy import solve_noisy
 from calibrant.solvers.causalab.quadratic import solve_quadratic
 from calibrant.solvers.causalab.space import (

@@ -10,8 +10,7 @@ import numpy as np
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.mechanism import Mechanism
 from calibrant.dsl.causalab.reference import Reading
-from calibrant.solvers.causalab.evidence import EXACT, Floats, evidence_of, misfit, predict_frequency
-from calibrant.solvers.causalab.linear import Answer, far_end
+from calibrant.solvers.causalab.evidence import EXACT, Answer, Floats, evidence_of, far_end, misfit, predict_frequency
 from calibrant.solvers.causalab.noisy import NoisyDags, noisy_dags, replays
 from calibrant.solvers.causalab.space import MAX_LISTED, Setting, WeightedDags, weighted_dags
 from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, Outcome, OutOfBudget

@@ -29,17 +29,19 @@ from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
 from calibrant.dsl.causalab.reference import Reading
 from calibrant.dsl.errors import CycleError
 from calibrant.solvers.causalab.evidence import (
+    DECIMALS,
     EXACT,
     MAX_EXACT_READING,
+    Answer,
     Evidence,
     Floats,
+    direct_effects,
     evidence_of,
     linear_matrix,
     mechanism_of,
     misfit,
     predict_frequency,
 )
-from calibrant.solvers.causalab.linear import DECIMALS, Answer, direct_effects
 from calibrant.solvers.causalab.space import (
     MAX_LISTED,
     PER_UNIT,

@@ -33,6 +33,7 @@ from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Term, V
 from calibrant.dsl.errors import CycleError
 from calibrant.solvers.causalab.evidence import (
     EXACT,
+    Answer,
     Evidence,
     Floats,
     evidence_of,
@@ -40,7 +41,6 @@ from calibrant.solvers.causalab.evidence import (
     misfit,
     predict_frequency,
 )
-from calibrant.solvers.causalab.linear import Answer
 from calibrant.solvers.causalab.space import GraphSpace, Options, count_by_edge, count_choices, count_graph
 from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.space import space_repr

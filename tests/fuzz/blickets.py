@@ -18,8 +18,8 @@ from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.item import BlicketItem, all_rules
 from calibrant.dsl.blickets.records import ItemRecord, item_from_record, record_from_item
 from calibrant.dsl.blickets.reference import run
+from calibrant.dsl.blickets.replies import text_runs
 from calibrant.dsl.blickets.score import grade
-from calibrant.dsl.blickets.text_game import text_runs
 from calibrant.dsl.errors import MAX_MESSAGE_CHARS, CalibrantError
 from calibrant.dsl.records import decode_line
 from tests.fuzz.corruption import CHARACTER_DAMAGE, JUNK, damaged

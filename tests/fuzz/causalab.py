@@ -13,9 +13,8 @@ import msgspec
 from calibrant.dsl.causalab.configs import config, item_of_config
 from calibrant.dsl.causalab.episode import LabEpisode, run_score
 from calibrant.dsl.causalab.generation import PLANS, generate_items
-from calibrant.dsl.causalab.hypothesis import hypothesis, state_mechanism
 from calibrant.dsl.causalab.item import LabItem
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Mechanism
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Mechanism, hypothesis, state_mechanism
 from calibrant.dsl.causalab.records import LabRecord, item_of_record, record_of_item
 from calibrant.dsl.causalab.replies import answer_of, controller_json, parse_object
 from calibrant.dsl.causalab.score import Scorer

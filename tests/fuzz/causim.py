@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from calibrant.bench.causim.benchmark import BENCHMARK
 from calibrant.bench.training import attributed, lesson, shaped, verdict
+from calibrant.dsl.causim.generated_functions import TOPOLOGIES
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.reference import work_out
-from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.errors import MAX_MESSAGE_CHARS, CalibrantError, short_repr
 from calibrant.solvers.causim.generation import built_in_items, sampled_items
 from tests.fuzz.corruption import damaged

@@ -15,11 +15,10 @@ from calibrant.bench.replayscm.episodes import ExtendedVerdicts, is_episode
 from calibrant.bench.scoring.scorer import replay_answer, steps_of
 from calibrant.dsl.episode import ActionError
 from calibrant.dsl.errors import MAX_MESSAGE_CHARS, CalibrantError
-from calibrant.dsl.replayscm.dialogue import TextDialogue
-from calibrant.dsl.replayscm.episode import ScmEpisode
+from calibrant.dsl.replayscm.episode import ScmEpisode, TextDialogue
 from calibrant.dsl.replayscm.item import Problem
-from calibrant.dsl.replayscm.pools.build import problem_from_record
 from calibrant.dsl.replayscm.pools.files import record_from_problem
+from calibrant.dsl.replayscm.pools.records import problem_from_record
 from tests.fuzz.corruption import CHARACTER_DAMAGE
 from tests.oracles.independent import require
 from tests.support.replayscm.extensions import gold_submission, small_problem

@@ -30,20 +30,19 @@ from calibrant.bench.scoring.scorer import PoolScorer
 from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.records import write_pool as write_detectors
 from calibrant.dsl.causalab.generation import PLANS, generate_items
-from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import BENCHMARK as LABORATORY
 from calibrant.dsl.causalab.item import LabItem
-from calibrant.dsl.causalab.mechanism import FREQUENCY
+from calibrant.dsl.causalab.mechanism import FREQUENCY, state_mechanism
 from calibrant.dsl.causalab.records import write_pool as write_laboratories
 from calibrant.dsl.causalab.replies import read_answer
 from calibrant.dsl.causim.bundle import load_source, module_text
 from calibrant.dsl.causim.external_programs.check import check_program
 from calibrant.dsl.causim.external_programs.sources import bundle_of_source, read_programs
+from calibrant.dsl.causim.generated_functions import TOPOLOGIES
 from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.model import ModelError
 from calibrant.dsl.causim.prompt import prose, read_prose, read_uniform_prose, same_model, uniform_prose
 from calibrant.dsl.causim.records import read_pool, read_queries, read_states, write_pool
-from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.episode import ActionError
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.item import Pool

@@ -9,11 +9,11 @@ from math import lcm, prod
 from calibrant.audits.causim.verify import vacuous_edge
 from calibrant.audits.claims import Certificate, ClaimStatus, Finding
 from calibrant.dsl.causim.bundle import bundle_of, module_text
+from calibrant.dsl.causim.generated_functions import vacuity
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import Assignment, Model, Node, Symbol, symbol
 from calibrant.dsl.causim.networks import _NO_NOISE, NETWORKS, TOTAL, _item, items, network, points
 from calibrant.dsl.causim.reference import work_out
-from calibrant.dsl.causim.topology import vacuity
 from calibrant.solvers.causim.elimination import equation_factor, restrict, sum_of_products
 from calibrant.solvers.causim.exact import AnswerSet, Compiled
 

@@ -9,8 +9,7 @@ from fractions import Fraction
 from calibrant.dsl.replayscm.extensions.extension import NoiseKind, known_rate
 from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.outcome import Budget, BudgetSpent
-from calibrant.solvers.replayscm.experiments.listed import Cells, ListedCandidates
-from calibrant.solvers.replayscm.experiments.shares import num_free_cells
+from calibrant.solvers.replayscm.experiments.candidates import Cells, ListedCandidates, num_free_cells
 from calibrant.solvers.replayscm.noise.posterior import DECIDED, Posterior, free_bits, reading_probabilities
 from calibrant.solvers.sat import Cnf, CoreGuided
 

@@ -22,8 +22,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from calibrant.audits.replayscm.extended.generate import sample_extended
-from calibrant.audits.replayscm.extended.strata import extended_strata
+from calibrant.audits.replayscm.extended.generate import extended_strata, sample_extended
 from calibrant.bench.core.capabilities import WORDS
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.play.folder import PlayFolder

@@ -16,8 +16,13 @@ from calibrant.dsl.errors import MissingExtraError
 from calibrant.dsl.formulas.text import Grammar, parse
 from calibrant.dsl.replayscm.disclosure import Ordered
 from calibrant.dsl.replayscm.item import Pool, Task
-from calibrant.dsl.replayscm.pools.build import problem_from_record
-from calibrant.dsl.replayscm.pools.records import OrderedRecord, ProblemRecord, SealedRecord, WorldRecord
+from calibrant.dsl.replayscm.pools.records import (
+    OrderedRecord,
+    ProblemRecord,
+    SealedRecord,
+    WorldRecord,
+    problem_from_record,
+)
 from calibrant.dsl.replayscm.scm import Scm
 
 GRAMMAR = Grammar(("not", "and", "or", "xor", "iff"), False)

@@ -1,18 +1,12 @@
-"""Extended items from a seed: gold from the published process or from the stated prior, clean held-out worlds.
-
-Where there is neither noise nor a hidden variable gold is the published process's. Elsewhere it is drawn from the
-stated prior, because only then is calibration a theorem. Gold of hidden items is drawn again until each hidden variable
-has two children whose visible function changes if it is held constant; labels state it, and calibration is claimed
-without that condition only.
-"""
+"""Extended items by stratum: sampled, checked and written."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
 
-from calibrant.audits.replayscm.extended.strata import MAX_TARGETS, NUM_ROWS, ExtendedStratum
 from calibrant.dsl.formulas.table import TruthTable
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered, RootedDisclosure, natural
@@ -29,17 +23,84 @@ from calibrant.dsl.replayscm.extensions.extension import (
     model_class,
 )
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms, evaluation_order, replay_row
-from calibrant.dsl.replayscm.generation.problems import sample_problem
-from calibrant.dsl.replayscm.generation.scms import sample_labels
-from calibrant.dsl.replayscm.generation.strata import NUM_ROOTS, NUM_WORLDS
-from calibrant.dsl.replayscm.generation.worlds import sample_assigned, sample_intervention
+from calibrant.dsl.replayscm.generation.problems import sample_assigned, sample_intervention, sample_problem
+from calibrant.dsl.replayscm.generation.scms import NAMED_STRATA, NUM_ROOTS, NUM_WORLDS, Stratum, sample_labels
 from calibrant.dsl.replayscm.item import Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
-from calibrant.solvers.replayscm.experiments.answers import member_formulas
-from calibrant.solvers.replayscm.hidden.members import posterior_sampler, reduced_function
+from calibrant.solvers.replayscm.experiments.policies import member_formulas
+from calibrant.solvers.replayscm.hidden.mass import posterior_sampler, reduced_function
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
+# --- The strata of extended items: shapes of published strata, noise rates, hidden variables --------------------------
+RATES = (Fraction(0), Fraction(1, 50), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5))
+NUM_ROWS = 8
+MAX_TARGETS = 3
+HIDDEN_PARENTS = {0: 0, 1: 3, 2: 3}  # of each hidden variable, by their number
+NOISY_HIDDEN_PARENTS = {0: 0, 1: 3, 2: 2}
+HIDDEN_MAX_PARENTS = 3
+
+
+@dataclass(frozen=True)
+class ExtendedShape:
+    """A published stratum's shape with its class and allowance."""
+
+    base: Stratum
+    max_parents: int
+    num_worlds: int
+
+
+def _base(name: str) -> Stratum:
+    return next(stratum for stratum in NAMED_STRATA if stratum.name == name)
+
+
+SHAPES = (
+    ExtendedShape(_base("hs_n6_easy_calibration"), 3, 24),
+    ExtendedShape(_base("hs_n8_bridge"), 4, 24),
+    ExtendedShape(_base("vhs_n10_anchor_m10"), 4, 40),
+)
+
+
+@dataclass(frozen=True)
+class ExtendedStratum:
+    """One cell of shapes x rates x numbers of hidden variables."""
+
+    shape: ExtendedShape
+    rate: Fraction
+    num_hidden: int
+
+    @property
+    def name(self) -> str:
+        noise = f"_noise{self.rate.numerator}in{self.rate.denominator}" if self.rate else ""
+        hidden = f"_hidden{self.num_hidden}" if self.num_hidden else ""
+        return f"{self.shape.base.name}{noise}{hidden}"
+
+    @property
+    def max_parents(self) -> int:
+        return HIDDEN_MAX_PARENTS if self.num_hidden else self.shape.max_parents
+
+    @property
+    def num_hidden_parents(self) -> int:
+        return (NOISY_HIDDEN_PARENTS if self.rate else HIDDEN_PARENTS)[self.num_hidden]
+
+    @property
+    def is_plain(self) -> bool:
+        return not self.rate and not self.num_hidden
+
+
+def extended_strata() -> Iterator[ExtendedStratum]:
+    """Yield all strata: shapes, then rates, then numbers of hidden variables."""
+    for shape in SHAPES:
+        for rate in RATES:
+            for num_hidden in (0, 1, 2):
+                yield ExtendedStratum(shape, rate, num_hidden)
+
+
+# --- Extended items from a seed: gold from the published process or from the stated prior, clean held-out worlds ------
+# Where there is neither noise nor a hidden variable gold is the published process's. Elsewhere it is drawn from the
+# stated prior, because only then is calibration a theorem. Gold of hidden items is drawn again until each hidden
+# variable has two children whose visible function changes if it is held constant; labels state it, and calibration is
+# claimed without that condition only.
 SETTINGS = ("hidden-order", "ordered")
 MIN_HIDDEN_CHILDREN = 2
 MAX_DRAWS = 2_000  # draws from one class; in some orders too few variables come behind a hidden one

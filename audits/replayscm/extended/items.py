@@ -33,8 +33,7 @@ from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanis
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import local_function
 from calibrant.solvers.outcome import BudgetSpent
-from calibrant.solvers.replayscm.experiments.policies import episode_evidence
-from calibrant.solvers.replayscm.experiments.shares import (
+from calibrant.solvers.replayscm.experiments.candidates import (
     NUM_TRIED_DRAWS,
     AskedWorlds,
     BehaviourVerdict,
@@ -42,8 +41,8 @@ from calibrant.solvers.replayscm.experiments.shares import (
     decide_behaviour,
     rank_behaviours,
 )
-from calibrant.solvers.replayscm.hidden.mass import count_members, exact_mass
-from calibrant.solvers.replayscm.hidden.members import meaning, posterior_sampler
+from calibrant.solvers.replayscm.experiments.policies import episode_evidence
+from calibrant.solvers.replayscm.hidden.mass import count_members, exact_mass, meaning, posterior_sampler
 from calibrant.solvers.replayscm.noise.best_map import best_map
 from calibrant.solvers.replayscm.noise.posterior import DECIDED, Posterior
 

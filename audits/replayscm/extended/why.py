@@ -34,14 +34,14 @@ from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.canonical import CanonicalTask, canonical_task
-from calibrant.solvers.replayscm.experiments.candidates import MemberArrays
+from calibrant.solvers.replayscm.experiments.candidates import MemberArrays, request_rows
 from calibrant.solvers.replayscm.experiments.greedy import WorldChooser
-from calibrant.solvers.replayscm.experiments.shares import request_rows
 from calibrant.solvers.replayscm.hidden.columns import hidden_parent_sets
-from calibrant.solvers.replayscm.hidden.mass import count_members, exact_mass
-from calibrant.solvers.replayscm.hidden.members import (
+from calibrant.solvers.replayscm.hidden.mass import (
     GroupedSampler,
     count_meanings,
+    count_members,
+    exact_mass,
     list_members,
     meaning,
     posterior_sampler,

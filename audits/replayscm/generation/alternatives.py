@@ -24,19 +24,18 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.audits.replayscm.bounded import LOCAL
-from calibrant.audits.replayscm.coverage import rows_by_pattern
+from calibrant.audits.replayscm.bounded import LOCAL, rows_by_pattern
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.formulas.table import from_formula
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.generation.scms import LatentScm
-from calibrant.dsl.replayscm.generation.worlds import (
+from calibrant.dsl.replayscm.generation.problems import (
     Drawn,
     Environment,
     Population,
     sample_assigned,
     sample_environment,
 )
+from calibrant.dsl.replayscm.generation.scms import LatentScm
 from calibrant.dsl.replayscm.world import Column, Intervention, World
 from calibrant.solvers.formulas.catalogue import essential_functions
 

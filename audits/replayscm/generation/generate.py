@@ -29,11 +29,16 @@ from typing import Any
 
 import msgspec
 
-from calibrant.audits.replayscm.bounded import LOCAL, STRONGER, BoundedAudit, LocalFinding, PairFinding, Shortcut
-from calibrant.audits.replayscm.coverage import (
+from calibrant.audits.replayscm.bounded import (
+    LOCAL,
+    STRONGER,
+    BoundedAudit,
     Exposure,
     HeldoutBalance,
     InterventionMix,
+    LocalFinding,
+    PairFinding,
+    Shortcut,
     all_probes,
     coverage,
     exposure,
@@ -56,17 +61,18 @@ from calibrant.audits.replayscm.generation.worlds import (
     reduces_shortcuts,
     sample_heldout,
 )
-from calibrant.dsl.replayscm.generation.problems import SEEDS_PER_POOL, disclose_problem, problem_of
-from calibrant.dsl.replayscm.generation.scms import LatentScm, sample_scm
-from calibrant.dsl.replayscm.generation.strata import Stratum
-from calibrant.dsl.replayscm.generation.worlds import (
+from calibrant.dsl.replayscm.generation.problems import (
+    SEEDS_PER_POOL,
     Drawn,
     Evidence,
     Population,
+    disclose_problem,
     num_functions,
+    problem_of,
     sample_population,
     with_shortcuts,
 )
+from calibrant.dsl.replayscm.generation.scms import LatentScm, Stratum, sample_scm
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import as_written
 from calibrant.dsl.replayscm.world import World

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from calibrant.dsl.replayscm.generation.strata import LARGE_STRATA, NUM_WORLDS, Stratum
+from calibrant.dsl.replayscm.generation.scms import LARGE_STRATA, NUM_WORLDS, Stratum
 
 SEED_WORLDS = 3  # with the one without intervention; worlds against shortcuts follow
 PROBE_SIZE = 3  # predecessors in a local pattern

@@ -21,8 +21,7 @@ from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.table import TruthTable, complete, from_formula
 from calibrant.dsl.formulas.text import canonical_formula
 from calibrant.dsl.networks.functions import Function
-from calibrant.dsl.replayscm.generation.scms import LatentScm
-from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA, Stratum, worlds_for
+from calibrant.dsl.replayscm.generation.scms import NAMED_STRATA, LatentScm, Stratum, worlds_for
 from calibrant.dsl.replayscm.scm import scm
 from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.networks.cut import find_cycle

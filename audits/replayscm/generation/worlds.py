@@ -14,9 +14,9 @@ would hardly ever choose a hard_constant world, and pools would no longer have t
 
 Departures: all candidates of a step are simulated, where the generator ranks more of them unseen and simulates part;
 its further criteria (risk and priority of a variable) are left out; equal proposals are not ordered by label; new local
-patterns are counted without its fault (see audits.replayscm.coverage).
+patterns are counted without its fault (see audits.replayscm.bounded).
 
-To the conditions of dsl.replayscm.generation.worlds (there every endogenous variable has to vary where it is scored;
+To the conditions of dsl.replayscm.generation.problems (there every endogenous variable has to vary where it is scored;
 the published generator asks it of half of them) come the survivor reduction, the bound on interventions and the balance
 of the held-out targets. Bounded audits are measured and reported, not filters: the paper states no threshold for them.
 
@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from random import Random
 
-from calibrant.audits.replayscm.coverage import (
+from calibrant.audits.replayscm.bounded import (
     count_new,
     outer_probes,
     patterns,
@@ -43,9 +43,7 @@ from calibrant.audits.replayscm.coverage import (
 )
 from calibrant.audits.replayscm.generation.plans import SEED_WORLDS, StratumPlan
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.generation.scms import LatentScm, has_equivalent_shortcut
-from calibrant.dsl.replayscm.generation.strata import Stratum
-from calibrant.dsl.replayscm.generation.worlds import (
+from calibrant.dsl.replayscm.generation.problems import (
     Drawn,
     Evidence,
     Population,
@@ -59,6 +57,7 @@ from calibrant.dsl.replayscm.generation.worlds import (
     shortcut_classes,
     with_shortcuts,
 )
+from calibrant.dsl.replayscm.generation.scms import LatentScm, Stratum, has_equivalent_shortcut
 from calibrant.dsl.replayscm.world import Intervention, World
 
 # --- Proposals of worlds: random interventions, some of them forced to include a variable, none of a signature in use

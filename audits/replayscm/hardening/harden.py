@@ -25,7 +25,7 @@ from random import Random
 from typing import NamedTuple, TypeAlias
 
 from calibrant.audits.replayscm.ambiguity import gold_class
-from calibrant.audits.replayscm.coverage import (
+from calibrant.audits.replayscm.bounded import (
     consecutive_probes,
     latent_scm,
     pattern_coverage,
@@ -57,8 +57,8 @@ from calibrant.audits.replayscm.hardening.worlds import (
     under_any_thresholds,
 )
 from calibrant.dsl.replayscm.evaluator import replays
-from calibrant.dsl.replayscm.generation.strata import ENVIRONMENT_LEVELS, MAX_TARGETS
-from calibrant.dsl.replayscm.generation.worlds import Drawn, Environment, sample_world
+from calibrant.dsl.replayscm.generation.problems import Drawn, Environment, sample_world
+from calibrant.dsl.replayscm.generation.scms import ENVIRONMENT_LEVELS, MAX_TARGETS
 from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.pools.files import as_written
 from calibrant.dsl.replayscm.reference import replays_exactly

@@ -18,10 +18,10 @@ from typing import Protocol
 
 import numpy as np
 
-from calibrant.audits.replayscm.coverage import PatternSets, Probe, seen_patterns, unite
+from calibrant.audits.replayscm.bounded import PatternSets, Probe, seen_patterns, unite
 from calibrant.audits.replayscm.hardening.worlds import WorldFamily
 from calibrant.dsl.replayscm.evaluator import fits, replays
-from calibrant.dsl.replayscm.generation.worlds import Population
+from calibrant.dsl.replayscm.generation.problems import Population
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World, pack_rows

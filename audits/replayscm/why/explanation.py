@@ -11,6 +11,7 @@ import msgspec
 
 from calibrant.audits.replayscm.ambiguity import restrict_to_grammar
 from calibrant.audits.replayscm.why.parts import (
+    Context,
     Contradiction,
     Decider,
     Evidence,
@@ -23,20 +24,23 @@ from calibrant.audits.replayscm.why.parts import (
     TableRow,
     WithoutWorld,
     Witness,
+    differing_contexts,
     facts,
     reason,
-    title,
-)
-from calibrant.audits.replayscm.why.settling import MAX_SLOW_ROWS, Settling, readings_of_pair
-from calibrant.audits.replayscm.why.smallest_pair import Choices, FittingPair, PairSearch
-from calibrant.audits.replayscm.why.table_rows import (
-    Context,
-    differing_contexts,
     table_rows,
     target_menu,
+    title,
     values_at,
     with_truth,
     witness,
+)
+from calibrant.audits.replayscm.why.smallest_pair import (
+    MAX_SLOW_ROWS,
+    Choices,
+    FittingPair,
+    PairSearch,
+    Settling,
+    readings_of_pair,
 )
 from calibrant.audits.why import Count, State
 from calibrant.dsl.formulas.text import render

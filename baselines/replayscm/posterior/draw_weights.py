@@ -17,8 +17,7 @@ from random import Random
 from calibrant.baselines.replayscm.posterior import prior
 from calibrant.baselines.replayscm.posterior.prior import ANY_SIZE, Drawn, pack
 from calibrant.dsl.formulas.table import TruthTable, from_formula, permute
-from calibrant.dsl.replayscm.generation.scms import sample_mechanism
-from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA
+from calibrant.dsl.replayscm.generation.scms import NAMED_STRATA, sample_mechanism
 
 CHUNK = 2_000  # formulas of one seed, so that a part can be drawn again and compared
 CHUNKS = {2: 10, 3: 50, 4: 150, 5: 40}

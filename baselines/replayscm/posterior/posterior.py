@@ -1,19 +1,18 @@
-"""The posterior over the members of the version space under the generator's prior, and draws from it.
-
-Every unit has one threshold, uniform on [0, 1), and every world a level of the root, uniform on five values and 0.5 in
-a world without intervention; the root is 1 where the threshold lies below the level. Over the worlds that leave it
-alone the sets of ones are a chain, and the probability of a chain is a sum over levels that never cross.
-"""
+"""The posterior over SCMs, by orders where they are many."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
-from math import fsum, prod
+from functools import cache, cached_property
+from itertools import islice, pairwise, permutations
+from math import fsum, inf, log, prod, sqrt
 from random import Random
+from statistics import fmean, variance
+from typing import Any
+
+import numpy as np
 
 from calibrant.baselines.replayscm.posterior.local import (
     Choice,
@@ -24,12 +23,259 @@ from calibrant.baselines.replayscm.posterior.local import (
     WindowWeight,
 )
 from calibrant.baselines.replayscm.posterior.prior import CONFIGURATIONS, Configuration, of_shape
-from calibrant.dsl.replayscm.generation.strata import BASELINE_LEVEL, ENVIRONMENT_LEVELS
+from calibrant.dsl.replayscm.generation.scms import BASELINE_LEVEL, ENVIRONMENT_LEVELS
 from calibrant.dsl.replayscm.item import Task
+from calibrant.solvers.acyclic.elimination import minimal_sets
 from calibrant.solvers.acyclic.least import Mask
-from calibrant.solvers.outcome import Budget
+from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.replayscm.parents import is_repeating, list_root_sets
 
+# --- The posterior beyond the reach of sums over orders: order MCMC (Friedman and Koller 2003) with the same
+# weights
+#
+# A state is a configuration and an order of all variables, the roots first; it weighs what a term of the exact sum
+# weighs. A step proposes one move or several at once: one variable to another place, two neighbours or two roots
+# exchanged, a root with another variable where the roots are hidden, another configuration; proposals are symmetric.
+# Chains start at heavy orders that a beam search finds. Draws are dependent, and nothing is known of how far a chain
+# has mixed but what `report` says.
+CHAINS = 4
+BURN_IN = 4_000  # steps of each chain before its first draw
+BETWEEN = 100  # steps between two draws of a chain
+ALONE = 0.5  # chance that no further move joins a proposal; moves together cross what no single one does
+BEAM = 300  # beginnings of orders that the search for a start keeps
+START_ROOTS = 60  # root sets that it looks at, by falling evidence
+START_ORDERS = 120  # orders of each root set: all of five roots
+MIXED_BELOW = 1.1  # R-hat of log weights (Gelman et al., Bayesian Data Analysis, section 11.4)
+
+
+def r_hat(histories: Sequence[Sequence[float]]) -> float | None:
+    """Potential scale reduction of equally many values of several chains (Gelman and Rubin 1992); 1: they agree.
+
+    None where it says nothing: under two chains or values, or chains that stand still in different places.
+    """
+    length = min(map(len, histories), default=0)
+    if len(histories) < 2 or length < 2:
+        return None
+    chains = [history[:length] for history in histories]
+    within, between = fmean(variance(chain) for chain in chains), variance([fmean(chain) for chain in chains])
+    if within == 0:
+        return 1.0 if between == 0 else None
+    return sqrt((length - 1) / length + between / within)
+
+
+@dataclass
+class _Chain:
+    """State of a chain over orders.
+
+    order: all variables by index, the roots first; weight: logarithm; history: weights at its draws
+    """
+
+    configuration: int
+    order: list[int]
+    weight: float
+    accepted: int
+    steps: int
+    history: list[float]
+
+
+class SampledPosterior:
+    """Draws from the posterior of a task. `BudgetSpent` if no order that explains the evidence was found."""
+
+    def __init__(
+        self,
+        task: Task,
+        *,
+        configurations: Sequence[Configuration] = (),
+        chains: int = CHAINS,
+        burn_in: int = BURN_IN,
+        between: int = BETWEEN,
+    ) -> None:
+        """Start the chains.
+
+        configurations: as for Posterior
+        """
+        self.task = task
+        self.num_roots = task.disclosure.num_roots
+        self.burn_in, self.between = burn_in, between
+        evidence = MechanismEvidence(task)
+        units = task.training.worlds[0].num_rows if task.training.worlds else 0
+        index = {variable: i for i, variable in enumerate(task.variables)}
+        self._before = [sum(1 << index[u] for u in task.disclosure.earlier(v)) for v in task.variables]
+        self._least = [minimal_sets(np.array(list(evidence.tables(v)), np.int64)) for v in range(len(task.variables))]
+        told_order = task.disclosure.order
+        self._known = None if told_order is None else [index[v] for v in told_order]
+        self._hidden = task.disclosure.roots is None
+        disclosed_roots = task.disclosure.roots or ()
+        chances = [root_probability(task, v) if self._hidden else float(v in disclosed_roots) for v in task.variables]
+        self._root_weight = [log(chance) if chance > 0 else -inf for chance in chances]
+        starts = list[_Chain]()
+        for listed in (configurations or of_shape(len(task.variables), units), CONFIGURATIONS):
+            self.locals = [LocalPosterior(evidence, listed_configuration) for listed_configuration in listed]
+            starts = [start for c in range(len(self.locals)) if (start := self._start(c)) is not None]
+            if starts:
+                break
+        if not starts:
+            raise BudgetSpent(f"no latent order that explains the rows among the {BEAM} heaviest beginnings")
+        self._chains = [_copy_chain(starts[i % len(starts)]) for i in range(chains)]
+        self._next = 0
+
+    def sample(self, rng: Random) -> Member:
+        """Sample a member, from the chains in turn."""
+        chain = self._chains[self._next % len(self._chains)]
+        self._next += 1
+        for _ in range(self.between if chain.steps else self.burn_in):
+            self._step(chain, rng)
+        chain.history.append(chain.weight)
+        local = self.locals[chain.configuration]
+        windows = {chain.order[k]: self._window(chain, chain.order, k) for k in self._places}
+        mechanisms = {v: local.sample(rng, v, window) for v, window in sorted(windows.items())}
+        roots = set(chain.order[: self.num_roots])
+        return Member(tuple(v for i, v in enumerate(self.task.variables) if i in roots), mechanisms)
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """Return the statistics of the chains: number, steps, acceptance rate, mean log weights, and R-hat.
+
+        mixed: whether the chains agree as far as log weights tell; "not mixed" draws are of where chains started
+        """
+        steps = sum(chain.steps for chain in self._chains)
+        between = r_hat([chain.history for chain in self._chains])
+        return {
+            "method": "order MCMC",
+            "chains": len(self._chains),
+            "burn_in": self.burn_in,
+            "between_draws": self.between,
+            "steps": steps,
+            "accepted": sum(chain.accepted for chain in self._chains) / max(1, steps),
+            "mean_log_weight": [fmean(chain.history) for chain in self._chains if chain.history],
+            "r_hat": between,
+            "mixed": "as far as R-hat tells" if between is not None and between <= MIXED_BELOW else "not mixed",
+        }
+
+    @property
+    def _places(self) -> range:
+        return range(self.num_roots, len(self.task.variables))
+
+    # --- a step -----------------------------------------------------------------------------------------------------
+
+    def _step(self, chain: _Chain, rng: Random) -> None:
+        chain.steps += 1
+        order, configuration = list(chain.order), chain.configuration
+        while True:
+            configuration = self._propose(order, configuration, rng)
+            if rng.random() < ALONE:
+                break
+        mark = log(1.0 - rng.random())
+        if (configuration, order) == (chain.configuration, chain.order):
+            chain.accepted += 1
+            return
+        weight = self._weight(configuration, order)
+        if weight - chain.weight >= mark:
+            chain.configuration, chain.order, chain.weight = configuration, order, weight
+            chain.accepted += 1
+
+    def _propose(self, order: list[int], configuration: int, rng: Random) -> int:
+        """Make one move in the order, or take another configuration, which is returned."""
+        kind, size, places = rng.random(), len(order), self._places
+        if kind < 0.1:
+            return rng.randrange(len(self.locals))
+        if kind < 0.2 and self.num_roots:
+            first, second = rng.randrange(self.num_roots), rng.randrange(size if self._hidden else self.num_roots)
+            order[first], order[second] = order[second], order[first]
+        elif kind < 0.5 and len(places) > 1:
+            place = rng.randrange(self.num_roots, size - 1)
+            order[place], order[place + 1] = order[place + 1], order[place]
+        elif places:
+            order.insert(rng.choice(places), order.pop(rng.choice(places)))
+        return configuration
+
+    def _weight(self, configuration: int, order: list[int]) -> float:
+        """Logarithm of what a state weighs, up to the same constant; -inf if the disclosure does not admit it."""
+        if self._known is not None and order != self._known:
+            return -inf
+        weight = fsum(self._root_weight[v] for v in order[: self.num_roots])
+        placed = sum(1 << v for v in order[: self.num_roots])
+        length = self.locals[configuration].configuration.window
+        for place in self._places:
+            v = order[place]
+            if weight == -inf or self._before[v] & ~placed:
+                return -inf
+            window = sum(1 << u for u in order[max(0, place - length) : place])
+            mass = self.locals[configuration].window_mass(v, window)
+            weight += log(mass) if mass > 0 else -inf
+            placed |= 1 << v
+        return weight
+
+    def _window(self, chain: _Chain, order: Sequence[int], place: int) -> Mask:
+        length = self.locals[chain.configuration].configuration.window
+        return sum(1 << u for u in order[max(0, place - length) : place])
+
+    # --- starts -----------------------------------------------------------------------------------------------------
+
+    def _start(self, configuration: int) -> _Chain | None:
+        """Return the heaviest order at the end of a beam search.
+
+        Beginnings that have all the same variables compete too.
+        """
+        beam = self._root_orders()
+        local = self.locals[configuration]
+        length = local.configuration.window
+        for _ in self._places:
+            longer = dict[tuple[Mask, tuple[int, ...]], tuple[float, tuple[int, ...]]]()
+            lives = cache(self._lives)  # most orders begin with the same variables as others
+            for weight, order in beam:
+                placed = sum(1 << v for v in order)
+                window = sum(1 << v for v in order[-length:])
+                for v in range(len(self.task.variables)):
+                    if placed >> v & 1 or self._before[v] & ~placed:
+                        continue
+                    last = (*order, v)[-length:]
+                    state = placed | 1 << v, last
+                    mass = local.window_mass(v, window) if lives(state[0], sum(1 << u for u in last)) else 0.0
+                    if mass > 0 and (state not in longer or weight + log(mass) > longer[state][0]):
+                        longer[state] = weight + log(mass), (*order, v)
+            beam = sorted(longer.values(), key=lambda entry: (-entry[0], entry[1]))[:BEAM]
+        if not beam:
+            return None
+        best_order = list(beam[0][1])
+        return _Chain(configuration, best_order, self._weight(configuration, best_order), 0, 0, [])
+
+    def _lives(self, placed: Mask, last: Mask) -> bool:
+        """Return whether each waiting variable may still have a parent set in its window.
+
+        The window is of these last ones and others.
+        """
+        behind = np.int64(placed & ~last)
+        waiting = (v for v in range(len(self._least)) if not placed >> v & 1)
+        return all(((self._least[v] & behind) == 0).any() for v in waiting)
+
+    def _root_orders(self) -> list[tuple[float, tuple[int, ...]]]:
+        """Orders of the likeliest root sets, each in some orders of its own."""
+        if self._known is not None:
+            return [(0.0, tuple(self._known[: self.num_roots]))]
+        able = [v for v in range(len(self.task.variables)) if self._root_weight[v] > -inf]
+        names = [self.task.variables[v] for v in able]
+        index = {variable: i for i, variable in enumerate(self.task.variables)}
+        sets = [
+            tuple(index[v] for v in roots)
+            for roots, _ in zip(self.task.disclosure.root_sets(names), range(10_000), strict=False)
+        ]
+        weighed = sorted((-fsum(self._root_weight[v] for v in roots), roots) for roots in sets)
+        return [
+            (-weight, order)
+            for weight, roots in weighed[:START_ROOTS]
+            for order in islice(permutations(roots), START_ORDERS)
+        ]
+
+
+def _copy_chain(chain: _Chain) -> _Chain:
+    return _Chain(chain.configuration, list(chain.order), chain.weight, 0, 0, [])
+
+
+# --- The posterior over the members of the version space under the generator's prior, and draws from it ---------------
+# Every unit has one threshold, uniform on [0, 1), and every world a level of the root, uniform on five values and 0.5
+# in a world without intervention; the root is 1 where the threshold lies below the level. Over the worlds that leave it
+# alone the sets of ones are a chain, and the probability of a chain is a sum over levels that never cross.
 # --- Probability of a variable's values as a root: thresholds of units against levels of worlds (paper, B.2.2) --------
 LEVELS = ENVIRONMENT_LEVELS
 BASELINE = LEVELS.index(BASELINE_LEVEL)

@@ -237,8 +237,8 @@ def _next_commands(html: Path | None, out: Path | None, certificates: Path | Non
 
 def _knowledge(stated: Mapping[str, Sequence[str] | str | None], file: Path | None) -> Knowledge:
     """Return the statements of options, word -> text or texts, and of a file; messages name the option or the line."""
+    from calibrant.dsl.json_objects import read_text
     from calibrant.dsl.knowledge import Knowledge, parse_knowledge, parse_statement
-    from calibrant.dsl.parse_limits import read_text
 
     lines = [
         (word, text) for word, texts in stated.items() for text in ([texts] if isinstance(texts, str) else texts or ())

@@ -24,7 +24,7 @@ from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Rule, Sealed, Task, all_rules
 from calibrant.dsl.blickets.reference import ACTIVE, run
-from calibrant.dsl.blickets.text_game import text_runs
+from calibrant.dsl.blickets.replies import text_runs
 from calibrant.dsl.episode import Action
 from calibrant.dsl.errors import CalibrantError
 

@@ -12,8 +12,8 @@ from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
 from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, generate_items
-from calibrant.dsl.causalab.hypothesis import hypothesis, state_mechanism
 from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.mechanism import hypothesis, state_mechanism
 from calibrant.dsl.causalab.score import Scorer
 from calibrant.solvers.causalab.evidence import evidence_of
 from calibrant.solvers.causalab.exact import solve

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
 from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
 from calibrant.dsl.causim.bundle import load_source
+from calibrant.dsl.causim.generated_functions import TOPOLOGIES
 from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import ModelError
 from calibrant.dsl.causim.question import TYPES, Answer
-from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.solvers.causim.exact import AnswerSet
 from calibrant.solvers.causim.generation import generated_items, items_of_version
 from calibrant.solvers.outcome import Found, OutOfBudget

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 
-from calibrant.audits.replayscm.coverage import pattern_coverage, support_coverage
+from calibrant.audits.replayscm.bounded import pattern_coverage, support_coverage
 from calibrant.bench.core.metrics import Item
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.replayscm.paper import printed_rows

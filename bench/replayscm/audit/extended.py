@@ -19,14 +19,16 @@ from random import Random
 from typing import Any
 
 from calibrant.audits.claims import ClaimStatus, Refused
-from calibrant.audits.replayscm.extended.certificates import (
+from calibrant.audits.replayscm.extended.items import Finding, audit_extended, decide_extended, item_evidence
+from calibrant.audits.replayscm.extended.verify import (
     FORMAT,
+    MAX_ENDOGENOUS,
+    CertificateError,
     clairvoyant_certificate,
     class_record,
     mass_certificate,
+    verify_certificate,
 )
-from calibrant.audits.replayscm.extended.items import Finding, audit_extended, decide_extended, item_evidence
-from calibrant.audits.replayscm.extended.verify import MAX_ENDOGENOUS, CertificateError, verify_certificate
 from calibrant.baselines.replayscm.rows import answer_hidden_blind, answer_noise_blind
 from calibrant.bench.pools.findings_audit import FindingRecord
 from calibrant.bench.replayscm.episodes import is_episode
@@ -42,9 +44,9 @@ from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.outcome import BudgetSpent, Found
 from calibrant.solvers.replayscm.canonical import canonical_problem
+from calibrant.solvers.replayscm.experiments.candidates import posterior_bits
 from calibrant.solvers.replayscm.experiments.clairvoyant import ClairvoyantMinimum, ClairvoyantSearch
 from calibrant.solvers.replayscm.experiments.policies import episode_evidence, is_settled, play_worlds, stop_worlds
-from calibrant.solvers.replayscm.experiments.shares import posterior_bits
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
 OPEN = (Finding.AMBIGUOUS.value, Finding.UNWINNABLE.value)  # several held-out behaviours are left

@@ -9,10 +9,16 @@ from math import prod
 import numpy as np
 
 from calibrant.baselines.structure_learning.classes import arcs_of_dag
+from calibrant.baselines.structure_learning.effects import count_classes, rank_listed
 from calibrant.baselines.structure_learning.graph import Dag
-from calibrant.baselines.structure_learning.levels import DagSum, LevelFrame, LevelScore, LevelScores, frame_of_codes
-from calibrant.baselines.structure_learning.ranking import count_classes, rank_listed
-from calibrant.baselines.structure_learning.score_optimum import ScoreOptimum
+from calibrant.baselines.structure_learning.levels import (
+    DagSum,
+    LevelFrame,
+    LevelScore,
+    LevelScores,
+    ScoreOptimum,
+    frame_of_codes,
+)
 from calibrant.bench.replayscm.fitting.columns import GAP
 from calibrant.bench.replayscm.fitting.network_fit import Network, NetworkFit
 from calibrant.bench.replayscm.fitting.table import Table

@@ -14,9 +14,9 @@ from markupsafe import Markup
 
 from calibrant.audits.replayscm.fits.networks import MAX_ARCS, MAX_OPTIMUM_COLUMNS, StatementRecord
 from calibrant.baselines.structure_learning.classes import always_set
+from calibrant.baselines.structure_learning.effects import MAX_RANKED, Ranking
 from calibrant.baselines.structure_learning.large import ROUNDING
 from calibrant.baselines.structure_learning.levels import LevelFrame
-from calibrant.baselines.structure_learning.ranking import MAX_RANKED, Ranking
 from calibrant.bench.pages.charts import text_at
 from calibrant.bench.pages.graphs import (
     LEAST_SCALE,

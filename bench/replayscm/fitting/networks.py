@@ -17,7 +17,7 @@ from calibrant.baselines.structure_learning.classes import (
     essential_graph,
     model_string,
 )
-from calibrant.baselines.structure_learning.effects import Effects, Query
+from calibrant.baselines.structure_learning.effects import Effects, Query, Ranking, count_classes, rank_dag
 from calibrant.baselines.structure_learning.graph import Constraints, Dag, Mask
 from calibrant.baselines.structure_learning.large import best_large_network
 from calibrant.baselines.structure_learning.levels import (
@@ -27,12 +27,12 @@ from calibrant.baselines.structure_learning.levels import (
     LevelFrame,
     LevelScore,
     LevelScores,
+    ScoredDag,
+    ScoreOptimum,
     draw_by_orders,
     family_score,
     frame_of_codes,
 )
-from calibrant.baselines.structure_learning.ranking import Ranking, count_classes, rank_dag
-from calibrant.baselines.structure_learning.score_optimum import ScoredDag, ScoreOptimum
 from calibrant.baselines.structure_learning.scores import Interventional, LocalScores, bds
 from calibrant.bench.replayscm.fitting.gap_networks import learn_with_gaps, refuse_unsummed
 from calibrant.bench.replayscm.fitting.graph_files import read_effect, read_graph

@@ -22,9 +22,8 @@ from calibrant.bench.runs.records import config_digest
 from calibrant.bench.version import program_version
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.item import Problem
-from calibrant.dsl.replayscm.pools.build import problem_from_record
 from calibrant.dsl.replayscm.pools.files import file_record
-from calibrant.dsl.replayscm.pools.records import ProblemRecord
+from calibrant.dsl.replayscm.pools.records import ProblemRecord, problem_from_record
 
 J = TypeVar("J")
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from calibrant.dsl.replayscm.episode import ScmEpisode
     from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
     from calibrant.solvers.outcome import Outcome
-    from calibrant.solvers.replayscm.experiments.answers import ExtendedAnswer
+    from calibrant.solvers.replayscm.experiments.policies import ExtendedAnswer
 
     Inference: TypeAlias = Callable[[Task, Sequence[EvidenceWorld], str], Outcome[ExtendedAnswer]]
 
@@ -66,7 +66,7 @@ def _answer(row: str, infer: Inference, handout: Any) -> ProtocolResult:
 def _ties(solved: ExtendedAnswer) -> Ties | None:
     """Return the maps that are as probable and as small as the answer; None of answers that are no such maps."""
     from calibrant.solvers.outcome import Found
-    from calibrant.solvers.replayscm.experiments.answers import map_submission
+    from calibrant.solvers.replayscm.experiments.policies import map_submission
 
     if solved.choice is None:
         return None
@@ -87,7 +87,7 @@ def _play(row: str, episode: ScmEpisode) -> Sequence[EvidenceWorld]:
 
 def _inferences() -> Mapping[str, Inference]:
     from calibrant.baselines.replayscm.rows import answer_hidden_blind, answer_majority, answer_noise_blind
-    from calibrant.solvers.replayscm.experiments.answers import answer_exact, answer_forecast, answer_posterior
+    from calibrant.solvers.replayscm.experiments.policies import answer_exact, answer_forecast, answer_posterior
 
     def posterior(task: Task, worlds: Sequence[EvidenceWorld], key: str) -> Outcome[ExtendedAnswer]:
         is_forecast = task.extension is not None and task.extension.question is Question.FORECAST

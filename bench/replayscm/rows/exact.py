@@ -139,7 +139,7 @@ class Exact(PlainRow, frozen=True):
 def least_ties(task: Task, solution: ExactAnswer, max_parents: int) -> Ties:
     """Return all least SCMs of a task, or draws from them."""
     from calibrant.solvers.outcome import Found
-    from calibrant.solvers.replayscm.least_models import least_models
+    from calibrant.solvers.replayscm.members import least_models
 
     least = least_models(task, solution, max_parents=max_parents)
     if not isinstance(least, Found):
@@ -252,7 +252,7 @@ class StagedExactSearch(PlainRow, frozen=True):
         self.answer(warming_task())
 
     def answer(self, task: Task) -> ProtocolResult:
-        from calibrant.baselines.replayscm.staged import NODES_PER_SECOND, STAGES, NotFound, staged_search
+        from calibrant.baselines.replayscm.fit import NODES_PER_SECOND, STAGES, NotFound, staged_search
 
         if task.kind is TaskKind.ALTERNATIVE:  # the published search has no row there
             return ProtocolResult("impossible", provenance={"reason": "no Alternative-SCM row"})

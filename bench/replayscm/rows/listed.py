@@ -99,7 +99,7 @@ class MostPosterior(PlainRow, frozen=True):
     def _by_chain(self, task: Task) -> ProtocolResult:
         """By order MCMC. The value of a probable member is its share of the draws, of an agreeing one as ever."""
         from calibrant.baselines.replayscm.posterior.choice import certified_member, most_agreeing, most_frequent
-        from calibrant.baselines.replayscm.posterior.order_chain import SampledPosterior
+        from calibrant.baselines.replayscm.posterior.posterior import SampledPosterior
         from calibrant.baselines.replayscm.posterior.prior import CONFIGURATIONS
         from calibrant.solvers.outcome import BudgetSpent
 

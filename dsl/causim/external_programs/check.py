@@ -17,6 +17,7 @@ from typing import Any
 
 from calibrant.dsl.causim.bundle import load_source, noise_support
 from calibrant.dsl.causim.external_programs.sources import Outline, lower_function, read_outline
+from calibrant.dsl.causim.generated_functions import Parents, is_connected, satisfies, vacuity
 from calibrant.dsl.causim.language.driver import (
     DRIVER,
     MECHANISM,
@@ -38,7 +39,6 @@ from calibrant.dsl.causim.language.tables import (
     reading_order,
 )
 from calibrant.dsl.causim.model import Model, ModelError, Symbol, symbol, value_of
-from calibrant.dsl.causim.topology import Parents, is_connected, satisfies, vacuity
 
 # --- A program's graph beside a reference graph: equal, or which nodes and edges are missing, extra or reversed -------
 Edge = tuple[str, str]

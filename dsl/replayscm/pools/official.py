@@ -2,7 +2,7 @@
 
 Sizes and SHA-256 digests are those of the frozen release; settings are the labels of the paper's Table A.1.
 
-Each record becomes a native one, so every check of meaning is the one in dsl.replayscm.pools.build; here are only the
+Each record becomes a native one, so every check of meaning is the one in dsl.replayscm.pools.records; here are only the
 checks of what the official fields say to each other.
 """
 
@@ -16,16 +16,19 @@ from typing import Any, NamedTuple
 from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.replayscm.item import ModelResult, Problem, TaskKind
-from calibrant.dsl.replayscm.pools.build import Fields, Results, error_location, problem_from_record
 from calibrant.dsl.replayscm.pools.records import (
     BlocksRecord,
     DisclosureRecord,
+    Fields,
     HiddenOrderRecord,
     HiddenRootsRecord,
     OrderedRecord,
     ProblemRecord,
+    Results,
     SealedRecord,
     WorldRecord,
+    error_location,
+    problem_from_record,
 )
 
 # --- The benchmark's official pool files: how they are recognised, and the name of their row in published tables ------

@@ -1,23 +1,36 @@
-"""The native pool format: one JSON object a line, a header first, and the disclosure of each problem.
-
-`schema()` gives it as JSON Schema. Unknown fields are refused. Bits are the integers 0 and 1, a row is a string of the
-characters 0 and 1 with one character per variable in the order of `variables`.
-"""
+"""Records of the native pool format, and every check of what one may mean."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any, ClassVar, TypeAlias, get_args
 
 import msgspec
 from msgspec import Meta
 
-from calibrant.dsl.errors import PoolError, short_repr
-from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
+from calibrant.dsl.errors import CalibrantError, ParseError, PoolError, short_repr
+from calibrant.dsl.formulas.formula import OPERATORS, STANDARD_OPERATORS, Formula
+from calibrant.dsl.formulas.table import MAX_TABLE_VARS
+from calibrant.dsl.formulas.text import Grammar, parse
 from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered, natural
-from calibrant.dsl.replayscm.extensions.records import ExtensionRecord
-from calibrant.dsl.text import Wording
+from calibrant.dsl.replayscm.extensions.extension import Extension
+from calibrant.dsl.replayscm.extensions.records import (
+    ExtensionRecord,
+    read_extension,
+    read_rates,
+    require_forecast,
+    require_gold,
+    require_seed,
+)
+from calibrant.dsl.replayscm.item import ModelResult, Problem, Sealed, Task, TaskKind
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
+from calibrant.dsl.text import Wording, is_name
 
+# --- The native pool format: one JSON object a line, a header first, and the disclosure of each problem ---------------
+# `schema()` gives it as JSON Schema. Unknown fields are refused. Bits are the integers 0 and 1, a row is a string of
+# the characters 0 and 1 with one character per variable in the order of `variables`.
 # --- Disclosures in pool files: the record of each, what it means, and how it is written ------------------------------
 
 
@@ -204,3 +217,307 @@ def schema() -> dict[str, Any]:
     """JSON Schema of a header line and of an instance line."""
     header, instance = (msgspec.json.schema(record) for record in (HeaderRecord, ProblemRecord))
     return {"header": header, "instance": instance}
+
+
+# --- From a pool record to a `Problem`: fields of untrusted mappings, and every check of what a record may mean -------
+# Whatever contradicts itself is refused with the field named; no row is dropped in silence.
+# --- Reading fields of untrusted mappings: every wrong type becomes a `PoolError` that names the field ----------------
+_REQUIRED: Any = object()
+_INTEGER_BITS = 64  # what JSON readers hold; hexadecimal YAML can say millions of digits that Python never prints
+
+
+@contextmanager
+def error_location(*, file: str = "", instance: str = "", field: str = "") -> Iterator[None]:
+    """Add the location to every `PoolError` raised inside."""
+    try:
+        yield
+    except PoolError as error:
+        where = f"{field}.{error.field}" if field and error.field else field or error.field
+        raise PoolError(
+            error.problem, file=error.file or file, instance=error.instance or instance, field=where
+        ) from None
+
+
+class Fields:
+    """A mapping of unknown content, asked field by field."""
+
+    def __init__(self, raw: Any, name: str) -> None:
+        if not isinstance(raw, Mapping):
+            raise PoolError(f"expected a mapping, found {short_repr(raw)}", field=name)
+        self._raw = raw
+        self._name = name
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._raw
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self._raw.get(key, default)
+
+    def only(self, allowed: Collection[str]) -> None:
+        """Refuse fields that are not known: they might mean something that would be lost."""
+        for key in self._raw:
+            if key not in allowed:
+                raise PoolError(
+                    f"unknown field {short_repr(key)}; known: {', '.join(sorted(allowed))}", field=self._name
+                )
+
+    def _typed_field(self, key: str, default: Any, kind: type | tuple[type, ...], expected: str) -> Any:
+        value = self._raw.get(key, default)
+        if value is _REQUIRED:
+            raise PoolError("missing", field=key)
+        if value is default or (isinstance(value, kind) and not (kind is int and isinstance(value, bool))):
+            return value
+        raise PoolError(f"expected {expected}, found {short_repr(value)}", field=key)
+
+    def text(self, key: str, default: str = _REQUIRED) -> str:
+        return self._typed_field(key, default, str, "a text")  # type: ignore[no-any-return]
+
+    def flag(self, key: str, default: bool) -> bool:
+        return self._typed_field(key, default, bool, "true or false")  # type: ignore[no-any-return]
+
+    def integer(self, key: str, default: int | None) -> int | None:
+        value: int | None = self._typed_field(key, default, int, "an integer")
+        if value is not None and value.bit_length() >= _INTEGER_BITS:
+            raise PoolError(f"an integer of {value.bit_length()} bits; fewer than {_INTEGER_BITS} are read", field=key)
+        return value
+
+    def sequence(self, key: str) -> list[Any]:
+        return self._typed_field(key, _REQUIRED, list, "a list")  # type: ignore[no-any-return]
+
+    def name_lists(self, key: str) -> list[list[str]]:
+        for item in self.sequence(key):
+            if not isinstance(item, list) or not all(isinstance(name, str) for name in item):
+                raise PoolError(f"expected lists of names, found {short_repr(item)}", field=key)
+        return self.sequence(key)
+
+    def mapping(self, key: str, default: Mapping[str, Any] = _REQUIRED) -> Mapping[str, Any]:
+        value = self._raw.get(key, default)
+        return (
+            default
+            if value is None and default is not _REQUIRED
+            else self._typed_field(key, default, Mapping, "a mapping")
+        )
+
+    def child(self, key: str) -> Fields:
+        """Return the fields of a nested mapping; empty where it is absent."""
+        value = self._raw.get(key)
+        return Fields({} if value is None else value, key)
+
+    def names(self, key: str, default: list[str] = _REQUIRED) -> list[str]:
+        value = self._typed_field(key, default, list, "a list of names")
+        for name in value:
+            if not isinstance(name, str):
+                raise PoolError(f"expected names, found {short_repr(name)}", field=key)
+        return list(value)
+
+    def integers(self, key: str, default: list[int]) -> list[int]:
+        value = self._typed_field(key, default, list, "a list of integers")
+        if any(type(item) is not int for item in value):
+            raise PoolError(f"expected integers, found {short_repr(value)}", field=key)
+        if any(item.bit_length() >= _INTEGER_BITS for item in value):
+            raise PoolError(f"an integer of {_INTEGER_BITS} bits or more", field=key)
+        return list(value)
+
+    def texts(self, key: str, default: dict[str, str] | None) -> dict[str, str] | None:
+        value = self._typed_field(key, default, Mapping, "a mapping of texts")
+        if value is not None and not all(isinstance(k, str) and isinstance(v, str) for k, v in value.items()):
+            raise PoolError("expected a mapping from names to texts", field=key)
+        return None if value is None else dict(value)
+
+    def levels(self, key: str) -> dict[str, float]:
+        value: Mapping[Any, Any] = self.mapping(key, {})
+        for name, level in value.items():
+            if not isinstance(name, str) or type(level) not in (int, float) or not 0 <= level <= 1:
+                raise PoolError(
+                    f"expected levels from 0 to 1, found {short_repr(name)}: {short_repr(level)}", field=key
+                )
+        return {name: float(level) for name, level in value.items()}
+
+    def bits(self, key: str) -> dict[str, int]:
+        value = self._typed_field(key, {}, Mapping, "a mapping from names to bits")
+        for name, bit in value.items():
+            if not isinstance(name, str) or type(bit) is not int or bit not in (0, 1):
+                raise PoolError(f"expected bits 0 or 1, found {short_repr(name)}: {short_repr(bit)}", field=key)
+        return dict(value)
+
+
+# --- From a pool record to a `Problem`: every check of what a record may mean, in one place ---------------------------
+MAX_VARIABLES = 60  # far above every benchmark of this kind; keeps sets of variables in one signed word
+MAX_ALTERNATIVE_VARIABLES = MAX_TABLE_VARS + 1  # a mechanism over all others still has a truth table to compare
+
+Results = Callable[[], tuple[ModelResult, ...]]
+
+
+def problem_from_record(record: ProblemRecord, results: Results | None = None) -> Problem:
+    """Return the problem that a record describes; `PoolError` with the field that cannot be meant otherwise."""
+    if not record.id.strip():
+        raise PoolError("an instance needs an id", field="id")
+    variables = _variables(record.variables)
+    every = (*variables, *record.hidden)
+    disclosure = disclosure_from_record(record.disclosure, every)
+    extension = read_extension(record, variables, getattr(record.disclosure, "roots", ()), disclosure)
+    grammar = _grammar(record)
+    worlds = _Worlds(variables, tuple(distinct(record.units, "units")))
+    training = worlds.panel(record.training, "training")
+    kind = _kind(record.kind, disclosure, has_reference=record.reference is not None)
+    _require_kind(kind, extension)
+    if bool(training.worlds) is (kind is TaskKind.EPISODE):
+        if training.worlds:
+            raise PoolError("an episode has no training worlds; they are asked for", field="training")
+        raise PoolError("at least one training world is needed", field="training")
+    heldout = worlds.panel(record.sealed.heldout, "sealed.heldout")
+    if kind is TaskKind.ALTERNATIVE and len(variables) > MAX_ALTERNATIVE_VARIABLES:
+        raise PoolError(
+            f"{len(variables)} variables; compared are up to {MAX_ALTERNATIVE_VARIABLES}", field="reference"
+        )
+    reference = _scm(record.reference, variables, grammar, "reference")
+    gold = _scm(record.sealed.gold, every, grammar, "sealed.gold")
+    latent_order = _latent_order(record, every, disclosure, gold)
+    for model, field in ((reference, "reference"), (gold, "sealed.gold")):
+        if model and disclosure.roots is not None and model.roots != natural(disclosure.roots):
+            raise PoolError(f"mechanisms leave the roots {', '.join(model.roots)}", field=field)
+    require_gold(gold, extension, disclosure)
+    require_seed(record.sealed.seed, extension)
+    require_forecast(extension, heldout)
+    num_heldout, shares_units = len(heldout.worlds), record.shares_units
+    task = Task(kind, disclosure, grammar, training, shares_units, num_heldout, reference, extension, record.wording)
+    sealed = Sealed(
+        gold,
+        record.sealed.gold_size if record.sealed.gold_size is not None else (gold.size if gold else None),
+        heldout,
+        latent_order,
+        record.sealed.max_predecessors,
+        tuple(record.sealed.budget_deltas),
+        {w.id: w.environment for w in (*record.training, *record.sealed.heldout) if w.environment},
+        record.sealed.labels,
+        record.sealed.seed,
+        read_rates(record.sealed.noise, extension),
+    )
+    stored = tuple(
+        ModelResult(r.model, r.raw_response, r.extracted_answer, r.evaluation, r.verdict) for r in record.results
+    )
+    return Problem(record.id, task, sealed, results or ResultsInMemory(stored), variables)
+
+
+class ResultsInMemory:
+    """Results that are already in memory."""
+
+    def __init__(self, results: tuple[ModelResult, ...]) -> None:
+        self._results = results
+
+    def __call__(self) -> tuple[ModelResult, ...]:
+        return self._results
+
+
+def _variables(names: Sequence[str]) -> tuple[str, ...]:
+    for name in names:
+        if not is_name(name):
+            raise PoolError(f"{short_repr(name)} is not a variable name ([A-Za-z_][A-Za-z0-9_]*)", field="variables")
+    if not 1 <= len(names) <= MAX_VARIABLES:
+        raise PoolError(f"{len(names)} variables; 1 to {MAX_VARIABLES} are supported", field="variables")
+    return tuple(distinct(names, "variables"))
+
+
+def _kind(name: str, disclosure: Disclosure, *, has_reference: bool) -> TaskKind:
+    try:
+        kind = TaskKind(name)
+    except ValueError:
+        known_kinds = ", ".join(k.value for k in TaskKind)
+        raise PoolError(f"unknown task {short_repr(name)}; known: {known_kinds}", field="kind") from None
+    if (kind is TaskKind.ROOTS) != (disclosure.roots is None):
+        raise PoolError(f"task {name} does not go with the disclosure {disclosure.label}", field="kind")
+    if (kind is TaskKind.ALTERNATIVE) != has_reference:
+        raise PoolError("an Alternative-SCM instance, and only that, has a reference SCM", field="reference")
+    return kind
+
+
+def _require_kind(kind: TaskKind, extension: Extension | None) -> None:
+    if (kind is TaskKind.EPISODE) != (extension is not None and extension.is_episode):
+        reason = f"kind {TaskKind.EPISODE.value}, and only that, has an allowance (worlds are asked for)"
+        raise PoolError(f"{reason}; this item has kind {kind.value}", field="allowance")
+    if kind is TaskKind.ALTERNATIVE and extension is not None:
+        raise PoolError("Alternative-SCM items have no extensions", field="kind")
+
+
+def _grammar(record: ProblemRecord) -> Grammar:
+    for name in record.operators:
+        if name not in OPERATORS:
+            raise PoolError(f"unknown operator {short_repr(name)}; known: {', '.join(OPERATORS)}", field="operators")
+    operators = tuple(name for name in OPERATORS if name in distinct(record.operators, "operators"))
+    return Grammar(operators, record.allow_constants)
+
+
+def _latent_order(
+    record: ProblemRecord, variables: tuple[str, ...], disclosure: Disclosure, gold: Scm | None
+) -> tuple[str, ...]:
+    """Return the order that is stated or disclosed, else one in which gold has causes before effects."""
+    if record.sealed.latent_order is not None:
+        order = permutation(record.sealed.latent_order, variables, "sealed.latent_order")
+    else:
+        of_gold = natural(variables) if gold is None else (*gold.roots, *gold.order)
+        order = disclosure.order or of_gold
+    if disclosure.order is not None and order != disclosure.order:
+        raise PoolError("differs from the disclosed order", field="sealed.latent_order")
+    return order
+
+
+def _scm(texts: Mapping[str, str] | None, variables: tuple[str, ...], grammar: Grammar, field: str) -> Scm | None:
+    if texts is None:
+        return None
+    mechanisms: dict[str, Formula] = {}
+    for variable, text in texts.items():
+        if variable not in variables:
+            raise PoolError(f"{short_repr(variable)} is not a variable; variables: {', '.join(variables)}", field=field)
+        where = f"{field}.{variable}"
+        try:
+            mechanisms[variable] = parse(text, grammar, frozenset(variables) - {variable})
+        except ParseError as error:
+            is_infix = error.kind == "trailing" and (error.token in OPERATORS or error.token in "&|^=")
+            form = "; formulas are in prefix form, such as (and X1 X2)" if is_infix else ""
+            raise PoolError(f"{error}{form}", field=where) from None
+    try:
+        return Scm(tuple(v for v in variables if v not in mechanisms), mechanisms)
+    except CalibrantError as error:
+        raise PoolError(str(error), field=field) from None
+
+
+class _Worlds:
+    """Builds the worlds of one instance; ids are distinct over training and held-out together."""
+
+    def __init__(self, variables: tuple[str, ...], units: tuple[str, ...]) -> None:
+        self.variables = variables
+        self.units = units
+        self.ids: set[str] = set()
+
+    def panel(self, records: Sequence[WorldRecord], field: str) -> Panel:
+        worlds = tuple(self._world(record, f"{field}[{short_repr(record.id)}]") for record in records)
+        return Panel(natural(self.variables), worlds)
+
+    def _world(self, record: WorldRecord, field: str) -> World:
+        if record.id in self.ids:
+            raise PoolError("a second world of that id", field=field)
+        self.ids.add(record.id)
+        units = tuple(distinct(record.units, f"{field}.units")) if record.units is not None else self.units
+        if len(record.rows) != len(units):
+            raise PoolError(f"{len(record.rows)} rows for {len(units)} units", field=f"{field}.rows")
+        for index, row in enumerate(record.rows):
+            if len(row) != len(self.variables) or row.strip("01"):
+                expected = f"{len(self.variables)} characters 0 or 1"
+                raise PoolError(f"row {index} is {short_repr(row)}, not {expected}", field=f"{field}.rows")
+        assigned = natural(subset(record.assigned, self.variables, f"{field}.assigned"))
+        constants = {v: record.constants[v] for v in natural(subset(tuple(record.constants), self.variables, field))}
+        overlap = set(assigned) & set(constants)
+        if overlap:
+            raise PoolError(f"{', '.join(natural(overlap))} both constant and assigned", field=field)
+        if not all(0 <= level <= 1 for level in record.environment.values()):
+            raise PoolError("a level is not from 0 to 1", field=f"{field}.environment")
+        by_variable = dict(zip(self.variables, columns_from_rows(record.rows, len(self.variables)), strict=True))
+        for variable, bit in constants.items():
+            if bit not in (0, 1):
+                raise PoolError(f"{variable}={bit}; a constant is 0 or 1", field=f"{field}.constants")
+            if by_variable[variable] != ((1 << len(units)) - 1 if bit else 0):
+                raise PoolError(f"rows contradict the clamp {variable}={bit}", field=f"{field}.rows")
+        columns = natural(self.variables)
+        return World(
+            record.id, Intervention(constants, assigned), columns, units, tuple(by_variable[v] for v in columns)
+        )

@@ -28,6 +28,7 @@ from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.world import Rows
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets, draw
 from calibrant.solvers.replayscm.experiments.candidates import (
+    BITS_TOLERANCE,
     MemberArrays,
     PackedCandidates,
     Witnesses,
@@ -35,10 +36,10 @@ from calibrant.solvers.replayscm.experiments.candidates import (
     candidate_rows,
     numpy_rng,
     pack_candidates,
+    request_rows,
     version_space,
 )
-from calibrant.solvers.replayscm.experiments.shares import BITS_TOLERANCE, request_rows
-from calibrant.solvers.replayscm.hidden.members import posterior_sampler
+from calibrant.solvers.replayscm.hidden.mass import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import ApproximateMasses, Posterior
 
 F64 = npt.NDArray[np.float64]

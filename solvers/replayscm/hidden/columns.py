@@ -28,7 +28,7 @@ from calibrant.dsl.replayscm.extensions.extension import MechanismClass
 from calibrant.solvers.acyclic.count import Weights, WordWeights, limbs_for
 from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.outcome import BudgetSpent
-from calibrant.solvers.replayscm.noise.local_weights import VariableRows, invert, parent_masks
+from calibrant.solvers.replayscm.noise.subset_tables import VariableRows, invert, parent_masks
 
 # --- Columns of hidden variables: their values in all rows, which the posterior sums over -----------------------------
 # stated parents stay far below: 2**15 columns for one variable of 4 parents, 2**14 for two of 3

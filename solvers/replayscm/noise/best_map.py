@@ -31,8 +31,7 @@ from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.outcome import BudgetSpent, Found, OutOfBudget
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_columns
 from calibrant.solvers.replayscm.hidden.mass import best_fitting_columns, exact_mass, feasible_columns
-from calibrant.solvers.replayscm.least_models import MAX_LISTED
-from calibrant.solvers.replayscm.noise.local_weights import VariableRows, clean_patterns, pattern_counts
+from calibrant.solvers.replayscm.members import MAX_LISTED
 from calibrant.solvers.replayscm.noise.most_probable import (
     Assignment,
     Key,
@@ -42,6 +41,7 @@ from calibrant.solvers.replayscm.noise.most_probable import (
     rate_factor,
 )
 from calibrant.solvers.replayscm.noise.posterior import Posterior, extend_rows
+from calibrant.solvers.replayscm.noise.subset_tables import VariableRows, clean_patterns, pattern_counts
 
 # --- The most probable SCM with formulas; of several the one of least total formula size ------------------------------
 MAX_CATALOGUE_VARS = 4  # of which every function's least formula is listed

@@ -23,8 +23,8 @@ from calibrant.dsl.replayscm.extensions.extension import NoiseKind
 from calibrant.solvers.acyclic.draws import draw_weighted
 from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_columns
-from calibrant.solvers.replayscm.noise.local_weights import VariableRows, clean_patterns, invert, pattern_counts
 from calibrant.solvers.replayscm.noise.posterior import Posterior, extend_rows
+from calibrant.solvers.replayscm.noise.subset_tables import VariableRows, clean_patterns, invert, pattern_counts
 
 # --- Maxima over DAGs by layers, and how many SCMs of least formula size attain them; each DAG is met exactly once ----
 Key: TypeAlias = tuple[Fraction, int]

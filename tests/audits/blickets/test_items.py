@@ -32,8 +32,8 @@ from calibrant.dsl.blickets.item import (
     set_of,
 )
 from calibrant.dsl.blickets.records import write_pool
+from calibrant.dsl.blickets.replies import text_runs
 from calibrant.dsl.blickets.score import grade_episode
-from calibrant.dsl.blickets.text_game import text_runs
 from calibrant.dsl.episode import Action
 from tests.support.benchmarks.blickets import text_game_expected, text_game_lines
 

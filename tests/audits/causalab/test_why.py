@@ -28,9 +28,8 @@ from calibrant.bench.pages.capabilities import EPISODE_VIEWS
 from calibrant.dsl.causalab.configs import View, item_of_config
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, Plan, generate_items
-from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import LabItem, Weights
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Draw, Equation, Mechanism, Term
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Draw, Equation, Mechanism, Term, state_mechanism
 from calibrant.dsl.errors import CalibrantError
 from calibrant.solvers.causalab.evidence import EXACT, evidence_of, misfit
 from calibrant.solvers.outcome import BudgetSpent

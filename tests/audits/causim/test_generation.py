@@ -20,14 +20,14 @@ from calibrant.audits.causim.generation import (
 )
 from calibrant.audits.causim.verify import VERIFIERS, evidence_of
 from calibrant.audits.claims import verify
+from calibrant.dsl.causim.generated_functions import TOPOLOGIES
 from calibrant.dsl.causim.item import CausimItem, Labels, Sealed, Task
 from calibrant.dsl.causim.model import ModelError, assignment_text, compact, symbols
 from calibrant.dsl.causim.question import Question, check_question
 from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.score import extract
-from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.solvers.causim.generation import generated_items
-from calibrant.solvers.causim.solution import work_solution
+from calibrant.solvers.causim.space import work_solution
 from calibrant.solvers.outcome import Found, Impossible
 from tests.support.causim.models import questions, vectors
 

@@ -38,10 +38,10 @@ from calibrant.baselines.causim.rows import ROWS
 from calibrant.bench.causim.benchmark import BENCHMARK
 from calibrant.bench.statistics import wilson
 from calibrant.dsl.causim.bundle import bundle_of, module_text
+from calibrant.dsl.causim.generated_functions import TOPOLOGIES
 from calibrant.dsl.causim.item import CausimItem, Labels, Task
 from calibrant.dsl.causim.networks import network
 from calibrant.dsl.causim.reference import work_out
-from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.json_objects import last_object
 from calibrant.solvers.causim.exact import AnswerSet, Judge
 from calibrant.solvers.causim.experiments import minimal_evidence, observable

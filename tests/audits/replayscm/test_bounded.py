@@ -20,9 +20,6 @@ from calibrant.audits.replayscm.bounded import (
     STRONGER,
     BoundedAudit,
     SearchBudget,
-)
-from calibrant.audits.replayscm.ceiling import BestAnswer, ClassSearch, ceiling, is_realised, list_classes
-from calibrant.audits.replayscm.coverage import (
     exposure,
     heldout_balance,
     intervention_mix,
@@ -33,6 +30,7 @@ from calibrant.audits.replayscm.coverage import (
     seen_patterns,
     windows,
 )
+from calibrant.audits.replayscm.ceiling import BestAnswer, ClassSearch, ceiling, is_realised, list_classes
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered
 from calibrant.dsl.replayscm.item import Problem

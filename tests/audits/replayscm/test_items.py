@@ -16,8 +16,8 @@ from calibrant.audits.replayscm import ambiguity, items
 from calibrant.audits.replayscm import ceiling as limited_ceiling
 from calibrant.audits.replayscm.ambiguity import Spaces, add_size_cap, gold_class, headline_parents, profile_classes
 from calibrant.audits.replayscm.attribution import heldout_ceiling, heldout_decision
+from calibrant.audits.replayscm.bounded import latent_scm
 from calibrant.audits.replayscm.ceiling import ceiling
-from calibrant.audits.replayscm.coverage import latent_scm
 from calibrant.audits.replayscm.findings import Findings, PairAudit
 from calibrant.audits.replayscm.hardening.harden import counterexample_worlds, only_rows
 from calibrant.audits.replayscm.items import AuditOptions, audit_instance, candidates

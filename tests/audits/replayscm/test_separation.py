@@ -19,11 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.audits.replayscm.alternative_items import KnownPair, alternative_item, known_pair
-from calibrant.audits.replayscm.ceiling import distinct_contexts, simulate
-from calibrant.audits.replayscm.coverage import latent_scm
-from calibrant.audits.replayscm.findings import PairAudit
-from calibrant.audits.replayscm.generation.generate import generate
-from calibrant.audits.replayscm.splitting import (
+from calibrant.audits.replayscm.ambiguity import (
     Truths,
     best_split,
     best_split_for,
@@ -31,13 +27,17 @@ from calibrant.audits.replayscm.splitting import (
     expected_remaining,
     removed_share,
 )
+from calibrant.audits.replayscm.bounded import latent_scm
+from calibrant.audits.replayscm.ceiling import distinct_contexts, simulate
+from calibrant.audits.replayscm.findings import PairAudit
+from calibrant.audits.replayscm.generation.generate import generate
 from calibrant.dsl.errors import CycleError
 from calibrant.dsl.formulas.table import permute
 from calibrant.dsl.formulas.text import STANDARD, parse, render
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.evaluator import TablePrograms
 from calibrant.dsl.replayscm.generation.problems import disclose_problem
-from calibrant.dsl.replayscm.generation.strata import STRATA, Stratum
+from calibrant.dsl.replayscm.generation.scms import STRATA, Stratum
 from calibrant.dsl.replayscm.item import Pool, Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.reference import replays_exactly

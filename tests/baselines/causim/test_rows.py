@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from calibrant.baselines.causim.rows import ROWS, recall
+from calibrant.dsl.causim.generated_functions import TOPOLOGIES
 from calibrant.dsl.causim.item import CausimItem, Task
 from calibrant.dsl.causim.model import assignment_text, run
 from calibrant.dsl.causim.question import Answer
 from calibrant.dsl.causim.reference import work_out, worlds
 from calibrant.dsl.causim.score import reasons
-from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.solvers.causim.exact import AnswerSet
 from calibrant.solvers.causim.generation import generated_items
 from calibrant.solvers.causim.space import likeliest_answer, likeliest_world

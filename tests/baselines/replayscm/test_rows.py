@@ -11,9 +11,20 @@ from random import Random
 
 import pytest
 
-from calibrant.baselines.replayscm.fit import Fitter, Unfit, all_root_sets, root_hypotheses
+from calibrant.baselines.replayscm.fit import (
+    STAGES,
+    Candidates,
+    Caps,
+    Fitter,
+    NotFound,
+    Stage,
+    StagedAnswer,
+    Unfit,
+    all_root_sets,
+    root_hypotheses,
+    staged_search,
+)
 from calibrant.baselines.replayscm.rows import _consistent_rows, copy_parent, first_found, majority, random_legal
-from calibrant.baselines.replayscm.staged import STAGES, Candidates, Caps, NotFound, Stage, StagedAnswer, staged_search
 from calibrant.bench.core.benchmark import TaskHandout
 from calibrant.bench.protocols import Protocol
 from calibrant.bench.replayscm.rows.exact import Exact, StagedExactSearch
@@ -25,7 +36,7 @@ from calibrant.dsl.replayscm.disclosure import HiddenOrder, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.extensions.extension import NOISE_FREE
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.generation.problems import sample_problem
-from calibrant.dsl.replayscm.generation.strata import stratum
+from calibrant.dsl.replayscm.generation.scms import stratum
 from calibrant.dsl.replayscm.item import Task, TaskKind
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm

@@ -36,7 +36,7 @@ from calibrant.baselines.replayscm.structure import (
     random_dag,
 )
 from calibrant.baselines.structure_learning.graph import Frame, is_acyclic, root_constraints
-from calibrant.baselines.structure_learning.score_optimum import ScoreOptimum
+from calibrant.baselines.structure_learning.levels import ScoreOptimum
 from calibrant.baselines.structure_learning.search import HillClimbing, learn
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import bundled_pool

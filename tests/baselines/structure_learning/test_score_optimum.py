@@ -20,7 +20,7 @@ from calibrant.baselines.structure_learning.graph import (
     free_constraints,
     order_constraints,
 )
-from calibrant.baselines.structure_learning.score_optimum import ScoreOptimum
+from calibrant.baselines.structure_learning.levels import ScoreOptimum
 from calibrant.baselines.structure_learning.scores import LocalScores, NetworkScore, bde, bds, bic, k2, mbde
 from tests.support import bnlearn
 from tests.support.effort import examples

@@ -47,8 +47,8 @@ from calibrant.bench.runs.records import Record, folder_records
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Form, Mechanism, Rule, Sealed, Task, all_rules
 from calibrant.dsl.blickets.records import read_pool
+from calibrant.dsl.blickets.replies import text_runs
 from calibrant.dsl.blickets.score import Exposed, grade
-from calibrant.dsl.blickets.text_game import text_runs
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import short_repr
 from tests.support.benchmarks.blickets import static_item

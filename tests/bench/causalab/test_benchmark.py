@@ -21,10 +21,9 @@ from calibrant.bench.runs.records import Record, folder_records
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.datasets import bundled_pool
 from calibrant.dsl.causalab.generation import PLANS, generate_items
-from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import BENCHMARK as CAUSALAB
 from calibrant.dsl.causalab.item import LabItem
-from calibrant.dsl.causalab.mechanism import FREQUENCY
+from calibrant.dsl.causalab.mechanism import FREQUENCY, state_mechanism
 from calibrant.dsl.causalab.records import write_pool
 from calibrant.dsl.causalab.replies import schema_fault
 from calibrant.dsl.item import Pool

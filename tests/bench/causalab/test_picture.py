@@ -19,8 +19,7 @@ from calibrant.bench.pages.page import standalone_svg
 from calibrant.bench.pools.generated import write_drawn
 from calibrant.bench.runs.records import folder_records
 from calibrant.dsl.causalab.episode import LabEpisode
-from calibrant.dsl.causalab.hypothesis import state_mechanism
-from calibrant.dsl.causalab.mechanism import FREQUENCY
+from calibrant.dsl.causalab.mechanism import FREQUENCY, state_mechanism
 from calibrant.dsl.episode import replay_actions
 from tests.support.benchmarks.causalab import made_item
 from tests.support.browser import needs_chromium, pressed

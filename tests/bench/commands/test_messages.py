@@ -13,7 +13,7 @@ import pytest
 
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import bundled_sample
-from calibrant.dsl.replayscm.generation.strata import LARGE_STRATA, STRATA
+from calibrant.dsl.replayscm.generation.scms import LARGE_STRATA, STRATA
 from calibrant.dsl.text import nearest_names
 from tests.bench.commands.lines import BENCHMARKS, COMMANDS, Files
 from tests.support.commands import CHECKOUT, called, jsonl, refusal

@@ -25,11 +25,11 @@ from calibrant.bench.core.registry import benchmark, benchmarks, bundled_pool
 from calibrant.bench.pools.findings_audit import Verdict, check_certificate, check_file, parse_certificate
 from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.causalab.generation import PLANS, generate_items
-from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.dsl.parse_limits import MAX_JSON_BYTES, MAX_JSON_TOKENS
+from calibrant.dsl.causim.generated_functions import TOPOLOGIES
+from calibrant.dsl.json_objects import MAX_JSON_BYTES, MAX_JSON_TOKENS
 from calibrant.dsl.replayscm.generation.problems import SETTINGS as DISCLOSURES
 from calibrant.dsl.replayscm.generation.problems import disclose_problem, sample_problem
-from calibrant.dsl.replayscm.generation.strata import stratum
+from calibrant.dsl.replayscm.generation.scms import stratum
 from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.solvers.causim.generation import generated_items

@@ -35,9 +35,8 @@ from calibrant.dsl.errors import CalibrantError, PoolError
 from calibrant.dsl.replayscm.episode import ScmEpisode, clean_rows, steps_evidence, task_class, world_evidence
 from calibrant.dsl.replayscm.extensions.reference import posterior_weights
 from calibrant.dsl.replayscm.item import Pool, Problem
-from calibrant.dsl.replayscm.pools.build import problem_from_record
 from calibrant.dsl.replayscm.pools.files import record_from_problem, write_pool
-from calibrant.dsl.replayscm.pools.records import ProblemRecord
+from calibrant.dsl.replayscm.pools.records import ProblemRecord, problem_from_record
 from calibrant.solvers.outcome import Found
 from tests.support.commands import called
 from tests.support.replayscm.extensions import frontier_vectors, gold_submission, problem_of, small_problem

@@ -48,14 +48,14 @@ from calibrant.dsl.replayscm.extensions.reference import (
     replay_row,
 )
 from calibrant.dsl.replayscm.generation.problems import sample_problem
-from calibrant.dsl.replayscm.generation.strata import stratum
+from calibrant.dsl.replayscm.generation.scms import stratum
 from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, record_from_problem, write_pool
 from calibrant.dsl.replayscm.reference import replay_world
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.outcome import BestSoFar
 from calibrant.solvers.replayscm import exact
-from calibrant.solvers.replayscm.experiments import shares as attribution
+from calibrant.solvers.replayscm.experiments import candidates as attribution
 from tests.support.commands import CHECKOUT, refused
 from tests.support.replayscm.extensions import gold_submission, small_problem
 from tests.support.replayscm.random_problems import gold_problem
@@ -468,7 +468,7 @@ BY_REFERENCE = {
     "audits/replayscm/certificates/cross_examination.py": "each member that an engine lists, one at a time",
     "audits/replayscm/certificates/verify.py": "a verifier, which imports no solver and no fast path",
     "audits/replayscm/why/failure.py": "the first wrong row of an answer that is shown",
-    "audits/replayscm/why/table_rows.py": "the row that is shown of a pair",
+    "audits/replayscm/why/parts.py": "the row that is shown of a pair",
     "bench/replayscm/audit/separations.py": "a pair that is shown",
     "bench/replayscm/pools/check.py": "where the evaluator finds a mistake, to name the cell",
     "bench/replayscm/hardening.py": "alternatives that are supplied, to name the cell",

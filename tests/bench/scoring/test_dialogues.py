@@ -15,9 +15,8 @@ from calibrant.bench.cli import main
 from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.records import write_pool as write_detectors
 from calibrant.dsl.causalab.episode import LabEpisode
-from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import BENCHMARK as NAME
-from calibrant.dsl.causalab.mechanism import FREQUENCY
+from calibrant.dsl.causalab.mechanism import FREQUENCY, state_mechanism
 from calibrant.dsl.causalab.records import write_pool
 from calibrant.dsl.item import Pool
 from tests.support.benchmarks.causalab import made_item

@@ -14,9 +14,8 @@ from calibrant.bench.cli import main
 from calibrant.bench.runs.records import folder_records, step_records
 from calibrant.bench.schemas import line_schema
 from calibrant.dsl.causalab.episode import LabEpisode
-from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import BENCHMARK, LabItem
-from calibrant.dsl.causalab.mechanism import FREQUENCY
+from calibrant.dsl.causalab.mechanism import FREQUENCY, state_mechanism
 from calibrant.dsl.causalab.records import write_pool
 from calibrant.dsl.episode import replay_actions
 from calibrant.dsl.item import Pool

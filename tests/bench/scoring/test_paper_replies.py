@@ -12,8 +12,8 @@ import calibrant
 from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.cli import main
 from calibrant.bench.training import conversation, score_replies
-from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import BENCHMARK as NAME
+from calibrant.dsl.causalab.mechanism import state_mechanism
 from calibrant.dsl.causalab.records import write_pool
 from calibrant.dsl.item import Pool
 from tests.support.benchmarks.causalab import made_item

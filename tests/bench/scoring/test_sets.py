@@ -33,7 +33,7 @@ from calibrant.dsl.replayscm.extensions.reference import Mechanisms, posterior_w
 from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.solvers.replayscm.canonical import canonical_task
-from calibrant.solvers.replayscm.experiments.answers import member_formulas
+from calibrant.solvers.replayscm.experiments.policies import member_formulas
 from calibrant.solvers.replayscm.members import members_by_size
 from tests.support.commands import called, jsonl
 from tests.support.replayscm.extensions import small_problem

@@ -44,8 +44,8 @@ from calibrant.dsl.blickets.item import (
 from calibrant.dsl.blickets.prompt import instructions, observation
 from calibrant.dsl.blickets.records import ItemRecord, item_from_record, read_pool, record_from_item, write_pool
 from calibrant.dsl.blickets.reference import ACTIVE
+from calibrant.dsl.blickets.replies import text_runs
 from calibrant.dsl.blickets.score import grade
-from calibrant.dsl.blickets.text_game import text_runs
 from calibrant.dsl.episode import Step, TranscriptError
 from calibrant.dsl.errors import CalibrantError, PoolError
 from tests.support.benchmarks.blickets import (

@@ -14,9 +14,19 @@ from hypothesis import strategies as st
 from calibrant.bench.causalab.scoring import COMMITMENT
 from calibrant.dsl.causalab.episode import LabEpisode, UnknownSetting, own_fit, own_readings, run_score
 from calibrant.dsl.causalab.generation import PLANS, generate_items
-from calibrant.dsl.causalab.hypothesis import hypothesis, state_mechanism
 from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, lab_item
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Draw, Equation, Mechanism, Noise, Reactor, Term, winnable
+from calibrant.dsl.causalab.mechanism import (
+    FREQUENCY,
+    Draw,
+    Equation,
+    Mechanism,
+    Noise,
+    Reactor,
+    Term,
+    hypothesis,
+    state_mechanism,
+    winnable,
+)
 from calibrant.dsl.causalab.reference import Reading, bases_of, values
 from calibrant.dsl.episode import TranscriptError, verify_transcript
 from tests.support.benchmarks.causalab import items, made_item

@@ -20,9 +20,17 @@ from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.dsl.causalab.configs import View, config, explains, is_suite, item_of_config, read_configs, suite_pool
 from calibrant.dsl.causalab.episode import LabEpisode, run_score
 from calibrant.dsl.causalab.generation import MAX_PARENTS, PLANS, NoisePlan, Plan, generate_items
-from calibrant.dsl.causalab.hypothesis import WrittenTerm, written_equation
 from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, Traced, Weights, lab_item
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Draw, Equation, Mechanism, Noise, Term
+from calibrant.dsl.causalab.mechanism import (
+    FREQUENCY,
+    Draw,
+    Equation,
+    Mechanism,
+    Noise,
+    Term,
+    WrittenTerm,
+    written_equation,
+)
 from calibrant.dsl.causalab.prompt import messages, shown_step, shown_task
 from calibrant.dsl.causalab.records import item_of_record, read_pool, record_of_item, write_pool
 from calibrant.dsl.causalab.reference import Reading, bases_after, round_value, values

@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.dsl.causalab.configs import Config, HiddenNodes, Transition, candidates, config, released_records
-from calibrant.dsl.causalab.hypothesis import hypothesis, state_mechanism
 from calibrant.dsl.causalab.item import LabItem, by_name
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Reactor, Term
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Reactor, Term, hypothesis, state_mechanism
 from calibrant.dsl.causalab.reference import NO_SHIFT, Reading, bases_after, values
 from calibrant.dsl.causalab.replies import controller_json, parse_object
 from calibrant.dsl.causalab.score import Scorer, imec_by_definition, imec_members, imec_size, roots

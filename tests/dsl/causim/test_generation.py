@@ -16,7 +16,19 @@ import numpy as np
 import pytest
 
 from calibrant.dsl.causim.bundle import Bundle, bundle_of, load_bundle, load_source, module_text
-from calibrant.dsl.causim.generated_functions import Draws
+from calibrant.dsl.causim.generated_functions import (
+    TOPOLOGIES,
+    Draws,
+    Insertion,
+    bundle_objections,
+    graph_of,
+    insert_node,
+    insertions,
+    is_acyclic,
+    satisfies,
+    topologies,
+    vacuity,
+)
 from calibrant.dsl.causim.generation import Diversity, QuestionOptions, Tally, draw_question, draw_world, grow
 from calibrant.dsl.causim.language.randomness import Unsupported
 from calibrant.dsl.causim.model import Model, ModelError, Node, assignment_text, rows, run, symbol, table_node
@@ -36,18 +48,6 @@ from calibrant.dsl.causim.records import (
 )
 from calibrant.dsl.causim.reference import Worked, work_out
 from calibrant.dsl.causim.score import extract, majority, pass_at_k, reasons
-from calibrant.dsl.causim.topology import (
-    TOPOLOGIES,
-    Insertion,
-    bundle_objections,
-    graph_of,
-    insert_node,
-    insertions,
-    is_acyclic,
-    satisfies,
-    topologies,
-    vacuity,
-)
 from calibrant.dsl.errors import PoolError
 from tests.support.causim.models import PROGRAMS, QUESTIONS, answer_texts, bundles, models, printed, questions, vectors
 

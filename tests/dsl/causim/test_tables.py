@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from calibrant.bench.core.registry import bundled_sample
 from calibrant.dsl.causim.bundle import load_bundle, load_source, module_text, table_bundle_of
+from calibrant.dsl.causim.generated_functions import TOPOLOGIES
 from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.language import execution_limits as work
 from calibrant.dsl.causim.language.driver import parse, statements
@@ -24,7 +25,6 @@ from calibrant.dsl.causim.language.tables import table
 from calibrant.dsl.causim.model import run, symbol, value_of
 from calibrant.dsl.causim.networks import nihss
 from calibrant.dsl.causim.prompt import same_model
-from calibrant.dsl.causim.topology import TOPOLOGIES
 from tests.dsl.causim.test_language import MODULE, returned
 from tests.support.effort import examples
 

@@ -21,8 +21,15 @@ from hypothesis import strategies as st
 from calibrant.dsl.episode import ActionError, Step, TranscriptError, verify_transcript
 from calibrant.dsl.errors import CalibrantError, PoolError
 from calibrant.dsl.formulas.text import STANDARD
-from calibrant.dsl.replayscm.dialogue import NO_ACTION, TextDialogue, read_reply
-from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, num_candidates, task_class
+from calibrant.dsl.replayscm.episode import (
+    NO_ACTION,
+    ScmEpisode,
+    TextDialogue,
+    candidate_worlds,
+    num_candidates,
+    read_reply,
+    task_class,
+)
 from calibrant.dsl.replayscm.extensions.extension import Prior, num_essential_functions, parent_weights
 from calibrant.dsl.replayscm.extensions.reference import (
     EvidenceWorld,
@@ -44,8 +51,8 @@ from calibrant.dsl.replayscm.extensions.scores import (
     world_rows,
 )
 from calibrant.dsl.replayscm.item import Problem
-from calibrant.dsl.replayscm.pools.build import problem_from_record
 from calibrant.dsl.replayscm.pools.files import as_written, record_from_problem
+from calibrant.dsl.replayscm.pools.records import problem_from_record
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.submission import Rejection
 from calibrant.dsl.replayscm.world import Intervention, World

@@ -16,11 +16,11 @@ from itertools import islice
 
 from calibrant.bench.runs.jobs import Execution, Failure
 from calibrant.bench.runs.opening import as_completed
+from calibrant.dsl.causim.generated_functions import TOPOLOGIES
 from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.model import Model, assignment_text, symbol
 from calibrant.dsl.causim.question import TYPES, Question
 from calibrant.dsl.causim.reference import work_out
-from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.solvers.causim.exact import AnswerSet
 from calibrant.solvers.causim.experiments import SatQuestion
 from calibrant.solvers.causim.generation import questions

@@ -22,11 +22,11 @@ from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.runs.jobs import Execution, Failure
 from calibrant.bench.runs.opening import as_completed
 from calibrant.bench.statistics import wilson
+from calibrant.dsl.causim.generated_functions import TOPOLOGIES
 from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.model import assignment_text
 from calibrant.dsl.causim.question import TYPES
 from calibrant.dsl.causim.records import record_of_item
-from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.solvers.causim.exact import Judge
 from calibrant.solvers.causim.generation import items_of_version
 from calibrant.solvers.outcome import Found

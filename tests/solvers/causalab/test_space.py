@@ -18,15 +18,13 @@ from hypothesis import strategies as st
 from calibrant.dsl.causalab.configs import View, item_of_config
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, NoisePlan, Plan, generate_items
-from calibrant.dsl.causalab.hypothesis import hypothesis, state_mechanism
 from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, Weights, lab_item
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Draw, Equation, Mechanism, accurate
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Draw, Equation, Mechanism, accurate, hypothesis, state_mechanism
 from calibrant.dsl.causalab.reference import Reading
 from calibrant.dsl.causalab.score import HypothesisScore, Scorer
-from calibrant.solvers.causalab.evidence import Evidence, evidence_of, predict_frequency
+from calibrant.solvers.causalab.evidence import Answer, Evidence, evidence_of, predict_frequency, submit_answer
 from calibrant.solvers.causalab.exact import solve
 from calibrant.solvers.causalab.experiments import candidates, solve_by_experiments
-from calibrant.solvers.causalab.linear import Answer, submit_answer
 from calibrant.solvers.causalab.space import MAX_LISTED, WeightedDags, weighted_dags
 from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 from tests.support.benchmarks.causalab import (

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from calibrant.dsl.causim.bundle import load_source
+from calibrant.dsl.causim.generated_functions import TOPOLOGIES, satisfies, vacuity
 from calibrant.dsl.causim.model import Model, ModelError, assignment_text, rows, run, symbol, value_of
 from calibrant.dsl.causim.networks import TOTAL, items, network, nihss, program
 from calibrant.dsl.causim.question import Question, project, record_of, scenario_of
 from calibrant.dsl.causim.reference import work_out, worlds
-from calibrant.dsl.causim.topology import TOPOLOGIES, satisfies, vacuity
 from calibrant.solvers.causim.elimination import conditional
 from calibrant.solvers.causim.exact import AnswerSet, first_answers
 from calibrant.solvers.causim.experiments import SatQuestion

@@ -18,13 +18,13 @@ import pytest
 
 from calibrant.bench.causim.verdict import METRICS
 from calibrant.dsl.causim.bundle import module_text
+from calibrant.dsl.causim.generated_functions import TOPOLOGIES
 from calibrant.dsl.causim.generation import Version, grow
 from calibrant.dsl.causim.item import CausimItem, Labels, Task
 from calibrant.dsl.causim.model import Model, ModelError, assignment_text, plain, run, symbol
 from calibrant.dsl.causim.question import TYPES, Question, project, record_of
 from calibrant.dsl.causim.records import read_pool, record_of_item, write_pool
 from calibrant.dsl.causim.reference import work_out, worlds
-from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.errors import PoolError
 from calibrant.solvers.causim.exact import AnswerSet, Judge
 from calibrant.solvers.causim.experiments import minimal_evidence, observable

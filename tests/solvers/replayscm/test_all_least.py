@@ -24,8 +24,7 @@ from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 from calibrant.solvers.replayscm.exact import ONLY_NESTED, ExactAnswer, solve
-from calibrant.solvers.replayscm.least_models import LeastModels, least_models
-from calibrant.solvers.replayscm.members import members_by_size
+from calibrant.solvers.replayscm.members import LeastModels, least_models, members_by_size
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.effort import cases, effort
 from tests.support.replayscm.brute_force import Parents, can_be_root, function_size, least_size, parent_sets, seen

@@ -16,8 +16,8 @@ from calibrant.dsl.formulas.formula import STANDARD_OPERATORS, Formula, apply, v
 from calibrant.dsl.formulas.text import STANDARD, Grammar, parse
 from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.item import Problem, Sealed, Task, TaskKind
-from calibrant.dsl.replayscm.pools.build import problem_from_record
 from calibrant.dsl.replayscm.pools.files import record_from_problem
+from calibrant.dsl.replayscm.pools.records import problem_from_record
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.formulas.synthesis import least_formula

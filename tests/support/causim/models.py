@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 
 from calibrant.dsl.causim.bundle import Bundle, load_bundle
+from calibrant.dsl.causim.generated_functions import NEW, insertions
 from calibrant.dsl.causim.model import Model, Node, compact, run, symbol, table_node
 from calibrant.dsl.causim.question import TYPES, Question, QuestionRecord, QuestionType, question_from_record
-from calibrant.dsl.causim.topology import NEW, insertions
 from tests.support.shared import shared_records
 
 # --- The shared vectors of CauSim, read once: programs as models, questions with what is expected of them -------------

@@ -17,9 +17,8 @@ from calibrant.bench.causalab.api import FUNCTIONS
 from calibrant.bench.protocols import protocols_of
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, Plan, generate_items
-from calibrant.dsl.causalab.hypothesis import hypothesis
 from calibrant.dsl.causalab.item import LabItem
-from calibrant.dsl.causalab.mechanism import FREQUENCY
+from calibrant.dsl.causalab.mechanism import FREQUENCY, hypothesis
 from calibrant.dsl.causalab.reference import Reading
 from calibrant.dsl.episode import Action, Step
 from calibrant.solvers.causalab.evidence import evidence_of

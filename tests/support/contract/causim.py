@@ -8,10 +8,10 @@ from itertools import islice
 
 from calibrant.bench.causim.api import FUNCTIONS
 from calibrant.bench.protocols import protocols_of
+from calibrant.dsl.causim.generated_functions import TOPOLOGIES
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import assignment_text, run, symbols
 from calibrant.dsl.causim.reference import work_out, worlds
-from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.solvers.causim.exact import AnswerSet
 from calibrant.solvers.causim.generation import sampled_items
 from calibrant.solvers.causim.space import WorldSpace

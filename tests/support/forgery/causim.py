@@ -18,11 +18,11 @@ from calibrant.audits.causim.verify import (
     vacuous_intervention,
 )
 from calibrant.audits.claims import Certificate
+from calibrant.dsl.causim.generated_functions import TOPOLOGIES, vacuity
 from calibrant.dsl.causim.item import CausimItem, Sealed, Task
 from calibrant.dsl.causim.model import assignment_text, plain, run, symbols
 from calibrant.dsl.causim.question import Question, copy_evidence, project
 from calibrant.dsl.causim.reference import work_out, worlds
-from calibrant.dsl.causim.topology import TOPOLOGIES, vacuity
 from calibrant.solvers.causim.exact import AnswerSet
 from calibrant.solvers.causim.generation import generated_items
 from calibrant.solvers.outcome import Found

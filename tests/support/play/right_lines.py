@@ -8,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from calibrant.audits.replayscm.extended.generate import sample_extended
-from calibrant.audits.replayscm.extended.strata import extended_strata
+from calibrant.audits.replayscm.extended.generate import extended_strata, sample_extended
 from calibrant.bench.core.registry import benchmark_of
-from calibrant.dsl.causalab.hypothesis import state_mechanism
+from calibrant.dsl.causalab.mechanism import state_mechanism
 from calibrant.dsl.causim.model import run
 from calibrant.dsl.formulas.text import infix, render
 from calibrant.dsl.logic.item import model_texts

@@ -25,14 +25,13 @@ from calibrant.dsl.replayscm.extensions.extension import (
 )
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
 from calibrant.dsl.replayscm.item import Problem
-from calibrant.dsl.replayscm.pools.build import problem_from_record
-from calibrant.dsl.replayscm.pools.records import ProblemRecord
+from calibrant.dsl.replayscm.pools.records import ProblemRecord, problem_from_record
 from calibrant.dsl.replayscm.scm import LocalFunction
 from calibrant.solvers.formulas.lookup import formula_for
-from calibrant.solvers.replayscm.experiments.answers import member_formulas
-from calibrant.solvers.replayscm.noise.local_weights import EvidenceRow, target_mask, text_word, word_text
+from calibrant.solvers.replayscm.experiments.policies import member_formulas
 from calibrant.solvers.replayscm.noise.most_probable import MostProbable, most_probable
 from calibrant.solvers.replayscm.noise.posterior import Posterior, cell_marginals, probability
+from calibrant.solvers.replayscm.noise.subset_tables import EvidenceRow, target_mask, text_word, word_text
 from tests.oracles.shares import clean_behaviours, fixed_part
 from tests.support.shared import shared_records
 

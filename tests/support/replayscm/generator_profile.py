@@ -12,8 +12,16 @@ from dataclasses import dataclass
 from math import inf, log10, sqrt
 from statistics import fmean, variance
 
-from calibrant.audits.replayscm.bounded import LOCAL, BoundedAudit
-from calibrant.audits.replayscm.coverage import Probe, all_probes, coverage, exposure, heldout_balance, latent_scm
+from calibrant.audits.replayscm.bounded import (
+    LOCAL,
+    BoundedAudit,
+    Probe,
+    all_probes,
+    coverage,
+    exposure,
+    heldout_balance,
+    latent_scm,
+)
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World

@@ -13,8 +13,7 @@ from calibrant.dsl.formulas.text import STANDARD, Grammar, parse, render
 from calibrant.dsl.records import convert_object
 from calibrant.dsl.replayscm.disclosure import Disclosure, HiddenOrder
 from calibrant.dsl.replayscm.item import Problem, Sealed, Task, TaskKind
-from calibrant.dsl.replayscm.pools.build import problem_from_record
-from calibrant.dsl.replayscm.pools.records import ProblemRecord
+from calibrant.dsl.replayscm.pools.records import ProblemRecord, problem_from_record
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from tests.support.replayscm.brute_force import assignments, replay

@@ -16,8 +16,7 @@ from random import Random
 
 from msgspec.structs import replace
 
-from calibrant.audits.replayscm.extended.generate import sample_extended
-from calibrant.audits.replayscm.extended.strata import extended_strata
+from calibrant.audits.replayscm.extended.generate import extended_strata, sample_extended
 from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
 from calibrant.bench.replayscm.audit.extended import clairvoyant_minimum
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
@@ -35,11 +34,10 @@ from calibrant.dsl.replayscm.extensions.extension import (
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.solvers.acyclic.count import total
+from calibrant.solvers.replayscm.experiments.candidates import request_rows
 from calibrant.solvers.replayscm.experiments.greedy import WorldChooser
 from calibrant.solvers.replayscm.experiments.policies import play_worlds
-from calibrant.solvers.replayscm.experiments.shares import request_rows
-from calibrant.solvers.replayscm.hidden.mass import count_members
-from calibrant.solvers.replayscm.hidden.members import posterior_sampler
+from calibrant.solvers.replayscm.hidden.mass import count_members, posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import ApproximateMasses, Posterior
 
 # --- Exact masses under noise and the choice of a noise-free world, on problems of 7 and 10 variables -----------------

@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from calibrant.audits.replayscm.extended.certificates import clairvoyant_certificate, mass_certificate
-from calibrant.audits.replayscm.extended.generate import sample_extended
+from calibrant.audits.replayscm.extended.generate import ExtendedStratum, extended_strata, sample_extended
 from calibrant.audits.replayscm.extended.items import (
     Finding,
     TriedBehaviours,
@@ -23,8 +22,12 @@ from calibrant.audits.replayscm.extended.items import (
     lies_in_visible_class,
     state_ambiguous,
 )
-from calibrant.audits.replayscm.extended.strata import ExtendedStratum, extended_strata
-from calibrant.audits.replayscm.extended.verify import CertificateError, verify_certificate
+from calibrant.audits.replayscm.extended.verify import (
+    CertificateError,
+    clairvoyant_certificate,
+    mass_certificate,
+    verify_certificate,
+)
 from calibrant.bench.core.registry import bundled_sample
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered
 from calibrant.dsl.replayscm.episode import ScmEpisode, clean_rows, task_class
@@ -33,8 +36,8 @@ from calibrant.dsl.replayscm.extensions.reference import enumerate_scms, visible
 from calibrant.dsl.replayscm.extensions.scores import SubmittedMap, score_map
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import as_written, read_pool, record_from_problem
-from calibrant.solvers.replayscm.experiments.shares import decide_behaviour
-from calibrant.solvers.replayscm.hidden.members import posterior_sampler
+from calibrant.solvers.replayscm.experiments.candidates import decide_behaviour
+from calibrant.solvers.replayscm.hidden.mass import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from tests.support.replayscm.extensions import random_class, random_member, random_worlds
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.audits.replayscm.extended.generate import sample_extended
-from calibrant.audits.replayscm.extended.strata import extended_strata
+from calibrant.audits.replayscm.extended.generate import extended_strata, sample_extended
 from calibrant.audits.replayscm.extended.why import (
     MAX_EXPERIMENTS,
     DrawnScms,

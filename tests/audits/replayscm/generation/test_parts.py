@@ -13,7 +13,7 @@ from statistics import fmean, variance
 
 import pytest
 
-from calibrant.audits.replayscm.coverage import all_probes, latent_scm, outer_probes, patterns, target_novelty
+from calibrant.audits.replayscm.bounded import all_probes, latent_scm, outer_probes, patterns, target_novelty
 from calibrant.audits.replayscm.generation.alternatives import functions_over, local_alternatives, separating_worlds
 from calibrant.audits.replayscm.generation.generate import generate
 from calibrant.audits.replayscm.generation.plans import PLANS, plan_for
@@ -29,15 +29,22 @@ from calibrant.audits.replayscm.generation.worlds import (
 )
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.formulas.text import parse
-from calibrant.dsl.replayscm.generation.scms import LatentScm, sample_scm
-from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
-from calibrant.dsl.replayscm.generation.worlds import (
+from calibrant.dsl.replayscm.generation.problems import (
     Drawn,
     Evidence,
     Population,
     sample_population,
     sample_world,
     shortcut_classes,
+)
+from calibrant.dsl.replayscm.generation.scms import (
+    NAMED_STRATA,
+    STRATA,
+    T1_CLEAN_HARD,
+    LatentScm,
+    Stratum,
+    sample_scm,
+    stratum,
 )
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import scm
@@ -337,7 +344,7 @@ def test_items_state_the_share_that_worlds_after_the_first_three_ruled_out() -> 
 # instances, 30 in a soak, against 10 or 12 of the shared pools), a figure over all strata by 4 of its own, a third as
 # much. A difference exceeds 4 by chance six times in 10,000 (23 degrees of freedom; in a soak three times, 38), one of
 # the 216 looked at once in 8 or 16 sets; instances have fixed seeds. Figures of local patterns get a margin of 0.02 on
-# top: the published stage for them counts three patterns of eight (audits.replayscm.coverage), so its worlds show
+# top: the published stage for them counts three patterns of eight (audits.replayscm.bounded), so its worlds show
 # fewer. Compared are instances without worlds of targeted disambiguation, which the shared pools do not have.
 NUM_GENERATED = effort(15, 30)
 NUM_DRIFTED = effort(10, 20)

@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 from calibrant.audits.replayscm.ambiguity import gold_class
-from calibrant.audits.replayscm.coverage import latent_scm, pattern_coverage, support_coverage
+from calibrant.audits.replayscm.bounded import latent_scm, pattern_coverage, support_coverage
 from calibrant.audits.replayscm.hardening.harden import (
     Hardening,
     HardeningEffort,

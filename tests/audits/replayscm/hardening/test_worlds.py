@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from calibrant.audits.replayscm.coverage import latent_scm
+from calibrant.audits.replayscm.bounded import latent_scm
 from calibrant.audits.replayscm.hardening.harden import counterexample_worlds
 from calibrant.audits.replayscm.hardening.worlds import (
     AnyThresholds,
@@ -23,7 +23,7 @@ from calibrant.audits.replayscm.hardening.worlds import (
     under_any_thresholds,
 )
 from calibrant.bench.cli import main
-from calibrant.dsl.replayscm.generation.worlds import Population, sample_assigned
+from calibrant.dsl.replayscm.generation.problems import Population, sample_assigned
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.world import Intervention, Panel, World

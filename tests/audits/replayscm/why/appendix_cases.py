@@ -11,8 +11,7 @@ from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.records import convert_object
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.item import Problem
-from calibrant.dsl.replayscm.pools.build import problem_from_record
-from calibrant.dsl.replayscm.pools.records import ProblemRecord
+from calibrant.dsl.replayscm.pools.records import ProblemRecord, problem_from_record
 
 CASES = {
     "case 1, Hidden-order": (

@@ -22,9 +22,8 @@ from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.records import convert_object
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.item import Pool, Problem, Task
-from calibrant.dsl.replayscm.pools.build import problem_from_record
 from calibrant.dsl.replayscm.pools.files import file_record, read_pool, record_from_problem, write_pool
-from calibrant.dsl.replayscm.pools.records import ProblemRecord
+from calibrant.dsl.replayscm.pools.records import ProblemRecord, problem_from_record
 from calibrant.dsl.replayscm.reference import first_mismatch, replay_row, replays_exactly
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.score import Evaluator

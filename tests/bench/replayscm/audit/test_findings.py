@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from calibrant.audits.replayscm.coverage import pattern_coverage
+from calibrant.audits.replayscm.bounded import pattern_coverage
 from calibrant.audits.replayscm.items import AuditOptions, audit_instance
 from calibrant.baselines.replayscm.posterior.choice import certified_member
 from calibrant.baselines.replayscm.posterior.posterior import Posterior

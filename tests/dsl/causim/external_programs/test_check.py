@@ -24,6 +24,7 @@ from calibrant.dsl.causim.external_programs.check import (
     find_cycle,
 )
 from calibrant.dsl.causim.external_programs.sources import lower_function
+from calibrant.dsl.causim.generated_functions import TOPOLOGIES, graph_of, is_acyclic, is_connected, vacuity
 from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.language import tables
 from calibrant.dsl.causim.language.execution_limits import StepBudget
@@ -32,7 +33,6 @@ from calibrant.dsl.causim.language.statements import Function, function
 from calibrant.dsl.causim.language.tables import DecisionBudget, Decisions, Diagram, diagram, reading_order
 from calibrant.dsl.causim.model import ModelError, symbol
 from calibrant.dsl.causim.networks import nihss
-from calibrant.dsl.causim.topology import TOPOLOGIES, graph_of, is_acyclic, is_connected, vacuity
 from tests.support.causim.hostile_programs import damaged
 from tests.support.causim.models import vectors
 

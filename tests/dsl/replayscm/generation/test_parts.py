@@ -17,15 +17,14 @@ from hypothesis import strategies as st
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.table import from_formula
 from calibrant.dsl.formulas.text import canonical_formula, parse
-from calibrant.dsl.replayscm.generation.scms import (
-    LatentScm,
-    has_equivalent_shortcut,
-    published_sizes,
-    sample_mechanism,
-    sample_scm,
-    shortest_sizes,
+from calibrant.dsl.replayscm.generation.problems import (
+    Population,
+    sample_assigned,
+    sample_environment,
+    sample_intervention,
+    sample_population,
 )
-from calibrant.dsl.replayscm.generation.strata import (
+from calibrant.dsl.replayscm.generation.scms import (
     ENVIRONMENT_LEVELS,
     NAMED_STRATA,
     NUM_ROOTS,
@@ -33,15 +32,14 @@ from calibrant.dsl.replayscm.generation.strata import (
     SHORTCUT_CAP,
     STRATA,
     T1_CLEAN_HARD,
+    LatentScm,
     Stratum,
+    has_equivalent_shortcut,
+    published_sizes,
+    sample_mechanism,
+    sample_scm,
+    shortest_sizes,
     stratum,
-)
-from calibrant.dsl.replayscm.generation.worlds import (
-    Population,
-    sample_assigned,
-    sample_environment,
-    sample_intervention,
-    sample_population,
 )
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.reference import replay_row

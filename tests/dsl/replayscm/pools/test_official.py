@@ -23,13 +23,12 @@ from calibrant.bench.cli import main
 from calibrant.bench.core.registry import bundled_pools
 from calibrant.bench.replayscm.pools.check import count_unused_fields
 from calibrant.dsl.errors import PoolError
-from calibrant.dsl.parse_limits import MAX_DEPTH, check_nesting
+from calibrant.dsl.json_objects import MAX_DEPTH, check_nesting
 from calibrant.dsl.records import StoredItems
 from calibrant.dsl.replayscm.item import ModelResult, Pool, Problem
 from calibrant.dsl.replayscm.pools import documents
-from calibrant.dsl.replayscm.pools.documents import read_official, read_official_whole
+from calibrant.dsl.replayscm.pools.documents import read_official, read_official_whole, write_official
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
-from calibrant.dsl.replayscm.pools.runtime_yaml import write_official
 from calibrant.dsl.yaml_text import load_whole
 from tests.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE
 from tests.fuzz.pools import TOKENS

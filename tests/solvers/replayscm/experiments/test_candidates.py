@@ -24,19 +24,22 @@ from calibrant.dsl.replayscm.episode import (
 from calibrant.dsl.replayscm.extensions.extension import NOISE_FREE, MechanismClass, Prior, known_rate
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, posterior_weights
 from calibrant.solvers.replayscm.experiments import greedy, policies
-from calibrant.solvers.replayscm.experiments.candidates import MemberArrays, Witnesses, alike_shares, pack_candidates
-from calibrant.solvers.replayscm.experiments.greedy import WorldChooser
-from calibrant.solvers.replayscm.experiments.policies import is_worth_asking, step_regret, stop_worlds
-from calibrant.solvers.replayscm.experiments.shares import (
+from calibrant.solvers.replayscm.experiments.candidates import (
+    MemberArrays,
+    Witnesses,
+    alike_shares,
     behaviour_share,
     decide_behaviour,
     expected_bits,
+    pack_candidates,
     posterior_bits,
     request_rows,
 )
-from calibrant.solvers.replayscm.hidden.members import posterior_sampler
-from calibrant.solvers.replayscm.noise.local_weights import EvidenceRow, word_text
+from calibrant.solvers.replayscm.experiments.greedy import WorldChooser
+from calibrant.solvers.replayscm.experiments.policies import is_worth_asking, step_regret, stop_worlds
+from calibrant.solvers.replayscm.hidden.mass import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import Posterior
+from calibrant.solvers.replayscm.noise.subset_tables import EvidenceRow, word_text
 from tests.oracles.shares import clean_behaviours
 from tests.solvers.replayscm.experiments.test_policies import after_start
 from tests.support.replayscm.extensions import frontier_vectors, problem_of, small_problem

@@ -24,8 +24,13 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import local_function
 from calibrant.solvers import highs
 from calibrant.solvers.outcome import Found, Impossible
-from calibrant.solvers.replayscm.experiments import answers
-from calibrant.solvers.replayscm.experiments.answers import answer_exact, answer_forecast, answer_posterior
+from calibrant.solvers.replayscm.experiments import policies
+from calibrant.solvers.replayscm.experiments.candidates import (
+    best_by_bits,
+    expected_bits,
+    list_candidates,
+    request_rows,
+)
 from calibrant.solvers.replayscm.experiments.clairvoyant import (
     ClairvoyantMinimum,
     ClairvoyantSearch,
@@ -36,9 +41,14 @@ from calibrant.solvers.replayscm.experiments.clairvoyant import (
     certified_bound,
     feasible_weights,
 )
-from calibrant.solvers.replayscm.experiments.listed import list_candidates
-from calibrant.solvers.replayscm.experiments.policies import POLICIES, play_worlds, step_regret
-from calibrant.solvers.replayscm.experiments.shares import best_by_bits, expected_bits, request_rows
+from calibrant.solvers.replayscm.experiments.policies import (
+    POLICIES,
+    answer_exact,
+    answer_forecast,
+    answer_posterior,
+    play_worlds,
+    step_regret,
+)
 from calibrant.solvers.replayscm.noise.posterior import Posterior, cell_marginals
 from tests.oracles.shares import ListedPolicies, best_by_share, expected_share
 from tests.support.effort import effort
@@ -88,17 +98,17 @@ def test_answers_are_legal_and_most_probable(kind: str) -> None:
     task = problem.task
     scm_class = task_class(task)
     worlds = [EvidenceWorld({}, tuple(_line(kind)["steps"][0]["rows"]))]
-    answers = [
+    policies = [
         answer_exact(task, worlds),
         answer_posterior(task, worlds, "x"),
         answer_noise_blind(task, worlds),
         answer_hidden_blind(task, worlds),
         answer_majority(task, worlds),
     ]
-    for answer in answers:
+    for answer in policies:
         assert isinstance(answer, Found)
         assert isinstance(check_map(scm_class, STANDARD, answer.value.submission), SubmittedMap)
-    exact = answers[0]
+    exact = policies[0]
     assert isinstance(exact, Found)
     submitted = check_map(scm_class, STANDARD, exact.value.submission)
     assert isinstance(submitted, SubmittedMap)
@@ -111,7 +121,7 @@ def test_answers_are_legal_and_most_probable(kind: str) -> None:
 def test_a_forecast_from_rows_that_nothing_fits_is_impossible(
     max_listed_cells: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answers, "MAX_LISTED_CELLS", max_listed_cells)
+    monkeypatch.setattr(policies, "MAX_LISTED_CELLS", max_listed_cells)
     line = _line("plain0")
     scm_class = line["item"]["class"]
     endogenous = next(v for v in scm_class["variables"] if v not in scm_class["roots"])

@@ -18,17 +18,18 @@ from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.hidden import columns as signatures
 from calibrant.solvers.replayscm.hidden import mass
-from calibrant.solvers.replayscm.hidden import members as meanings
+from calibrant.solvers.replayscm.hidden import mass as meanings
 from calibrant.solvers.replayscm.hidden.columns import joint_columns, num_agreeing, signature_weights, unique_rows
 from calibrant.solvers.replayscm.hidden.mass import (
     best_fitting_columns,
     column_groups,
     columns_by_fit,
+    count_meanings,
     count_members,
     feasible_columns,
     grouped_mass,
+    list_members,
 )
-from calibrant.solvers.replayscm.hidden.members import count_meanings, list_members
 from calibrant.solvers.replayscm.noise.best_map import _best_value
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from tests.support.effort import effort

@@ -32,25 +32,26 @@ from calibrant.dsl.replayscm.scm import local_function
 from calibrant.solvers.acyclic.count import total
 from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.outcome import BudgetSpent, Found, OutOfBudget
-from calibrant.solvers.replayscm.hidden.members import posterior_sampler
+from calibrant.solvers.replayscm.hidden.mass import posterior_sampler
 from calibrant.solvers.replayscm.noise import best_map as best_map_module
 from calibrant.solvers.replayscm.noise import best_map as tied_maps_module
 from calibrant.solvers.replayscm.noise import subset_tables
 from calibrant.solvers.replayscm.noise.best_map import Formulas, best_map, tied_maps
-from calibrant.solvers.replayscm.noise.local_weights import (
+from calibrant.solvers.replayscm.noise.most_probable import fewest_mismatches, most_probable
+from calibrant.solvers.replayscm.noise.posterior import ApproximateMasses, Posterior
+from calibrant.solvers.replayscm.noise.subset_tables import (
     EvidenceRow,
     VariableRows,
+    exact_mass_by_tables,
     invert,
     parent_masks,
     scaled_rate,
     set_weights,
+    sum_by_sinks,
     table_sum,
     table_sums,
     target_mask,
 )
-from calibrant.solvers.replayscm.noise.most_probable import fewest_mismatches, most_probable
-from calibrant.solvers.replayscm.noise.posterior import ApproximateMasses, Posterior
-from calibrant.solvers.replayscm.noise.subset_tables import exact_mass_by_tables, sum_by_sinks
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.effort import examples
 from tests.support.replayscm.extensions import (
