@@ -26,6 +26,7 @@ class Solving(TypedDict, total=False):
     states: a budget, None without a limit
     engine: what chooses parent sets: dynamic programming over subsets, MaxSAT, SMT, or an integer program (extra
         `large`); `auto` takes what is fastest; seconds: of the clock, for the integer program
+    assume: lines that the SCM has to satisfy (docs/engines.md)
     """
 
     max_parents: int | None
@@ -33,6 +34,7 @@ class Solving(TypedDict, total=False):
     states: int | None
     engine: Literal["auto", "subset_dp", "sat", "smt", "integer_program"]
     seconds: float | None
+    assume: str | None
 
 
 class Counting(TypedDict, total=False):

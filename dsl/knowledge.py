@@ -1,6 +1,6 @@
-"""Knowledge of a network in words: required and forbidden arcs, tiers, order, roots, numbers of parents.
+"""Knowledge of a network in words: required and forbidden arcs, tiers, order, roots, numbers of parents, monotony.
 
-One line is one statement; the same words are options of the command line and lines of a file:
+One line is one statement; the words on arcs and numbers are options of the command line too:
 
     require A -> B            forbid A -> B, C -> D
     tiers A, B < C < D        no arc from a later to an earlier tier; every column in one
@@ -8,22 +8,97 @@ One line is one statement; the same words are options of the command line and li
     roots A                   no arc into A
     max-parents 2             of every column
     max-parents-of B=1        of one
+    increasing A -> B         B never falls where A alone rises; A need not be a parent
+    decreasing A -> B         B never rises where A alone rises
+    no-common-parent A, B     no column is a parent of both
+    (assert (=> |A -> B| |A -> C|))   a formula over arcs in SMT-LIB 2: and, or, not, =>, xor, =, ite, true, false
 
-`#` begins a comment line. A name with a comma, an arrow or `<` where they separate is quoted like a CSV cell.
+The last four are about SCMs, whose mechanisms are functions; learning by scores refuses them. A line of SMT-LIB holds
+one command; declarations, `check-sat` and the like are skipped, so that a file for a solver can be given as it is.
+
+`#` begins a comment line, and so does `;`. A name with a comma, an arrow or `<` where they separate is quoted like a
+CSV cell.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations, pairwise
+from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.text import plural
 
 Arc: TypeAlias = tuple[str, str]
-WORDS = ("require", "forbid", "tiers", "order", "roots", "max-parents", "max-parents-of")
-_SEPARATORS = {"require": ("->", ","), "forbid": ("->", ","), "tiers": ("<", ",")}  # of other words a comma alone
+RELATION_WORDS = ("no-common-parent", "assert")  # about arcs into several columns at once
+SCM_WORDS = ("increasing", "decreasing", *RELATION_WORDS)  # about SCMs, not about scored networks
+WORDS = ("require", "forbid", "tiers", "order", "roots", "max-parents", "max-parents-of", *SCM_WORDS)
+ARC_WORDS = ("require", "forbid", "increasing", "decreasing")
+_SEPARATORS = {**dict.fromkeys(ARC_WORDS, ("->", ",")), "tiers": ("<", ",")}  # of other words a comma alone
+SKIPPED_COMMANDS = (
+    "declare-const",
+    "declare-fun",
+    "set-logic",
+    "set-info",
+    "set-option",
+    "check-sat",
+    "get-model",
+    "exit",
+)
+ARITIES = {
+    "and": (0, None),
+    "or": (0, None),
+    "not": (1, 1),
+    "=>": (2, None),
+    "xor": (2, None),
+    "=": (2, None),
+    "ite": (3, 3),
+}
+MAX_DEPTH = 50  # of parentheses in a formula
+
+
+@dataclass(frozen=True, slots=True)
+class ArcFormula:
+    """Boolean formula over arcs. operator: of ARITIES, "true", "false", or "arc", which has `arc` and no arguments."""
+
+    operator: str
+    arguments: tuple[ArcFormula, ...] = ()
+    arc: Arc = ("", "")
+
+    def holds(self, has_arc: Callable[[Arc], bool]) -> bool:
+        """Return the value of the formula in a network. has_arc: whether an arc is in it."""
+        if self.operator == "arc":
+            return has_arc(self.arc)
+        values = [argument.holds(has_arc) for argument in self.arguments]
+        match self.operator:
+            case "and" | "true":
+                return all(values)
+            case "or" | "false":
+                return any(values)
+            case "not":
+                return not values[0]
+            case "=>":  # to the right, as SMT-LIB has it: false iff all but the last hold
+                return values[-1] or not all(values[:-1])
+            case "xor":
+                return sum(values) % 2 == 1
+            case "=":
+                return all(first == second for first, second in pairwise(values))
+        return values[1] if values[0] else values[2]
+
+    @property
+    def arcs(self) -> frozenset[Arc]:
+        """The arcs that the formula mentions."""
+        if self.operator == "arc":
+            return frozenset([self.arc])
+        return frozenset().union(*(argument.arcs for argument in self.arguments))
+
+    def renamed(self, names: Mapping[str, str]) -> ArcFormula:
+        """Return the formula over new names. names: old name -> new name, of every column it mentions."""
+        arc = self.arc if self.operator != "arc" else (names[self.arc[0]], names[self.arc[1]])
+        return ArcFormula(self.operator, tuple(argument.renamed(names) for argument in self.arguments), arc)
 
 
 class Statement(NamedTuple):
@@ -35,6 +110,26 @@ class Statement(NamedTuple):
     tiers: tuple[tuple[str, ...], ...] = ()
     names: tuple[str, ...] = ()
     limits: tuple[tuple[str, int], ...] = ()
+    formula: ArcFormula | None = None
+
+    def mentioned(self) -> Iterable[str]:
+        """Yield the columns that the statement names, some more than once."""
+        for arc in self.arcs if self.formula is None else self.formula.arcs:
+            yield from arc
+        for tier in self.tiers:
+            yield from tier
+        yield from self.names
+        yield from (name for name, _ in self.limits if name)
+
+    def renamed(self, names: Mapping[str, str]) -> Statement:
+        """Return the statement over new names. names: old name -> new name, of every column it mentions."""
+        return self._replace(
+            arcs=tuple((names[parent], names[child]) for parent, child in self.arcs),
+            tiers=tuple(tuple(names[name] for name in tier) for tier in self.tiers),
+            names=tuple(names[name] for name in self.names),
+            limits=tuple((names[name] if name else "", limit) for name, limit in self.limits),
+            formula=None if self.formula is None else self.formula.renamed(names),
+        )
 
 
 @dataclass(frozen=True)
@@ -49,6 +144,23 @@ class Knowledge:
     def __bool__(self) -> bool:
         return bool(self.statements)
 
+    @property
+    def in_words(self) -> str:
+        """Name of the assumption in a class of models."""
+        return f"{plural(len(self.statements), 'assumed statements')}"
+
+    def renamed(self, names: Mapping[str, str]) -> Knowledge:
+        """Return the statements over new names; what is in `names` not is left for `check` to refuse."""
+        mentioned = {name for statement in self.statements for name in statement.mentioned()}
+        new_names = {name: names.get(name, name) for name in sorted(mentioned)}
+        return Knowledge(tuple(statement.renamed(new_names) for statement in self.statements))
+
+    def refuse_scm_words(self, reason: str) -> None:
+        """Refuse statements that are about SCMs alone; reason: the last part of the message."""
+        for statement in self.statements:
+            if statement.word in SCM_WORDS:
+                raise CalibrantError(f"{statement.source}: '{statement.word}' {reason}")
+
     def check(self, columns: Sequence[str]) -> CheckedKnowledge:
         """Return the statements as masks over the columns; `CalibrantError` names the two lines that clash."""
         return _Checker(columns, self.statements).checked()
@@ -60,6 +172,8 @@ class CheckedKnowledge:
 
     allowed, required: per column masks of the parents it may and must have; limits: largest number of parents
     earlier: per column mask of the columns that a list or tiers put before it
+    rising, falling: per column masks of the columns in which it is increasing, and decreasing
+    relations: formulas over arcs, all of which hold
     sources: (parent, child) -> why this arc is not allowed
     """
 
@@ -69,6 +183,9 @@ class CheckedKnowledge:
     limits: tuple[int, ...]
     earlier: tuple[int, ...]
     sources: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    rising: tuple[int, ...] = ()
+    falling: tuple[int, ...] = ()
+    relations: tuple[ArcFormula, ...] = ()
 
     def admits(self, child: int, parents: int) -> bool:
         """Return whether a column may have exactly these parents."""
@@ -97,8 +214,10 @@ def parse_statement(word: str, text: str, source: str) -> Statement:
     """Parse what follows one of WORDS."""
     if word not in WORDS:
         raise CalibrantError(f"{source}: unknown word {short_repr(word)}; known: {', '.join(WORDS)}")
+    if word == "assert":
+        return Statement(word, source, formula=_parse_formula(_lisp_tokens(text, source), source))
     tokens = _tokens(text, _SEPARATORS.get(word, (",",)))
-    if word in ("require", "forbid"):
+    if word in ARC_WORDS:
         arcs = tuple(_arc(group, source) for group in _split(tokens, ",", source))
         return Statement(word, source, arcs=arcs)
     if word == "tiers":
@@ -106,8 +225,11 @@ def parse_statement(word: str, text: str, source: str) -> Statement:
             tuple(_name(item, source) for item in _split(group, ",", source)) for group in _split(tokens, "<", source)
         )
         return Statement(word, source, tiers=tiers)
-    if word in ("order", "roots"):
-        return Statement(word, source, names=tuple(_name(group, source) for group in _split(tokens, ",", source)))
+    if word in ("order", "roots", "no-common-parent"):
+        names = tuple(_name(group, source) for group in _split(tokens, ",", source))
+        if word == "no-common-parent" and len(set(names)) < max(2, len(names)):
+            raise CalibrantError(f"{source}: no-common-parent takes two or more different columns, such as A, B")
+        return Statement(word, source, names=names)
     if word == "max-parents":
         return Statement(word, source, limits=(("", _limit(tokens, source)),))
     limits = []
@@ -130,11 +252,99 @@ def parse_knowledge(text: str, source: str) -> Knowledge:
     """Parse a file of statements, a line each. source: its name, for messages."""
     statements = []
     for number, line in enumerate(text.splitlines(), 1):
-        stripped = line.strip()
-        if stripped and not stripped.startswith("#"):
+        stripped, place = line.strip(), f"{source}, line {number}"
+        if stripped.startswith("("):
+            word, text_of_formula = _parse_command(stripped, place)
+            if word == "assert":
+                statements.append(parse_statement(word, text_of_formula, place))
+        elif stripped and not stripped.startswith(("#", ";")):
             word, _, rest = stripped.partition(" ")
-            statements.append(parse_statement(word, rest, f"{source}, line {number}"))
+            statements.append(parse_statement(word, rest, place))
     return Knowledge(tuple(statements))
+
+
+def _parse_command(line: str, source: str) -> tuple[str, str]:
+    """Return the word of a line of SMT-LIB, and the text of its formula; other commands have none."""
+    tokens = _lisp_tokens(line, source)
+    word = tokens[1] if len(tokens) > 1 else ""
+    if word != "assert" and word not in SKIPPED_COMMANDS:
+        raise CalibrantError(
+            f"{source}: unknown command {short_repr(word)}; known: assert, {', '.join(SKIPPED_COMMANDS)}"
+        )
+    depth = 0
+    for number, token in enumerate(tokens):
+        depth += (token == "(") - (token == ")")
+        if not depth and number < len(tokens) - 1:
+            raise CalibrantError(f"{source}: text after the command; a line holds one command")
+    if depth:
+        raise CalibrantError(f"{source}: {depth} parentheses are open at its end; a line holds a whole command")
+    return word, " ".join(tokens[2:-1])
+
+
+def _lisp_tokens(text: str, source: str) -> list[str]:
+    """Return parentheses, quoted symbols |...| and words; `;` begins a comment."""
+    pattern = r"\|[^|]*\||[()]|;.*|[^\s()|;]+|\|"
+    tokens = [token for token in re.findall(pattern, text) if not token.startswith(";")]
+    if "|" in tokens:
+        raise CalibrantError(f"{source}: a symbol |...| is not closed")
+    return tokens
+
+
+def _parse_formula(tokens: Sequence[str], source: str) -> ArcFormula:
+    """Parse one formula over arcs, from all of the tokens."""
+    stack: list[list[object]] = [[]]
+    for token in tokens:
+        if token == "(":
+            stack.append([])
+            if len(stack) > MAX_DEPTH:
+                raise CalibrantError(f"{source}: more than {MAX_DEPTH} parentheses inside each other")
+        elif token == ")":
+            if len(stack) == 1:
+                raise CalibrantError(f"{source}: a parenthesis is closed that was not opened")
+            inner = stack.pop()
+            stack[-1].append(_applied(inner, source))
+        else:
+            stack[-1].append(token)
+    if len(stack) > 1 or len(stack[0]) != 1:
+        raise CalibrantError(f"{source}: assert takes one formula, such as (=> |A -> B| |A -> C|)")
+    return _as_formula(stack[0][0], source)
+
+
+def _applied(parts: Sequence[object], source: str) -> ArcFormula:
+    """Return an operator applied to formulas. parts: the operator, and its arguments, parsed or as tokens."""
+    operator = parts[0] if parts else ""
+    if not isinstance(operator, str) or operator not in ARITIES:
+        raise CalibrantError(f"{source}: unknown operator {short_repr(str(operator))}; known: {', '.join(ARITIES)}")
+    least, largest = ARITIES[operator]
+    if not least <= len(parts) - 1 <= (len(parts) if largest is None else largest):
+        allowed = f"{least} or more" if largest is None else f"{least}"
+        raise CalibrantError(f"{source}: {operator} has {len(parts) - 1} arguments; it takes {allowed}")
+    return ArcFormula(operator, tuple(_as_formula(part, source) for part in parts[1:]))
+
+
+def _as_formula(part: object, source: str) -> ArcFormula:
+    if isinstance(part, ArcFormula):
+        return part
+    text = str(part)
+    if text in ("true", "false"):
+        return ArcFormula(text)
+    parent, arrow, child = text.removeprefix("|").removesuffix("|").partition("->")
+    if not text.startswith("|") or not arrow or not parent.strip() or not child.strip():
+        raise CalibrantError(f"{source}: {short_repr(text)} is no arc; write |A -> B|, true or false")
+    return ArcFormula("arc", arc=(parent.strip(), child.strip()))
+
+
+def read_knowledge(knowledge: str | Path | Knowledge, source: str) -> Knowledge:
+    """Return knowledge from a file (`Path`), from a text of lines, or as it is. source: the name of a text."""
+    if isinstance(knowledge, Knowledge):
+        return knowledge
+    if isinstance(knowledge, Path):
+        from calibrant.dsl.json_objects import read_text
+
+        return parse_knowledge(read_text(knowledge), str(knowledge))
+    if isinstance(knowledge, str):
+        return parse_knowledge(knowledge, source)
+    raise CalibrantError(f"{source} is {short_repr(knowledge)}; a text of lines or a pathlib.Path is allowed")
 
 
 def state_knowledge(
@@ -229,6 +439,8 @@ class _Checker:
         self.required: dict[tuple[int, int], str] = {}
         self.limits: list[tuple[int, str]] = [(num_columns - 1, "")] * num_columns
         self.earlier = [0] * num_columns
+        self.directions = {"increasing": [0] * num_columns, "decreasing": [0] * num_columns}
+        self.relations: list[ArcFormula] = []
 
     def checked(self) -> CheckedKnowledge:
         for statement in self.statements:
@@ -257,7 +469,15 @@ class _Checker:
                 )
         limits = tuple(limit for limit, _ in self.limits)
         return CheckedKnowledge(
-            self.columns, tuple(allowed), tuple(required), limits, tuple(self.earlier), dict(self.banned)
+            self.columns,
+            tuple(allowed),
+            tuple(required),
+            limits,
+            tuple(self.earlier),
+            dict(self.banned),
+            tuple(self.directions["increasing"]),
+            tuple(self.directions["decreasing"]),
+            tuple(self.relations),
         )
 
     def _read(self, statement: Statement) -> None:
@@ -266,7 +486,16 @@ class _Checker:
             arc = self._position(parent, source), self._position(child, source)
             if arc[0] == arc[1]:
                 raise CalibrantError(f"{source}: {parent} -> {child} is an arc from a column to itself")
-            (self.required if statement.word == "require" else self.banned).setdefault(arc, source)
+            if statement.word in self.directions:
+                self.directions[statement.word][arc[1]] |= 1 << arc[0]
+            else:
+                (self.required if statement.word == "require" else self.banned).setdefault(arc, source)
+        if statement.formula is not None:
+            for name in (name for arc in sorted(statement.formula.arcs) for name in arc):
+                self._position(name, source)
+            self.relations.append(statement.formula)
+        elif statement.word == "no-common-parent":
+            self.relations.append(self._without_common_parent(statement))
         if statement.word == "tiers":
             self._read_tiers(statement)
         elif statement.word == "order":
@@ -281,6 +510,17 @@ class _Checker:
             for v in range(len(self.columns)) if statement.word == "max-parents" else [self._position(name, source)]:
                 if limit < self.limits[v][0]:
                     self.limits[v] = limit, source
+
+    def _without_common_parent(self, statement: Statement) -> ArcFormula:
+        for name in statement.names:
+            self._position(name, statement.source)
+        pairs = [
+            ArcFormula("not", (ArcFormula("and", (_arc_formula(u, a), _arc_formula(u, b))),))
+            for a, b in combinations(statement.names, 2)
+            for u in self.columns
+            if u not in (a, b)
+        ]
+        return ArcFormula("and", tuple(pairs))
 
     def _read_tiers(self, statement: Statement) -> None:
         tiers = [[self._position(name, statement.source) for name in tier] for tier in statement.tiers]
@@ -320,6 +560,10 @@ class _Checker:
                     f"{self.required[parent, child]} and {first} require the cycle {closing}; take one of them away"
                 )
             children.setdefault(parent, []).append(child)
+
+
+def _arc_formula(parent: str, child: str) -> ArcFormula:
+    return ArcFormula("arc", arc=(parent, child))
 
 
 def _find_path(children: Mapping[int, Sequence[int]], start: int, end: int) -> list[int] | None:

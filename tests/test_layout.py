@@ -65,14 +65,14 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(files=102, lines=30897, small_files=3, import_lines=1481),
-    "solvers": Size(files=106, lines=28110, small_files=7, import_lines=1516),
-    "audits": Size(files=58, lines=18501, small_files=2, import_lines=1272),
-    "baselines": Size(files=31, lines=9685, small_files=3, import_lines=530),
-    "bench": Size(files=305, lines=76450, small_files=16, import_lines=6507),
-    "calibrant": Size(files=17, lines=1806, small_files=6, import_lines=295),
+    "dsl": Size(files=102, lines=31144, small_files=3, import_lines=1486),
+    "solvers": Size(files=108, lines=28601, small_files=7, import_lines=1560),
+    "audits": Size(files=58, lines=18520, small_files=2, import_lines=1273),
+    "baselines": Size(files=31, lines=9686, small_files=3, import_lines=530),
+    "bench": Size(files=305, lines=76629, small_files=16, import_lines=6517),
+    "calibrant": Size(files=17, lines=1808, small_files=6, import_lines=295),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=351, lines=92570, small_files=17, import_lines=7971),
+    "tests": Size(files=353, lines=93007, small_files=17, import_lines=8012),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

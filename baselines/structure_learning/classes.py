@@ -91,6 +91,7 @@ def network_class(
     dag = dag_of_arcs(names, arcs)
     masks = sorted({mask_of_names(names, target) for target in targets}) or [0]
     dag = without_mechanisms(dag, masks)
+    (knowledge or Knowledge()).refuse_scm_words("is about mechanisms of SCMs; a class of networks has no functions")
     cleared = None if knowledge is None else knowledge.check(names)
     admits = None if cleared is None else cleared.admits
     graph = essential_graph(dag, masks)

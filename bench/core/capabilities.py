@@ -161,6 +161,7 @@ class FormulaQuestion(TypedDict, total=False):
     graph: str | None
     consistency: str | None
     cases: int
+    assume: Path | None
 
 
 class NetworkQuestion(TypedDict, total=False):
@@ -247,6 +248,21 @@ class Fittable(Protocol):
 
 
 FITTING: Capability[Fittable] = Capability("`fit`")
+
+
+class Assumable(Protocol):
+    """Items that can be explained under statements that a hypothesis has to satisfy."""
+
+    def assume(self, item: Any, knowledge: Knowledge) -> Any:
+        """Return the item with the statements; what they do not fit is refused where it is explained."""
+        ...
+
+    def check(self, item: Any, knowledge: Knowledge) -> None:
+        """Raise `CalibrantError` for statements that an item does not fit, or that clash with each other."""
+        ...
+
+
+ASSUME: Capability[Assumable] = Capability("`--assume`")
 
 
 class Verifiable(Protocol):

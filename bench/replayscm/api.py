@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from calibrant.bench.core.capabilities import Solution
 from calibrant.bench.core.scoring import EvaluatorCache
-from calibrant.bench.replayscm.items import require_plain
+from calibrant.bench.replayscm.items import ASSUME, require_plain
 from calibrant.bench.replayscm.rows.exact import alternative_answer, scm_answer
 from calibrant.bench.scoring.answers import invalid_answer_message, parse_answer
 from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Pool
+from calibrant.dsl.knowledge import parse_knowledge
 from calibrant.dsl.replayscm.extensions.evaluation import ExtendedScore
 from calibrant.dsl.replayscm.generation.scms import NAMED_STRATA
 from calibrant.dsl.replayscm.item import Problem, TaskKind
@@ -81,16 +82,22 @@ class ReplayScmFunctions:
         states: int | None = LEAST_SCM_STATES,
         engine: str = "auto",
         seconds: float | None = None,
+        assume: str | None = None,
     ) -> Outcome[Solution[Scm]]:
         """Return the SCM of least size that fits the training worlds, with its certificate.
 
         max_parents: mentions in a mechanism, by default 5; the others: see solvers.replayscm.exact
+        assume: lines that the SCM has to satisfy (dsl.knowledge)
         An alternative explanation is sought to its end, whatever `states` is, and by no other engine.
         """
         from calibrant.solvers.replayscm.alternative import find_alternative
         from calibrant.solvers.replayscm.canonical import canonical_task
         from calibrant.solvers.replayscm.exact import solve
 
+        if assume is not None:
+            knowledge = parse_knowledge(assume, "assume")
+            ASSUME.check(_problem(item), knowledge)
+            item = ASSUME.assume(item, knowledge)
         task = _problem(item).task
         if task.extension is not None:
             if (max_parents, nested_roots, states, engine, seconds) != (None, None, LEAST_SCM_STATES, "auto", None):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import (
+    ASSUME,
     ATTRIBUTION,
     EVALUATOR,
     EVALUATOR_RATES,
@@ -41,6 +42,7 @@ BENCHMARK: Benchmark[Problem] = Benchmark(
     provides={
         ALTERNATIVES: "alternatives:ALTERNATIVES",
         ALTERNATIVE_ITEMS: "generation:ALTERNATIVE_ITEMS",
+        ASSUME: "items:ASSUME",
         ATTRIBUTION: "scoring:ATTRIBUTE",
         CHECK: "pools.check:CHECK",
         ANSWER_EXPLANATIONS: "why.failure:ANSWERS",

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from calibrant.bench.core.capabilities import Drawable, PromptFields
+from calibrant.bench.core.capabilities import Assumable, Drawable, PromptFields
 from calibrant.bench.core.items import ItemFormats, PoolStatistic, PoolStatistics, share, span, spread
 from calibrant.bench.replayscm.options import ConvertOptions
 from calibrant.bench.replayscm.play import PLAY
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.item import Message
-from calibrant.dsl.replayscm.item import Pool, Problem
+from calibrant.dsl.knowledge import Knowledge
+from calibrant.dsl.replayscm.item import Pool, Problem, TaskKind
 from calibrant.dsl.replayscm.prompt import TEMPLATE_FIELDS, template_fields
 
 # --- Items of ReplaySCM as pool files, records and prompts ------------------------------------------------------------
@@ -216,6 +218,30 @@ class ReplayScmSuites(Drawable[Problem]):
 
 
 SUITES = ReplayScmSuites()
+
+
+# --- Items under statements that an SCM has to satisfy ----------------------------------------------------------------
+
+
+class ReplayScmAssumptions:
+    """See bench.core.capabilities.Assumable."""
+
+    def assume(self, item: Problem, knowledge: Knowledge) -> Problem:
+        return replace(item, task=replace(item.task, assumption=knowledge))
+
+    def check(self, item: Problem, knowledge: Knowledge) -> None:
+        require_plain([item], "`--assume`")
+        if item.task.kind is TaskKind.ALTERNATIVE:
+            raise CalibrantError(
+                f"{in_one_line(item.id)} asks for an alternative, which an assumption does not restrict"
+            )
+        try:
+            knowledge.check(item.task.variables)
+        except CalibrantError as error:
+            raise CalibrantError(f"{in_one_line(item.id)}: {error}") from None
+
+
+ASSUME: Assumable = ReplayScmAssumptions()
 
 
 # --- Refusal of extended items by what is for plain ones --------------------------------------------------------------

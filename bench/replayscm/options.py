@@ -141,6 +141,7 @@ class SolveOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     seconds: Annotated[
         Annotated[float, Meta(ge=0)] | None, Meta(description="Wall seconds of the integer program.")
     ] = None
+    assume: Annotated[str | None, Meta(description="Lines that the SCM has to satisfy (docs/engines.md).")] = None
 
 
 class VersionSpaceOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -10,6 +10,7 @@ from typing import Any
 
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.formulas.text import Grammar
+from calibrant.dsl.knowledge import Knowledge
 from calibrant.dsl.replayscm.disclosure import Disclosure
 from calibrant.dsl.replayscm.extensions.extension import Extension, Spelling
 from calibrant.dsl.replayscm.scm import Scm
@@ -41,6 +42,7 @@ class Task:
     reference: Alternative-SCM: the SCM to differ from
     extension: class, noise, hidden variables and allowance of an extended item; None for all others
     wording: of the prompt
+    assumption: statements that an answer has to satisfy beside the evidence; of no file of items
     """
 
     kind: TaskKind
@@ -52,6 +54,7 @@ class Task:
     reference: Scm | None = None
     extension: Extension | None = None
     wording: Wording = "standard"
+    assumption: Knowledge | None = None
 
     @property
     def variables(self) -> tuple[str, ...]:

@@ -56,6 +56,7 @@ def rename_task(task: Task, names: Mapping[str, str], order: PanelOrder) -> Task
         training=rename_panel(task.training, names, order),
         reference=None if reference is None else rename_scm(reference, names),
         extension=None if extension is None else rename_extension(extension, names),
+        assumption=None if task.assumption is None else task.assumption.renamed(names),
     )
 
 

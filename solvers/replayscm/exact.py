@@ -22,17 +22,33 @@ from heapq import heapify, heappop, heapreplace
 from time import monotonic
 from typing import Any, NamedTuple
 
+from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.formula import Formula, constant
-from calibrant.dsl.formulas.table import PartialTable
+from calibrant.dsl.formulas.table import PartialTable, TruthTable, full_mask
+from calibrant.dsl.knowledge import RELATION_WORDS, CheckedKnowledge
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.least import Cost, Mask, cost_by_size, find_good_choice, total_size
 from calibrant.solvers.acyclic.optimum import Choice, optimal_choice, require_engine
-from calibrant.solvers.formulas.catalogue import require_literals_alone
+from calibrant.solvers.acyclic.smt import least_under_relations
+from calibrant.solvers.formulas.catalogue import constant_sizes, require_literals_alone
+from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.formulas.synthesis import LeastSize, least_formula
-from calibrant.solvers.outcome import LEAST_SCM_STATES, BestSoFar, Budget, Found, Impossible, OutOfBudget, Undecided
+from calibrant.solvers.outcome import (
+    LEAST_SCM_STATES,
+    BestSoFar,
+    Budget,
+    BudgetSpent,
+    Found,
+    Impossible,
+    OutOfBudget,
+    Undecided,
+)
+from calibrant.solvers.replayscm.assumptions import is_directed, least_functions
 from calibrant.solvers.replayscm.certified import certify, check
+from calibrant.solvers.replayscm.conflicts import unsatisfied_words
 from calibrant.solvers.replayscm.parents import MAX_ROOT_SETS, ParentSearch, ParentSet, nested_variables
+from calibrant.solvers.replayscm.space import local_space
 
 MAX_VARIABLES = 63  # a set of variables is a signed word
 MAX_ROOT_SETS_TRIED = 20  # for the incumbent, the likeliest first
@@ -60,6 +76,8 @@ def solve(
 
     `ValueError` for a grammar in which literals inside formulas would matter (solvers.formulas.catalogue), and for
     seconds of an engine that counts states. `MissingExtraError` without the engine's package, before any search.
+    Under an assumption of the task the class is what satisfies it, where the variables that a mechanism mentions are
+    its parents; relations between parent sets are solved by SMT alone (`CalibrantError` for other engines).
 
     max_parents: how many variables a mechanism may mention, 1 to 6
     nested_roots: in Hidden-roots, consider only root sets with nested columns; None means where units are shared
@@ -70,6 +88,11 @@ def solve(
     """
     if seconds is not None and engine != "integer_program":
         raise ValueError(f"seconds are for the engine integer_program; '{engine}' has a budget of states")
+    if task.assumption is not None and task.assumption.check(task.variables).relations:
+        if engine not in ("auto", "smt"):
+            sources = ", ".join(part.source for part in task.assumption.statements if part.word in RELATION_WORDS)
+            raise CalibrantError(f"{sources}: relations between parents need SMT; leave the engine '{engine}' away")
+        engine = "smt"
     require_engine(engine)
     too_large = _too_large(task)
     return too_large or _Search(task, max_parents, nested_roots, Budget(states), _Engine(engine, seconds)).run()
@@ -132,11 +155,19 @@ class _Search:
         self.search = ParentSearch(task, max_parents)
         self.operators = self.search.operators
         self.nested = task.shares_units if nested_roots is None else nested_roots
+        self.assumed = None if task.assumption is None else task.assumption.check(task.variables)
+        self.functions: dict[tuple[int, Mask], int] = {}  # under an assumption: tables of least functions
         self.options: dict[int, dict[Mask, ParentSet]] = {}
         self.refiners: dict[tuple[int, Mask], LeastSize] = {}
         self.refinements = 0
 
     def run(self) -> Found[ExactAnswer] | Impossible | OutOfBudget:
+        try:
+            return self._run()
+        except BudgetSpent as spent:  # before there was any bound
+            return OutOfBudget(str(spent) or "the budget ran out while functions were listed under the assumption")
+
+    def _run(self) -> Found[ExactAnswer] | Impossible | OutOfBudget:
         note = "not needed: the roots are disclosed"
         disclosure = self.task.disclosure
         hypotheses = list(disclosure.root_sets())
@@ -155,10 +186,13 @@ class _Search:
         return self._minimise(hypotheses, note) or self._impossible(hypotheses)
 
     def _impossible(self, hypotheses: list[tuple[str, ...]]) -> Impossible:
-        return Impossible(
+        exhausted = (
             f"no acyclic admissible choice of parent sets of at most {self.search.max_parents} variables determines "
             f"every observed column by formulas of {', '.join(self.operators)} ({len(hypotheses)} root sets tried)"
         )
+        if self.assumed is not None:
+            exhausted = f"{unsatisfied_words([self.task], self.search.max_parents)}; {exhausted}"
+        return Impossible(exhausted)
 
     def _minimise(self, hypotheses: Iterable[tuple[str, ...]], note: str) -> Found[ExactAnswer] | OutOfBudget | None:
         """Minimise over these root sets; None if none of them admits any assignment.
@@ -166,6 +200,9 @@ class _Search:
         Best first: the queue holds a lower bound for each root set. The least is refined until all its sizes are exact.
         """
         numbers = [sum(1 << self.index[root] for root in roots) for roots in hypotheses]
+        if self.assumed is not None:
+            having = sum(1 << v for v, required in enumerate(self.assumed.required) if required)
+            numbers = [roots for roots in numbers if not roots & having]
         queue: list[_Choice] = []
         num_started = current_roots = 0
         try:
@@ -208,6 +245,10 @@ class _Search:
         costs = {v: self._costs(v) for v in self.index.values() if not roots >> v & 1}
         if not all(costs.values()):
             return None
+        if self.assumed is not None and self.assumed.relations:
+            assigned = least_under_relations(costs, self.budget, self.assumed.relations, self.index)
+            size = 0 if assigned is None else sum(costs[v][mask] for v, mask in assigned.items())
+            return None if assigned is None else _Choice(size, roots, assigned, self.refinements)
         # a disclosed order: candidates come earlier, so no cycle is possible and variables are independent
         if self.task.disclosure.order is not None:
             chosen = {v: min((cost, mask) for mask, cost in candidates.items())[1] for v, candidates in costs.items()}
@@ -265,7 +306,9 @@ class _Search:
         )
 
     def _find_good_model(self, roots: Mask) -> Scm | None:
-        """Search a model of known sizes under one root set."""
+        """Search a model of known sizes under one root set; none under relations, of which the heuristic knows none."""
+        if self.assumed is not None and self.assumed.relations:
+            return None
         costs = {
             v: {mask: cost for mask, cost in self._costs(v).items() if self.options[v][mask].size is not None}
             for v in self.index.values()
@@ -279,7 +322,16 @@ class _Search:
         candidates = [self.index[u] for u in self.task.disclosure.admissible_parents(variable)]
         roots = self.task.disclosure.roots or ()
         free = sum(1 << self.index[u] for u in roots)
-        parent_sets = self.search.parent_sets(self.index[variable], candidates, free=free)
+        i, assumed = self.index[variable], self.assumed
+        if assumed is None:
+            parent_sets = self.search.parent_sets(i, candidates, free=free)
+        elif self._drops_dominated(variable):
+            candidates = [u for u in candidates if assumed.allowed[i] >> u & 1]
+            # no variable is free: a smaller mechanism might have more parents than are allowed
+            parent_sets = self.search.parent_sets(i, candidates) if candidates else []
+            parent_sets = [option for option in parent_sets if option.mask.bit_count() <= assumed.limits[i]]
+        else:
+            return self._assumed_options(i, candidates, assumed)
         options = {option.mask: option for option in parent_sets}
         if self.task.grammar.allow_constants:
             training = self.task.training
@@ -290,8 +342,51 @@ class _Search:
                 options[0] = ParentSet(0, PartialTable(0, int(scored > 0), int(ones > 0)), 1, 1)
         return options
 
+    def _drops_dominated(self, variable: str) -> bool:
+        """Return whether a cheaper subset of a parent set satisfies the assumption wherever the set does."""
+        assert self.assumed is not None
+        i = self.index[variable]
+        is_related = any(child == variable for relation in self.assumed.relations for _, child in relation.arcs)
+        return not (self.assumed.required[i] or is_directed(self.assumed, i) or is_related)
+
+    def _assumed_options(self, i: int, candidates: list[int], assumed: CheckedKnowledge) -> dict[Mask, ParentSet]:
+        """Return every admitted parent set of a variable with its least function, the dominated ones too.
+
+        Constants that have to mention a variable have it as a parent, where no parent is required.
+        """
+        largest = min(self.search.max_parents, len(candidates))
+        local = local_space(self.search.packed, i, candidates, largest).under(assumed, i)
+        has_function = local.numbers > 0
+        tables = local.masks[has_function], local.cares[has_function], local.values[has_function]
+        directions = assumed.rising[i], assumed.falling[i]
+        options = {}
+        for least in least_functions(*tables, self.search.functions, directions, self.budget):
+            table = PartialTable(least.mask.bit_count(), least.care, least.value)
+            is_exact = least.bits is not None
+            options[least.mask] = ParentSet(least.mask, table, least.at_least, least.at_least if is_exact else None)
+            if least.bits is not None:
+                self.functions[i, least.mask] = least.bits
+        if assumed.required[i]:
+            return options
+        scored = self.task.training.scored_rows(self.task.variables[i])
+        ones = self.task.training.columns[self.task.variables[i]] & scored
+        for bit, size in constant_sizes(self.search.functions, self.task.grammar).items():
+            if ones != bit * scored:
+                continue
+            allowed = [0] if self.task.grammar.allow_constants else [1 << u for u in candidates]
+            for mask in allowed:
+                is_admitted = not mask or (assumed.allowed[i] & mask and assumed.limits[i])
+                if is_admitted and (mask not in options or size < options[mask].at_least):
+                    # as in `ParentSet`s of the search: a table of the variables that are mentioned
+                    full = full_mask(mask.bit_count())
+                    options[mask] = ParentSet(mask, PartialTable(mask.bit_count(), full, bit * full), size, size)
+                    self.functions[i, mask] = bit * full
+        return options
+
     def _refine(self, variable: int, mask: Mask) -> bool:
         """Test the next size of one option; False if that is out of the search's reach."""
+        if self.assumed is not None and not self._drops_dominated(self.task.variables[variable]):
+            return False  # larger functions than those listed are not searched by what they depend on
         option = self.options[variable][mask]
         refiner = self.refiners.get((variable, mask))
         if refiner is None:
@@ -323,7 +418,8 @@ class _Search:
 
     def _provenance(self, note: str) -> dict[str, Any]:
         return {
-            "class": f"every mechanism mentions at most {self.search.max_parents} variables{_class_note(note)}",
+            "class": f"every mechanism mentions at most {self.search.max_parents} variables{_class_note(note)}"
+            + ("" if self.task.assumption is None else f", {self.task.assumption.in_words}"),
             "operators": list(self.operators),
             "nested_roots": note,
             "states": self.budget.used,
@@ -336,6 +432,8 @@ class _Search:
         if not mask:
             return constant(bool(option.table.value))
         names = [self.task.variables[i] for i in option.indices]
+        if (variable, mask) in self.functions:
+            return formula_for(TruthTable(option.table.num_vars, self.functions[variable, mask]), names, self.operators)
         if (variable, mask) in self.refiners:
             return self.refiners[variable, mask].formula(names)
         outcome = least_formula(option.table, names, operators=self.operators)

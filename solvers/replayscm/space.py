@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, num_rows
+from calibrant.dsl.knowledge import ArcFormula, CheckedKnowledge
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.world import PackedPanels, Panel, World, pack_panels
 from calibrant.solvers.acyclic.count import Bounds, Weights, bounds, total
@@ -43,6 +44,7 @@ from calibrant.solvers.formulas.catalogue import (
 from calibrant.solvers.outcome import BudgetSpent, Found, OutOfBudget
 from calibrant.solvers.replayscm._kernels_parents import list_tables
 from calibrant.solvers.replayscm._kernels_worlds import PREFIX_ROWS, count_essential, fill_histograms, find_subsets
+from calibrant.solvers.replayscm.assumptions import admitted_sets, count_monotone, is_directed, relation_cases
 from calibrant.solvers.replayscm.parents import list_root_sets, nested_variables
 
 # --- Index of functions that depend on all of their variables, for look-up by observed rows ---------------------------
@@ -151,6 +153,18 @@ class LocalSpace:
         histograms = None if self.histograms is None else self.histograms[:end]
         return LocalSpace(self.masks[:end], self.cares[:end], self.values[:end], self.numbers[:end], histograms)
 
+    def under(self, assumed: CheckedKnowledge, variable: int) -> LocalSpace:
+        """Return the part of a space without histograms that an assumption admits; `BudgetSpent` as `count_monotone`.
+
+        `tables` do not show directions: only `numbers` count monotone functions alone.
+        """
+        numbers = self.numbers
+        if is_directed(assumed, variable):
+            directions = assumed.rising[variable], assumed.falling[variable]
+            numbers = count_monotone(self.masks, self.cares, self.values, *directions)
+        admitted = admitted_sets(self.masks, assumed, variable)
+        return LocalSpace(self.masks[admitted], self.cares[admitted], self.values[admitted], numbers[admitted])
+
     def beyond(self, start: int) -> LocalSpace:
         """Return the parent sets from position `start` on, without histograms."""
         return LocalSpace(self.masks[start:], self.cares[start:], self.values[start:], self.numbers[start:])
@@ -246,7 +260,8 @@ class ModelClass:
         if self.max_size is not None and "if" in task.grammar.operators:  # no catalogue has formulas with `if`
             size += f" over {' '.join(synthesis_operators(task.grammar))}"
         nested = ", roots with nested columns" if self.nested_roots and task.disclosure.roots is None else ""
-        return f"functional parents <= {self.max_parents}, {size}, {task.disclosure.label}{nested}"
+        assumed = "" if task.assumption is None else f", {task.assumption.in_words}"
+        return f"functional parents <= {self.max_parents}, {size}, {task.disclosure.label}{nested}{assumed}"
 
 
 class VersionSpace:
@@ -272,9 +287,25 @@ class VersionSpace:
 
     @cached_property
     def root_sets(self) -> tuple[tuple[str, ...], ...]:
-        """Root sets of the class: the disclosed one, or every hypothesis; `BudgetSpent` for too many."""
+        """Root sets of the class: the disclosed one, or every hypothesis; `BudgetSpent` for too many.
+
+        Under an assumption only those without a variable that it requires parents of.
+        """
         able = nested_variables(self.task) if self.model_class.nested_roots else None
-        return tuple(list_root_sets(self.task, able))
+        root_sets = list_root_sets(self.task, able)
+        if self.assumed is not None:
+            required = self.assumed.required
+            root_sets = [roots for roots in root_sets if not any(required[self.index[root]] for root in roots)]
+        return tuple(root_sets)
+
+    @cached_property
+    def assumed(self) -> CheckedKnowledge | None:
+        """The assumption of the task over its variables; `CalibrantError` where its statements clash."""
+        return None if self.task.assumption is None else self.task.assumption.check(self.task.variables)
+
+    @property
+    def _relations(self) -> tuple[ArcFormula, ...]:
+        return () if self.assumed is None else self.assumed.relations
 
     @cached_property
     def _packed(self) -> PackedPanels:
@@ -308,7 +339,10 @@ class VersionSpace:
         if variable not in self._uncapped:
             candidates = [self.index[u] for u in self.task.disclosure.admissible_parents(self.task.variables[variable])]
             max_parents = min(self.model_class.max_parents, len(candidates))
-            self._uncapped[variable] = local_space(self._packed, variable, candidates, max_parents)
+            space = local_space(self._packed, variable, candidates, max_parents)
+            if self.assumed is not None:
+                space = space.under(self.assumed, variable)
+            self._uncapped[variable] = space
         return self._uncapped[variable]
 
     def size_counts(self, variable: int) -> I64:
@@ -339,8 +373,30 @@ class VersionSpace:
     @cached_property
     def counts_by_roots(self) -> dict[tuple[str, ...], int]:
         """Number of members with each root set; only root sets with at least one."""
-        counts = {roots: total(self.weights(roots)) for roots in self._feasible_root_sets}
+        counts = {roots: self._count_under(roots) for roots in self._feasible_root_sets}
         return {roots: count for roots, count in counts.items() if count}
+
+    def _count_under(self, roots: tuple[str, ...]) -> int:
+        """Return the number of members with these roots."""
+        if not self._relations:
+            return total(self.weights(roots))
+        return sum(total(self.weights(roots, case)) for case in self._cases(roots))
+
+    def _cases(self, roots: tuple[str, ...]) -> Iterator[dict[int, dict[Mask, int]]]:
+        """Yield the cases of the assumption's relations under a root set; `BudgetSpent` for too many."""
+        options = {self.index[v]: self.local(self.index[v]).counts for v in self.task.variables if v not in roots}
+        return relation_cases(self._relations, self.index, options)
+
+    def has_member(self) -> bool:
+        """Return whether some SCM of the class fits; quicker than counting. `BudgetSpent` for too many root sets."""
+        for roots in self.root_sets:
+            mask = sum(1 << self.index[root] for root in roots)
+            local = {i: self.local(i).counts for v, i in self.index.items() if v not in roots}
+            for case in self._cases(roots) if self._relations else [{}]:
+                sets = {v: np.array(list(case.get(v, counts)), np.int64) for v, counts in local.items()}
+                if is_orderable({v: minimal_sets(masks) for v, masks in sets.items()}, mask):
+                    return True
+        return False
 
     @property
     def _feasible_root_sets(self) -> Iterator[tuple[str, ...]]:
@@ -394,7 +450,8 @@ class VersionSpace:
     def bounds(self) -> Bounds:
         """Certified bounds of the count where it is out of budget; the count itself elsewhere."""
         parts = [bounds(self.weights(roots)) for roots in self._feasible_root_sets]
-        return Bounds(sum(part.lower for part in parts), sum(part.upper for part in parts))
+        lower = 0 if self._relations else sum(part.lower for part in parts)  # relations only take members away
+        return Bounds(lower, sum(part.upper for part in parts))
 
     def with_worlds(self, worlds: Iterable[World]) -> VersionSpace:
         """Return the version space after more evidence: the members that also fit these worlds exactly."""

@@ -53,6 +53,23 @@ def test_tiers_forbid_arcs_to_an_earlier_tier() -> None:
         ("roots A,", ("missing",)),
         ("max-parents two", ("whole number",)),
         ("max-parents-of A", ("form B=1",)),
+        ("increasing A", ("k.txt, line 1", "form A -> B")),
+        ("decreasing A -> Z", ("k.txt, line 1", "'Z' is no column")),
+        ("increasing A -> A", ("itself",)),
+        ("no-common-parent A", ("k.txt, line 1", "two or more")),
+        ("no-common-parent A, A", ("k.txt, line 1", "different")),
+        ("no-common-parent A, Z", ("'Z' is no column",)),
+        ("(assert |A -> Z|)", ("k.txt, line 1", "'Z' is no column")),
+        ("(assert (=> |A -> B|))", ("k.txt, line 1", "=> has 1 arguments", "2 or more")),
+        ("(assert (not |A -> B| |B -> C|))", ("not has 2 arguments",)),
+        ("(assert (implies |A -> B| |B -> C|))", ("unknown operator 'implies'", "=>")),
+        ("(assert A)", ("'A' is no arc", "|A -> B|")),
+        ("(assert |A -> B)", ("k.txt, line 1", "not closed")),
+        ("(assert (and |A -> B|)", ("k.txt, line 1", "1 parentheses are open")),
+        ("(assert |A -> B|) (assert |B -> C|)", ("k.txt, line 1", "one command")),
+        ("(assert |A -> B| |B -> C|)", ("one formula",)),
+        ("(maximize 3)", ("k.txt, line 1", "unknown command 'maximize'")),
+        (f"(assert {'(not ' * 80}|A -> B|{')' * 80})", ("more than 50",)),
     ],
 )
 def test_a_refusal_names_both_lines(text: str, words: tuple[str, ...]) -> None:
@@ -86,3 +103,32 @@ def test_a_statement_of_the_command_line_names_its_option() -> None:
     statement = parse_statement("require", "A -> B", "--require 'A -> B'")
     assert statement.arcs == (("A", "B"),)
     assert statement.source == "--require 'A -> B'"
+
+
+def test_formulas_have_the_meaning_of_smt_lib() -> None:
+    text = """; for a solver too
+(set-logic QF_UF)
+(declare-const |A -> B| Bool)
+(assert (=> |A -> B| |B -> C| (ite |A -> C| true false))) ; to the right
+(check-sat)
+no-common-parent B, C
+"""
+    checked = parse_knowledge(text, "k.txt").check(("A", "B", "C"))
+    arrow, apart = checked.relations
+    networks = (("AB", "BC"), ("AB", "BC", "AC"), ("AB",), ("AB", "AC"), ())
+    values = {}
+    for arcs in networks:
+        present = {(arc[0], arc[1]) for arc in arcs}
+        values[arcs] = arrow.holds(present.__contains__), apart.holds(present.__contains__)
+    assert values == {
+        ("AB", "BC"): (False, True),
+        ("AB", "BC", "AC"): (True, False),
+        ("AB",): (True, True),
+        ("AB", "AC"): (True, False),
+        (): (True, True),
+    }
+
+
+def test_networks_refuse_what_is_about_mechanisms() -> None:
+    with pytest.raises(CalibrantError, match=r"k.txt, line 2: 'increasing' is about"):
+        parse_knowledge("forbid A -> B\nincreasing A -> B", "k.txt").refuse_scm_words("is about mechanisms")

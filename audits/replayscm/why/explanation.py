@@ -42,7 +42,7 @@ from calibrant.audits.replayscm.why.smallest_pair import (
     Settling,
     readings_of_pair,
 )
-from calibrant.audits.why import Count, State
+from calibrant.audits.why import Count, State, spans
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.item import Task
@@ -50,6 +50,7 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.replayscm.certified import certify
+from calibrant.solvers.replayscm.conflicts import unsatisfied_words
 from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSpace
 
 # --- Two rows that no SCM of any class explains: equal in everything that may be a parent, different in the variable
@@ -124,7 +125,9 @@ def explain(
 
     columns: order of the variables in rows of the item's file, in which worlds to copy are written; natural by default
     Where nothing fits, the next wider class that has an SCM is explained, up to six parents. `BudgetSpent` for more
-    root sets, or parent sets by the limits, than are gone through.
+    root sets, or parent sets by the limits, than are gone through. Under an assumption with directions or relations
+    there is no pair; relations leave no variable decided or open by itself. Where nothing satisfies an assumption, the
+    statements that conflict are the reason.
     """
     parts = count_fitting(task, max_parents, limits)
     while parts.state == "empty" and parts.space.model_class.max_parents < MAX_PARENTS:
@@ -132,10 +135,19 @@ def explain(
         if wider.state == "empty" and wider.space.model_class.max_parents == MAX_PARENTS:
             break
         parts = wider
-    if parts.state in ("open", "uncounted"):
+    if parts.state in ("open", "uncounted") and not _has_functions_assumed(parts):
         _compare(parts)
     why = _in_file_order(_assembled(parts, item, max_parents), columns)
+    if task.assumption is not None and parts.state == "empty":
+        words = unsatisfied_words([task], parts.space.model_class.max_parents)
+        why = msgspec.structs.replace(why, reason=spans(f"{words[0].upper()}{words[1:]}."), contradiction=None)
     return why if gold is None else with_truth(why, gold)
+
+
+def _has_functions_assumed(parts: Parts) -> bool:
+    """Return whether an assumption is about more than the arcs and the number of parents of single variables."""
+    assumed = parts.space.assumed
+    return assumed is not None and bool(assumed.relations or any(assumed.rising) or any(assumed.falling))
 
 
 def count_fitting(task: Task, max_parents: int, limits: Limits) -> Parts:
@@ -146,7 +158,8 @@ def count_fitting(task: Task, max_parents: int, limits: Limits) -> Parts:
     model_class = restrict_to_grammar(ModelClass(max_parents), task.grammar)
     space = VersionSpace(task, model_class)
     choices = Choices(space)
-    if not choices.root_sets:
+    is_related = space.assumed is not None and space.assumed.relations
+    if not choices.root_sets or (is_related and not space.has_member()):
         return Parts(space, choices, Count(lower="0", upper="0"), "empty", limits)
     _require_few_sets(choices, limits.parent_sets)
     if limits.terms is not None:
@@ -227,9 +240,11 @@ def _first_context(variable: str, first: Scm, second: Scm) -> Context | None:
 
 def _assembled(parts: Parts, item: str, asked_parents: int) -> ReplayWhy:
     task, choices = parts.space.task, parts.choices
-    open_names = tuple(v for v in task.variables if parts.state != "empty" and choices.by_variable[v].is_open)
-    endogenous = [v for v in task.variables if task.disclosure.roots is None or v not in task.disclosure.roots]
-    decided = tuple(v for v in endogenous if parts.state != "empty" and v not in open_names)
+    is_related = parts.space.assumed is not None and parts.space.assumed.relations and parts.state != "decided"
+    stated = () if parts.state == "empty" or is_related else task.variables
+    open_names = tuple(v for v in stated if parts.state != "decided" and choices.by_variable[v].is_open)
+    roots = task.disclosure.roots or ()
+    decided = tuple(v for v in stated if v not in roots and v not in open_names)
     why = ReplayWhy(
         benchmark="replayscm",
         item=item,

@@ -423,7 +423,11 @@ def reason(why: ReplayWhy, asked_parents: int) -> tuple[Span, ...]:
         return spans(f"{wider}One SCM fits: every mechanism is decided", *_what_decides(why), ".")
     number = _fit(why)
     if why.pair is None:
-        return spans(f"{wider}{number}; ", (listed(list(why.open)),), " stay open.")
+        return (
+            spans(f"{wider}{number}; ", (listed(list(why.open)),), " stay open.")
+            if why.open
+            else spans(f"{wider}{number}.")
+        )
     variable = why.pair.differing[0]
     row = witness_row(why)
     if row is None:

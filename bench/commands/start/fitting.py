@@ -11,6 +11,7 @@ import typer
 
 from calibrant.bench.commands.options import AsJson, refuse_options
 from calibrant.bench.commands.start.table_options import (
+    AssumptionFile,
     Best,
     Binarize,
     Cases,
@@ -81,6 +82,7 @@ def fit(
     rates: Rates = None,
     consistency: Consistency = None,
     cases: Cases = None,
+    assume: AssumptionFile = None,
     score: ScoreName = None,
     best: Best = None,
     iss: SampleSize = None,
@@ -111,9 +113,10 @@ def fit(
     """
     reading: dict[str, Any] = {"do": do or (), "do_flags": do_flags, "one": ones or (), "binarize": binarize or ()}
     reading |= {"drop": drop or (), "missing": missing or ()}
-    about_formulas = {"target": target, "operators": operators, "errors": errors, "ties": ties, "rates": rates}
-    about_formulas |= {"consistency": consistency, "cases": cases}
+    about_formulas: dict[str, object] = {"target": target, "operators": operators, "errors": errors, "ties": ties}
+    about_formulas |= {"rates": rates, "consistency": consistency, "cases": cases, "assume": assume}
     written = (html, svg, out, certificates)
+    _refuse_beside_assumption(assume, score, certificates)
     of_formulas = {**about_formulas, "svg": svg, "out": out}
     stated = {"require": require, "forbid": forbid, "tiers": tiers, "order": order, "max-parents-of": max_parents_of}
     of_networks = {"best": best, "iss": iss, **stated, "knowledge": knowledge, "effect": effect}
@@ -131,6 +134,14 @@ def fit(
     networks, is_judged = _learn(table, question, gaps, reading), fail_on is not None
     checks = _write_networks(networks, table, html, certificates)
     return _print_networks(networks, best or 1, export, checks, is_judged=is_judged, as_json=as_json, verbose=verbose)
+
+
+def _refuse_beside_assumption(assume: Path | None, score: str | None, certificates: Path | None) -> None:
+    """Refuse an assumption about networks, and certificates under one."""
+    if assume is not None and score is not None:
+        raise typer.BadParameter("it is about SCMs; with --score give the file as --knowledge", param_hint="--assume")
+    if assume is not None:
+        refuse_options({"--certificates": certificates}, "a certificate states no assumption; take --assume away")
 
 
 def _options_given(iss: float | None, prior: str | None, seconds: float | None) -> NetworkQuestion:
@@ -237,14 +248,13 @@ def _next_commands(html: Path | None, out: Path | None, certificates: Path | Non
 
 def _knowledge(stated: Mapping[str, Sequence[str] | str | None], file: Path | None) -> Knowledge:
     """Return the statements of options, word -> text or texts, and of a file; messages name the option or the line."""
-    from calibrant.dsl.json_objects import read_text
-    from calibrant.dsl.knowledge import Knowledge, parse_knowledge, parse_statement
+    from calibrant.dsl.knowledge import Knowledge, parse_statement, read_knowledge
 
     lines = [
         (word, text) for word, texts in stated.items() for text in ([texts] if isinstance(texts, str) else texts or ())
     ]
     knowledge = Knowledge(tuple(parse_statement(word, text, f"--{word} {text!r}") for word, text in lines))
-    return knowledge if file is None else knowledge + parse_knowledge(read_text(file), str(file))
+    return knowledge if file is None else knowledge + read_knowledge(file, "--knowledge")
 
 
 def _learn(

@@ -68,6 +68,18 @@ Scores: TypeAlias = Annotated[
 ]
 
 
+Assumption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--assume",
+        metavar="FILE",
+        help="With --why: only hypotheses that satisfy its lines, such as `require X1 -> X2`.",
+        rich_help_panel=INPUT,
+    ),
+    READS,
+]
+
+
 def list_items(
     pool: PoolPath,
     setting: Annotated[
@@ -79,6 +91,7 @@ def list_items(
     why: Annotated[
         bool, typer.Option("--why", help="Also how many hypotheses fit, and why an item is open.", rich_help_panel=VIEW)
     ] = False,
+    assume: Assumption = None,
     scores: Scores = None,
     kind: Annotated[
         Literal["earned", "lucky", "short", "missed"] | None,
@@ -112,10 +125,9 @@ def list_items(
     from calibrant.bench.core.registry import benchmark_of, is_native_pool
     from calibrant.bench.terminal import NextCommand, print_next
 
-    if scores:
-        refuse_options({"--why": why, "--html": html}, "it is about items, and --scores lists answers")
-    else:
-        refuse_options({"--class": kind, "--system": system}, "it is about answers: give --scores")
+    _refuse_other_mode(
+        scores, {"--why": why, "--html": html, "--assume": assume}, {"--class": kind, "--system": system}
+    )
     of = benchmark_of(pool)
     ids = None if scores or setting is not None else large_pool_ids(pool) if is_native_pool(pool) else None
     if ids is not None and not limit and not why and html is None:
@@ -128,12 +140,44 @@ def list_items(
         _list_answers(AnswerFilter(of, pool, items, frozenset(chosen), kind, system), scores, limit, as_json=as_json)
         return
     places = chosen[:limit] if limit else chosen
+    assumed = None if assume is None else _assuming(of, [items[k] for k in places], assume)
     number = len(chosen) if ids is None else len(ids)
     if html is None or why or as_json:
-        _print_rows(_rows(of, (items[k] for k in places), why=why), len(places), number, "item", as_json=as_json)
+        _print_rows(
+            _rows(of, assumed or (items[k] for k in places), why=why), len(places), number, "item", as_json=as_json
+        )
     if html is not None:
-        _write_index(of, pool, (items[k] for k in places), html)
+        _write_index(of, pool, assumed or (items[k] for k in places), html)
         print_next([] if as_json else [NextCommand(("audit", pool), "counts and findings")])
+
+
+def _refuse_other_mode(
+    scores: Sequence[Path] | None, of_items: Mapping[str, object], of_answers: Mapping[str, object]
+) -> None:
+    """Refuse options of items beside --scores, of answers without, and an assumption where nothing is counted."""
+    if scores:
+        refuse_options(of_items, "it is about items, and --scores lists answers")
+        return
+    refuse_options(of_answers, "it is about answers: give --scores")
+    if not of_items["--why"] and of_items["--html"] is None:
+        refuse_options({"--assume": of_items["--assume"]}, "it is about what fits: give --why")
+
+
+def _assuming(of: Benchmark[Any], items: Sequence[Any], file: Path) -> Sequence[Any]:
+    """Return items under the statements of a file; `CalibrantError` where they fit none of the items."""
+    from calibrant.bench.core.capabilities import ASSUME
+    from calibrant.dsl.knowledge import read_knowledge
+
+    assumable, knowledge = of.require(ASSUME), read_knowledge(file, "--assume")
+    refusals = []
+    for item in items:
+        try:
+            assumable.check(item, knowledge)
+        except CalibrantError as refusal:
+            refusals.append(refusal)
+    if refusals and len(refusals) == len(items):
+        raise refusals[0]
+    return [assumable.assume(item, knowledge) for item in items]
 
 
 def _places(items: Sequence[Any], setting: str | None, name: str) -> Sequence[int]:

@@ -298,6 +298,18 @@ KnowledgeFile: TypeAlias = Annotated[
 ]
 
 
+AssumptionFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--assume",
+        metavar="FILE",
+        help="Only SCMs that satisfy its lines, such as `require A -> B`, `increasing A -> B`.",
+        rich_help_panel=METHOD,
+    ),
+    READS,
+]
+
+
 OwnGraph: TypeAlias = Annotated[
     str | None,
     typer.Option(

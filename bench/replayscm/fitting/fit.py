@@ -31,8 +31,7 @@ from calibrant.bench.replayscm.fitting.fronts import (
     ScmFront,
     TargetFront,
     TargetRates,
-    scm_front,
-    target_front,
+    find_fronts,
     target_rates,
 )
 from calibrant.bench.replayscm.fitting.missing import GapFit, fit_with_gaps
@@ -57,6 +56,7 @@ from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.text import infix
+from calibrant.dsl.knowledge import Knowledge
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, HiddenRoots, natural
 from calibrant.dsl.replayscm.item import Pool, Problem, Task
 from calibrant.dsl.replayscm.pools.files import write_pool
@@ -65,6 +65,7 @@ from calibrant.dsl.text import known_names, plural
 from calibrant.solvers.formulas.flip_rates import Prior
 from calibrant.solvers.formulas.least_formulas import Measure
 from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, OutOfBudget
+from calibrant.solvers.replayscm.conflicts import unsatisfied_words
 from calibrant.solvers.replayscm.exact import ExactAnswer, solve
 from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSpace
 
@@ -249,7 +250,8 @@ class Fit:
             yield f"picture written to {svg}"
         if out is not None and self.has_item:
             write_pool(Pool(out.name.partition(".")[0], (self.problem,)), out)
-            yield f"pool written to {out}"
+            note = "" if self.problem.task.assumption is None else "; the assumption is no part of its item"
+            yield f"pool written to {out}{note}"
         kinds = (
             ("page", None if sections else html),
             ("picture", svg),
@@ -259,6 +261,8 @@ class Fit:
         unwritten_kinds = [name for name, path in kinds if path is not None]
         if isinstance(self.outcome, Impossible) and unwritten_kinds:
             yield f"no {' and no '.join(unwritten_kinds)} written: nothing fits"
+        if certificates is not None and self.problem.task.assumption is not None:
+            raise CalibrantError("a certificate states no assumption; take assume or the certificates away")
         claims = list(front_claims(self.fronts, len(self.table.names)))
         if claims and certificates is not None:
             yield from write_claims(self.table, claims, certificates)
@@ -292,6 +296,7 @@ def fit(
     graph: Any = FormulaOptions.graph,
     consistency: str | float | Fraction | None = FormulaOptions.consistency,
     cases: int = FormulaOptions.cases,
+    assume: str | Path | Knowledge | None = FormulaOptions.assume,
     gaps: Gaps = "complete",
     **reading: Unpack[Reading],
 ) -> Fit | GapFit | GraphFit | FormsFit:
@@ -310,12 +315,13 @@ def fit(
         networkx or pgmpy (`GraphFit`); with operators and ties alone
     consistency: least share of ones of a pattern that counts as 1, like "4/5": the truth table of qualitative
         comparative analysis (`FormsFit`); cases: fewest rows of a pattern that is no remainder
+    assume: statements that the SCM has to satisfy (docs/engines.md): a text of lines, or a `pathlib.Path` of a file
     gaps: `complete`: a gap may be either value, and functions that may and must fit are counted (`GapFit`);
         `drop` leaves out rows with a gap
     reading: how the table is read: do, do_flags, one, binarize, drop, missing, columns (docs/tables.md)
     """
     options = FormulaOptions(
-        target, roots, max_parents, operators, errors, ties, rates, prior, graph, consistency, cases
+        target, roots, max_parents, operators, errors, ties, rates, prior, graph, consistency, cases, assume
     )
     return fit_in_steps(data, options, gaps, reading, lambda step, done, total: None)
 
@@ -336,6 +342,7 @@ def fit_in_steps(
     options.check()
     target, roots, max_parents = options.target, options.roots, options.max_parents
     table = handle_gaps(read_with(data, reading_options(reading), "formulas"), gaps)
+    assumption = options.assumption(table)
     if table.outputs:
         return fit_outputs(table, options)
     if options.graph is not None:
@@ -358,15 +365,16 @@ def fit_in_steps(
     posterior = None
     if options.rates is not None and target is not None:
         posterior = target_rates(table, target, options)
-    fronts = _fronts(table, listed, options)
+    fronts = find_fronts(table, listed, options)
     needs = None if target is None else find_needs(table, target)
     try:
         if free is None:
-            fitted = _fewest_roots(table, max_parents, listen)
+            fitted = _fewest_roots(table, max_parents, assumption, listen)
         elif needs is not None and max_parents > MAX_PARENTS:
             fitted = _fit_wide(table, needs, max_parents, listen)
         else:
-            task = task_of(table, HiddenOrder(natural(table.legal_names), natural(map(naming.to_legal, free))))
+            disclosure = HiddenOrder(natural(table.legal_names), natural(map(naming.to_legal, free)))
+            task = replace(task_of(table, disclosure), assumption=assumption)
             fitted = _fit_under(table, task, needs, max_parents, listen)
     except CalibrantError as error:
         reason, is_clash = naming.text(str(error)), isinstance(error, ContradictionError)
@@ -410,22 +418,11 @@ def _fit_wide(table: Table, needs: TargetNeeds, max_parents: int, listen: Steps)
     return replace(fitted, outcome=Found(ExactAnswer(model, wide.formula.size, provenance)))
 
 
-def _fronts(table: Table, roots: Sequence[str] | None, options: FormulaOptions) -> tuple[TargetFront | ScmFront, ...]:
-    """Return the front that is asked for: of the target, of whole SCMs under roots, else of each column."""
-    if options.errors is None and options.operators == "all":
-        return ()
-    if options.target is not None:
-        return (target_front(table, options.target, options),)
-    if roots is not None:
-        return (scm_front(table, roots, options),)
-    return tuple(target_front(table, name, options) for name in table.names)
-
-
-def _fewest_roots(table: Table, max_parents: int, listen: Steps) -> Fit:
+def _fewest_roots(table: Table, max_parents: int, assumption: Knowledge | None, listen: Steps) -> Fit:
     """Fit with as few roots as possible: every smaller number is exhausted first."""
     for number in range(1, len(table.legal_names)):
         listen("numbers of roots", number - 1, len(table.legal_names))
-        task = task_of(table, HiddenRoots(natural(table.legal_names), number))
+        task = replace(task_of(table, HiddenRoots(natural(table.legal_names), number)), assumption=assumption)
         _require_size(table, task, max_parents)
         choices = Choices(VersionSpace(task, ModelClass(max_parents)))
         try:
@@ -438,8 +435,11 @@ def _fewest_roots(table: Table, max_parents: int, listen: Steps) -> Fit:
             advice = "name the roots (--roots A,B,...), leave out columns, or lower max_parents (--max-parents)"
             out_of_budget = OutOfBudget(f"{least}{sets}; {advice}")
             return Fit(problem_of(table, task), None, out_of_budget, None, table)
-        if num_root_sets:
+        if num_root_sets and (assumption is None or choices.space.has_member()):
             return _fit_under(table, task, None, max_parents, listen)
+    if assumption is not None:
+        unassumed = _fewest_roots(table, max_parents, None, listen)
+        return replace(unassumed, outcome=Impossible(_unsatisfied(unassumed, assumption, max_parents)), why=None)
     reason = f"no column is a function of at most {max_parents} others where it was not set; every root set was tried"
     reason += f"; {_what_to_do(table, max_parents)}"
     return Fit(
@@ -450,6 +450,18 @@ def _fewest_roots(table: Table, max_parents: int, listen: Steps) -> Fit:
         table,
         is_contradictory=max_parents >= len(table.legal_names) - 1,  # no column can depend on more
     )
+
+
+def _unsatisfied(unassumed: Fit, assumption: Knowledge, max_parents: int) -> str:
+    """Return why no number of roots satisfies an assumption. unassumed: the fit without it."""
+    if not isinstance(unassumed.outcome, Found):
+        return f"whether or not the assumption holds: {unassumed.outcome}"
+    task = unassumed.problem.task
+    tasks = [
+        replace(task, disclosure=HiddenRoots(task.variables, number), assumption=assumption)
+        for number in range(1, len(task.variables))
+    ]
+    return unsatisfied_words(tasks, max_parents)
 
 
 def _what_to_do(table: Table, max_parents: int) -> str:
@@ -515,6 +527,8 @@ def _report_exhaustion(
     outcome: Impossible, task: Task, table: Table, needs: TargetNeeds | None, max_parents: int
 ) -> str:
     """Report which class was exhausted, and which bound to raise."""
+    if task.assumption is not None:
+        return f"{outcome.exhausted}; {advise_bound(max_parents)}"
     if needs is None:
         return f"{outcome.exhausted}; {advise_bound(max_parents)}"
     num_others = len(task.variables) - 1

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from calibrant.bench.replayscm.fitting.columns import GAP, quote_name
 from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.formulas.table import full_mask
+from calibrant.dsl.knowledge import Knowledge, read_knowledge
 from calibrant.dsl.text import plural
 from calibrant.solvers.acyclic.pareto_sums import MAX_VARIABLES, Counts, pareto_points, sum_over_dags
 from calibrant.solvers.formulas.flip_rates import Prior, RatePosterior, posterior_of_rates
@@ -248,6 +250,7 @@ class FormulaOptions:
     errors: "front", a largest number, or None; rates: as `parse_rates` reads them, or None
     graph: a claim on the parents of every column, or None
     consistency: least share of ones of a row of the truth table that is 1, or None; cases: fewest rows of a pattern
+    assume: statements that an SCM has to satisfy, as `dsl.knowledge.read_knowledge` takes them, or None
     """
 
     target: str | None = None
@@ -261,6 +264,7 @@ class FormulaOptions:
     graph: Any = None
     consistency: str | float | Fraction | None = None
     cases: int = 1
+    assume: str | Path | Knowledge | None = None
 
     @property
     def consistency_cut(self) -> Fraction:
@@ -298,6 +302,7 @@ class FormulaOptions:
         if self.target is not None and self.roots is not None:
             raise CalibrantError("target and roots exclude each other: with a target all other columns are roots")
         self._check_configurations()
+        self._check_assumption()
         if self.rates is not None and self.target is None:
             raise CalibrantError("rates are of one target: name it (--target)")
         if self.operators not in MEASURES:
@@ -310,6 +315,31 @@ class FormulaOptions:
             raise CalibrantError(f"prior is {short_repr(self.prior)}; allowed: uniform, by_parents")
         if self.prior != "uniform" and self.rates is None:
             raise CalibrantError("prior is of an unknown rate of errors: give rates (--rates)")
+
+    def assumption(self, table: Table) -> Knowledge | None:
+        """Return the assumption over legal names; refuse unknown columns, clashes, and tables with gaps or outputs."""
+        if self.assume is None:
+            return None
+        knowledge = read_knowledge(self.assume, "assume")
+        if table.outputs or table.num_gaps:
+            feature = "outputs" if table.outputs else "gaps"
+            raise CalibrantError(
+                f"{table.source} has {feature}; assume is for tables without: leave out columns or rows"
+            )
+        knowledge.check(table.names)
+        return knowledge.renamed(dict(zip(table.names, table.legal_names, strict=True)))
+
+    def _check_assumption(self) -> None:
+        """Refuse an assumption beside options that do not search SCMs."""
+        if self.assume is None:
+            return
+        others = {"errors": self.errors, "rates": self.rates, "graph": self.graph, "consistency": self.consistency}
+        options = [name for name, value in others.items() if value is not None]
+        options += ["operators"] if self.operators != "all" else []
+        if options:
+            raise CalibrantError(f"assume is about SCMs that fit every row; take it or {options[0]} away")
+        if self.max_parents > MAX_PARENTS:
+            raise CalibrantError(f"assume is for mechanisms of at most {MAX_PARENTS} parents; lower max_parents")
 
     def _check_configurations(self) -> None:
         """Refuse values of a truth table's options, and options beside it."""
@@ -520,3 +550,16 @@ def tree_values(tree: Tree, codes: npt.NDArray[np.int16]) -> npt.NDArray[np.bool
         return ~values[0]
     join = np.logical_and if tree[0] == "and" else np.logical_or
     return np.asarray(join.reduce(values))
+
+
+def find_fronts(
+    table: Table, roots: Sequence[str] | None, options: FormulaOptions
+) -> tuple[TargetFront | ScmFront, ...]:
+    """Return the front that is asked for: of the target, of whole SCMs under roots, else of each column."""
+    if options.errors is None and options.operators == "all":
+        return ()
+    if options.target is not None:
+        return (target_front(table, options.target, options),)
+    if roots is not None:
+        return (scm_front(table, roots, options),)
+    return tuple(target_front(table, name, options) for name in table.names)

@@ -200,6 +200,7 @@ def checked_knowledge(table: Table, options: NetworkOptions) -> CheckedKnowledge
     A column that is set in every row has no mechanism in the data: it is a root.
     """
     num_vars = len(table.names)
+    options.knowledge.refuse_scm_words("is about mechanisms of SCMs (--assume); networks with a score have no formulas")
     checked = options.knowledge.check(table.names)
     has_limit = any(s.word == "max-parents" for s in options.knowledge.statements)
     limits = checked.limits

@@ -23,6 +23,7 @@ from calibrant.bench.pages.why import (
     tables_body,
     tables_lines,
 )
+from calibrant.bench.replayscm.items import ASSUME
 from calibrant.bench.replayscm.why.page import body, drawing, lines
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError
@@ -147,6 +148,8 @@ class ReplayExplanations:
     def explain(
         self, item: Problem, steps: Sequence[Step[Any]], *, reveal_sealed: bool = False
     ) -> ReplayWhy | ExtendedWhy:
+        if item.task.assumption is not None:
+            ASSUME.check(item, item.task.assumption)
         try:
             if item.task.extension is not None:
                 return explain_extended(item, steps, reveal_sealed=reveal_sealed)

@@ -205,7 +205,14 @@ SETUPS: dict[str, PageSetup] = {
             "families.csv": text("system,family", "m,f"),
         },
     ),
-    "docs/engines.md": PageSetup(files={"pool.jsonl": first_items("sample_hidden_order.jsonl", 2)}),
+    "docs/engines.md": PageSetup(
+        written={"a.txt": "# a comment has a line of its own"},
+        files={
+            "pool.jsonl": first_items("sample_hidden_order.jsonl", 2),
+            "table.csv": text("rain,wet,slippery", "0,0,0", "1,1,1", "0,1,1"),
+            "b.txt": text("increasing rain -> wet"),
+        },
+    ),
     "docs/sets.md": PageSetup(
         files={"pool.jsonl": first_items("sample_ordered.jsonl", 2), "sets.jsonl": right_sets("pool.jsonl")},
     ),
