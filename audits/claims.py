@@ -37,7 +37,7 @@ EngineName: TypeAlias = Literal["sat", "smt"]  # by which a claim is examined ag
 
 
 class NotExaminedError(CalibrantError):
-    """The engine has no encoding of the claim; the message says which part it lacks."""
+    """The claim cannot be examined, by this engine or within a limit; the message says which part is lacking."""
 
 
 @dataclass
@@ -168,7 +168,7 @@ def certify(claim: str, in_words: str, evidence: object, data: Mapping[str, Any]
 def verify(certificate: Certificate, evidence: object, verifiers: Mapping[str, Verifier]) -> ClaimCheck:
     """Check a certificate against the evidence that it is said to be about.
 
-    `RecountLimitError` passes through.
+    `RecountLimitError` and `NotExaminedError` pass through.
     A claim without a verifier does not hold: nothing is taken on trust. What a verifier stumbles over in the data
     (missing or mistyped entries) counts against the certificate.
     """
@@ -181,7 +181,7 @@ def verify(certificate: Certificate, evidence: object, verifiers: Mapping[str, V
         return ClaimCheck(False, f"no verifier for the claim {short_repr(certificate.claim)}")
     try:
         reason = verifier(evidence, certificate)
-    except RecountLimitError:
+    except (RecountLimitError, NotExaminedError):
         raise
     except Exception as error:  # whatever the data break: a certificate that cannot be checked does not hold
         return ClaimCheck(False, f"data that do not fit the claim: {short_repr(_message(error))}")

@@ -69,10 +69,10 @@ SIZES = {
     "solvers": Size(files=108, lines=28601, small_files=7, import_lines=1560),
     "audits": Size(files=58, lines=18520, small_files=2, import_lines=1273),
     "baselines": Size(files=31, lines=9686, small_files=3, import_lines=530),
-    "bench": Size(files=305, lines=76629, small_files=16, import_lines=6517),
+    "bench": Size(files=305, lines=76941, small_files=15, import_lines=6531),
     "calibrant": Size(files=17, lines=1808, small_files=6, import_lines=295),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=353, lines=93007, small_files=17, import_lines=8012),
+    "tests": Size(files=354, lines=93079, small_files=17, import_lines=8021),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

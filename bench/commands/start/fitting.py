@@ -187,7 +187,7 @@ def _print_fit(
     from calibrant.bench.commands import options
     from calibrant.bench.core.capabilities import FITTING
     from calibrant.bench.core.registry import sole_provider
-    from calibrant.bench.terminal import NextCommand, command_without_option, print_next
+    from calibrant.bench.terminal import NextCommand, command_without_option, print_next, unused_path
 
     limit = MAX_TARGET_PARENTS if question.get("target") else MAX_PARENTS
     if max_parents is not None and not 1 <= max_parents <= limit:
@@ -207,6 +207,8 @@ def _print_fit(
         again = command_without_option(*WRITTEN)
         following += [] if fitted.fits else [*_wider(fitted, max_parents)]
         following += [NextCommand((*again, *added), purpose) for added, purpose in fitted.suggestions]
+        if fitted.suggestions and html is None:
+            following.append(NextCommand((*again, "--html", unused_path("fit.html")), "a page, its rows marked"))
         print_next([*following, *(_next_commands(html, out, certificates) if fitted.fits and not following else ())])
     return 0 if fitted.fits else 1
 

@@ -8,19 +8,23 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from calibrant.bench.core.capabilities import Suggestion
+from calibrant.bench.pages.page import html_page
 from calibrant.bench.replayscm.fitting.columns import GAP, quote_name
+from calibrant.bench.replayscm.fitting.front_page import rows_section
 from calibrant.bench.replayscm.fitting.fronts import FormulaOptions, patterns_of_target, plain_first
 from calibrant.bench.replayscm.fitting.graph_files import read_graph
 from calibrant.bench.replayscm.fitting.missing import bounds_text, exact_or_bounds
-from calibrant.bench.replayscm.fitting.results import FitWithoutItem
+from calibrant.bench.replayscm.fitting.network_fit import draw_class
+from calibrant.bench.replayscm.fitting.results import FitWithoutItem, Section
 from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.text import plural
 from calibrant.solvers.acyclic.count import Bounds
 from calibrant.solvers.formulas.completions import CompletionCounts, count_functions
-from calibrant.solvers.formulas.fronts import MAX_WIDE, FrontPoint, Patterns, front
+from calibrant.solvers.formulas.fronts import MAX_WIDE, BoolArray, FrontPoint, Patterns, front
 from calibrant.solvers.formulas.least_formulas import infix_text
 
 MAX_CLAIMED_PARENTS = 12  # 4,096 sets of them, of which functions may depend
@@ -36,7 +40,7 @@ class Contradiction:
     words: tuple[str, str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ClaimedColumn:
     """A column with its parents in the graph.
 
@@ -44,6 +48,7 @@ class ClaimedColumn:
         completion of gaps
     least: point of the least formulas without errors; None of more than six parents; ties: formulas listed of it
     least_errors: rows that are wrong under any function of the parents
+    in_clash: [patterns] rows that contradict another
     """
 
     name: str
@@ -53,6 +58,7 @@ class ClaimedColumn:
     ties: int
     contradiction: Contradiction | None
     least_errors: int
+    in_clash: BoolArray
 
     @property
     def is_refuted(self) -> bool:
@@ -63,6 +69,11 @@ class ClaimedColumn:
     def num_on_all(self) -> Bounds:
         """Number of functions that depend on every parent."""
         return self.counts.may.get(tuple(range(len(self.parents))), Bounds(0, 0))
+
+    @property
+    def infix(self) -> str:
+        """The first least formula as people write it, empty where it is not known."""
+        return "" if self.least is None else infix_text(plain_first(self.least), list(map(quote_name, self.parents)))
 
     @property
     def formulas(self) -> list[str]:
@@ -84,9 +95,8 @@ class ClaimedColumn:
             if self.least is None:
                 yield f"{self.name}: a function of {of} fits; its least formula is not known"
             else:
-                formula = infix_text(plain_first(self.least), list(map(quote_name, self.parents)))
                 size = "+".join(map(str, self.least.size)) if isinstance(self.least.size, tuple) else self.least.size
-                yield f"{self.name} = {formula}  (size {size}, proven least over the graph's parents)"
+                yield f"{self.name} = {self.infix}  (size {size}, proven least over the graph's parents)"
             number, on_all = self.counts.may_total, self.num_on_all
             yield f"  functions of {of} that fit: {bounds_text(number)}, {_dependent(on_all)} on all"
 
@@ -105,7 +115,7 @@ class ClaimedColumn:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GraphFit(FitWithoutItem):
     """A graph that claims each column to be a function of its parents, judged on a table."""
 
@@ -131,7 +141,40 @@ class GraphFit(FitWithoutItem):
     @property
     def why_no_item(self) -> str:
         """The graph, which an item does not disclose."""
-        return "not with --graph, of which --json has all figures"
+        return "a graph of your own makes no item; --json has all figures, --html a page"
+
+    @property
+    def reasons(self) -> Sequence[tuple[str, str]]:
+        """Whether rows refute the graph, and the decided formulas."""
+        refuted = [column for column in self.columns if column.is_refuted]
+        if refuted:
+            names = ", ".join(column.name for column in refuted)
+            number = plural(len(refuted), "columns")
+            return [("", f"The graph is refuted: {number} of {len(self.columns)} ({names}).")]
+        formulas = [(f"{c.name} = {c.infix}", "") for c in self.columns if c.infix]
+        return [("", f"The graph is not refuted: SCMs that have it: {bounds_text(self.num_scms)}."), *formulas]
+
+    def sections(self) -> Iterator[Section]:
+        """Yield the graph, its columns, and the rows, contradicting ones marked."""
+        arcs = tuple((parent, column.name) for column in self.columns for parent in column.parents)
+        drawing = Markup(draw_class(self.table.names, arcs, set(), {}))
+        yield Section("Graph", markup=Markup(html_page("why/drawn.html", {"title": "Your graph", "drawing": drawing})))
+        lines = []
+        for column in self.columns:
+            verdict = "refuted" if column.is_refuted else "not refuted"
+            numbers = bounds_text(column.counts.may_total), bounds_text(column.num_on_all)
+            lines.append([column.name, ", ".join(column.parents), verdict, column.infix, *numbers,
+                          str(column.least_errors)])  # fmt: skip
+        headings = ("column", "parents", "verdict", "least formula", "functions", "of all parents", "errors at least")
+        notes = [f"no parents, so nothing is claimed: {', '.join(self.roots)}"] if self.roots else []
+        yield Section("Columns as functions of their parents", notes, headings, lines, (4, 5, 6), (3,))
+        marks = {f"contradicts another row ({c.name})": c.in_clash for c in self.columns if c.contradiction}
+        marks["gap"] = (self.table.codes == GAP).any(axis=1)
+        number = int(
+            self.table.counts[np.logical_or.reduce([c.in_clash for c in self.columns] or [marks["gap"]])].sum()
+        )
+        note = f"{plural(number, 'rows')} in contradictions" if self.columns else "no arcs"
+        yield Section("rows", markup=rows_section(self.table, range(len(self.table.names)), marks, note))
 
     @property
     def suggestions(self) -> Sequence[Suggestion]:
@@ -240,7 +283,19 @@ def _judge_column(table: Table, name: str, parents: list[str], options: FormulaO
         points = front(claimed, options.operators, len(parents), texts, max_errors=0, ties=options.ties).points
         least = points[0] if points else None
     clash = _first_contradiction(table, name, parents)
-    return ClaimedColumn(name, tuple(parents), counts, least, options.ties, clash, int(np.minimum(zeros, ones).sum()))
+    least_errors = int(np.minimum(zeros, ones).sum())
+    in_clash = _contradicting(table, name, parents)
+    return ClaimedColumn(name, tuple(parents), counts, least, options.ties, clash, least_errors, in_clash)
+
+
+def _contradicting(table: Table, name: str, parents: list[str]) -> BoolArray:
+    """Return the patterns with other rows of the same parents and the other value of a column; [patterns]."""
+    place, positions = table.position(name), [table.position(parent) for parent in parents]
+    is_complete = (table.codes[:, [*positions, place]] != GAP).all(axis=1) & ~table.is_set(place)
+    _, groups = np.unique(table.codes[:, positions], axis=0, return_inverse=True)
+    groups = groups.ravel()
+    of_value = [np.isin(groups, groups[is_complete & (table.codes[:, place] == value)]) for value in (0, 1)]
+    return np.asarray(is_complete & of_value[0] & of_value[1], np.bool_)
 
 
 def _first_contradiction(table: Table, name: str, parents: list[str]) -> Contradiction | None:

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from markupsafe import Markup
+
 from calibrant.bench.core.capabilities import Suggestion
 from calibrant.bench.replayscm.fitting.columns import quote_name
+from calibrant.bench.replayscm.fitting.front_page import rows_section
 from calibrant.bench.replayscm.fitting.fronts import (
     MEASURE_NAMES,
     FormulaOptions,
@@ -18,7 +21,7 @@ from calibrant.bench.replayscm.fitting.fronts import (
     size_text,
     tree_values,
 )
-from calibrant.bench.replayscm.fitting.results import FitWithoutItem
+from calibrant.bench.replayscm.fitting.results import MAX_LINES, FitWithoutItem, Section
 from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import known_names, plural
@@ -29,7 +32,7 @@ from calibrant.solvers.formulas.truth_tables import FREE, LeastForms, code_patte
 
 FORMULAS_SHOWN = 12
 NO_ITEM = "a truth table {} is no item; leave the option out"
-AS_CSV = "formulas of a PLA file have no page and make no item; write its rows as CSV and fit --target {}"
+AS_CSV = "formulas of a PLA file make no item; write its rows as CSV and fit --target {}"
 
 
 def forms_entries(forms: LeastForms) -> dict[str, Any]:
@@ -42,18 +45,26 @@ def forms_entries(forms: LeastForms) -> dict[str, Any]:
     return entries
 
 
+def _proof_of(forms: LeastForms) -> str:
+    return "proven least" if forms.is_proven else f"best known, at least {size_text(forms.at_least)}"
+
+
+def _plain(forms: LeastForms) -> list[tuple[str, Tree]]:
+    """Return the formulas, those without xor and iff first."""
+    return sorted(forms.formulas, key=lambda pair: ("(xor " in pair[0] or "(iff " in pair[0], pair[0]))
+
+
 def _forms_lines(forms: LeastForms, names: list[str], *, every: bool) -> Iterator[str]:
     """Yield the size with its proof, and the formulas."""
     if forms.size is None:
         yield f"  no formula within the budget; at least size {size_text(forms.at_least)}"
         return
     size = size_text(forms.size)
-    proof = "proven least" if forms.is_proven else f"best known, at least {size_text(forms.at_least)}"
     number = "ties not counted"
     if forms.num_formulas is not None and forms.num_functions is not None:
         number = f"{plural(forms.num_formulas, 'formulas')} of {plural(forms.num_functions, 'functions')}"
-    yield f"  size {size} ({MEASURE_NAMES[forms.measure]}), {proof}; {number}"
-    plain = sorted(forms.formulas, key=lambda pair: ("(xor " in pair[0] or "(iff " in pair[0], pair[0]))
+    yield f"  size {size} ({MEASURE_NAMES[forms.measure]}), {_proof_of(forms)}; {number}"
+    plain = _plain(forms)
     listed = plain if every else plain[:FORMULAS_SHOWN]
     for _, tree in listed:
         yield f"  {infix_text(tree, names)}"
@@ -77,6 +88,29 @@ class OutputForms:
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         return {"ones": self.ones, "zeros": self.zeros, **{f.measure: forms_entries(f) for f in self.forms}}
+
+    @property
+    def reason(self) -> tuple[str, str]:
+        """The first of its least formulas."""
+        if not self.forms[0].formulas:
+            return "", f"No formula of {self.name} within the budget."
+        return f"{self.name} = {self._infix(_plain(self.forms[0])[0][1])}", f"({_proof_of(self.forms[0])})"
+
+    def _infix(self, tree: Tree) -> str:
+        return infix_text(tree, list(map(quote_name, self.inputs)))
+
+    def sections(self) -> Iterator[Section]:
+        """Yield the least formulas by measure."""
+        for forms in self.forms:
+            if forms.size is None:
+                notes = [f"no formula within the budget; at least size {size_text(forms.at_least)}"]
+                yield Section(f"{self.name}: {MEASURE_NAMES[forms.measure]}", notes)
+                continue
+            numbers = "ties not counted" if forms.num_formulas is None else plural(forms.num_formulas, "formulas")
+            notes = [next(self.lines()), f"size {size_text(forms.size)}, {_proof_of(forms)}; {numbers}"]
+            lines = [[self._infix(tree)] for _, tree in _plain(forms)]
+            title = f"{self.name}: {MEASURE_NAMES[forms.measure]}"
+            yield Section(title, notes, ("formula",), lines, (), (0,), (forms.num_formulas or 0) - len(lines))
 
     def lines(self, *, every: bool = False) -> Iterator[str]:
         """Yield the values of the output and its least formulas; every: all that are listed."""
@@ -118,6 +152,38 @@ class ConfigurationTable:
         true, false = int(self.patterns.ones[is_one].sum()), int(self.patterns.zeros[is_one].sum())
         total = int(self.patterns.ones.sum())
         return ratio(true, true + false), ratio(true, total)
+
+    @property
+    def reason(self) -> tuple[str, str]:
+        """The first parsimonious solution."""
+        if not self.open_forms.formulas:
+            return "", f"No sum of products of {self.target} within the budget."
+        tree = self.open_forms.formulas[0][1]
+        consistency, coverage = map(_decimal, self._measures(tree))
+        formula = f"{self.target} = {infix_text(tree, list(map(quote_name, self.conditions)))}"
+        return formula, f"is the parsimonious solution: consistency {consistency}, coverage {coverage}."
+
+    def sections(self) -> Iterator[Section]:
+        """Yield both solutions with their measures, and the truth table."""
+        names = list(map(quote_name, self.conditions))
+        for label, forms in (("Remainders free (parsimonious)", self.open_forms),
+                             ("Remainders 0 (conservative)", self.zero_forms)):  # fmt: skip
+            lines = [[infix_text(tree, names), *map(_decimal, self._measures(tree))] for _, tree in forms.formulas]
+            notes = [*_forms_lines(forms, names, every=False)][:1]
+            headings = ("sum of products", "consistency", "coverage")
+            yield Section(label, notes, headings, lines, (1, 2), (0,), (forms.num_formulas or 0) - len(lines))
+        occurring = {tuple(codes): k for k, codes in enumerate(self.patterns.codes.tolist())}
+        rows = []
+        for number, code in enumerate(self.codes):
+            bits = tuple(number >> k & 1 for k in range(len(self.conditions)))
+            if bits in occurring or code != FREE:
+                k = occurring.get(bits)
+                zeros, ones = (0, 0) if k is None else (int(self.patterns.zeros[k]), int(self.patterns.ones[k]))
+                rows.append([*map(str, bits), f"{zeros + ones:,}", _decimal(ratio(ones, zeros + ones)), code])
+        columns = [*self.conditions, "cases", "consistency", self.target]
+        notes = [f"? is a remainder: fewer than {plural(self.cases, 'cases')}; rows without cases are left out"]
+        more = max(0, len(rows) - MAX_LINES)
+        yield Section("Truth table", notes, columns, rows[:MAX_LINES], range(len(columns)), (), more)
 
     def lines(self, *, every: bool = False) -> Iterator[str]:
         """Yield the truth table's codes and both solutions with their measures; every: all that are listed."""
@@ -164,6 +230,28 @@ class FormsFit(FitWithoutItem):
     def may_fit_wider(self) -> bool:
         """False: all inputs are in the class."""
         return False
+
+    @property
+    def reasons(self) -> Sequence[tuple[str, str]]:
+        """A least formula of each output, or the parsimonious solution."""
+        return [part.reason for part in self.parts]
+
+    def sections(self) -> Iterator[Section]:
+        """Yield the least formulas, and the rows of a truth table, marked where the solution is wrong."""
+        for part in self.parts:
+            yield from part.sections()
+        for part in self.parts:
+            if isinstance(part, ConfigurationTable) and part.open_forms.formulas:
+                yield Section("rows", markup=self._rows(part))
+
+    def _rows(self, part: ConfigurationTable) -> Markup:
+        position = self.table.position(part.target)
+        others = [self.table.position(name) for name in part.conditions]
+        is_one = tree_values(part.open_forms.formulas[0][1], self.table.codes[:, others])
+        is_wrong = ~self.table.is_set(position) & (is_one != (self.table.codes[:, position] == 1))
+        number = int(self.table.counts[is_wrong].sum())
+        note = f"{plural(number, 'rows')} with another value than the parsimonious solution"
+        return rows_section(self.table, [*others, position], {"differs": is_wrong}, note)
 
     @property
     def suggestions(self) -> Sequence[Suggestion]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from markupsafe import Markup
 
 from calibrant.bench.pages.charts import Scale, figure, foot_axis, side_axis, text_at
@@ -14,7 +15,7 @@ from calibrant.bench.replayscm.fitting.columns import GAP
 from calibrant.bench.replayscm.fitting.fronts import TargetFront, plain_first, size_text
 from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.text import plural
-from calibrant.solvers.formulas.fronts import FrontPoint
+from calibrant.solvers.formulas.fronts import BoolArray, Counting, FrontFunction, FrontPoint
 from calibrant.solvers.formulas.least_formulas import infix_text
 
 MAX_ROWS = 200  # that are listed if no formula gets them wrong
@@ -22,24 +23,38 @@ MAX_MARKED_ROWS = 2_000
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, FOOT = 560.0, 260.0, 64.0, 12.0, 16.0, 44.0
 
 
-def front_section(front: TargetFront, table: Table, number: int) -> Markup:
+class Wording(NamedTuple):
+    """Words of a front. counting: how rows with gaps count; noun: what is counted; mark: of a row so counted."""
+
+    counting: Counting
+    heading: str
+    noun: str
+    mark: str
+
+
+ERRORS = Wording("sure", "{}: errors against size", "errors", "wrong")
+SURE = Wording("sure", "{}: rows that no completion puts right", "rows that no completion puts right", "wrong")
+POSSIBLE = Wording(
+    "possible", "{}: rows that some completion puts wrong", "rows that some completion puts wrong", "maybe wrong"
+)
+
+
+def front_section(front: TargetFront, table: Table, number: int, wording: Wording = ERRORS) -> Markup:
     """Return the front as a step plot, a table of its points with their formulas, and the rows of the table.
 
     number: of the section in its page, for ids
     """
-    claim = next(front.lines())
     points = [_point(front, f"point-{number}-{k}", point) for k, point in enumerate(front.front.points)]
-    rows, num_wrong = _rows(front, table)
     content = {
         "target": front.target,
         "number": number,
-        "claim": claim,
+        "heading": wording.heading.format(front.target),
+        "noun": wording.noun,
+        "claim": next(front.lines()),
         "chart": Markup(_chart(front, number)),
         "points": points,
         "decided": points[-1] if points else None,
-        "columns": [*front.columns, front.target],
-        "rows": rows,
-        "wrong": plural(num_wrong, "rows"),
+        "rows": _rows(front, table, wording),
     }
     return Markup(html_page("why/front.html", content))
 
@@ -81,33 +96,70 @@ def _chart(front: TargetFront, number: int) -> str:
     return figure(WIDTH, HEIGHT, label, marks).replace('role="img"', 'role="group"')
 
 
-def _rows(front: TargetFront, table: Table) -> tuple[list[dict[str, Any]], int]:
-    """Return the rows that are listed, marked where the formula of fewest errors is wrong or rows contradict."""
+def _rows(front: TargetFront, table: Table, wording: Wording) -> Markup:
+    """Return the rows, marked where the formula of fewest errors is wrong, rows contradict, or a cell is a gap."""
     position = table.position(front.target)
-    counting = (table.codes[:, position] != GAP) & ~table.is_set(position)
+    target = table.codes[:, position]
+    counting = (target != GAP) & ~table.is_set(position)
     others = [k for k in range(len(table.names)) if k != position]
     best = front.front.points[-1]
     tree = plain_first(best)
     function = next(f for f in best.functions if any(tree == listed for _, listed in f.formulas))
-    values = function.value(table.codes[:, others])
-    is_wrong = counting & (values != table.codes[:, position])
-    _, groups = np.unique(table.codes[:, others], axis=0, return_inverse=True)
+    codes = table.codes[:, others]
+    can_be_one, can_be_zero = _possible_values(function, codes)
+    if wording.counting == "possible":
+        is_wrong = counting & np.where(target == 1, can_be_zero, can_be_one)
+    else:
+        is_wrong = counting & ~np.where(target == 1, can_be_one, can_be_zero)
+    _, groups = np.unique(codes, axis=0, return_inverse=True)
     groups = groups.ravel()
-    groups_by_value = [set(groups[counting & (table.codes[:, position] == value)]) for value in (0, 1)]
-    clashes = groups_by_value[0] & groups_by_value[1]
+    counting = counting & (codes != GAP).all(axis=1)
+    groups_by_value = [groups[counting & (target == value)] for value in (0, 1)]
+    in_clash = counting & np.isin(groups, groups_by_value[0]) & np.isin(groups, groups_by_value[1])
+    marks = {wording.mark: is_wrong, "contradicts another row": in_clash, "gap": (table.codes == GAP).any(axis=1)}
+    note = f"{plural(int(table.counts[is_wrong].sum()), 'rows')} {wording.mark} under this formula"
+    heading = f"Rows of the table, {wording.heading.format(front.target)}"
+    return rows_section(table, [*others, position], marks, note, heading)
+
+
+def _possible_values(function: FrontFunction, codes: npt.NDArray[np.int16]) -> tuple[BoolArray, BoolArray]:
+    """Return in which patterns some completion of the gaps gives the function the value 1, and 0."""
+    values = np.zeros((2, len(codes)), np.bool_)
+    for row in range(1 << len(function.columns)):
+        bits = [row >> k & 1 for k in range(len(function.columns))]
+        chosen = codes[:, list(function.columns)]
+        values[function.bits >> row & 1] |= ((chosen == GAP) | (chosen == bits)).all(axis=1)
+    return values[1], values[0]
+
+
+def rows_section(
+    table: Table,
+    order: Sequence[int],
+    marks: Mapping[str, BoolArray],
+    note: str,
+    heading: str = "Rows of the table",
+) -> Markup:
+    """Return the first rows and every marked one, in the user's words.
+
+    order: positions of columns; marks: word -> patterns that have it, the first of which are drawn marked
+    """
+    first = next(iter(marks))
+    is_marked = np.logical_or.reduce(list(marks.values()))
     rows: list[dict[str, Any]] = []
-    plain = marked = 0
+    num_plain = num_marked = 0
     for row, pattern in enumerate(table.pattern_of_row.tolist()):
-        in_clash = bool(counting[pattern]) and groups[pattern] in clashes
-        is_marked = bool(is_wrong[pattern]) or in_clash
-        marked += is_marked
-        plain += not is_marked
-        if (marked if is_marked else plain) <= (MAX_MARKED_ROWS if is_marked else MAX_ROWS):
-            rows.append({"line": int(table.lines[row]), "cells": list(_words(table, pattern, others, position)),
-                         "is_wrong": bool(is_wrong[pattern]), "in_clash": in_clash})  # fmt: skip
-    return rows, int(table.counts[is_wrong].sum())
-
-
-def _words(table: Table, pattern: int, others: list[int], position: int) -> Iterator[str]:
-    for k in [*others, position]:
-        yield table.used[k].word(int(table.codes[pattern, k]))
+        num_marked += bool(is_marked[pattern])
+        num_plain += not is_marked[pattern]
+        is_listed = num_marked <= MAX_MARKED_ROWS if is_marked[pattern] else num_plain <= MAX_ROWS
+        if is_listed:
+            words = [table.used[k].word(int(code)) if (code := table.codes[pattern, k]) != GAP else "?" for k in order]
+            stated = ", ".join(mark for mark, patterns in marks.items() if patterns[pattern])
+            rows.append({"line": int(table.lines[row]), "cells": words, "marks": stated,
+                         "is_wrong": bool(marks[first][pattern])})  # fmt: skip
+    content = {
+        "heading": heading,
+        "note": f"{note}; the first {MAX_ROWS} rows are listed, and every one that is marked, to {MAX_MARKED_ROWS:,}.",
+        "columns": [table.names[k] for k in order],
+        "rows": rows,
+    }
+    return Markup(html_page("why/table_rows.html", content))

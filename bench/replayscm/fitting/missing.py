@@ -13,15 +13,16 @@ from calibrant.audits.replayscm.fits.catalogue import NUM_COLUMNS
 from calibrant.bench.core.capabilities import Suggestion
 from calibrant.bench.replayscm.fitting.certificates import Claim, Unclaimed, front_claim, too_wide
 from calibrant.bench.replayscm.fitting.columns import GAP
-from calibrant.bench.replayscm.fitting.fronts import FormulaOptions, TargetFront, target_front
-from calibrant.bench.replayscm.fitting.results import FitWithoutItem
+from calibrant.bench.replayscm.fitting.front_page import POSSIBLE, SURE, front_section, rows_section
+from calibrant.bench.replayscm.fitting.fronts import FormulaOptions, TargetFront, plain_first, target_front
+from calibrant.bench.replayscm.fitting.results import MAX_LINES, FitWithoutItem, Section
 from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.text import plural
 from calibrant.solvers.acyclic.count import Bounds
 from calibrant.solvers.formulas.completions import CompletionCounts, count_functions
 from calibrant.solvers.formulas.fronts import MAX_WIDE, front
-from calibrant.solvers.formulas.least_formulas import NUM_VARS
+from calibrant.solvers.formulas.least_formulas import NUM_VARS, infix_text
 from calibrant.solvers.replayscm.completions import GappedRows, ScmCounts, count_scms
 
 SETS_SHOWN = 12
@@ -71,6 +72,37 @@ class TargetCompletions:
             "least_may_fit": _least_formulas(self.sure),
             "least_must_fit": _least_formulas(self.possible),
         }
+
+    @property
+    def reason(self) -> tuple[str, str]:
+        """The least formula that must fit, else one that may, and how many functions do."""
+        target, counts = self.sure.target, self.counts
+        numbers = f"{bounds_text(counts.may_total)} functions may fit, {counts.must_total:,} must."
+        of_gaps = "completion of the gaps"
+        for fitting, claim in (
+            (self.possible, f"is right in every row under every {of_gaps}"),
+            (self.sure, f"is right in every row under some {of_gaps}; no formula is known to be under every one"),
+        ):
+            points = [point for point in fitting.front.points if point.errors == 0]
+            if points:
+                return f"{target} = {infix_text(plain_first(points[0]), fitting.names)}", f"{claim}; {numbers}"
+        return "", f"No formula of {target} is known to be right in every row under any {of_gaps}; {numbers}"
+
+    def section(self) -> Section:
+        """Return the numbers of functions by the columns that they depend on."""
+        counts = self.counts
+        ranked = sorted(counts.may.items(), key=lambda item: (len(item[0]), item[0]))
+        lines = [
+            [", ".join(self.sure.columns[v] for v in chosen) or "nothing", bounds_text(number),
+             f"{counts.must.get(chosen, 0):,}"]
+            for chosen, number in ranked
+        ]  # fmt: skip
+        notes = [self.scope]
+        if self.rows_without_target:
+            notes.append(f"{plural(self.rows_without_target, 'rows')} without {self.sure.target} decide nothing")
+        title = f"{self.sure.target}: functions that may and must fit"
+        more = max(0, len(lines) - MAX_LINES)
+        return Section(title, notes, ("depends on", "may fit", "must fit"), lines[:MAX_LINES], (1, 2), (), more)
 
     def lines(self, *, every: bool = False) -> Iterator[str]:
         """Yield the lines of the terminal; every: all sets of columns and points."""
@@ -162,6 +194,17 @@ class ScmCompletions:
             **exact_or_bounds("local", counts.local),
         }
 
+    @property
+    def reason(self) -> tuple[str, str]:
+        """Number of SCMs that fit."""
+        joint = bounds_text(self.counts.joint)
+        verb = "fits" if joint == "1" else "fit"
+        return "", f"{joint} SCM{'' if joint == '1' else 's'} {verb} under one completion of the gaps."
+
+    def section(self) -> Section:
+        """Return the three numbers."""
+        return Section(f"SCMs with roots {', '.join(self.roots) or 'none'}", list(self.lines()))
+
     def lines(self, *, every: bool = False) -> Iterator[str]:
         """Yield the counts."""
         counts, roots = self.counts, ", ".join(self.roots) or "none"
@@ -226,6 +269,24 @@ class GapFit(FitWithoutItem):
             return stated | self.parts[0].to_dict()
         columns = {part.sure.target: part.to_dict() for part in self.parts if isinstance(part, TargetCompletions)}
         return stated | {"columns": columns}
+
+    @property
+    def reasons(self) -> Sequence[tuple[str, str]]:
+        """A sentence on each part: the formula that must or may fit, or how many SCMs do."""
+        return [part.reason for part in self.parts]
+
+    def sections(self) -> Iterator[Section]:
+        """Yield the numbers and the fronts of each part."""
+        for k, part in enumerate(self.parts):
+            yield part.section()
+            if isinstance(part, TargetCompletions):
+                for number, (stated, wording) in enumerate(((part.sure, SURE), (part.possible, POSSIBLE)), 2 * k):
+                    if stated.front.points:
+                        yield Section(stated.target, markup=front_section(stated, self.table, number, wording))
+        if any(isinstance(part, ScmCompletions) for part in self.parts):
+            marks = {"gap": (self.table.codes == GAP).any(axis=1)}
+            note = f"{plural(self.table.num_gaps, 'gaps')}, each ?"
+            yield Section("rows", markup=rows_section(self.table, range(len(self.table.names)), marks, note))
 
     @property
     def claims(self) -> Iterator[Claim | Unclaimed]:

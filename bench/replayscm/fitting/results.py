@@ -1,17 +1,40 @@
-"""Results of a fit whose table is no item: no pool and no picture, but certificates where it claims anything."""
+"""Results of a fit whose table is no item: a page and certificates, but no pool and no picture."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
+from markupsafe import Markup
+
+from calibrant.bench.core.capabilities import Suggestion
+from calibrant.bench.pages.page import design_page
 from calibrant.bench.replayscm.fitting.certificates import Claim, Unclaimed, write_claims
 from calibrant.bench.replayscm.fitting.table import Table
+from calibrant.bench.terminal import NextCommand, command_without_option, invocation
+from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError
+
+MAX_LINES = 200  # of a table of a page
+WRITTEN = ("--html", "--svg", "--out", "--certificates", "--export")  # options that name files: not for a second time
+
+
+class Section(NamedTuple):
+    """A section of a page: notes and a table, or markup in place of both. numeric, code: columns of these."""
+
+    title: str
+    notes: Sequence[str] = ()
+    headings: Sequence[str] = ()
+    lines: Sequence[Sequence[str]] = ()
+    numeric: Sequence[int] = ()
+    code: Sequence[int] = ()
+    num_more: int = 0
+    markup: Markup = Markup()
 
 
 class FitWithoutItem:
-    """Result of a fit whose table is no item: it has lines, and neither pool nor picture."""
+    """Result of a fit whose table is no item: it has lines, a page, and claims where there are any."""
 
     table: Table
 
@@ -30,6 +53,20 @@ class FitWithoutItem:
         """None: there is no larger number of parents to advise."""
         return None
 
+    @property
+    def reasons(self) -> Sequence[tuple[str, str]]:
+        """The result in a few sentences, each with the formula that it begins with, if it does with one."""
+        raise NotImplementedError
+
+    @property
+    def suggestions(self) -> Sequence[Suggestion]:
+        """Options that go on."""
+        raise NotImplementedError
+
+    def sections(self) -> Iterator[Section]:
+        """Yield the sections of the page."""
+        raise NotImplementedError
+
     def lines(self, *, verbose: bool = False) -> Iterator[str]:
         """Yield the lines of the terminal; verbose: everything."""
         raise NotImplementedError
@@ -47,11 +84,28 @@ class FitWithoutItem:
         out: Path | None = None,
         certificates: Path | None = None,
     ) -> Iterator[str]:
-        """Write certificates; refuse pages, pools and pictures, which are of items."""
+        """Write a page and certificates, as far as asked for; refuse pools and pictures, which are of items."""
         claims = list(self.claims)
-        paths = {"--html": html, "--svg": svg, "--out": out, "--certificates": None if claims else certificates}
+        paths = {"--svg": svg, "--out": out, "--certificates": None if claims else certificates}
         options = [option for option, path in paths.items() if path is not None]
         if options:
             raise CalibrantError(f"{name}, {', '.join(options)}: {self.why_no_item}")
+        if html is not None:
+            write_atomically(html, self._page(name))
+            yield f"page written to {html}"
         if certificates is not None:
             yield from write_claims(self.table, claims, certificates)
+
+    def _page(self, name: str) -> str:
+        again = command_without_option(*WRITTEN) if invocation.get() else ()
+        content = {
+            "title": name,
+            "crumbs": ["fit", name],
+            "reasons": self.reasons,
+            "reading": [] if self.table.outputs else list(self.table.reading_lines(every=True)),
+            "sections": list(self.sections()),
+            "following": [
+                (NextCommand((*again, *added), purpose).line, purpose) for added, purpose in self.suggestions if again
+            ],
+        }
+        return design_page("why/fit.html", content)

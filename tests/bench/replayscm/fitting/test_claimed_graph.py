@@ -168,6 +168,6 @@ def test_what_a_graph_excludes_is_one_line(options: dict[str, Any], reason: str)
     assert "\n" not in str(refusal.value)
 
 
-def test_a_graph_has_neither_page_nor_pool(tmp_path: Path) -> None:
-    with pytest.raises(calibrant.CalibrantError, match="--out: not with --graph"):
+def test_a_graph_has_no_pool(tmp_path: Path) -> None:
+    with pytest.raises(calibrant.CalibrantError, match="--out: a graph of your own makes no item"):
         list(judge({"A": [0, 1], "B": [0, 1]}, "A -> B").write("t.csv", out=tmp_path / "t.jsonl"))

@@ -169,8 +169,8 @@ def test_the_command_prints_outputs_of_a_pla_file(tmp_path: Path) -> None:
     assert "(key and left) or (key and right)" in done.stdout
     assert called("fit", file, "--target", "on", "--json").stdout.count('"ones"') == 1
     assert "has no output 'left'" in called("fit", file, "--target", "left").stderr
-    assert "leave the option out" in called("fit", file, "--html", tmp_path / "page.html").stderr
-    assert not (tmp_path / "page.html").exists()
+    assert "leave the option out" in called("fit", file, "--out", tmp_path / "pool.jsonl").stderr
+    assert not (tmp_path / "pool.jsonl").exists()
 
 
 # --- Qualitative comparative analysis ---------------------------------------------------------------------------------
@@ -278,9 +278,9 @@ def test_a_formula_without_proof_is_the_best_known() -> None:
         (".i 2\n.o 1\n.type fr\n00 0\n01 0\n11 1\n.e\n", "a truth table with free rows is no item"),
     ],
 )
-def test_a_page_of_a_truth_table_is_refused_for_its_reason(text: str, reason: str, tmp_path: Path) -> None:
+def test_a_pool_of_a_truth_table_is_refused_for_its_reason(text: str, reason: str, tmp_path: Path) -> None:
     (tmp_path / "t.pla").write_text(text, "utf-8")
-    done = called("fit", tmp_path / "t.pla", "--html", tmp_path / "page.html")
+    done = called("fit", tmp_path / "t.pla", "--out", tmp_path / "t.jsonl")
     assert done.returncode == 2
     assert reason in done.stderr
 

@@ -249,7 +249,7 @@ def test_first_lines_state_what_the_gaps_do(tmp_path: Path) -> None:
     assert json.loads(called("fit", file, "--json").stdout)["columns"].keys() == {"smoke", "IL-6", "bronc"}
 
 
-@pytest.mark.parametrize("option", [("--html", "x.html"), ("--svg", "x.svg"), ("--out", "x.jsonl")])
+@pytest.mark.parametrize("option", [("--svg", "x.svg"), ("--out", "x.jsonl")])
 def test_a_table_with_gaps_is_no_item(
     option: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

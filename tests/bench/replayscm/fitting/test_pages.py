@@ -1,0 +1,72 @@
+"""Pages of fits whose table is no item: decided formulas, marked rows, next commands; measured in a browser."""
+
+from __future__ import annotations
+
+import html
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from calibrant.bench.cli import main
+from tests.support.accessibility import DESKTOP, PHONE, THEMES, measure, needs_axe
+from tests.support.commands import called
+
+HEAD = "a<b,sex,c,d e,set\n"
+WHOLE = ["no,f,0,0,", "yes,f,0,0,", "yes,m,0,1,", "yes,m,1,0,d e", "no,m,1,0,", "yes,f,1,1,"]
+GAPPED = [*WHOLE[:5], "yes,?,1,1,", "NA,m,1,,"]
+PLA = ".i 3\n.o 2\n.ilb a b c\n.ob f g\n.type fd\n11- 1-\n0-1 -1\n000 01\n.e\n"
+PAGES: dict[str, tuple[str, list[str]]] = {
+    "gaps": ("\n".join(GAPPED), ["--do", "set", "--target", "d e"]),
+    "columns": ("\n".join(GAPPED), ["--do", "set"]),
+    "scms": ("\n".join(GAPPED), ["--do", "set", "--roots", "a<b,sex,c"]),
+    "graph": ("\n".join(WHOLE), ["--do", "set", "--graph", "sex -> d e"]),
+    "configurations": ("\n".join(WHOLE), ["--do", "set", "--target", "d e", "--consistency", "4/5"]),
+    "pla": (PLA, []),
+}
+SHOWN = {
+    "gaps": ["<code>d e = ", "is right in every row under ", ">gap</td>"],
+    "columns": ["sex: rows that no completion puts right", "d e: rows that some completion puts wrong"],
+    "scms": ["under one completion of the gaps", ">gap</td>"],
+    "graph": ["The graph is refuted: 1 column of 1 (d e)", ">contradicts another row (d e)</td>", "Your graph"],
+    "configurations": ["is the parsimonious solution", "Truth table", "Remainders 0 (conservative)"],
+    "pla": ["<code>f = a and b</code>", "g: nodes of not, and, or", "size 3, proven least"],
+}
+
+
+def page_of(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
+    """Return the page of a fit, and what the command printed."""
+    content, options = PAGES[name]
+    table = folder / ("t.pla" if name == "pla" else "t.csv")
+    table.write_text(content if name == "pla" else f"{HEAD}{content}\n", "utf-8")
+    assert main(["fit", str(table), *options, "--html", str(folder / "page.html")]) in (0, 1)
+    return (folder / "page.html").read_text("utf-8"), capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_have_the_result_the_rows_and_next_commands(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page, printed = page_of(name, tmp_path, capsys)
+    assert f"page written to {tmp_path / 'page.html'}" in printed
+    assert [text for text in SHOWN[name] if text not in page] == []
+    assert "a<b" not in page
+    assert "https://" not in page
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    commands = re.findall(r'<pre tabindex="0">calibrant (.*)</pre>', page)
+    assert commands
+    assert not any("--html" in command for command in commands)
+    for command in commands:
+        assert called(*shlex.split(html.unescape(command))).returncode in (0, 1), command
+
+
+@needs_axe
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_are_accessible(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page, _ = page_of(name, tmp_path, capsys)
+    for number, width in enumerate((DESKTOP, PHONE)):
+        measured = measure(page, tmp_path, theme=THEMES[number], width=width)
+        assert (measured.violations, measured.requests) == ([], [])
+        assert measured.scroll_width <= width
