@@ -27,6 +27,8 @@ from calibrant.inspect.samples import SampleItem, item_of
 INSTRUCTIONS = """You do experiments with tools. Where the task says to reply with an action, call run_experiment with \
 that action, one JSON object, instead; you are then told what came of it. Think before each experiment about what you \
 want to learn from it. An action that submits your answer ends the task."""
+# in place of Inspect's own prompt, which asks for parallel calls: here each experiment depends on the ones before it
+ASSISTANT = """One experiment at a time: call one tool in a message, read what came of it, then decide on the next."""
 SUBMIT = "Submit the final answer: the JSON object that the task asks for, and nothing else. This ends the task."
 
 
@@ -124,7 +126,7 @@ def experimenter(turns: int = 100) -> Solver:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         agent = react(
-            prompt=AgentPrompt(instructions=INSTRUCTIONS),
+            prompt=AgentPrompt(instructions=INSTRUCTIONS, assistant_prompt=ASSISTANT),
             tools=state.tools,
             submit=AgentSubmit(description=SUBMIT, answer_only=True),  # an answer that is strict JSON stays it
             on_continue=going_on,

@@ -92,6 +92,22 @@ def test_an_agent_that_does_what_the_exact_row_does_is_right(interactive: Path, 
     assert metrics(log)["correct"] == rate(1.0, interactive.stem)
 
 
+def test_two_calls_in_a_message_are_two_steps_in_their_order(interactive: Path, tmp_path: Path) -> None:
+    actions = _actions(interactive)
+    replies = {}
+    for item, done in actions.items():
+        first, second, *rest = _experiments(done)
+        first.message.tool_calls = [*(first.message.tool_calls or ()), *(second.message.tool_calls or ())]
+        replies[item] = [first, *rest]
+    log = _played(interactive, tmp_path, replies)
+    for sample in samples(log):
+        assert [step["action"] for step in sample.store["Transcript:steps"]] == actions[own_id(sample)]
+        told = [message.text for message in sample.messages if message.role == "system"]
+        assert not [text for text in told if "parallel" in text]
+        assert any("One experiment at a time" in text for text in told)
+    assert metrics(log)["correct"] == rate(1.0, interactive.stem)
+
+
 def test_the_same_answer_by_the_tool_submit_is_right(
     interactive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
