@@ -67,12 +67,12 @@ class Size(NamedTuple):
 SIZES = {
     "dsl": Size(files=102, lines=31144, small_files=3, import_lines=1486),
     "solvers": Size(files=108, lines=28601, small_files=7, import_lines=1560),
-    "audits": Size(files=58, lines=18520, small_files=2, import_lines=1273),
+    "audits": Size(files=58, lines=18628, small_files=2, import_lines=1279),
     "baselines": Size(files=31, lines=9686, small_files=3, import_lines=530),
-    "bench": Size(files=305, lines=76941, small_files=15, import_lines=6531),
+    "bench": Size(files=305, lines=77032, small_files=15, import_lines=6540),
     "calibrant": Size(files=17, lines=1810, small_files=6, import_lines=295),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=354, lines=93095, small_files=17, import_lines=8021),
+    "tests": Size(files=354, lines=93164, small_files=17, import_lines=8020),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

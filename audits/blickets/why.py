@@ -121,7 +121,12 @@ def facts(
 
 # --- Why the readings of a detector leave more than one rule, and which toggle tells the rules apart ------------------
 MAX_ANSWERS = 200  # answers that are listed
-TITLE_WORDS = {"open": "still open", "decided": "decided", "empty": "contradictory", "uncounted": "still open"}
+TITLES = {
+    "open": "Why is \u201c{}\u201d still open?",
+    "uncounted": "Why is \u201c{}\u201d still open?",
+    "decided": "Which rule does \u201c{}\u201d follow?",
+    "empty": "Why is \u201c{}\u201d contradictory?",
+}
 MAX_PLAYED_OBJECTS = 6  # 120 rules are played by the exact learner
 
 
@@ -154,7 +159,7 @@ def explain(item: BlicketItem, steps: Sequence[Step[str]], *, reveal_sealed: boo
     return DetectorWhy(
         benchmark="blickets",
         item=item.id,
-        title=f"Why is \u201c{item.id}\u201d {TITLE_WORDS[state]}?",
+        title=TITLES[state].format(item.id),
         state=state,
         reason=reason(state, space, words, witness, len(moves)),
         facts=facts(space, full, words, decided, task.objects, experiments),

@@ -355,8 +355,9 @@ def _replaced(why: LabWhy, **changes: object) -> LabWhy:
 
 
 def _title(item: LabItem, state: State) -> str:
-    words = {"decided": "decided", "empty": "contradictory"}.get(state, "still open")
-    return f"Why is \u201c{item.id}\u201d {words}?"
+    if state == "decided":
+        return f"Which mechanism does \u201c{item.id}\u201d have?"
+    return f"Why is \u201c{item.id}\u201d {'contradictory' if state == 'empty' else 'still open'}?"
 
 
 def _explained(

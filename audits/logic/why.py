@@ -95,7 +95,12 @@ class LogicWhy(Why, frozen=True, kw_only=True):
     pair: Disagreement | None = None
 
 
-TITLE_WORDS = {"open": "still open", "decided": "decided", "empty": "contradictory", "uncounted": "still open"}
+TITLES = {
+    "open": "Which models of \u201c{}\u201d fit?",
+    "uncounted": "Which models of \u201c{}\u201d fit?",
+    "decided": "Which model of \u201c{}\u201d fits?",
+    "empty": "Why does no model of \u201c{}\u201d fit?",
+}
 MAX_CANDIDATES = 400  # predicted in well below a second on published networks
 MAX_PREDICTED = 40  # rows of the grid
 MAX_LISTED = 60  # candidates
@@ -137,7 +142,7 @@ def explain_family(
     return LogicWhy(
         benchmark="logic",
         item=name,
-        title=f"Why is \u201c{name}\u201d {TITLE_WORDS[state]}?",
+        title=TITLES[state].format(name),
         state=state,
         reason=_reason(family, predictions, cause, witness, pair),
         facts=_facts(family, predictions, order),

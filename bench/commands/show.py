@@ -55,6 +55,14 @@ Html: TypeAlias = Annotated[
 ]
 
 
+Public: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--public", help="Under the public id, which tells nothing of the item, to hand on.", rich_help_panel=VIEW
+    ),
+]
+
+
 def show(
     pool: PoolPath,
     instance: Annotated[str, typer.Argument(metavar="ID", help="Which instance.")],
@@ -88,8 +96,12 @@ def show(
     extractor: ExtractorOption = "paper",
     thoughts: ThoughtsChoice = None,
     as_json: AsJson = False,
+    public: Public = False,
 ) -> None:
-    """Show one instance as a solver may see it, under its public id; or, with --run, how it was played.
+    """Show one instance as a solver may see it, or why it is open; or, with --run, how it was played.
+
+    The instance as text or --json is under its public id, as models see it; pages, pictures and reasons have ID as it
+    was given, with --public the public one: ids of a pool may name stratum and seed.
 
     With --run the page shows every system's episode, without --html text does: on blickets step by step, with what was
     read, which hypotheses it left, and the decision; on CausaLab the graph that it stated, with what was set and which
@@ -108,17 +120,19 @@ def show(
         episodes |= {"--model-field": model_field, "--extractor": extractor != "paper", "--thoughts": thoughts}
         refuse_options(episodes, "it is about episodes: give --run")
     else:
-        refused = {"--svg": svg} | ({} if why or gold else {"--json": as_json})
+        refused = {"--svg": svg, "--public": public} | ({} if why or gold else {"--json": as_json})
         refuse_options(refused, "with --run episodes or answers are shown, as text or as a page")
     if html is not None or svg is not None:
         refuse_options(
             {"--json": as_json}, f"{'--svg' if html is None else '--html'} writes a page: give one of the two"
         )
+    if not (why or html or svg or gold):
+        refuse_options({"--public": public}, "without --html, --svg, --why or --gold the id is the public one")
     of = benchmark_of(pool)
     if runs:
         _show_answers(of, pool, instance, runs, system, html, fields, gold=gold, why=why, as_json=as_json)
     else:
-        _show(of, pool, instance, html, svg, gold=gold, why=why, as_json=as_json)
+        _show(of, pool, instance, html, svg, gold=gold, why=why, public=public, as_json=as_json)
 
 
 def _show_answers(
@@ -181,18 +195,25 @@ def _show(
     *,
     gold: bool,
     why: bool,
+    public: bool,
     as_json: bool,
 ) -> None:
-    """Show an item, or why it is open."""
-    from calibrant.bench.scoring.ids import PublicPool
+    """Show an item, or why it is open; public: under its public id."""
+    from calibrant.bench.scoring.ids import PublicPool, with_id
+    from calibrant.dsl.errors import in_one_line
 
     items = PublicPool(of, pool)
     item = items.item(instance)
-    visible = item if gold else items.shown(item)
-    if why or svg is not None or html is not None:
-        _explain(of, pool, visible, (), html, svg, instance, gold=gold, prints=why, as_json=as_json)
-    else:
-        _show_item(of, visible, gold=gold, as_json=as_json)
+    explains = why or svg is not None or html is not None
+    if not explains:
+        _show_item(of, item if gold and not public else items.shown(item), gold=gold, as_json=as_json)
+        return
+    visible = items.shown(item) if public else item if gold else with_id(item, instance)
+    _explain(of, pool, visible, (), html, svg, gold=gold, prints=why, as_json=as_json)
+    if public and instance != visible.id and not (as_json and html is None and svg is None):
+        typer.echo(
+            f"{in_one_line(instance)} is {in_one_line(visible.id)} there, an id that tells nothing of it", err=True
+        )
 
 
 def _explain(
@@ -202,7 +223,6 @@ def _explain(
     steps: Sequence[Any],
     html: Path | None,
     svg: Path | None,
-    name: str,
     *,
     gold: bool,
     prints: bool,
@@ -210,8 +230,6 @@ def _explain(
 ) -> None:
     """Write or print why an item is open after these steps.
 
-    name: by which the item was asked for; files have the item's id alone, which may be the public one: they are handed
-        on, and the pool's id may tell stratum and seed
     gold: also what is sealed; prints: as text even where a file is written
     """
     from msgspec.structs import replace
@@ -222,7 +240,6 @@ def _explain(
     from calibrant.bench.runs.workers import exact_episode
     from calibrant.bench.terminal import NextCommand, print_next, print_written
     from calibrant.dsl.atomic_write import write_atomically
-    from calibrant.dsl.errors import in_one_line
 
     explanations = of.require(EXPLANATIONS)
     why = explanations.explain(item, steps, reveal_sealed=gold)
@@ -230,7 +247,7 @@ def _explain(
     if exact is not None:
         why = replace(why, sealed=(*why.sealed, Fact(f"run exact {exact.describe()}", "gold")))
     if html is not None:
-        write_atomically(html, why_page(why, with_pool(explanations.body(why, "why"), pool), pool.name))
+        write_atomically(html, why_page(why, with_pool(explanations.body(why, "why"), pool), pool.name, why.item))
     if svg is not None:
         write_atomically(svg, explanations.drawing(why))
     if as_json:
@@ -240,8 +257,6 @@ def _explain(
     for kind, file in (("page", html), ("picture", svg)):
         if file is not None:
             print_written(file, kind)
-    if name != item.id and (html or svg or not as_json):
-        typer.echo(f"{in_one_line(name)} is {in_one_line(item.id)} there, an id that tells nothing of it", err=True)
     if html or svg:
         print_next([NextCommand(("list", pool, "--why"), "why the others are")])
 
@@ -264,7 +279,7 @@ def _explain_episode(
         names = ", ".join(name for name, _ in episodes)
         raise CalibrantError(f"{len(episodes)} episodes on {instance}: choose one with --system: {names}")
     ((_, steps),) = episodes
-    _explain(of, pool, item, steps, html, None, item.id, gold=gold, prints=True, as_json=as_json)
+    _explain(of, pool, item, steps, html, None, gold=gold, prints=True, as_json=as_json)
 
 
 def _explain_answers(
@@ -307,7 +322,7 @@ def _explain_answers(
     if html is not None:
         bodies = [explanations.body(why, f"answer-{number}") for number, why in enumerate(reasons)]
         bodies += [Markup('<p class="note">{}</p>').format(note) for note in notes]
-        write_atomically(html, why_page(reasons[0], Markup("\n").join(bodies), pool.name, "Is the answer right?"))
+        write_atomically(html, why_page(reasons[0], Markup("\n").join(bodies), pool.name, reasons[0].item))
         print_written(html)
         print_next([NextCommand(("list", pool, "--why"), "why items are open")])
     elif as_json:

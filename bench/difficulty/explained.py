@@ -43,6 +43,7 @@ from calibrant.dsl.text import plural
 
 # --- The page of difficulty: bars of the coefficients, success against the strongest feature, and tables --------------
 GUESS_AUC = 0.5  # of a model that ranks answers by chance
+BAR_LENGTH, SCATTER = 80.0, (400.0, 280.0)  # of charts, which a phone shows whole: pixels
 
 
 def difficulty_page(
@@ -95,7 +96,7 @@ def coefficient_bars(fit: DifficultyFit) -> str:
         BarRow(c.feature, c.log_odds, f"{c.log_odds:+.2f}", "bar-3" if c.log_odds < 0 else "bar-2")
         for c in fit.coefficients
     ]
-    return bar_rows(rows, label)
+    return bar_rows(rows, label, length=BAR_LENGTH)
 
 
 def success_plot(table: OutcomeTable, features: Sequence[Mapping[str, float]], fit: DifficultyFit) -> str:
@@ -108,7 +109,7 @@ def success_plot(table: OutcomeTable, features: Sequence[Mapping[str, float]], f
     marks = tuple(Mark(v, float(r)) for v, r in zip(values, rates, strict=True) if v is not None)
     label = f"Share of systems that are right by {name}, a point an item: {len(marks)} items"
     panel = Panel("", (Line("", marks, kind="points"),))
-    return panels_svg([panel], Axis(name), Axis("share of systems", 0, 1), label)
+    return panels_svg([panel], Axis(name), Axis("share of systems", 0, 1), label, size=SCATTER)
 
 
 def _response_rows(table: OutcomeTable, model: ResponseModel) -> list[tuple[str, str, str, str]]:

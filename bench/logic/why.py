@@ -507,7 +507,7 @@ def family_page(
         measured = tuple(measured_cells(family))
     except LatticeLimitError:  # shares are out of budget
         measured = ()
-    return why_page(why, page_body(why, "why", data_lines, measured), name)
+    return why_page(why, page_body(why, "why", data_lines, measured), "family", name)
 
 
 EXPLANATIONS: Explainable = LogicExplanations()

@@ -67,8 +67,9 @@ def _at(position: float | str) -> str:
 
 
 def figure(width: float, height: float, label: str, marks: Iterable[str]) -> str:
-    """Return an SVG element whose label states the finding; it keeps its size and scrolls where there is no room."""
+    """Return an SVG element whose label states the finding; on a phone it shrinks to 9 px letters, then scrolls."""
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
+    size += f' style="min-width:{LEAST_SCALE * width:.0f}px"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="fixed" role="img" aria-label="{escape(printable(label))}"'
         f" {size}>{''.join(marks)}</svg>"
@@ -77,6 +78,7 @@ def figure(width: float, height: float, label: str, marks: Iterable[str]) -> str
 
 # --- scales and axes --------------------------------------------------------------------------------------------------
 
+LEAST_SCALE = 0.76  # of a figure on a phone: its letters of 12 px have 9 there
 TICK_LINE = 14.0  # from a line of labels below an axis to the next
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 

@@ -33,9 +33,8 @@ def with_pool(body: Markup, pool: Path) -> Markup:
     return body.replace(POOL, escape(quote(str(pool))))
 
 
-def why_page(why: Why, body: Markup, pool: str, kind: str = "Why is it ambiguous?") -> str:
-    """Return one HTML file; body: what the benchmark makes of the reason; kind: of page, the first crumb."""
-    crumbs = [kind, pool, why.item]
+def why_page(why: Why, body: Markup, *crumbs: str) -> str:
+    """Return one HTML file; body: of the benchmark; crumbs: file and item, or command and file."""
     return design_page("why/why.html", {"title": why.title, "crumbs": crumbs, "body": body, "item": why.item})
 
 
@@ -86,7 +85,7 @@ def index_page(pool: str, items: Iterable[IndexItem], text: IndexText | None = N
     """
     if text is None:
         command = f"calibrant show {pool} ID --why --html FILE"
-        text = IndexText(f"Why are items of \u201c{pool}\u201d ambiguous?", "Why is it ambiguous?", command)
+        text = IndexText(f"Why are items of \u201c{pool}\u201d ambiguous?", "Reasons", command)
     rows: list[list[str | int | None]] = []
     bodies: list[Markup] = []
     states: Counter[str] = Counter()

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import combinations
+from math import comb
+from random import Random
 from typing import NamedTuple
 
 import msgspec
@@ -13,9 +16,11 @@ from calibrant.audits.replayscm.ambiguity import restrict_to_grammar
 from calibrant.audits.replayscm.why.parts import (
     Context,
     Contradiction,
+    DecidedVariable,
     Decider,
     Evidence,
     EvidenceWorld,
+    Exclusion,
     FittingScm,
     OpenVariable,
     Pair,
@@ -51,6 +56,7 @@ from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.replayscm.certified import certify
 from calibrant.solvers.replayscm.conflicts import unsatisfied_words
+from calibrant.solvers.replayscm.members import sample_member
 from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSpace
 
 # --- Two rows that no SCM of any class explains: equal in everything that may be a parent, different in the variable
@@ -73,6 +79,61 @@ def smallest_contradiction(task: Task) -> Contradiction | None:
                 value, first = met.setdefault(key, (row[variable], place))
                 if value != row[variable]:
                     return Contradiction(variable, first, place)
+    return None
+
+
+# --- The one SCM that fits: each mechanism row by row, and the parent sets that the evidence excludes -----------------
+MAX_SETS = 6_000  # parent sets of a variable that are gone through: 20 candidates, at most four of them parents
+MAX_EXCLUDED = 6  # parent sets of a variable that are named, smallest first
+
+
+def only_member(space: VersionSpace) -> Scm:
+    """Return the SCM of a space that has exactly one, certified."""
+    return certify(space.task, sample_member(space, Random(0), None))
+
+
+def decided_variables(space: VersionSpace, model: Scm) -> tuple[DecidedVariable, ...]:
+    """Return every mechanism of the only member, in its order, with the rows and what they exclude."""
+    return tuple(_decided(space, model, variable) for variable in model.order)
+
+
+def _decided(space: VersionSpace, model: Scm, variable: str) -> DecidedVariable:
+    parents = model.local_functions[variable].parents
+    candidates = natural(space.task.disclosure.admissible_parents(variable))
+    sizes = range(min(space.model_class.max_parents, len(candidates)) + 1)
+    is_complete = sum(comb(len(candidates), size) for size in sizes) <= MAX_SETS
+    exclusions = list(_exclusions(space, variable, parents)) if is_complete else []
+    number = len(exclusions) if is_complete else None
+    rows = table_rows(space.task, variable, model, model)
+    return DecidedVariable(variable, parents, rows, tuple(exclusions[:MAX_EXCLUDED]), number)
+
+
+def _exclusions(space: VersionSpace, variable: str, parents: tuple[str, ...]) -> Iterator[Exclusion]:
+    """Yield the parent sets of the class that lack one of the parents, smallest first, and what excludes each."""
+    counts = space.local(space.index[variable]).counts
+    candidates = natural(space.task.disclosure.admissible_parents(variable))
+    for size in range(min(space.model_class.max_parents, len(candidates)) + 1):
+        for names in combinations(candidates, size):
+            if set(parents) <= set(names):
+                continue
+            rows = contradiction(space.task, variable, names)
+            if rows is not None:
+                yield Exclusion(names, *rows)
+            elif space.assumed is None and counts.get(sum(1 << space.index[name] for name in names)):
+                yield Exclusion(names)  # its rows admit it; the member is the only acyclic choice
+
+
+def contradiction(task: Task, variable: str, names: tuple[str, ...]) -> tuple[str, str] | None:
+    """Return two rows with the variable free that agree in these variables and differ in it; None if there are none."""
+    first: dict[tuple[int, ...], tuple[int, str]] = {}
+    for world in task.training.worlds:
+        if variable in world.intervention.targets:
+            continue
+        for unit, row in zip(world.units, world.rows(), strict=True):
+            place = f"{world.id} {unit}"
+            value, earlier = first.setdefault(tuple(row[name] for name in names), (row[variable], place))
+            if value != row[variable]:
+                return earlier, place
     return None
 
 
@@ -245,6 +306,7 @@ def _assembled(parts: Parts, item: str, asked_parents: int) -> ReplayWhy:
     open_names = tuple(v for v in stated if parts.state != "decided" and choices.by_variable[v].is_open)
     roots = task.disclosure.roots or ()
     decided = tuple(v for v in stated if v not in roots and v not in open_names)
+    member = only_member(parts.space) if parts.state == "decided" and not _has_functions_assumed(parts) else None
     why = ReplayWhy(
         benchmark="replayscm",
         item=item,
@@ -263,6 +325,8 @@ def _assembled(parts: Parts, item: str, asked_parents: int) -> ReplayWhy:
         witness=parts.witness,
         deciders=parts.deciders,
         variables=tuple(_open_variable(parts, name) for name in open_names),
+        model=None if member is None else _fitting(member, None),
+        mechanisms=() if member is None else decided_variables(parts.space, member),
         without=tuple(_without_each_world(parts)) if parts.state == "decided" else (),
         contradiction=smallest_contradiction(task) if parts.state == "empty" else None,
         certificate=None,

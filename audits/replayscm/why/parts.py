@@ -380,11 +380,36 @@ class Contradiction(msgspec.Struct, frozen=True):
     second: str
 
 
+class Exclusion(msgspec.Struct, frozen=True):
+    """A parent set that the evidence excludes: two rows agree in it and differ in the variable.
+
+    first, second: empty where its rows admit the set, and every SCM with it has a cycle
+    """
+
+    parents: tuple[str, ...]
+    first: str = ""
+    second: str = ""
+
+
+class DecidedVariable(msgspec.Struct, frozen=True):
+    """A mechanism of the only SCM that fits.
+
+    parents: functional ones; rows: over them, `first` and `second` both its value; excluded: the smallest parent sets
+    that lack one of them; num_excluded: how many there are, None where they are too many to go through
+    """
+
+    name: str
+    parents: tuple[str, ...]
+    rows: tuple[TableRow, ...]
+    excluded: tuple[Exclusion, ...]
+    num_excluded: int | None
+
+
 class ReplayWhy(Why, frozen=True, kw_only=True):
     """The reason for a ReplaySCM item; max_parents: of the class that was counted.
 
     columns: order of the variables in rows of the item's file; deciders: best first; variables: the open ones
-    without: where one SCM fits; contradiction: where none can
+    model, mechanisms, without: where one SCM fits; contradiction: where none can
     true_mechanisms: prefix texts of the gold SCM, where it is revealed
     """
 
@@ -395,6 +420,8 @@ class ReplayWhy(Why, frozen=True, kw_only=True):
     witness: Witness | None = None
     deciders: tuple[Decider, ...] = ()
     variables: tuple[OpenVariable, ...] = ()
+    model: FittingScm | None = None
+    mechanisms: tuple[DecidedVariable, ...] = ()
     without: tuple[WithoutWorld, ...] = ()
     contradiction: Contradiction | None = None
     true_mechanisms: dict[str, str] | None = None
@@ -405,13 +432,19 @@ class ReplayWhy(Why, frozen=True, kw_only=True):
 TITLES: dict[State, str] = {
     "open": "Why is \u201c{}\u201d ambiguous?",
     "uncounted": "Why is \u201c{}\u201d ambiguous?",
-    "decided": "Why is \u201c{}\u201d decided?",
+    "decided": "Which SCM fits \u201c{}\u201d?",
     "empty": "Why does nothing fit \u201c{}\u201d?",
 }
 
 
 def title(item: str, state: State) -> str:
+    """Return the question that the page of an item answers."""
     return TITLES[state].format(item)
+
+
+def target_title(variable: str, state: State) -> str:
+    """Return the question that the page of one variable of a table answers."""
+    return f"Which formula gives \u201c{variable}\u201d?" if state == "decided" else title(variable, state)
 
 
 def reason(why: ReplayWhy, asked_parents: int) -> tuple[Span, ...]:

@@ -13,7 +13,7 @@ import msgspec
 from markupsafe import Markup
 
 from calibrant.audits.replayscm.why.explanation import Limits, explain, smallest_contradiction
-from calibrant.audits.replayscm.why.parts import Decider, ReplayWhy, title
+from calibrant.audits.replayscm.why.parts import Decider, ReplayWhy, target_title, title
 from calibrant.audits.replayscm.why.smallest_pair import Choices
 from calibrant.bench.core.capabilities import Fittable, FormulaQuestion, NetworkQuestion, Suggestion
 from calibrant.bench.pages.page import design_page
@@ -275,10 +275,10 @@ class Fit:
         lines = self.table.reading_lines(every=True, target=self.target)
         notes = Markup().join(map(Markup('<p class="callout">{}</p>\n').format, lines)) + sections
         if self.why is None:
-            content = {"title": name, "crumbs": ["Errors against size", name], "body": notes, "item": ITEM}
+            content = {"title": name, "crumbs": ["fit", name], "body": notes, "item": ITEM}
             write_atomically(path, design_page("why/why.html", content))
             return
-        page = why_page(self.why, Markup(NOTES_HERE) + body(self.why, "why"), name)
+        page = why_page(self.why, Markup(NOTES_HERE) + body(self.why, "why"), "fit", name)
         write_atomically(path, self.naming.markup(page).replace(NOTES_HERE, notes))
 
 
@@ -509,7 +509,7 @@ def _of_table(why: ReplayWhy, table: Table, target: str | None) -> ReplayWhy:
     deciders = tuple(_with_line(decider, table) for decider in why.deciders)
     return msgspec.structs.replace(
         why,
-        title=title(table.source, why.state),
+        title=title(table.source, why.state) if legal is None else target_title(legal, why.state),
         evidence=msgspec.structs.replace(evidence, variables=names, worlds=worlds),
         deciders=deciders,
     )

@@ -10,7 +10,16 @@ from typing import Any
 
 from markupsafe import Markup
 
-from calibrant.audits.replayscm.why.parts import Decider, FittingScm, ReplayWhy, TableRow, range_text, witness_row
+from calibrant.audits.replayscm.why.parts import (
+    DecidedVariable,
+    Decider,
+    Exclusion,
+    FittingScm,
+    ReplayWhy,
+    TableRow,
+    range_text,
+    witness_row,
+)
 from calibrant.audits.why import expected_text, listed, number_text
 from calibrant.bench.pages.charts import text_width
 from calibrant.bench.pages.graphs import Graph, GraphNode, draw_together
@@ -181,6 +190,30 @@ def counted_words(why: ReplayWhy) -> str:
     return f"{method}, in the class: {why.class_in_words}. {class_note}{size_note}"
 
 
+def formula_text(model: FittingScm, name: str) -> str:
+    """Return a mechanism as people write it, `a root` for a variable without one."""
+    return infix(parse(model.mechanisms[name], ALL_OPERATORS)) if name in model.mechanisms else "a root"
+
+
+def exclusion_words(variable: str, exclusion: Exclusion) -> str:
+    """Return why a parent set is excluded, as a sentence."""
+    names = listed(list(exclusion.parents))
+    rows = " and ".join(place.removeprefix("observed ") for place in (exclusion.first, exclusion.second))
+    if not exclusion.first:
+        return f"A function of {names} fits its rows, and every SCM with it has a cycle."
+    if not exclusion.parents:
+        return f"It is no constant: {rows} differ in {variable}."
+    agree = f"{rows} agree in {names} and differ in {variable}"
+    return f"It is no function of {names}{' alone' if len(exclusion.parents) == 1 else ''}: {agree}."
+
+
+def excluded_words(mechanism: DecidedVariable) -> list[str]:
+    """Return the sentences about the parent sets that the evidence excludes, and how many more there are."""
+    sentences = [exclusion_words(mechanism.name, exclusion) for exclusion in mechanism.excluded]
+    more = (mechanism.num_excluded or 0) - len(sentences)
+    return [*sentences, f"{plural(more, 'more sets')} of parents are excluded in the same way."] if more else sentences
+
+
 def lines(why: ReplayWhy) -> Iterator[str]:
     """Yield the lines of the terminal."""
     from calibrant.bench.pages.aligned import aligned
@@ -192,8 +225,7 @@ def lines(why: ReplayWhy) -> Iterator[str]:
         yield ""
         for letter, model in (("A", why.pair.first), ("B", why.pair.second)):
             for name in why.pair.differing:
-                text = infix(parse(model.mechanisms[name], ALL_OPERATORS)) if name in model.mechanisms else "a root"
-                yield f"{letter}  {name} = {text}"
+                yield f"{letter}  {name} = {formula_text(model, name)}"
         rows = table(why)
         if rows:
             yield ""
@@ -209,6 +241,11 @@ def lines(why: ReplayWhy) -> Iterator[str]:
             yield f"Shown, but not for {why.pair.differing[0]}: {note}"
         if why.witness:
             yield witness_words(why)
+    if why.model is not None:
+        yield ""
+        for mechanism in why.mechanisms:
+            yield f"{mechanism.name} = {formula_text(why.model, mechanism.name)}"
+            yield from (f"  {sentence}" for sentence in excluded_words(mechanism))
     for entry in why.without:
         yield f"without the rows of {entry.world}: {entry.remaining} SCM{'s' * (entry.remaining != '1')} would fit"
     if why.deciders:
@@ -246,6 +283,7 @@ def variable_record(why: ReplayWhy) -> list[dict[str, Any]]:
 # --- The page of a `ReplayWhy` ----------------------------------------------------------------------------------------
 EVIDENCE_ROOM = 220  # pixels for columns of variables beside world and unit, in a third of a page of 1280
 TABLE_ROOM = 130  # the same beside seen, A, B and where, in half of the rest
+WIDE_TABLE_ROOM = 360  # the same in half of the page, where evidence is wide and stands below
 MAX_EVIDENCE = 12  # rows of evidence on the first screen
 MAX_READINGS = 40  # readings of a world that are listed
 
@@ -255,13 +293,12 @@ def body(why: ReplayWhy, prefix: str) -> Markup:
     parting = witness_row(why)
     bearing = _bearing_rows(why)
     compact = why.evidence.num_rows > MAX_EVIDENCE
+    is_wide = _width(why.evidence.variables) > EVIDENCE_ROOM
     content = {
         "why": why,
         "prefix": prefix,
         "evidence_summary": _evidence_summary(why),
-        "caption": "Rows that bear on the pair. Striped: set by the intervention."
-        if compact
-        else "Striped: set by the intervention.",
+        "caption": f"{_bearing_caption(why)}Striped: set by the intervention." if compact else STRIPED,
         "rows": _evidence_rows(why, bearing) if compact else _evidence_rows(why),
         "all_rows": _evidence_rows(why) if compact else [],
         "shown_but_set": shown_but_set(why),
@@ -271,8 +308,8 @@ def body(why: ReplayWhy, prefix: str) -> Markup:
         "table_caption": _table_caption(why),
         "count_origin": count_origin(why),
         "unit_heading": unit_heading(why),
-        "is_wide": _width(why.evidence.variables) > EVIDENCE_ROOM,
-        "is_stacked": _width(parting.values if parting else ()) > TABLE_ROOM,
+        "is_wide": is_wide,
+        "is_stacked": _width(parting.values if parting else ()) > (WIDE_TABLE_ROOM if is_wide else TABLE_ROOM),
         "witness_words": witness_words(why),
         "without": [
             {
@@ -286,6 +323,7 @@ def body(why: ReplayWhy, prefix: str) -> Markup:
         "counted_words": counted_words(why),
         "variables": variable_record(why),
         "json_text": json.dumps(why.to_dict(), indent=1, ensure_ascii=False),
+        "decided": _decided(why),
         **_models(why, prefix),
     }
     return Markup(html_page("why/replayscm.html", content))
@@ -300,15 +338,28 @@ def _evidence_summary(why: ReplayWhy) -> str:
     return f"Evidence: {plural(len(why.evidence.worlds), 'worlds')}, {why.evidence.num_rows} rows"
 
 
+STRIPED = "Striped: set by the intervention."
+
+
+def _bearing_caption(why: ReplayWhy) -> str:
+    if why.model is not None:
+        return "Rows that decide: one for each row of a mechanism. "
+    return "Rows that bear on the pair. " if why.pair else ""
+
+
 def _bearing_rows(why: ReplayWhy) -> list[tuple[int, int]]:
-    """World and row, those that show the parting values with the variable set first, then one of each seen row."""
-    if why.pair is None:
-        return []
+    """World and row, those that show the parting values with the variable set first, then one of each seen row.
+
+    Of a decided item the first of each row of a mechanism; the first rows of an item without a pair.
+    """
     place = {
         f"{world.id} {unit}": (w, u)
         for w, world in enumerate(why.evidence.worlds)
         for u, unit in enumerate(world.units)
     }
+    if why.pair is None:
+        rows = [row.where[0] for mechanism in why.mechanisms for row in mechanism.rows if row.where]
+        return sorted({place[name] for name in rows} if rows else list(place.values())[:MAX_EVIDENCE])
     parting, observed = witness_row(why), [row.where[0] for row in why.pair.rows if row.where]
     names = [*(parting.set_in if parting else ())][: MAX_EVIDENCE // 2]
     return sorted({place[name] for name in [*names, *observed[: MAX_EVIDENCE - len(names)]]})
@@ -361,6 +412,9 @@ def _table_caption(why: ReplayWhy) -> str:
 
 
 def _models(why: ReplayWhy, prefix: str) -> dict[str, Any]:
+    if why.model is not None:
+        (drawing,) = draw_together([graph(why, why.model, "")], f"{prefix}-graph")
+        return {"only": {"drawing": Markup(drawing), "formulas": _formulas(why, why.model)}}
     if why.pair is None:
         return {}
     models = (why.pair.first, why.pair.second)
@@ -381,16 +435,36 @@ def graph(why: ReplayWhy, model: FittingScm, letter: str, only: Sequence[str] | 
         for v in names
     }
     parents = {v: [p for p in model.parents.get(v, ()) if p in names] for v in names}
-    variable = why.pair.differing[0] if why.pair else ""
+    if why.pair is None:
+        return Graph(parents, nodes, "Graph of the SCM that fits", "")
+    variable = why.pair.differing[0]
     listed = ", ".join(model.parents.get(variable, ())) or "nothing"
     return Graph(parents, nodes, f"Graph of SCM {letter}: {variable} depends on {listed}", f"only in {letter}")
 
 
 def _formulas(why: ReplayWhy, model: FittingScm) -> list[dict[str, Any]]:
-    assert why.pair is not None
+    differing = why.pair.differing if why.pair else ()
     return [
-        {"name": name, "text": infix(parse(text, ALL_OPERATORS)), "differs": name in why.pair.differing}
-        for name, text in model.mechanisms.items()
+        {"name": name, "text": formula_text(model, name), "differs": name in differing} for name in model.mechanisms
+    ]
+
+
+def _decided(why: ReplayWhy) -> list[dict[str, Any]]:
+    """Return the mechanisms of the only SCM as templates show them: formula, rows, and what was excluded."""
+    if why.model is None:
+        return []
+    return [
+        {
+            "name": mechanism.name,
+            "formula": formula_text(why.model, mechanism.name),
+            "parents": mechanism.parents,
+            "rows": [
+                {"cells": list(row.values.values()), "value": row.first, "where": places(row.where) or "nowhere"}
+                for row in mechanism.rows
+            ],
+            "excluded": excluded_words(mechanism),
+        }
+        for mechanism in why.mechanisms
     ]
 
 

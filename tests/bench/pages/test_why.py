@@ -58,7 +58,7 @@ def page(name: str, num_moves: int = 4) -> str:
         steps = list(episode.steps)
     explanations = of.require(EXPLANATIONS)
     why = explanations.explain(item, steps)
-    return why_page(why, explanations.body(why, "why"), pool.name)
+    return why_page(why, explanations.body(why, "why"), pool.name, why.item)
 
 
 @needs_axe

@@ -268,9 +268,9 @@ def _printed(of: Any, pool: Path, item: Any, folder: Path) -> Iterator[tuple[str
     yield "prompts", called("prompts", pool, "--only", item.id).stdout
     yield "prompts --text", called("prompts", pool, "--only", item.id, "--text").stdout
     page = folder / "page.html"
-    shown = called("show", pool, item.id, "--html", page)
+    shown = called("show", pool, item.id, "--html", page, "--public")
     if shown.returncode == 0:
-        yield "show --html", shown.stdout + page.read_text(encoding="utf-8")
+        yield "show --html --public", shown.stdout + page.read_text(encoding="utf-8")
     if of.is_interactive(item):
         for option in ([], ["--jsonl"]):
             yield " ".join(["play", *option]), called("play", pool, item.id, *option).stdout
@@ -391,17 +391,23 @@ def test_public_ids_depend_on_the_file_alone(tmp_path: Path) -> None:
     assert pools[0].ids.salt != pools[2].ids.salt
 
 
-def test_a_page_has_the_public_id_and_the_terminal_states_whose_it_is(tmp_path: Path) -> None:
-    """Standard output and pages are handed on; what was typed is named beside them, and with --gold on the page."""
+def test_a_page_has_the_id_that_was_given_and_the_public_one_where_asked(tmp_path: Path) -> None:
+    """Pages with --public are handed on: what was typed is named beside them alone, even with --gold."""
     pool, page = tmp_path / "pool.jsonl", tmp_path / "page.html"
     write_drawn(benchmark("causim"), pool, ("chain",), 7, 1)
     items = PublicPool(benchmark("causim"), pool)
     own = items.items.items[0].id
     public = items.ids.public(own)
-    done = called("show", pool, own, "--html", page)
+    done = called("show", pool, own, "--html", page, "--public")
     assert own not in done.stdout + page.read_text(encoding="utf-8")
     written = f"page written to {page}\n"
     assert done.stderr == f"{written}{own} is {public} there, an id that tells nothing of it\n"
     assert called("show", pool, public, "--html", page).stderr == written
-    assert called("show", pool, own, "--html", page, "--gold").stderr == written
-    assert own in page.read_text(encoding="utf-8")
+    assert public in page.read_text(encoding="utf-8")
+    for more in ((), ("--gold",)):
+        assert called("show", pool, own, "--html", page, *more).stderr == written
+        assert own in page.read_text(encoding="utf-8")
+        assert public not in page.read_text(encoding="utf-8")
+    assert called("show", pool, own, "--html", page, "--gold", "--public").returncode == 0
+    assert public in page.read_text(encoding="utf-8")
+    assert own not in page.read_text(encoding="utf-8")

@@ -448,6 +448,8 @@ def test_extended_items_are_explained(is_episode: bool, tmp_path: Path) -> None:
     write_pool(Pool("pool", (item,)), tmp_path / "pool.jsonl")
     done = called("show", tmp_path / "pool.jsonl", item.id, "--why")
     assert done.returncode == 0
+    assert done.stdout.startswith(f"Why is \u201c{item.id}\u201d open")
+    done = called("show", tmp_path / "pool.jsonl", item.id, "--why", "--public")
     assert re.fullmatch(rf"{item.id} is item-[0-9a-f]{{16}} there, an id that tells nothing of it\n", done.stderr)
     assert re.match("Why is \u201citem-[0-9a-f]{16}\u201d open", done.stdout)  # ids may name what is sealed
 

@@ -14,7 +14,6 @@ from calibrant.audits.why import expected_text
 from calibrant.bench.core.registry import bundled_files
 from calibrant.bench.pages.why import why_page
 from calibrant.bench.replayscm.why.page import body, drawing
-from calibrant.bench.scoring.ids import PublicIds
 from calibrant.dsl.replayscm.pools.files import read_pool
 from tests.audits.replayscm.why.appendix_cases import CASES, case_record
 from tests.support.accessibility import DESKTOP, PHONE, measure, needs_axe
@@ -52,14 +51,14 @@ class Texts(HTMLParser):
 
 def lamp_page(name: str = "lamp") -> str:
     why = explain(lamp().task, name)
-    return why_page(why, body(why, "why"), "classroom.jsonl")
+    return why_page(why, body(why, "why"), "classroom.jsonl", name)
 
 
 def wide_page() -> str:
     """Return an item of nine variables and 80 rows."""
     pool = read_pool(CHECKOUT / "bench/replayscm/data/sample_hidden_order.jsonl", keep_results=False)
     why = explain(pool.problems[13].task, pool.problems[13].id)
-    return why_page(why, body(why, "why"), "sample_hidden_order.jsonl")
+    return why_page(why, body(why, "why"), "sample_hidden_order.jsonl", pool.problems[13].id)
 
 
 def test_the_page_has_the_reason_of_the_terminal_and_marks_the_row(tmp_path: Path) -> None:
@@ -75,17 +74,15 @@ def test_the_command_writes_page_drawing_and_json_of_one_object(tmp_path: Path) 
     pool = write_classroom(tmp_path)
     done = called("show", pool, "lamp", "--html", tmp_path / "why.html", "--svg", tmp_path / "why.svg")
     files = f"page written to {tmp_path / 'why.html'}\npicture written to {tmp_path / 'why.svg'}\n"
-    public = PublicIds.of_pool(pool, [lamp()]).public("lamp")
-    files += f"lamp is {public} there, an id that tells nothing of it\n"
     assert (done.returncode, done.stdout, done.stderr) == (0, "", files)
-    assert (tmp_path / "why.html").read_text(encoding="utf-8") == lamp_page(public)
+    assert (tmp_path / "why.html").read_text(encoding="utf-8") == lamp_page()
     svg = (tmp_path / "why.svg").read_text(encoding="utf-8")
     assert svg.startswith("<svg ")
     assert all(
         text in svg for text in ("X3 = X1<", "X3 = X1 and X2<", "never seen with X3 free", "prefers-color-scheme:dark")
     )
     printed = json.loads(called("show", pool, "lamp", "--why", "--json").stdout)
-    assert printed == json.loads(json.dumps(explain(lamp().task, public).to_dict()))
+    assert printed == json.loads(json.dumps(explain(lamp().task, "lamp").to_dict()))
 
 
 @pytest.mark.parametrize(
@@ -124,7 +121,8 @@ def test_keys_open_the_list_and_escape_returns_the_focus(tmp_path: Path) -> None
     key("Escape"); said.push(document.getElementById("keys").hidden, document.activeElement.id);
     theme.click(); said.push(document.documentElement.dataset.theme, theme.getAttribute("aria-pressed"));
     theme.click(); said.push(document.documentElement.dataset.theme);
-    dispatchEvent(new Event("beforeprint")); said.push(document.querySelectorAll("details:not([open])").length);
+    dispatchEvent(new Event("beforeprint"));
+    said.push(document.querySelectorAll("details:not([open], .unprinted)").length);
     dispatchEvent(new Event("afterprint")); said.push(document.querySelectorAll("details:not([open])").length > 0);
     said.push(document.querySelector("a").className);
     """

@@ -220,6 +220,69 @@ def _places(task: Task) -> Iterator[tuple[str, dict[str, int]]]:
             yield f"{world.id} {unit}", row
 
 
+@cache
+def decided() -> tuple[tuple[Task, ReplayWhy], ...]:
+    """Problems that one SCM fits, of more than the others: few of a draw are decided."""
+    problems = small_problems(27, 300, Limits(variables=4, endogenous=2, rows=16))
+    reasons = ((problem.task, explain(problem.task, problem.id)) for problem in problems)
+    return tuple((task, reason) for task, reason in reasons if reason.state == "decided")
+
+
+def test_decided_mechanisms_are_those_of_the_only_member_row_by_row() -> None:
+    num_rows = 0
+    for task, reason in decided():
+        (member,) = (one for family in families(task, 4, root_hypotheses(task)) for one in members(family))
+        assert reason.model is not None
+        model = model_of(task, reason.model)
+        assert [entry.name for entry in reason.mechanisms] == list(model.order)
+        assert all(replays_exactly(model, [world]) for world in task.training.worlds)
+        shown = dict(_places(task))
+        for entry in reason.mechanisms:
+            parents, bits = next((parents, bits) for name, parents, bits in member[1] if name == entry.name)
+            assert entry.parents == parents
+            for k, row in enumerate(sorted(entry.rows, key=lambda row: [row.values[u] for u in reversed(parents)])):
+                assert (row.first, row.second) == (bits >> k & 1,) * 2
+                assert all(shown[place].items() >= row.values.items() for place in row.where)
+                assert all(shown[place][entry.name] == row.first for place in row.where)
+                num_rows += len(row.where)
+    assert num_rows > 20
+
+
+def test_what_a_decided_mechanism_excludes_is_every_set_without_one_of_its_parents() -> None:
+    """By plain comparison of all pairs of rows; sets that rows admit are in no member but make a cycle."""
+    num_by_rows, num_cycles = 0, 0
+    for task, reason in decided():
+        places = dict(_places(task))
+        set_in = {world.id: world.intervention.targets for world in task.training.worlds}
+        for entry in reason.mechanisms:
+            free = {place: row for place, row in places.items() if entry.name not in set_in[place.split(" ")[0]]}
+            candidates = task.disclosure.admissible_parents(entry.name)
+            by_rows = {
+                names
+                for size in range(5)
+                for names in combinations(sorted(candidates), size)
+                if any(
+                    all(one[u] == other[u] for u in names) and one[entry.name] != other[entry.name]
+                    for one, other in combinations(free.values(), 2)
+                )
+            }
+            assert not any(set(entry.parents) <= set(names) for names in by_rows)
+            assert entry.num_excluded is not None
+            assert entry.num_excluded >= len(by_rows)
+            assert len(entry.excluded) == min(6, entry.num_excluded)
+            for exclusion in entry.excluded:
+                assert (tuple(sorted(exclusion.parents)) in by_rows) == bool(exclusion.first)
+                if exclusion.first:
+                    first, second = free[exclusion.first], free[exclusion.second]
+                    assert all(first[u] == second[u] for u in exclusion.parents)
+                    assert first[entry.name] != second[entry.name]
+                    num_by_rows += 1
+                else:
+                    num_cycles += 1
+    assert num_by_rows > 10
+    assert num_cycles > 0
+
+
 def test_the_reason_of_the_lamp_names_the_row_that_is_never_shown() -> None:
     reason = explain(lamp().task, "lamp")
     assert reason.reason_text == (

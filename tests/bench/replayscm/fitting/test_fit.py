@@ -248,7 +248,7 @@ def test_advice_for_a_csv_file_is_a_line_of_it_and_pages_use_its_words(tmp_path:
     lines = printed.stdout.splitlines()
     (advice,) = (line for line in lines if ";?;" in line)
     assert advice == "1;?;0"
-    assert "Why is \u201cpump.csv\u201d ambiguous?" in lines
+    assert "Why is \u201cLight\u201d ambiguous?" in lines
     assert [number for number in range(2, 6) if f"line {number}" in printed.stdout] == [2, 4, 5]
     assert '{"id"' not in printed.stdout
     pool = json.loads((tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()[1])
