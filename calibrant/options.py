@@ -38,7 +38,7 @@ class Solving(TypedDict, total=False):
 
 
 class Counting(TypedDict, total=False):
-    """Options of `count`.
+    """Options of `version_space`.
 
     max_parents: functional parents of a mechanism; max_size: of its formula; nested_roots: as for solving
     terms: of a sum, at most
@@ -51,7 +51,7 @@ class Counting(TypedDict, total=False):
 
 
 class CountingDetectors(TypedDict, total=False):
-    """Options of `count` for extended blickets.
+    """Options of `version_space` for extended blickets.
 
     family: `condition`: detectors of the item's condition; `told`: of the condition that its task states, if it does
     """
@@ -60,7 +60,7 @@ class CountingDetectors(TypedDict, total=False):
 
 
 class CountingLabs(TypedDict, total=False):
-    """Options of `count` for CausaLab.
+    """Options of `version_space` for CausaLab.
 
     bounded: bases are taken to be integers from 0 to 100, as the benchmark draws them
     """

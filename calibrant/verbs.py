@@ -403,3 +403,20 @@ def _verb(of: Benchmark[Any], name: str, options: Mapping[str, Any]) -> Callable
             raise CalibrantError(f"{name}: {error}") from error
 
     return call
+
+
+# --- What `help` prints: a docstring ends with the options of each benchmark, where a checker reads them too ----------
+_OPTIONS: Mapping[Callable[..., Any], tuple[type, ...]] = {
+    score: (Scoring,),
+    score_many: (Scoring,),
+    solve: (Solving,),
+    version_space: (Counting, CountingDetectors, CountingLabs),
+    audit: (Auditing,),
+    separate: (Separating,),
+    harden: (HardeningOptions,),
+    generate: (Generating, Drawing),
+    text_episode: (Talking, TalkingToDetectors, TalkingToLabs),
+}
+for _function, _kinds in _OPTIONS.items():
+    _texts = (inspect.cleandoc(text) for text in (_function.__doc__, *(kind.__doc__ for kind in _kinds)) if text)
+    _function.__doc__ = "\n\n".join(_texts)

@@ -70,9 +70,9 @@ SIZES = {
     "audits": Size(files=58, lines=18628, small_files=2, import_lines=1279),
     "baselines": Size(files=31, lines=9686, small_files=3, import_lines=530),
     "bench": Size(files=305, lines=77032, small_files=15, import_lines=6540),
-    "calibrant": Size(files=17, lines=1810, small_files=6, import_lines=295),
+    "calibrant": Size(files=17, lines=1827, small_files=6, import_lines=295),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=354, lines=93164, small_files=17, import_lines=8020),
+    "tests": Size(files=354, lines=93185, small_files=17, import_lines=8023),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import pydoc
+from inspect import signature
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, assert_type
@@ -11,7 +13,8 @@ from typing import Any, assert_type
 import pytest
 
 import calibrant
-from calibrant.bench.core.registry import bundled_pool
+from calibrant.bench.core.names import TITLES
+from calibrant.bench.core.registry import benchmark, bundled_pool
 from calibrant.dsl import records
 from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.generation.problems import sample_problem
@@ -406,3 +409,21 @@ def test_a_laboratory_repeats_the_notebook_and_returns_a_broken_schema() -> None
 def test_what_has_no_episode_and_wrong_options_are_refused(item: Any, options: dict[str, str], reason: str) -> None:
     with pytest.raises(calibrant.CalibrantError, match=reason):
         LOOSE(item, **options)
+
+
+def test_help_names_every_option() -> None:
+    checked = 0
+    verbs = ("score", "solve", "version_space", "audit", "separate", "harden", "generate", "text_episode")
+    for name in verbs:
+        of = [getattr(benchmark(known).functions, name, None) for known in TITLES]
+        named = {
+            parameter
+            for function in of
+            if function is not None
+            for parameter, kind in signature(function).parameters.items()
+            if kind.kind is kind.KEYWORD_ONLY and parameter != "steps"
+        }
+        text = pydoc.render_doc(getattr(calibrant, name))
+        assert {option for option in named if f"{option}: " not in text} == set(), name
+        checked += len(named)
+    assert checked > 20
