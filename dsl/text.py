@@ -28,6 +28,12 @@ def nearest_names(name: object, allowed: Iterable[str], number: int = 3) -> list
     return [by_small[candidate] for candidate in near][:number]
 
 
+def nearest_hint(name: object, allowed: Iterable[str]) -> str:
+    """Return `; did you mean X?` for a message on an unknown name among many; empty if none is like it."""
+    near = nearest_names(name, allowed)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
 def known_names(name: object, allowed: Iterable[str]) -> str:
     """Return the end of a message on an unknown name: `did you mean X?`, and all names if few or if none is like it."""
     names = list(dict.fromkeys(allowed))

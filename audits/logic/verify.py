@@ -36,6 +36,7 @@ from calibrant.dsl.logic.item import (
     successors,
 )
 from calibrant.dsl.logic.reference import clauses_into, formulas_over
+from calibrant.dsl.text import plural
 
 # --- Evidence of claims about logic models: prior, setup, experiments, discretised values, options --------------------
 
@@ -496,7 +497,7 @@ def class_words(evidence: Any) -> str:
     longest = case.task.options.max_clause
     merged = "merged " if case.task.options.compress else ""
     clauses = f"clauses of at most {longest} literals" if longest else "clauses of any length"
-    return f"acyclic logic models over {len(case.task.edges)} {merged}edges, {clauses}"
+    return f"acyclic logic models over {plural(len(case.task.edges), f'{merged}edges')}, {clauses}"
 
 
 def family_words(evidence: Any, limits: Limits) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import calibrant.dsl.networks
 from calibrant.bench.commands.guard import Writes
 from calibrant.bench.commands.options import AsJson, execution
 from calibrant.bench.core.names import FIRST
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 FOLDER = Path("calibrant-demo")
 REPORT_FILES = ("report.html", "ladder.svg")
 BOARD = "board"
+NETWORKS = "networks"
 SUITE_FILE = Path(__file__).resolve().parents[1] / "suites" / "data" / "calibrant_mini.toml"
+TOY_NETWORKS = Path(calibrant.dsl.networks.__path__[0]) / "data"  # five files, in as many formats
 SIGNATURES = ".calibrant-demo"  # digests of what the last demo wrote in the folder
 
 
@@ -38,7 +41,7 @@ def demo(
             help=f"Folder of records and report. [default: a report in {FOLDER}]",
             rich_help_panel=OUTPUT,
         ),
-        Writes(("records.jsonl", "records.lock", "report.html", "*.svg", SIGNATURES, BOARD), goes_on=True),
+        Writes(("records.jsonl", "records.lock", "report.html", "*.svg", SIGNATURES, BOARD, NETWORKS), goes_on=True),
     ] = None,
     workers: Annotated[
         int,
@@ -61,6 +64,7 @@ def demo(
 
     The report is report.html, to open in any browser. Plots are SVG files next to it. The board, in
     board/, is of the suite calibrant-mini, which is released from bundled pools: audited, certified, answered by rows.
+    In networks/ are five toy networks in as many formats, for `calibrant network` and for items of networks.
     """
     from calibrant.bench.commands.run import run_all
     from calibrant.bench.commands.table import print_table
@@ -82,15 +86,19 @@ def demo(
         for kind, file in written_report(records, out or FOLDER, played).items():
             print_written(file, kind)
         print_written(_write_board(out or FOLDER, Path(scratch)), "board")
+        print_written(_write_networks(out or FOLDER), "toy networks")
         _sign(out or FOLDER)
     if not as_json:
         names = [name for name, files in pools.items() if not {*files}.isdisjoint(played)]
-        print_next(_next_commands(pools[FIRST][0], names[:1], out))
+        print_next(_next_commands(pools[FIRST][0], names[:1], out, (out or FOLDER) / NETWORKS))
     return 1 if crashed else 0
 
 
-def _next_commands(pool: Path, names: Sequence[str], out: Path | None) -> Iterator[NextCommand]:
-    """Yield what can be tried after the demo; pool: one that is bundled; names: of benchmarks to make items of."""
+def _next_commands(pool: Path, names: Sequence[str], out: Path | None, networks: Path) -> Iterator[NextCommand]:
+    """Yield what can be tried after the demo.
+
+    pool: a bundled one; names: benchmarks to make items of; networks: folder of toy networks
+    """
     from calibrant.bench.terminal import NextCommand, unused_path
 
     yield NextCommand(("list", pool, "--why"), "why items are open")
@@ -99,6 +107,9 @@ def _next_commands(pool: Path, names: Sequence[str], out: Path | None) -> Iterat
     for name in names:
         options = ("--benchmark", name, "--seed", 1, "--per-stratum", 1, "--out", unused_path(f"{name}.jsonl"))
         yield NextCommand(("generate", *options), "items of your own")
+    sources = ("--form", "network", "-o", f"networks={networks}", "--seed", 1)
+    strata = ("--strata", "network_n8_k2", "--per-stratum", 2, "--out", unused_path("items.jsonl"))
+    yield NextCommand(("generate", *sources, *strata), "items of networks")
 
 
 def _is_played(of: Benchmark[Any], path: Path) -> bool:
@@ -117,6 +128,12 @@ def _require_own_report(folder: Path, *, force: bool) -> None:
     sums = _board_sums(folder)
     if (folder / BOARD).exists() and not _is_own_board(sums, digests):
         foreign.append(BOARD)
+    toys = {file: folder / NETWORKS / file.name for file in TOY_NETWORKS.iterdir()}
+    foreign += [
+        f"{NETWORKS}/{file.name}"
+        for file, target in toys.items()
+        if target.exists() and _digest(target) != _digest(file)
+    ]
     if not foreign or force:
         return
     file = folder / foreign[0]
@@ -152,6 +169,15 @@ def _write_board(folder: Path, scratch: Path) -> Path:
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(board, target)
     return target / summary.page.relative_to(board)
+
+
+def _write_networks(folder: Path) -> Path:
+    """Copy the toy networks; return their folder, in which other files stay."""
+    from calibrant.dsl.atomic_write import write_atomically
+
+    for file in sorted(TOY_NETWORKS.iterdir()):
+        write_atomically(folder / NETWORKS / file.name, file.read_text(encoding="utf-8"))
+    return folder / NETWORKS
 
 
 def _sign(folder: Path) -> None:

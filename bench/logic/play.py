@@ -51,7 +51,7 @@ class LogicWords(Words[LogicItem]):
         _refuse_trajectories(item)
         example = _example(item)
         verbs = [
-            Verb(example, "write down a clause of the model, as n3 <- n1 and not n2"),
+            Verb(example, "write down a clause of the model; several sources are joined by and, as in: and not ..."),
             Verb(f"drop {example}", "take a clause back"),
         ]
         if item.task.questions:

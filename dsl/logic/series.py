@@ -18,6 +18,7 @@ from calibrant.dsl.errors import RefusedError, short_repr
 from calibrant.dsl.json_objects import read_text
 from calibrant.dsl.logic.files.networks import find_repeated, name_problem, table_rows
 from calibrant.dsl.logic.item import Edge, LogicError, Model, is_node_name
+from calibrant.dsl.text import nearest_hint
 
 SERIES_COLUMN, HELD_COLUMN = "series", "set"
 Updates: TypeAlias = Literal["synchronous", "asynchronous"]
@@ -264,7 +265,8 @@ def _held_genes(row: _Row, named: Mapping[str, str], file: str) -> dict[str, int
         match = _SETTING.fullmatch(part)
         name, value = (part, None) if match is None else (match["name"].strip(), match["value"])
         if name not in named:
-            problem = f"{short_repr(name)} is no gene; write genes as X, do(X), X=1, or nothing for none"
+            hint = nearest_hint(name, named)
+            problem = f"{short_repr(name)} is no gene{hint}; write genes as X, do(X), X=1, or nothing for none"
             raise RefusedError(problem, reason="unknown-name", line=row.line, name=name, file=file)
         if value not in (None, "0", "1"):
             problem = f"{short_repr(part)}; a gene is held at 0 or 1"

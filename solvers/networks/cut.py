@@ -10,6 +10,7 @@ from calibrant.dsl.errors import short_repr
 from calibrant.dsl.networks.formulas import NetworkError
 from calibrant.dsl.networks.functions import Function, restrict
 from calibrant.dsl.networks.network import Network
+from calibrant.dsl.text import nearest_hint
 from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.sat import Cnf, Conflicts, add_exactly
 
@@ -90,7 +91,8 @@ def _check_window(
 ) -> list[str]:
     for name in endogenous:
         if name not in network.nodes:
-            raise NetworkError(f"{short_repr(name)} is no node", reason="unknown-name", name=name)
+            problem = f"{short_repr(name)} is no node{nearest_hint(name, network.nodes)}"
+            raise NetworkError(problem, reason="unknown-name", name=name)
     chosen = [name for name in dict.fromkeys(endogenous) if name not in constants]
     graph = {name: [source for source in functions[name].inputs if source in chosen] for name in chosen}
     cycle = find_cycle(graph)

@@ -10,6 +10,7 @@ from calibrant.dsl.errors import short_repr
 from calibrant.dsl.networks.formulas import NetworkError
 from calibrant.dsl.networks.functions import Function
 from calibrant.dsl.networks.network import Network
+from calibrant.dsl.text import nearest_hint
 from calibrant.solvers.networks.wide import Encoding
 from calibrant.solvers.outcome import Budget, BudgetSpent, Found, OutOfBudget
 from calibrant.solvers.sat import Conflicts
@@ -52,7 +53,8 @@ def check_clamps(network: Network, clamps: Mapping[str, int]) -> None:
     network.require_functions()
     for name, value in clamps.items():
         if name not in network.nodes:
-            raise NetworkError(f"clamp of {short_repr(name)}, which is no node", reason="unknown-name", name=name)
+            problem = f"clamp of {short_repr(name)}, which is no node{nearest_hint(name, network.nodes)}"
+            raise NetworkError(problem, reason="unknown-name", name=name)
         if value not in (0, 1):
             raise NetworkError(f"clamp {short_repr(name)} = {short_repr(value)}; 0 or 1", reason="value", name=name)
 

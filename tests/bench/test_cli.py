@@ -24,7 +24,9 @@ from calibrant.bench.suites.specification import read_specification
 from calibrant.bench.terminal import width_of
 from calibrant.dsl.atomic_write import open_unlinked
 from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.networks.network import FORMATS
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+from calibrant.solvers.networks.network import read_network
 from tests.bench.commands.lines import app
 from tests.bench.pools.sample_suites import SAMPLES
 from tests.support.commands import CHECKOUT, PROGRESS, called, command, jsonl, program, refusal, refused
@@ -290,7 +292,8 @@ def test_the_demo_answers_the_bundled_problems_and_ends_with_a_report_and_a_plot
     for key in replayed:
         assert (rows[key]["coverage"], rows[key]["valid"], rows[key]["train_exact"]) == (1, 1, 1)
     assert [rows["conjunctive", name]["accuracy"] for name in agents] == [1, 1]
-    report, plot, board = (Path(line.split(" written to ")[1]) for line in done.stderr.splitlines()[-3:])
+    report, plot, board, toys = (Path(line.split(" written to ")[1]) for line in done.stderr.splitlines()[-4:])
+    assert {read_network(file).format for file in toys.iterdir()} == {*FORMATS} - {"rules", "zginml"}
     assert board == tmp_path / "board" / "calibrant-mini-1.0" / "index.html"
     assert board.read_text(encoding="utf-8").count("rescored") == len(list((board.parent / "rows").iterdir()))
     specification = read_specification(SUITE_FILE)

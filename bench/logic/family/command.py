@@ -134,8 +134,8 @@ class CountedSeries:
             yield f"note      {note}"
         yield f"series    {len(task.series)} of {len(task.genes)} genes, {use['steps']} steps"
         yield f"class     formulas over {len(set(task.prior))} edges of the prior, gene by gene"
-        yield f"optimum   {family.least_errors} wrong readings, proven least"
-        yield f"members   {_models(family.count)} with at most {family.limit} wrong readings"
+        yield f"optimum   {plural(family.least_errors, 'wrong readings')}, proven least"
+        yield f"members   {_models(family.count)} with at most {plural(family.limit, 'wrong readings')}"
         always = [edge for edge, number in family.edges.items() if number == family.count]
         yield f"edges     {len(always)} always, {len(family.edges) - len(always)} open, of {len(set(task.prior))}"
         yield from self._joint_lines

@@ -11,6 +11,7 @@ import pytest
 import calibrant
 from calibrant.bench.cli import main
 from calibrant.dsl.networks.formulas import NetworkError
+from tests.support.commands import refused
 from tests.support.shared import shared_folder
 
 MODEL = "targets, factors\na, a\nb, !a | (a & c)\nc, b & (d | !d)\n"
@@ -190,3 +191,12 @@ def test_all_published_files_that_are_shared_are_read_or_refused_by_name() -> No
         "PKN-TCellPCB2007.sif",
         "PKN-ToyMMB.sif",
     }
+
+
+def test_a_mistyped_node_gets_a_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "m.bnet"
+    path.write_text("Raf, Ras\nErk, Raf\n")
+    assert "clamp of 'Raff', which is no node; did you mean Raf" in refused(
+        capsys, "network", path, "--clamp", "Raff=1"
+    )
+    assert "did you mean" not in refused(capsys, "network", path, "--clamp", "zzz=1")
