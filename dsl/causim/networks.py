@@ -43,7 +43,7 @@ class _File(msgspec.Struct, frozen=True):
 
 @cache
 def _file() -> _File:
-    return msgspec.json.decode(files("calibrant.dsl.causim").joinpath("data", "networks.json").read_bytes(), type=_File)
+    return msgspec.json.decode((files("calibrant.dsl.causim") / "data" / "networks.json").read_bytes(), type=_File)
 
 
 @cache
