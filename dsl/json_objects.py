@@ -7,6 +7,8 @@ import re
 from array import array
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import accumulate
 from json.decoder import scanstring  # type: ignore[attr-defined]  # undocumented, in every CPython
 from pathlib import Path
@@ -15,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
+from calibrant.dsl.memory import gc_paused
 
 # --- Limits on parsing untrusted text: nesting depth, size with aliases expanded, and number of values before
 # parsing
@@ -240,9 +243,10 @@ _TEXT = r'"[^"\\\x00-\x1f]*+"'
 SCALAR = rf"(?:{_TEXT}|-?(?:0|[1-9][0-9]{{0,15}})(?:\.[0-9]+)?+|true|false|null)"
 LISTED = re.compile(rf"(?:{SCALAR}{_WS},{_WS})++")
 KEYED = re.compile(rf"(?:{_TEXT}{_WS}:{_WS}{SCALAR}{_WS},{_WS})++")
-_FLAT_OBJECT = re.compile(rf"\{{{_WS}(?:{_TEXT}{_WS}:{_WS}{SCALAR}{_WS}(?:,{_WS}(?={_TEXT})|(?=\}})))*+\}}")
-# a brace that opens well: it closes, or a key and a colon stand behind it, as far as the text goes
-_OPENING = re.compile(rf'\{{(?={_WS}(?:\}}|\Z|"[^"\\\x00-\x1f]*+(?:"{_WS}(?::|\Z)|\\|\Z)))')
+FLAT_OBJECT = re.compile(rf"\{{{_WS}(?:{_TEXT}{_WS}:{_WS}{SCALAR}{_WS}(?:,{_WS}(?={_TEXT})|(?=\}})))*+\}}")
+# a brace that opens well: it closes, or key, colon and the start of a value stand behind it, as far as the text goes
+_VALUE = rf'{_WS}(?:["{{\[0-9tfnNI-]|\Z)'
+_OPENING = re.compile(rf'\{{(?={_WS}(?:\}}|\Z|"[^"\\\x00-\x1f]*+(?:"{_WS}(?::{_VALUE}|\Z)|\\|\Z)))')
 
 
 class JsonObject(NamedTuple):
@@ -255,11 +259,41 @@ class JsonObject(NamedTuple):
 
 def json_objects(text: str) -> Iterator[JsonObject]:
     """Every object of the text, in order of start; holds one byte per character and what one attempt decoded."""
+    scans = _SCANS.get()
+    if scans is None or not MIN_SHARED_CHARS <= len(text) <= MAX_SHARED_CHARS:
+        return _scan_objects(text)
+    objects = scans.get(text)
+    if objects is None:
+        scans.clear()
+        objects = scans[text] = tuple(_scan_objects(text))
+    return iter(objects)
+
+
+def _scan_objects(text: str) -> Iterator[JsonObject]:
     scan = _Scan(text)
     for start in scan.openings():
         complete_object = scan.complete.pop(start, None)
         if complete_object is not None:
             yield complete_object
+
+
+# --- One scan of a long text for several readers ----------------------------------------------------------------------
+MIN_SHARED_CHARS, MAX_SHARED_CHARS = 20_000, 2_000_000  # 200 bytes a character at most are held
+_SCANS: ContextVar[dict[str, tuple[JsonObject, ...]] | None] = ContextVar("scans", default=None)
+
+
+@contextmanager
+def scans_shared(text: str) -> Iterator[None]:
+    """Scan a long text once for all that ask for its objects inside; they leave the objects as they are."""
+    if len(text) < MIN_SHARED_CHARS or _SCANS.get() is not None:
+        yield
+        return
+    token = _SCANS.set({})
+    try:
+        with gc_paused():  # half of the time would go into objects that are all in use
+            yield
+    finally:
+        _SCANS.reset(token)
 
 
 def json_fragments(text: str) -> Iterator[JsonObject]:
@@ -380,7 +414,7 @@ class _Scan:
         for opening in _OPENING.finditer(text):
             start = opening.start()
             if not settled[start]:
-                flat = _FLAT_OBJECT.match(text, start)
+                flat = FLAT_OBJECT.match(text, start)
                 if flat is None:
                     self.attempt(start)
                 else:

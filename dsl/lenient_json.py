@@ -11,9 +11,9 @@ import math
 import re
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from json.decoder import scanstring  # type: ignore[attr-defined]  # undocumented, in every CPython
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
-from calibrant.dsl.json_objects import KEYED, LISTED, decode
+from calibrant.dsl.json_objects import FLAT_OBJECT, KEYED, LISTED, decode
 
 MAX_DEPTH: Final = 500
 MAX_WRAPPERS: Final = 4
@@ -79,6 +79,18 @@ class _Decoder:
             return None
         self._charge(end - start)
         return value, end
+
+    def decode_flat_at(self, text: str, start: int) -> tuple[Any, int] | None:
+        """Return a strict object without containers and its end; None for any other value."""
+        flat = FLAT_OBJECT.match(text, start)
+        if flat is None:
+            return None
+        self.repairs = set()
+        members: dict[str, Any] = {}
+        for key, value in _PAIRS.decode(flat[0]):
+            self._add(members, key, value)
+        self._charge(flat.end() - start)
+        return members, flat.end()
 
     def decode_whole(self, text: str) -> tuple[Any] | None:
         """Return the container that a text is, in a tuple; None if it is not one alone."""
@@ -422,9 +434,10 @@ def _quoted_before(characters: str) -> str:
 
 
 _OTHER_QUOTES: Final = "".join(_CLOSING_QUOTES.keys() - set("\"'"))
+_MEMBER: Final = rf"""[ \t\n\r]*+(?:{_quoted_before(":")}|[/#{_OTHER_QUOTES}]|[^\W\d]\w*+[ \t\n\r]*+[/#:])"""
 _OPENING: Final = re.compile(
-    rf"""\{{(?=[ \t\n\r]*+(?:{_quoted_before(":")}|[/#{_OTHER_QUOTES}]|[^\W\d]\w*+[ \t\n\r]*+[/#:]))"""
-    rf"""|\[(?=[ \t\n\r]*+(?:{_quoted_before(",]")}|[/#{_OTHER_QUOTES}{{\[\-\w]))"""
+    rf"""\{{(?={_MEMBER})"""
+    rf"""|\[(?=[ \t\n\r]*+(?:{_quoted_before(",]")}|[/#{_OTHER_QUOTES}\[\-\w]|\{{(?:[ \t\n\r]*+\}}|{_MEMBER})))"""
     r"""|"(?=[{\[][^"\\]*+(?:\\|(?<=[}\]\s])"))"""
 )
 _ESCAPED: Final = re.compile(r'\\([{}\[\]_"])')
@@ -454,9 +467,6 @@ class _Candidate(NamedTuple):
     answer: dict[str, Any]
     repairs: frozenset[str]
     has_conflict: bool
-
-
-Region: TypeAlias = tuple[int, int]
 
 
 def read_leniently(response: str | Mapping[str, Any], shape: Shape) -> LenientAnswer:
@@ -496,7 +506,7 @@ class _Reader:
             position = start + 1
             if start in self._decoder.settled:
                 continue
-            decoded = self._decoder.decode_at(text, start)
+            decoded = self._decoder.decode_flat_at(text, start) or self._decoder.decode_at(text, start)
             if decoded is None:
                 continue
             value, end = decoded
@@ -573,7 +583,7 @@ def _agree(candidates: Sequence[_Candidate]) -> bool:
     return all(comparable(candidate.answer) == first for candidate in candidates[1:])
 
 
-def _regions(text: str) -> Iterator[Region]:
+def _regions(text: str) -> Iterator[tuple[int, int]]:
     """Yield what the last tag of an answer, the last box and the last line of an answer point to."""
     tags = [*_ANSWER_TAG.finditer(text)]
     if tags:

@@ -64,7 +64,7 @@ SAMPLE_FIELDS = ("sample", "epoch")
 _PARTS = frozenset({"mechanisms", "roots", "alternative", "experiment", "witness"})  # of an answer object
 _STOP_FIELDS = ("finish_reason", "stop_reason", "done_reason")
 # beside a plain answer: without any of these, nothing but the answer is read
-_STATING_FIELDS = frozenset({*_STOP_FIELDS, *THOUGHT_FIELDS, *FAILURE_FIELDS, FAILURE_HOLDERS, "refusal"})
+_STATING_FIELDS = frozenset({*_STOP_FIELDS, *THOUGHT_FIELDS, *FAILURE_FIELDS, "refusal"})
 _AROUND = ("choices", "completion", "message", "messages", "content", "text", "output", "body", "response", "answer")
 _DEEPEST = 8
 _SILENT_PARTS = ("reasoning", "function_call")  # items of an output without a message

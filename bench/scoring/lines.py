@@ -68,7 +68,7 @@ class _ExcludedFields(msgspec.Struct, rename="camel"):
 
 def context_of_excluded(line: Mapping[str, Any]) -> AnswerContext | None:
     """Return where an excluded response is from; None for any other line."""
-    if line.get("reason") not in EXCLUDED:
+    if not isinstance(line.get("reason"), str) or line["reason"] not in EXCLUDED:
         return None
     of = benchmark(stated_name(line.get("benchmark")))
     fields = msgspec.convert(line, _ExcludedFields)

@@ -12,7 +12,7 @@ MIN_PROMPT_LINES = 3  # of which inner ones are whole lines wherever the prompt 
 _PROMPT_FIELDS = (
     *("prompt", "input", "inputs", "question", "messages", "arguments", "request", "body", "contents", "query"),
 )
-_ANSWERING = frozenset({"assistant", "model"})
+_ANSWERING = ("assistant", "model")  # no set: a role may be a list
 MAX_PROMPT_DEPTH = 12
 
 

@@ -43,11 +43,12 @@ THOUGHT_FIELDS: Final = (
     *("reasoning_content", "reasoning", "reasoning_details", "thinking", "reasoning_trace"),
     *("thinking_blocks", "thoughts"),
 )
-_THOUGHT_PARTS: Final = frozenset({"thinking", "redacted_thinking", "reasoning", "summary_text", "reasoning_text"})
-_TEXT_PARTS: Final = frozenset({"text", "output_text", "input_text"})
+# tuples: what a line states as a type may be a list or an object, which a set would not take
+_THOUGHT_PARTS: Final = ("thinking", "redacted_thinking", "reasoning", "summary_text", "reasoning_text")
+_TEXT_PARTS: Final = ("text", "output_text", "input_text")
 _RESPONSE_IDS: Final = ("chatcmpl-", "resp_", "msg_", "cmpl-", "gen-")
-_CALL_ITEMS: Final = frozenset({"function_call", "custom_tool_call"})  # of Responses, for tools of the caller
-_ASSISTANTS: Final = frozenset({"assistant", "model"})
+_CALL_ITEMS: Final = ("function_call", "custom_tool_call")  # of Responses, for tools of the caller
+_ASSISTANTS: Final = ("assistant", "model")
 
 
 def as_object(value: Any) -> JsonMapping:

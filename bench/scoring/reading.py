@@ -27,7 +27,7 @@ from calibrant.bench.core.responses import (
 from calibrant.bench.scoring.answers import parse_answer
 from calibrant.dsl.answer_text import AnswerText, read_answer_text
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.json_objects import without_think_pairs
+from calibrant.dsl.json_objects import MIN_SHARED_CHARS, scans_shared, without_think_pairs
 from calibrant.dsl.lenient_json import LenientAnswer, Shape, comparable, read_leniently
 from calibrant.dsl.score_reading import ScoreReading
 
@@ -79,6 +79,13 @@ def check_reading(options: ReadingOptions, *, thoughts_given: bool) -> None:
 
 def read_response(rules: AnswerRules, response: Response, options: ReadingOptions) -> Reading:
     """Return the answer of a response, or the reason why it has none."""
+    if len(response.text or "") < MIN_SHARED_CHARS:
+        return _read_response(rules, response, options)
+    with scans_shared(response.text or ""):
+        return _read_response(rules, response, options)
+
+
+def _read_response(rules: AnswerRules, response: Response, options: ReadingOptions) -> Reading:
     notes = _stop_notes(response) if response.stop else ()
     if reason := response.stated_reason:
         warnings = () if reason in EXCLUDED else notes
@@ -257,6 +264,13 @@ def score_response(
     parsed = answer if isinstance(answer, Response) else _as_response(answer)
     if parsed is None:
         return judge(answer).with_reading(ScoreReading(EMPTY if answer is None else UNREADABLE))
+    with scans_shared(parsed.text or ""):
+        return _score_parsed(of, item, parsed, options, judge)
+
+
+def _score_parsed(
+    of: Benchmark[Any], item: Any, parsed: Response, options: ReadingOptions, judge: Callable[[object], Any]
+) -> Any:
     rules = item_rules(of, item)
     text = parsed.answer if parsed.answer is not None else read_answer_text(parsed.text or "", options.thoughts).text
     verdict = None

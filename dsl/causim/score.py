@@ -103,6 +103,10 @@ def odd_value_message(answer: Answer) -> str:
 
 def misplaced_answer_message(response: str | Mapping[str, Any], required_keys: Sequence[str]) -> str:
     """Return where a response whose last object is no answer holds one all the same; empty if it holds none."""
+    if isinstance(response, str) and "\\" not in response:  # where each key stands as it is
+        lowered = response.lower()
+        if not all(f'"{key.lower()}"' in lowered for key in required_keys):
+            return ""
     candidates = (candidate for candidate in _all_objects(response) if len(candidate) == len(required_keys))
     if any(answer_of(candidate, required_keys) is not None for candidate in candidates):
         return (

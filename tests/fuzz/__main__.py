@@ -36,6 +36,7 @@ TARGETS = {
     "logic": 1_000,
     "networks": 1_000,
     "readings": 1_000,
+    "formats": 1_000,
 }
 
 

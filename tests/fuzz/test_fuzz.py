@@ -23,6 +23,7 @@ from tests.fuzz import (
     causalab,
     causim,
     episodes,
+    formats,
     logic,
     networks,
     papers,
@@ -37,7 +38,7 @@ from tests.fuzz.submissions import answer, response
 from tests.oracles.independent import Judge, WrongVerdictError, spelled
 from tests.support.effort import effort
 
-EPISODES, LOGIC_FILES, NETWORK_FILES, READINGS = 1_000, 2_000, 2_000, 1_500
+EPISODES, LOGIC_FILES, NETWORK_FILES, READINGS, FORMAT_FILES = 1_000, 2_000, 2_000, 1_500, 1_500
 SUBMISSIONS, RESPONSES, POOLS, BLICKETS, LABORATORIES, QUESTIONS = 4_000, 500, 400, 4_000, 4_000, 3_000
 
 
@@ -101,6 +102,15 @@ def test_readers_of_answers_agree_where_they_must() -> None:
     kinds = {tuple(outcome.split(": ")[:2]) for outcome in tally.outcomes}
     assert kinds >= {(name, kind) for name in TITLES for kind in readings.KINDS}
     assert {"marks: unclosed", "marks: outside", "marks: nothing", "logic: form: wrong_format"} <= tally.outcomes.keys()
+
+
+@pytest.mark.soak
+def test_files_of_predictions_are_read_or_refused_in_a_line() -> None:
+    tally = run_chunk(formats.case, 7, 0, effort(FORMAT_FILES, 100 * FORMAT_FILES))
+    assert tally.failures == []
+    kinds = {outcome.rpartition(": ")[0].partition(": ")[0] for outcome in tally.outcomes}
+    assert kinds == set(formats.DOCUMENTS)
+    assert {outcome.rpartition(": ")[2] for outcome in tally.outcomes} == {"read", "refused", "skipped some"}
 
 
 def test_a_reader_that_changes_a_value_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
