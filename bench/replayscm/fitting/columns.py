@@ -31,8 +31,9 @@ MAX_CATEGORIES = 64
 MANY_CATEGORIES = 10  # above, a note
 GAP = -1  # a code
 # a number with a longer exponent is a word: exact arithmetic on 1e999999999 has no end
-# a number with a longer exponent is a word: exact arithmetic on 1e999999999 has no end
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+", re.ASCII)
+_THOUSANDS = re.compile(r"[+-]?\d{1,3},\d{3}", re.ASCII)
 _RULE = re.compile(r"(>=|<=|>|<)\s*(.+)", re.DOTALL)
 COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     ">": lambda a, b: bool(a > b),
@@ -53,6 +54,19 @@ def quote_name(name: str) -> str:
 def number_of(word: str) -> Decimal | None:
     """Return a word as an exact number; None if it is none."""
     return Decimal(word) if _NUMBER.fullmatch(word) else None
+
+
+def measure_of(word: str) -> Decimal | None:
+    """Return a word as a number, with a decimal point or comma; None if it is none."""
+    return number_of(word.replace(",", ".") if _DECIMAL_COMMA.fullmatch(word) else word)
+
+
+def _not_numbers(words: Sequence[str]) -> str | None:
+    """Return a word that is no number, or the first of those with a comma if it may stand for thousands in all."""
+    with_comma = [word for word in words if "," in word]
+    wrong = next((word for word in words if measure_of(word) is None), None)
+    is_unclear = bool(with_comma) and all(map(_THOUSANDS.fullmatch, with_comma))
+    return with_comma[0] if wrong is None and is_unclear else wrong
 
 
 def value_of(word: str) -> Value:
@@ -213,7 +227,7 @@ def make_column(raw: RawColumn, missing: frozenset[str], stated_word: str | None
     stated = None if stated_word is None else values.find(stated_word)
     if stated_word is not None and kind not in ("binary", "constant"):
         raise CalibrantError(f"{where}: --one chooses one of two values; this column has {len(values.values):,}")
-    if stated_word is not None and stated is None:
+    if stated_word is not None and stated is None and kind != "constant":
         raise CalibrantError(
             f"{where}: no value {short_repr(stated_word)} (--one); {known_names(stated_word, values.spellings)}"
         )
@@ -223,7 +237,7 @@ def make_column(raw: RawColumn, missing: frozenset[str], stated_word: str | None
         codes = np.where(places == GAP, GAP, places == high).astype(np.int32)
         return Column(raw.name, kind, num_missing, words, None, codes, _Codes(values, {high: 1, 1 - high: 0}))
     if kind == "constant":
-        value = int(stated is not None or truth_of(values.spellings[0]) == 1)
+        value = int(truth_of(values.spellings[0]) == 1 if stated_word is None else stated is not None)
         codes = np.where(places == GAP, GAP, value).astype(np.int32)
         return Column(raw.name, kind, num_missing, values.spellings, value, codes, _Codes(values, {0: value}))
     if kind == "categories":
@@ -269,7 +283,8 @@ def binarize_column(raw: RawColumn, rule: str, missing: frozenset[str], source: 
     """Return the column of two values that a rule makes of another; gaps stay gaps."""
     values = values_of(raw, missing)
     places = values.of_word[raw.cells]
-    name, test = _parse_rule(raw.name, rule.strip(), values, places, source)
+    present = [word for word, place in zip(raw.words, values.of_word.tolist(), strict=False) if place != GAP]
+    name, test = _parse_rule(raw.name, rule.strip(), values, places, source, present)
     bits = [int(test(value)) for value in values.values]
     codes = np.array([*bits, GAP], np.int32)[places]
     num_missing = int((codes == GAP).sum())
@@ -287,8 +302,10 @@ def binarize_column(raw: RawColumn, rule: str, missing: frozenset[str], source: 
     return Column(name, "constant", num_missing, (words[occurring[0]],), int(occurring[0]), codes, code_of)
 
 
-def _parse_rule(name: str, rule: str, values: Values, places: I32, source: str) -> tuple[str, Callable[[Value], bool]]:
-    """Return the name of the new column, and which values are 1."""
+def _parse_rule(
+    name: str, rule: str, values: Values, places: I32, source: str, present: Sequence[str]
+) -> tuple[str, Callable[[Value], bool]]:
+    """Return the name of the new column, and which values are 1. present: words that are no gaps."""
     where = f"{source}, column {short_repr(name)}, --binarize {short_repr(rule)}"
     comparison = _RULE.fullmatch(rule)
     if comparison is None and rule != "median":
@@ -299,17 +316,17 @@ def _parse_rule(name: str, rule: str, values: Values, places: I32, source: str) 
             raise CalibrantError(f"{where}: no value {short_repr(unknown)}; {near}; rules are {RULES}")
         ones = {values.values[values.find(word) or 0] for word in words}
         return f"{name}={'|'.join(words)}", lambda value: value in ones
-    wrong = next((word for value, word in zip(values.values, values.spellings, strict=True)
-                  if number_of(word) is None), None)  # fmt: skip
+    wrong = _not_numbers(present)
     if wrong is not None:
-        raise CalibrantError(f"{where}: {short_repr(wrong)} is no number; rules are {RULES}")
-    numbers = [Fraction(number_of(word) or 0) for word in values.spellings]
+        unclear = " (a comma before three digits may stand for thousands: write points)" if "," in wrong else ""
+        raise CalibrantError(f"{where}: {short_repr(wrong)} is no number{unclear}; rules are {RULES}")
+    numbers = [Fraction(measure_of(word) or 0) for word in values.spellings]
     by_value = dict(zip(values.values, numbers, strict=True))
     if rule == "median":
         middle = _median(numbers, places)
         return f"{name}:median", lambda value: by_value[value] > middle
     assert comparison is not None
-    bound = number_of(comparison[2].strip())
+    bound = measure_of(comparison[2].strip())
     if bound is None:
         raise CalibrantError(f"{where}: {short_repr(comparison[2])} is no number; rules are {RULES}")
     compare, limit = COMPARISONS[comparison[1]], Fraction(bound)

@@ -526,7 +526,7 @@ def _from_lines(source: str, reader: Any, delimiter: str, remarks: tuple[str, ..
         wrong = next(((n, row) for n, row in chunk if len(row) != len(names)), None)
         if wrong is not None:
             values = f"{plural(len(wrong[1]), 'values')} under {plural(len(names), 'names')}"
-            advice = "take out the lines above the names" if names[0].startswith("#") else "a row has one value a name"
+            advice = _advise_row(names, wrong[1], reader.dialect.delimiter)
             raise CalibrantError(f"{source}, row {wrong[0]} (lines of the file): {values}; {advice}")
         lines += [number for number, _ in chunk]
         _check_rows(len(lines), source)
@@ -534,6 +534,17 @@ def _from_lines(source: str, reader: Any, delimiter: str, remarks: tuple[str, ..
             cells[k].append(np.fromiter(map(words[k].__getitem__, column), np.int32, len(chunk)))
     raws = [_trim(name, list(w), parts) for name, w, parts in zip(names, words, cells, strict=True)]
     return RawTable(source, raws, np.array(lines, np.int64), "lines of the file", delimiter, None, remarks)
+
+
+def _advise_row(names: Sequence[str], row: Sequence[str], delimiter: str) -> str:
+    """Return what to do about a row of another length than the head. delimiter: by which both were split."""
+    if names[0].startswith("#"):
+        return "take out the lines above the names"
+    for separator in ",;\t":
+        counts = [delimiter.join(cells).count(separator) for cells in (names, row)]
+        if separator != delimiter and counts[0] == counts[1] > 0:
+            return f"if {short_repr(separator)} separates, quote the name that has {short_repr(delimiter)} before it"
+    return "a row has one value a name"
 
 
 def _trim(name: str, words: Sequence[str], parts: Sequence[npt.NDArray[np.int32]]) -> RawColumn:
