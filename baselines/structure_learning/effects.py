@@ -218,7 +218,7 @@ class Ranking:
 
     score: its own; gap: optimum less score, natural logarithms; is_gap_exact: whether the optimum is proven
     better_networks, better_classes: admitted networks, and their classes, with a higher score; equal_networks: with
-        this score, it included; None where there are more than MAX_RANKED
+        this score, it included; None where there are more than MAX_RANKED, or `is_counted` is False
     posterior: logarithm of its probability among all admitted networks; None without a Bayesian score
     gain, changes: best single change, and all (kind, from, to) that reach it; None and empty if none is admitted
     distance: fewest changes to an optimal network; violations: of the knowledge, in words
@@ -235,10 +235,16 @@ class Ranking:
     distance: int
     violations: tuple[str, ...]
     is_gap_exact: bool = True
+    is_counted: bool = True
+
+    @property
+    def num_better_below(self) -> str | None:
+        """A number that the higher networks are fewer than: each is more probable, and all add up to 1."""
+        return None if self.posterior is None else log_text(-self.posterior)
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        beyond = f">{MAX_RANKED:,}"
+        beyond = f">{MAX_RANKED:,}" if self.is_counted else None
         values: dict[str, Any] = {
             "score": self.score,
             "gap": self.gap,
@@ -251,6 +257,8 @@ class Ranking:
         }
         if self.posterior is not None:
             values["posterior_dags"] = log_text(self.posterior)
+        if not self.is_counted:
+            values["better_networks_below"] = self.num_better_below
         return values
 
 
@@ -312,29 +320,45 @@ def rank_listed(
     dag: Dag,
     names: Sequence[str],
     knowledge: CheckedKnowledge,
-    networks: I64,
-    scores: F64,
-    score_of: Callable[[Dag], float],
+    networks: I64 | None,
+    optimal: I64,
+    totals: Callable[[I64], F64],
     targets: Sequence[Mask],
+    log_total: float,
+    *,
+    is_proven: bool,
 ) -> Ranking:
-    """Rank a network among listed ones, by a score that is no sum of local ones, a log marginal likelihood.
+    """Rank a network by a score that is no sum of local ones, a log marginal likelihood.
 
-    networks: all that the knowledge admits, [networks, columns]; scores: theirs
+    networks: all that the knowledge admits and that score as high, and others, [networks, columns]; None if too many
+    optimal: the best ones; totals: scores of networks; log_total: of the sum of exp(score) over all admitted
+    is_proven: whether no network scores more than the optimal ones
     """
-    score, best = score_of(dag), float(scores.max())
-    higher, optimal = networks[scores > score + TIE], networks[scores >= best - TIE]
+
+    def score_of(network: Dag) -> float:
+        return float(totals(np.array([network], np.int64))[0])
+
+    score, best = score_of(dag), score_of(tuple(optimal[0].tolist()))
+    better = classes = equal = None
+    if networks is not None:
+        scores = totals(networks)
+        higher = networks[scores > score + TIE]
+        better, classes = len(higher), count_classes(higher, targets)
+        equal = int(np.count_nonzero(abs(scores - score) <= TIE))
     gain, changes = _best_changes(dag, names, knowledge, lambda changed: score_of(changed) - score)
     return Ranking(
         score,
         max(0.0, best - score),
-        len(higher),
-        count_classes(higher, targets),
-        int(np.count_nonzero(abs(scores - score) <= TIE)),
-        score - float(np.logaddexp.reduce(scores)),
+        better,
+        classes,
+        equal,
+        score - log_total,
         gain,
         changes,
         min(num_changes(dag, tuple(network)) for network in optimal.tolist()),
         tuple(knowledge.violations(dag)),
+        is_proven,
+        is_counted=networks is not None,
     )
 
 

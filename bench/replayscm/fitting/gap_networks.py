@@ -1,15 +1,21 @@
-"""Networks on a table with gaps: the marginal likelihood of the known cells, summed over all completions."""
+"""Networks on a table with gaps: the marginal likelihood of the known cells, summed over all completions.
+
+Beyond five columns the optimum and the rank of a graph are exact where the networks that might score as high can be
+listed, else between the best of single completions and a bound.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from itertools import product
-from math import prod
+from math import log, prod
 
 import numpy as np
+import numpy.typing as npt
 
-from calibrant.baselines.structure_learning.classes import arcs_of_dag
-from calibrant.baselines.structure_learning.effects import count_classes, rank_listed
+from calibrant.baselines.structure_learning.classes import arcs_of_dag, essential_graph
+from calibrant.baselines.structure_learning.effects import Effects, Query, Ranking, count_classes, rank_listed
 from calibrant.baselines.structure_learning.graph import Dag
 from calibrant.baselines.structure_learning.levels import (
     DagSum,
@@ -20,15 +26,26 @@ from calibrant.baselines.structure_learning.levels import (
     frame_of_codes,
 )
 from calibrant.bench.replayscm.fitting.columns import GAP
-from calibrant.bench.replayscm.fitting.network_fit import Network, NetworkFit
+from calibrant.bench.replayscm.fitting.network_fit import EffectSummary, Network, NetworkFit, words_of_query
 from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.knowledge import CheckedKnowledge, Knowledge
 from calibrant.dsl.text import plural
+from calibrant.solvers.outcome import BudgetSpent
+
+I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
 
 MAX_COMPLETIONS = 4_096
 MAX_COLUMNS = 10  # 4**10 layers of a sum over DAGs, 50 ms a completion
 MAX_LISTED_COLUMNS = 5  # 29,281 networks
+MAX_CANDIDATES = 300_000  # networks that are summed, of more columns
+MAX_SUMMED = 100_000_000  # networks times completions, a second
+MAX_STEPS = 20_000_000  # of listing under one completion
+MAX_CELLS = 4_000_000  # scores in memory
+MAX_EFFECTS = 100_000  # networks times completions, about 50 us each
+NUM_SAMPLES = 2_000  # networks with a completion each, for the mean effect
+NOT_LISTED = "networks that might beat it are too many to be listed"
 TIE = 1e-9
 WAYS_ON = "leave out rows with gaps (--gaps drop) or columns (--drop COL)"
 
@@ -43,93 +60,238 @@ def refuse_unsummed(table: Table, unsummed: Mapping[str, str]) -> None:
 
 
 def learn_with_gaps(
-    table: Table, score: str, iss: float, knowledge: CheckedKnowledge, k: int, graph: Dag | None
+    table: Table,
+    score: str,
+    iss: float,
+    knowledge: CheckedKnowledge,
+    k: int,
+    graph: Dag | None,
+    query: Query | None = None,
+    listen: Callable[[str, int, int], None] = lambda step, done, total: None,
 ) -> NetworkFit:
-    """Return networks by the sum over all completions of exp(score), the probabilities of arcs, the rank of a graph.
+    """Return networks by the sum over all completions of exp(score), arcs, the rank of a graph, an effect.
 
-    The best k and the number of optima are listed up to MAX_LISTED_COLUMNS columns. `CalibrantError` for other scores,
-    and beyond MAX_COMPLETIONS or MAX_COLUMNS.
+    Up to MAX_LISTED_COLUMNS columns all networks are listed; beyond, those that may reach the best, or a bound.
+    `CalibrantError` for other scores, and beyond MAX_COMPLETIONS or MAX_COLUMNS.
     """
     rule = LevelScore(score, float(iss))
-    number = _count_completions(table, rule, k, has_graph=graph is not None)
+    number = _count_completions(table, rule)
+    sums = _Sums(table, rule, knowledge, number, listen)
     names = table.names
-    logs: list[float] = []
-    arcs = np.zeros((number, len(names), len(names)))
-    totals: list[np.ndarray] = []
-    networks = None
-    for place, frame in enumerate(completed_frames(table)):
-        local = LevelScores(frame, rule, knowledge).scored_sets()[1]
-        dag_sum = DagSum(local)
-        logs.append(dag_sum.log_sum)
-        arcs[place] = dag_sum.arcs()
-        if len(names) <= MAX_LISTED_COLUMNS:
-            optimum = ScoreOptimum.of_table(names, local, knowledge.earlier)
-            if networks is None:  # which networks are admitted does not depend on the completion
-                networks, _ = optimum.list_within(float("inf"), 30_000, 1 << 40)
-            totals.append(optimum.totals_of(networks))
-    weights = np.exp(np.array(logs) - max(logs))
-    shares = np.tensordot(weights / weights.sum(), arcs, 1)
+    shares = np.tensordot(sums.weights, sums.arcs, 1)
     probabilities = {
         (parent, child): float(shares[a, b])
         for a, parent in enumerate(names)
         for b, child in enumerate(names)
         if a != b
     }
-    best: tuple[Network, ...] = ()
-    optimal: tuple[tuple[tuple[str, str], ...], ...] = ()
-    num_classes = num_admitted = ranking = None
-    if networks is not None:
-        scores = np.logaddexp.reduce(np.array(totals), axis=0)
-        dags = [tuple(dag) for dag in networks.tolist()]
-        ranked = sorted(range(len(dags)), key=lambda i: (-scores[i], dags[i]))
-        best = tuple(Network(arcs_of_dag(names, dags[i]), float(scores[i])) for i in ranked[:k])
-        ties = [i for i in ranked if scores[i] >= scores[ranked[0]] - TIE]
-        optimal = tuple(arcs_of_dag(names, dags[i]) for i in ties)
-        targets = sorted(set(table.set_masks.tolist()))
-        num_classes = count_classes(networks[ties], targets)
-        if graph is not None:
-            score_of = _summed_score(table, rule)
-            ranking = rank_listed(graph, names, knowledge, networks, scores, score_of, targets)
-        num_admitted = len(dags)
+    networks, scores, is_proven = sums.best_networks(k)
+    optimal = networks[scores >= scores[0] - TIE]
+    targets = sorted(set(table.set_masks.tolist()))
+    ranking = None if graph is None else sums.rank(graph, optimal, targets, is_proven=is_proven)
+    summary = None if query is None else _effect(table, sums, tuple(optimal[0].tolist()), graph, query, iss)
+    listed = sums.listed
     return NetworkFit(
         names,
         score,
-        best,
+        tuple(
+            Network(arcs_of_dag(names, dag), float(total))
+            for dag, total in zip(networks[:k].tolist(), scores, strict=False)
+        ),
         len(optimal),
-        networks is not None,
+        is_proven,
         probabilities,
         table,
         imaginary_rows=iss,
-        num_admitted=num_admitted,
-        optimal=optimal,
-        num_classes=num_classes,
+        num_admitted=None if listed is None else len(listed),
+        optimal=tuple(arcs_of_dag(names, dag) for dag in optimal.tolist()),
+        num_classes=count_classes(optimal, targets) if is_proven else None,
+        log_evidence=None if listed is None else float(sums.log_total - log(len(listed))),
         arcs_by_dags=probabilities,
         ranking=ranking,
         graph=None if graph is None else arcs_of_dag(names, graph),
+        effect=summary,
+        upper_bound=None if is_proven else sums.bound,
+        method=None if is_proven else f"sum of the best of each completion; {NOT_LISTED}",
         num_completions=number,
     )
 
 
-def _summed_score(table: Table, rule: LevelScore) -> Callable[[Dag], float]:
-    """Return the score, summed over completions, of any network, whatever the knowledge."""
-    free = Knowledge().check(table.names)
-    tables = np.array([LevelScores(frame, rule, free).scored_sets()[1] for frame in completed_frames(table)])
-    columns = np.arange(len(table.names))
-    return lambda dag: float(np.logaddexp.reduce(tables[:, columns, np.array(dag)].sum(axis=1)))
+class _Sums:
+    """Scores summed over completions.
+
+    weights: [completions] probability of each; arcs: [completions, from, to]; log_total: of all networks
+    bound: no network has a higher sum; listed: all admitted networks, None beyond MAX_LISTED_COLUMNS
+
+    A network with the sum t has, under some completion, at most `bound - t` nats less than the best there: else its
+    terms would add up to less. So listing so far under each completion misses no network with that sum.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        rule: LevelScore,
+        knowledge: CheckedKnowledge,
+        number: int,
+        listen: Callable[[str, int, int], None],
+    ) -> None:
+        self.names, self.knowledge = table.names, knowledge
+        num_columns = len(self.names)
+        free = Knowledge().check(self.names)
+        self.is_restricted = any(
+            getattr(knowledge, name) != getattr(free, name) for name in ("allowed", "required", "limits")
+        )
+        self.tables, self._free = np.empty((2, number, num_columns, 1 << num_columns))
+        for place, frame in enumerate(completed_frames(table)):
+            self.tables[place] = LevelScores(frame, rule, knowledge).scored_sets()[1]
+            if self.is_restricted:
+                self._free[place] = LevelScores(frame, rule, free).scored_sets()[1]
+        if not self.is_restricted:
+            self._free = self.tables
+        logs, arcs = np.empty(number), np.empty((number, num_columns, num_columns))
+        for place, local in enumerate(self.tables):
+            listen("completions of the gaps", place, number)
+            dag_sum = DagSum(local)
+            logs[place], arcs[place] = dag_sum.log_sum, dag_sum.arcs()
+        self.log_total = float(np.logaddexp.reduce(logs))
+        self.weights, self.arcs = np.exp(logs - self.log_total), arcs
+        self.optima = [ScoreOptimum.of_table(self.names, local, knowledge.earlier) for local in self.tables]
+        bests = [optimum.best() for optimum in self.optima]
+        self.bound = float(np.logaddexp.reduce([best.score for best in bests]))
+        self._known = np.unique(np.array([best.dag for best in bests], np.int64), axis=0)
+        self.listed: I64 | None = None
+        if num_columns <= MAX_LISTED_COLUMNS:  # which networks are admitted does not depend on the completion
+            self.listed = self.optima[0].list_within(float("inf"), 30_000, 1 << 40)[0]
+
+    def by_completion(self, dags: I64) -> F64:
+        """Return the score under each completion, whatever the knowledge; [completions, networks]."""
+        return np.asarray(sum(self._free[:, v, dags[:, v]] for v in range(len(self.names))))
+
+    def totals(self, dags: I64) -> F64:
+        """Return the sums; [networks]."""
+        step = max(1, MAX_CELLS // len(self.tables))
+        parts = [self.by_completion(dags[start : start + step]) for start in range(0, len(dags), step)]
+        return np.concatenate([np.logaddexp.reduce(part, axis=0) for part in parts])
+
+    def _list_above(self, total: float) -> I64 | None:
+        """Return all admitted networks with a sum of at least `total`, and others; None beyond the budgets."""
+        if self.listed is not None:
+            return self.listed
+        networks: list[I64] = []
+        limit = min(MAX_CANDIDATES, MAX_SUMMED // len(self.tables))
+        for optimum in self.optima:
+            near, is_complete = optimum.list_within(max(0.0, self.bound - total) + TIE, limit, MAX_STEPS)
+            limit -= len(near)
+            if not is_complete or limit < 0:
+                return None
+            networks.append(near)
+        return np.unique(np.concatenate(networks), axis=0)
+
+    def weighted(self, values: Sequence[float], place: int) -> float:
+        """Return the part of a completion in the mean over all networks. values: of `listed`, under this completion."""
+        assert self.listed is not None
+        logs = np.asarray(sum(self.tables[place, v, self.listed[:, v]] for v in range(len(self.names))))
+        return float(np.exp(logs - self.log_total) @ np.array(values))
+
+    def best_networks(self, k: int) -> tuple[I64, F64, bool]:
+        """Return networks by falling sum, the best k among them, and whether none beats or equals the first.
+
+        Where k are too many to be proven, the best alone; without a proof the best of single completions.
+        """
+        totals = self.totals(self._known)
+        threshold = float(np.sort(totals)[::-1][:k][-1]) if len(totals) >= k else -float("inf")
+        candidates = self._list_above(threshold)
+        if candidates is None and k > 1:
+            candidates = self._list_above(float(totals.max()))
+            if candidates is not None:
+                totals = self.totals(candidates)
+                candidates = candidates[totals >= totals.max() - TIE]
+        is_proven = candidates is not None
+        networks = self._known if candidates is None else candidates
+        scores = self.totals(networks)
+        order = np.lexsort((*networks.T[::-1], -scores))
+        return networks[order], scores[order], is_proven
+
+    def rank(self, graph: Dag, optimal: I64, targets: Sequence[int], *, is_proven: bool) -> Ranking:
+        """Return the rank of a graph; numbers of higher networks are None beyond the budgets."""
+        networks = self._list_above(float(self.totals(np.array([graph], np.int64))[0]) - TIE)
+        return rank_listed(
+            graph,
+            self.names,
+            self.knowledge,
+            networks,
+            optimal,
+            self.totals,
+            targets,
+            self.log_total,
+            is_proven=is_proven,
+        )
 
 
-def _count_completions(table: Table, rule: LevelScore, k: int, *, has_graph: bool) -> int:
+def _effect(table: Table, sums: _Sums, best: Dag, graph: Dag | None, query: Query, iss: float) -> EffectSummary:
+    """Return an effect given the known cells: in a network the mean over completions, weighted by its score there."""
+    members = essential_graph(best, sorted(set(table.set_masks.tolist())))
+    try:
+        members = members.restrict(sums.knowledge.admits if sums.is_restricted else None)
+        num_members = members.num_members
+    except BudgetSpent:
+        num_members = MAX_EFFECTS + 1
+    number = len(sums.tables)
+    of_class = list(members.members()) if num_members * number <= MAX_EFFECTS else []
+    reference = best if graph is None else graph
+    others = _other_settings(table, query)
+    questions = [(dag, query) for dag in (*of_class, reference)]
+    questions += [(reference, query._replace(setting=setting)) for _, setting in others]
+    values = np.empty((number, len(questions)))
+    every = sums.listed if sums.listed is not None and len(sums.listed) * number <= MAX_EFFECTS else None
+    rng = np.random.default_rng(0)
+    num_drawn = rng.multinomial(NUM_SAMPLES, sums.weights / sums.weights.sum())
+    means: list[float] = []
+    for place, frame in enumerate(completed_frames(table)):
+        effects = Effects(frame, Fraction(str(iss)))
+        values[place] = [float(effects.in_network(dag, one_query, is_exact=False)) for dag, one_query in questions]
+        if every is not None:
+            dags = [tuple(dag) for dag in every.tolist()]
+            means.append(sums.weighted([float(effects.in_network(dag, query, is_exact=False)) for dag in dags], place))
+        elif num_drawn[place]:
+            dags = DagSum(sums.tables[place]).sample(int(num_drawn[place]), rng)
+            means += [float(effects.in_network(dag, query, is_exact=False)) for dag in dags]
+    mean = (
+        (float(np.mean(means)), float(np.std(means, ddof=1) / NUM_SAMPLES**0.5))
+        if every is None
+        else (sum(means), None)
+    )
+    logs = sums.by_completion(np.array([dag for dag, _ in questions], np.int64))
+    weights = np.exp(logs - logs.max(axis=0))
+    results = ((weights * values).sum(axis=0) / weights.sum(axis=0)).tolist()
+    ordered = sorted(results[: len(of_class)])
+    base = results[len(of_class)]
+    return EffectSummary(
+        words_of_query(table, query),
+        None if graph is None else base,
+        tuple(v for k, v in enumerate(ordered) if not k or v - ordered[k - 1] > TIE) or None,
+        num_members if of_class else None,
+        mean,
+        None,
+        tuple((word, base - v) for (word, _), v in zip(others, results[len(of_class) + 1 :], strict=True)) or None,
+    )
+
+
+def _other_settings(table: Table, query: Query) -> list[tuple[str, dict[int, int]]]:
+    """Return the other values of X with their words, where a single column is set."""
+    if len(query.setting) != 1:
+        return []
+    ((v, code),) = query.setting.items()
+    return [(table.used[v].word(value), {v: value}) for value in range(table.used[v].num_levels) if value != code]
+
+
+def _count_completions(table: Table, rule: LevelScore) -> int:
     """Return the number of completions; `CalibrantError` for what is not summed or not listed."""
     if not rule.is_bayesian:
         raise CalibrantError(
             f"{table.source} has {plural(table.num_gaps, 'gaps')}, and {rule.name} is no marginal likelihood that can"
             " be summed over them (bde, k2 and bdj are); scores of incomplete families, EM and imputation are not"
             f" offered, since they rest on more: {WAYS_ON}"
-        )
-    if len(table.names) > MAX_LISTED_COLUMNS:
-        reason = f"lists networks with gaps up to {MAX_LISTED_COLUMNS} columns"
-        refuse_unsummed(
-            table, {name: reason for name, is_asked in {"best": k > 1, "graph": has_graph}.items() if is_asked}
         )
     number: int = prod(prod(levels) ** count for levels, count in _open_cells(table))
     if number > MAX_COMPLETIONS or len(table.names) > MAX_COLUMNS:

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from calibrant.audits.replayscm.fits.networks import MAX_ARCS, MAX_OPTIMUM_COLUMNS, StatementRecord
 from calibrant.baselines.structure_learning.classes import always_set
-from calibrant.baselines.structure_learning.effects import MAX_RANKED, Ranking
+from calibrant.baselines.structure_learning.effects import MAX_RANKED, Query, Ranking
 from calibrant.baselines.structure_learning.large import ROUNDING
 from calibrant.baselines.structure_learning.levels import LevelFrame
 from calibrant.bench.pages.charts import text_at
@@ -37,7 +37,6 @@ from calibrant.bench.replayscm.fitting.certificates import Claim, Unclaimed, wri
 from calibrant.bench.replayscm.fitting.graph_files import WrittenNetwork, export_network, to_networkx, to_pgmpy
 from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.atomic_write import write_atomically
-from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.knowledge import Knowledge, Statement
 from calibrant.dsl.text import plural
 
@@ -142,6 +141,13 @@ class EffectSummary:
         yield "  assumed: no confounder outside the table; nothing is conditioned on after the intervention"
 
 
+def words_of_query(table: Table, query: Query) -> str:
+    """Return an effect in the user's words."""
+    words, names = [column.word for column in table.used], table.names
+    setting = ", ".join(f"{names[v]}={words[v](code)}" for v, code in sorted(query.setting.items()))
+    return f"P({names[query.target]}={words[query.target](query.value)} | do({setting}))"
+
+
 def _stated(value: Fraction | float) -> str | float:
     return str(value) if isinstance(value, Fraction) else value
 
@@ -196,8 +202,6 @@ class NetworkFit:
     def __repr__(self) -> str:
         number = f"{self.num_optimal:,}" if self.all_counted else f"at least {self.num_optimal:,}"
         columns = f"{plural(len(self.variables), 'columns')}, score {self.score}"
-        if not self.networks:
-            return f"<NetworkFit: {columns}, arcs over {self.num_completions:,} completions of gaps>"
         best = self.networks[0]
         return f"<NetworkFit: {columns}, best {best.score:.4f} with {len(best.arcs)} arcs, {number} as good>"
 
@@ -225,7 +229,9 @@ class NetworkFit:
         """Return in words how the first network is proven."""
         if self.num_completions is not None:
             summed = f"summed over {plural(self.num_completions, 'completions')} of the gaps"
-            return f"proven highest over all networks, {summed}" if self.networks else summed
+            if self.upper_bound is None:
+                return f"proven highest over all networks, {summed}"
+            return f"not proven: at most {self.gap:.4g} nats below the optimum, {summed}; bound: {self.method}"
         if self.upper_bound is None:
             return "proven highest over all networks"
         if self.gap <= ROUNDING:
@@ -242,7 +248,7 @@ class NetworkFit:
             "notes": list(self.table.notes),
             "score": self.score,
             "networks": self.num_admitted,
-            "best_score": self.networks[0].score if self.networks else None,
+            "best_score": self.networks[0].score,
             "best": [{"arcs": [*map(list, network.arcs)], "score": network.score} for network in self.networks],
             "optimal_networks": self.num_optimal if self.all_counted else None,
             "optimal_networks_at_least": self.num_optimal,
@@ -299,9 +305,6 @@ class NetworkFit:
                 yield f"and {len(ranked) - ARCS_SHOWN:,} more (--verbose)"
 
     def _proof_lines(self) -> Iterator[str]:
-        if not self.networks:
-            yield f"score {self.score}: {self.proof}; the optimum is listed up to 5 columns"
-            return
         number = f"{self.num_optimal:,}" if self.all_counted else f"at least {self.num_optimal:,}"
         classes = "" if self.num_classes is None else f", in {plural(self.num_classes, 'classes')}"
         yield f"score {self.score}: the first is {self.proof}; networks with that score: {number}{classes}"
@@ -324,7 +327,10 @@ class NetworkFit:
         if ranking.better_networks == 0:
             yield f"Your graph is as good as the best{admitted} (score {ranking.score:.4f})"
             return
-        if ranking.better_networks is None and ranking.posterior is None and self.upper_bound is not None:
+        if not ranking.is_counted:
+            place = f"Your graph scores {ranking.score:.4f}; too many networks to list may score higher, but fewer than"
+            place += f" {ranking.num_better_below}"
+        elif ranking.better_networks is None and ranking.posterior is None and self.upper_bound is not None:
             place = f"Your graph scores {ranking.score:.4f}"
         else:
             scores = "network{} scores" if ranking.better_networks == 1 else "networks{} score"
@@ -340,8 +346,6 @@ class NetworkFit:
         yield f"{place}; {best}{change}; {plural(ranking.distance, 'changes')} to an optimum"
 
     def _written(self) -> WrittenNetwork:
-        if not self.networks:
-            raise CalibrantError("no network is listed of so many columns with gaps; --gaps drop learns one")
         words = tuple(tuple(column.word(code) for code in range(column.num_levels)) for column in self.table.used)
         arcs = self.networks[0].arcs
         return WrittenNetwork(self.variables, words, arcs, self.arcs, self.frame, self.imaginary_rows)
@@ -402,7 +406,7 @@ def _statement(statement: Statement) -> dict[str, Any]:
 # --- Page -------------------------------------------------------------------------------------------------------------
 def networks_page(fitted: NetworkFit, name: str) -> str:
     """Return the page. name: of the table."""
-    best = fitted.networks[0].arcs if fitted.networks else ()
+    best = fitted.networks[0].arcs
     undirected = set() if fitted.summary is None else {frozenset(edge) for edge in fitted.summary.undirected}
     prior = ", every one alike a priori" if fitted.arcs_by_dags is not None else ", weighted by their numbers of orders"
     ranked = sorted(fitted.arcs.items(), key=lambda item: -item[1])
@@ -436,8 +440,6 @@ def networks_page(fitted: NetworkFit, name: str) -> str:
 
 def _in_words(fitted: NetworkFit, best: Arcs, undirected: set[frozenset[str]]) -> str:
     """Return the best network in a sentence, arcs that have one direction first."""
-    if not fitted.networks:
-        return f"No network is listed of {plural(len(fitted.variables), 'columns')} with gaps; arcs have probabilities."
     if not best:
         return "The best network has no arcs: no column tells anything of another."
     decided = [f"{a} → {b}" for a, b in best if frozenset((a, b)) not in undirected]
@@ -450,12 +452,10 @@ def _in_words(fitted: NetworkFit, best: Arcs, undirected: set[frozenset[str]]) -
 def _facts(fitted: NetworkFit) -> Iterator[str]:
     yield f"{fitted.table.num_rows:,} rows"
     yield f"score {fitted.score}"
-    if fitted.networks:
-        yield f"{fitted.networks[0].score:.4f}"
+    yield f"{fitted.networks[0].score:.4f}"
     yield fitted.proof
     number = f"{fitted.num_optimal:,}" if fitted.all_counted else f"at least {fitted.num_optimal:,}"
-    if fitted.networks:
-        yield f"networks with that score: {number}"
+    yield f"networks with that score: {number}"
     if fitted.num_classes is not None:
         yield f"classes of these: {fitted.num_classes:,}"
     if fitted.summary is not None:

@@ -17,7 +17,7 @@ from calibrant.baselines.structure_learning.classes import (
     essential_graph,
     model_string,
 )
-from calibrant.baselines.structure_learning.effects import Effects, Query, Ranking, count_classes, rank_dag
+from calibrant.baselines.structure_learning.effects import Effects, Ranking, count_classes, rank_dag
 from calibrant.baselines.structure_learning.graph import Constraints, Dag, Mask
 from calibrant.baselines.structure_learning.large import best_large_network
 from calibrant.baselines.structure_learning.levels import (
@@ -36,7 +36,13 @@ from calibrant.baselines.structure_learning.levels import (
 from calibrant.baselines.structure_learning.scores import Interventional, LocalScores, bds
 from calibrant.bench.replayscm.fitting.gap_networks import learn_with_gaps, refuse_unsummed
 from calibrant.bench.replayscm.fitting.graph_files import read_effect, read_graph
-from calibrant.bench.replayscm.fitting.network_fit import ClassSummary, EffectSummary, Network, NetworkFit
+from calibrant.bench.replayscm.fitting.network_fit import (
+    ClassSummary,
+    EffectSummary,
+    Network,
+    NetworkFit,
+    words_of_query,
+)
 from calibrant.bench.replayscm.fitting.reading import Reading, read_with, reading_options
 from calibrant.bench.replayscm.fitting.table import Gaps, Table, handle_gaps
 from calibrant.dsl.errors import CalibrantError, short_repr
@@ -91,10 +97,8 @@ class NetworkOptions:
     @property
     def unsummed(self) -> Mapping[str, str]:
         """Options chosen that a sum over completions of gaps leaves without effect -> the reason."""
-        computed = "is not computed over completions of gaps"
         large = "is for more than 18 columns, and networks are summed over gaps of at most 10"
         chosen = {
-            "effect": (self.effect is not None, computed),
             "prior": (self.prior == "orders", "of orders is not computed over completions of gaps"),
             "seconds": (self.seconds != NetworkOptions.seconds, large),
             "search": (self.is_search, large),
@@ -190,7 +194,8 @@ def learn_in_steps(
         refuse_unsummed(table, options.unsummed)
         knowledge = checked_knowledge(table, options)
         table, dag = _read_dag(table, options.graph)
-        return learn_with_gaps(table, options.score, options.iss, knowledge, options.k, dag)
+        query = None if options.effect is None else read_effect(options.effect, table)
+        return learn_with_gaps(table, options.score, options.iss, knowledge, options.k, dag, query, listen)
     return replace(_Learning(table, options, listen, report).fit(), knowledge=options.knowledge)
 
 
@@ -452,7 +457,7 @@ class _Learning:
         if len(self.query.setting) == 1:
             contrast = self._contrast(effects, self.graph if self.graph is not None else dag)
         return EffectSummary(
-            self._words_of(self.query),
+            words_of_query(self.table, self.query),
             None if self.graph is None else effects.in_network(self.graph, self.query),
             None if over is None else over.values,
             None if over is None else over.members,
@@ -460,11 +465,6 @@ class _Learning:
             means.get("orders"),
             contrast,
         )
-
-    def _words_of(self, query: Query) -> str:
-        words = [column.word for column in self.table.used]
-        setting = ", ".join(f"{self.names[v]}={words[v](code)}" for v, code in sorted(query.setting.items()))
-        return f"P({self.names[query.target]}={words[query.target](query.value)} | do({setting}))"
 
     def _contrast(self, effects: Effects, dag: Dag) -> tuple[tuple[str, float], ...]:
         """Return the differences to the effects of the other values of X."""

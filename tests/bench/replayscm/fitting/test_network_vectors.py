@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from markupsafe import escape
 
 import calibrant
+from calibrant.bench.replayscm.fitting import gap_networks
 from calibrant.bench.replayscm.fitting.network_fit import compare_arcs
 from tests.support.commands import called, refused
 from tests.support.effort import examples
@@ -339,8 +340,11 @@ GAP_ROWS = st.lists(
 
 
 @settings(max_examples=examples(500), deadline=None)
-@given(GAP_ROWS, st.integers(0, len(DAGS) - 1))
-def test_networks_with_gaps_are_sums_over_listed_completions(rows: list[tuple[Cells, int]], index: int) -> None:
+@given(GAP_ROWS, st.integers(0, len(DAGS) - 1), st.booleans())
+def test_networks_with_gaps_are_sums_over_listed_completions(
+    rows: list[tuple[Cells, int]], index: int, is_wide: bool
+) -> None:
+    """is_wide: as beyond five columns, where not all networks are listed."""
     choices = [product(*((0, 1) if cell is None else (cell,) for cell in cells)) for cells, _ in rows]
     completions = [
         [(cells, was_set) for cells, (_, was_set) in zip(filled, rows, strict=True)] for filled in product(*choices)
@@ -348,9 +352,12 @@ def test_networks_with_gaps_are_sums_over_listed_completions(rows: list[tuple[Ce
     totals = [sum(exp(bde(filled, (2, 2, 2), dag)) for filled in completions) for dag in DAGS]
     own, total_of = DAGS[index], dict(zip(DAGS, totals, strict=True))
     graph = "".join(f"[c{v}" + "|" * bool(p) + ":".join(f"c{u}" for u in sorted(p)) + "]" for v, p in enumerate(own))
-    learned = calibrant.learn_networks(as_columns(rows), do="do", graph=graph)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gap_networks, "MAX_LISTED_COLUMNS", 0 if is_wide else 5)
+        learned = calibrant.learn_networks(as_columns(rows), do="do", graph=graph, effect="c2=a | do(c0=b)")
     found = learned.to_dict()
     rank = found["graph"]
+    assert learned.upper_bound is None
     assert isclose(rank["score"], log(total_of[own]), abs_tol=NEAR)
     assert isclose(rank["gap"], log(max(totals) / total_of[own]), abs_tol=NEAR)
     assert rank["better_networks"] == sum(log(total / total_of[own]) > 1e-9 for total in totals)
@@ -370,3 +377,46 @@ def test_networks_with_gaps_are_sums_over_listed_completions(rows: list[tuple[Ce
     for parent, child, probability in found["arcs_by_dags"]:
         having = sum(total for dag, total in zip(DAGS, totals, strict=True) if int(parent[1]) in dag[int(child[1])])
         assert isclose(probability, having / sum(totals), abs_tol=NEAR)
+    weighted = [[exp(bde(filled, (2, 2, 2), dag)) for filled in completions] for dag in DAGS]
+    effects = [[effect_in(filled, (2, 2, 2), dag, 0, 1) for filled in completions] for dag in DAGS]
+    by_dag = [
+        sum(w * value for w, value in zip(*pair, strict=True)) / sum(pair[0])
+        for pair in zip(weighted, effects, strict=True)
+    ]
+    effect = found["effect"]
+    assert isclose(effect["graph"], by_dag[index], abs_tol=NEAR)
+    mean = sum(sum(ws) * value for ws, value in zip(weighted, by_dag, strict=True)) / sum(totals)
+    assert isclose(effect["mean_dags"], mean, abs_tol=5 * effect.get("mean_dags_standard_error", 0) + NEAR)
+    assert ("mean_dags_standard_error" in effect) == is_wide
+    targets = {frozenset() if k < 0 else frozenset((k,)) for _, k in rows}
+    best = tuple(frozenset(int(p[1]) for p, c in learned.networks[0].arcs if c == f"c{v}") for v in range(3))
+    alike = [k for k, dag in enumerate(DAGS) if all(structure(dag, t) == structure(best, t) for t in targets)]
+    assert effect["class_members"] == len(alike)
+    assert isclose(effect["range"][0], min(by_dag[k] for k in alike), abs_tol=NEAR)
+    assert isclose(effect["range"][1], max(by_dag[k] for k in alike), abs_tol=NEAR)
+
+
+def test_six_columns_with_gaps_have_an_optimum_a_rank_and_an_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = {f"x{k}": [k * r // 3 % 2 for r in range(12)] for k in range(1, 7)}
+    gapped = table | {"x1": [None, *table["x1"][1:]], "x6": [*table["x6"][:-1], None]}
+    second = calibrant.learn_networks(gapped, k=2).networks[1]
+    options: dict[str, Any] = {"graph": list(second.arcs), "k": 2, "effect": "x2=1 | do(x1=1)"}
+    learned = calibrant.learn_networks(gapped, **options)
+    assert learned.proof == "proven highest over all networks, summed over 4 completions of the gaps"
+    assert len(learned.networks) == 2
+    ranking = learned.ranking
+    assert ranking is not None
+    assert ranking.better_networks is not None
+    assert ranking.score == pytest.approx(second.score)
+    assert ranking.better_networks <= 1
+    monkeypatch.setattr(gap_networks, "MAX_CANDIDATES", 0)
+    bounded = calibrant.learn_networks(gapped, **options)
+    assert bounded.upper_bound is not None
+    assert bounded.networks[0].score - 1e-9 <= learned.networks[0].score <= bounded.upper_bound + 1e-9
+    assert bounded.proof.startswith("not proven: at most ")
+    rank = bounded.to_dict()["graph"]
+    assert (rank["better_networks"], rank["equal_networks"]) == (None, None)
+    assert ranking.better_networks < float(rank["better_networks_below"])
+    assert rank["score"] == pytest.approx(ranking.score)
+    assert rank["posterior_dags"] == learned.to_dict()["graph"]["posterior_dags"]
+    assert "too many networks to list may score higher, but fewer than" in str(bounded)

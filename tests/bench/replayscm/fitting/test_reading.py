@@ -191,3 +191,38 @@ def test_refusals_state_what_to_do_about_lines_above_the_names_and_columns_left_
         calibrant.CalibrantError, match=r"read 'age', left out as all different, by a rule \(--binarize"
     ):
         calibrant.fit(file, target="ill")
+
+
+def test_rules_read_decimal_commas(tmp_path: Path) -> None:
+    file = tmp_path / "ward.csv"
+    file.write_text("temp;flu\n36,6;no\n38,25;yes\n39;yes\n37,0;no\n37,0;no\n", "utf-8")
+    table = calibrant.read_table(file, binarize=["temp:>37,5", "temp:median"])
+    assert table.bits == {"temp>37,5": "01100", "temp:median": "01100", "flu": "01100"}
+    thousands = {"dose": ["1,500", "2,000", "1,500"], "y": [0, 1, 1]}
+    with pytest.raises(calibrant.CalibrantError, match="a comma before three digits may stand for thousands"):
+        calibrant.read_table(thousands, binarize="dose:>1600")
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_rule_of_numbers_does_not_depend_on_the_order_of_rows(order: int) -> None:
+    with pytest.raises(calibrant.CalibrantError, match="'yes' is no number"):
+        calibrant.read_table({"a": ["1", "yes", "no"][::order]}, binarize="a:>=1")
+
+
+@pytest.mark.parametrize(("word", "value"), [("m", 0), ("f", 1)])
+def test_one_of_a_constant_column_is_its_value_or_not(word: str, value: int) -> None:
+    table = calibrant.read_table({"sex": ["f", "f"], "y": [0, 1]}, one={"sex": word})
+    assert table.to_dict()["columns"][0] == {
+        "name": "sex",
+        "kind": "constant",
+        "missing": 0,
+        "word": "f",
+        "value": value,
+    }
+
+
+def test_a_row_of_another_length_names_the_delimiter_that_would_fit(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("age, yr;smoke\n4;1\n5;0\n", "utf-8")
+    with pytest.raises(calibrant.CalibrantError, match="if ';' separates, quote the name that has ',' before it"):
+        calibrant.read_table(file)
