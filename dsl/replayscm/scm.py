@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from heapq import heapify, heappop, heappush
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
-from calibrant.dsl.errors import CycleError
+from calibrant.dsl.errors import CycleError, require_extra
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.table import TruthTable, from_formula, shrink
+from calibrant.dsl.formulas.text import infix
 from calibrant.dsl.graph_metrics import distance
 from calibrant.dsl.text import natural_key
 
@@ -122,6 +124,19 @@ class Scm:
 
     def __repr__(self) -> str:
         return f"<Scm: {len(self.roots)} roots, {len(self.mechanisms)} mechanisms, size {self.size}>"
+
+    def to_networkx(self) -> Any:
+        """Return a networkx `DiGraph` of what mechanisms mention; a node has its `formula`, "" of a root.
+
+        `MissingExtraError` without networkx.
+        """
+        require_extra("graphs", "networkx")
+        graph = import_module("networkx").DiGraph()
+        graph.add_nodes_from((root, {"formula": ""}) for root in self.roots)
+        for variable, formula in self.mechanisms.items():
+            graph.add_node(variable, formula=infix(formula))
+            graph.add_edges_from((parent, variable) for parent in sorted(formula.mentioned, key=natural_key))
+        return graph
 
     @property
     def variables(self) -> tuple[str, ...]:

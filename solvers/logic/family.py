@@ -343,6 +343,33 @@ class LogicFamily:
 
     # --- second tools -----------------------------------------------------------------------------------------------
 
+    def to_networkx(self) -> Any:
+        """Return the union of all members as a networkx `DiGraph`, for GraphML and DOT.
+
+        Nodes have a `kind` (stimulus, node, gate), edges `sign` and `share`, the share of members. A clause of several
+        literals is a gate. `MissingExtraError` without networkx.
+        """
+        require_extra("graphs", "networkx")
+        networkx = import_module("networkx")
+        graph = networkx.DiGraph()
+        stimuli = set(self.task.setup.stimuli)
+        for clause, number in self.clauses().items():
+            share = number / self.count
+            gate = clause.target
+            graph.add_node(clause.target, kind="node")
+            if len(clause.literals) > 1:
+                gate = f"gate {clause}"
+                graph.add_node(gate, kind="gate")
+                graph.add_edge(gate, clause.target, sign=1, share=share)
+            for source, sign in clause.literals:
+                graph.add_node(source, kind="stimulus" if source in stimuli else "node")
+                if graph.has_edge(source, gate):  # both signs between two nodes, each a clause of its own
+                    gate = f"gate {clause}"
+                    graph.add_node(gate, kind="gate")
+                    graph.add_edge(gate, clause.target, sign=1, share=share)
+                graph.add_edge(source, gate, sign=sign, share=share)
+        return graph
+
     def compare(self, models: Sequence[ListedModel | Model]) -> Comparison:
         """Return what a list of models has in common with the family, and where it claims more."""
         listed = [model if isinstance(model, ListedModel) else ListedModel(model) for model in models]
@@ -503,34 +530,6 @@ def family_record(family: LogicFamily, best: NextExperiment | None = None) -> di
             "behaviours": best.predictions.behaviours,
         }
     return record
-
-
-def union_network(family: LogicFamily) -> Any:
-    """Return the union of all members as a networkx `DiGraph`, for GraphML and DOT.
-
-    Nodes have a `kind` (stimulus, node, gate), edges `sign` and `share`, the share of members. A clause of several
-    literals is a gate. `MissingExtraError` without networkx.
-    """
-    require_extra("graphs", "networkx")
-    networkx = import_module("networkx")
-    graph = networkx.DiGraph()
-    stimuli = set(family.task.setup.stimuli)
-    for clause, number in family.clauses().items():
-        share = number / family.count
-        gate = clause.target
-        graph.add_node(clause.target, kind="node")
-        if len(clause.literals) > 1:
-            gate = f"gate {clause}"
-            graph.add_node(gate, kind="gate")
-            graph.add_edge(gate, clause.target, sign=1, share=share)
-        for source, sign in clause.literals:
-            graph.add_node(source, kind="stimulus" if source in stimuli else "node")
-            if graph.has_edge(source, gate):  # both signs between two nodes, each a clause of its own
-                gate = f"gate {clause}"
-                graph.add_node(gate, kind="gate")
-                graph.add_edge(gate, clause.target, sign=1, share=share)
-            graph.add_edge(source, gate, sign=sign, share=share)
-    return graph
 
 
 # --- Answers that follow from the exact family: its least model, the majority of its members cell by cell, the shares

@@ -38,7 +38,6 @@ from calibrant.solvers.logic.family import (
     predicted_csv,
     predictions_csv,
     spectrum_csv,
-    union_network,
 )
 from calibrant.solvers.logic.membership import Judgement
 
@@ -252,7 +251,7 @@ def _write_networks(counted: Counted, folder: Path) -> Iterator[str]:
     except MissingExtraError as error:
         yield f"union.graphml and union.dot not written: {error}"
         return
-    graph, networkx, pydot = union_network(counted.family), import_module("networkx"), import_module("pydot")
+    graph, networkx, pydot = counted.family.to_networkx(), import_module("networkx"), import_module("pydot")
     write_pieces(folder / "union.graphml", (f"{line}\n" for line in networkx.generate_graphml(graph)))
     write_atomically(folder / "union.dot", _dot_text(graph, pydot))
 

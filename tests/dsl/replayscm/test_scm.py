@@ -30,6 +30,7 @@ from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import Intervention
 from calibrant.dsl.text import natural_key
 from tests.support.effort import examples
+from tests.support.packages import needs
 from tests.support.replayscm.brute_force import Tree, assignments, replay, tree_of, tree_value
 from tests.support.replayscm.strategies import FULL_GRAMMAR, formula_of, legal_maps, scms, trees
 from tests.support.replayscm.written import map_of, own_rows, pair_problem, written_scm
@@ -147,6 +148,14 @@ def test_a_model_lists_what_it_consists_of(model: Scm) -> None:
     assert model.functional_edges == {
         (u, v) for v, f in model.mechanisms.items() for u in f.variables if _flips(tree_of(f), f.variables, u)
     }
+
+
+def test_a_graph_has_the_mentions_and_the_formulas() -> None:
+    needs("networkx")
+    model = scm(["X1", "X2"], {"X3": parse("(and X1 (or X2 (not X2)))"), "X4": parse("(not X1)")})
+    graph = model.to_networkx()
+    assert sorted(graph.edges) == [("X1", "X3"), ("X1", "X4"), ("X2", "X3")]
+    assert dict(graph.nodes(data="formula")) == {"X1": "", "X2": "", "X3": "X1 and (X2 or not X2)", "X4": "not X1"}
 
 
 def test_names_are_kept_in_natural_order_and_apart_from_the_caller() -> None:

@@ -71,7 +71,7 @@ def test_the_record_is_json() -> None:
 
 
 def test_the_union_network() -> None:
-    graph = export.union_network(_family())
+    graph = _family().to_networkx()
     assert {name: data["kind"] for name, data in graph.nodes(data=True)} == {
         "a": "stimulus",
         "b": "stimulus",
