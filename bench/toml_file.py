@@ -11,6 +11,7 @@ import msgspec
 from msgspec import inspect
 
 from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.json_objects import child_type, plain_type
 from calibrant.dsl.text import known_names
 
 MAX_TOML_BYTES = 1_000_000
@@ -81,7 +82,7 @@ def explain_mismatch(kind: type[Any], error: msgspec.ValidationError) -> str:
     place, node, meaning = "", inspect.type_info(kind), ""
     for name, index in re.findall(r"\.(\w+)|\[(\d*|\.\.\.)\]", path):
         place += f".{name}" if name else f" {int(index) + 1}" if index.isdigit() else ""
-        node, meaning = _child(node, name)
+        node, meaning = child_type(node, name)
     where = f"{place.lstrip('.')}: " if place else ""
     fields = [field.encode_name for field in node.fields] if isinstance(node, inspect.StructType) else []
     if (unknown := _UNKNOWN.fullmatch(problem)) is not None:
@@ -107,20 +108,4 @@ def _choices(node: inspect.Type) -> list[str | int | bool | None]:
 
 
 def _is_tables(node: inspect.ListType) -> bool:
-    return isinstance(_plain(node.item_type), inspect.StructType)
-
-
-def _plain(node: inspect.Type) -> inspect.Type:
-    return node.type if isinstance(node, inspect.Metadata) else node
-
-
-def _child(node: inspect.Type, name: str) -> tuple[inspect.Type, str]:
-    """Return the type of a field, or of the elements of a list, and its meaning; the type itself where none is."""
-    node = _plain(node)
-    child = node
-    if name and isinstance(node, inspect.StructType):
-        child = next((field.type for field in node.fields if field.encode_name == name), node)
-    elif not name and isinstance(node, inspect.ListType | inspect.VarTupleType):
-        child = node.item_type
-    schema = child.extra_json_schema if isinstance(child, inspect.Metadata) else None
-    return _plain(child), str((schema or {}).get("description", ""))
+    return isinstance(plain_type(node.item_type), inspect.StructType)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
+from msgspec import inspect
 
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.memory import gc_paused
@@ -516,3 +517,31 @@ def last_object(text: str) -> dict[str, Any] | None:
         if match.start >= end:
             last, end = match.value, match.end
     return last
+
+
+# --- Types at a path of msgspec's errors: what would be allowed there -------------------------------------------------
+def allowed_values(record: type[Any], path: str) -> str:
+    """Return the values of the enumeration at a path of msgspec's, as `.family`; empty where there is none."""
+    node: inspect.Type = inspect.type_info(record)
+    for name, _ in re.findall(r"\.(\w+)|\[(\d*|\.\.\.)\]", path):
+        node, _ = child_type(node, name)
+    kinds = node.types if isinstance(node, inspect.UnionType) else (node,)
+    enumerations = [kind.cls for kind in kinds if isinstance(kind, inspect.EnumType)]
+    return f"allowed: {', '.join(str(member.value) for member in enumerations[0])}" if enumerations else ""
+
+
+def plain_type(node: inspect.Type) -> inspect.Type:
+    """Return a type without its description."""
+    return node.type if isinstance(node, inspect.Metadata) else node
+
+
+def child_type(node: inspect.Type, name: str) -> tuple[inspect.Type, str]:
+    """Return the type of a field, or of the elements of a list, and its meaning; the type itself where none is."""
+    node = plain_type(node)
+    child = node
+    if name and isinstance(node, inspect.StructType):
+        child = next((field.type for field in node.fields if field.encode_name == name), node)
+    elif not name and isinstance(node, inspect.ListType | inspect.VarTupleType):
+        child = node.item_type
+    schema = child.extra_json_schema if isinstance(child, inspect.Metadata) else None
+    return plain_type(child), str((schema or {}).get("description", ""))

@@ -36,7 +36,7 @@ from msgspec import Meta
 from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, short_repr
 from calibrant.dsl.item import Item, Pool
-from calibrant.dsl.json_objects import MAX_JSON_BYTES, TooLargeError, json_fault, load_json, unique_keys
+from calibrant.dsl.json_objects import MAX_JSON_BYTES, TooLargeError, allowed_values, json_fault, load_json, unique_keys
 
 # --- The bytes of a pool file, whether it is compressed or not: what is read, and what its digest is of ---------------
 MAX_BYTES = 1 << 30  # the largest published file has 84 MB; a few kilobytes can decompress to anything
@@ -516,6 +516,8 @@ def _remedy(message: str, record: type[Any]) -> str:
     _, _, path = message.partition(" - at `")
     examples: Mapping[str, str] = getattr(record, "EXAMPLES", {})
     allowed = next((text for start, text in examples.items() if path.startswith(start)), "")
+    if message.startswith("Invalid enum value") and not allowed:
+        allowed = allowed_values(record, path.rstrip("`"))
     if "unknown field `" in message and not path:
         name, fields = message.split("unknown field `")[1].split("`")[0], msgspec.structs.fields(record)
         close = get_close_matches(name, [field.encode_name for field in fields], 1)

@@ -87,7 +87,9 @@ def reason(
     if state == "decided":
         return spans("The readings leave one rule: ", (words[0],), ".")
     if not num_moves:
-        return spans(f"Nothing was placed yet: {number_text(space.count)} hypotheses fit, with {len(words)} answers.")
+        return spans(
+            f"Nothing was placed yet: {number_text(space.count)} hypotheses fit, with {plural(len(words), 'answers')}."
+        )
     if witness is not None:
         alone = listed(list(witness)) + (" alone" if len(witness) == 1 else " and nothing else")
         if len(words) == 2:
@@ -96,7 +98,9 @@ def reason(
             fit = f"{number_text(space.count)} rules fit, {words[0]} and {words[1]} among them."
         return spans("The detector was never read with ", (alone,), f" on it. {fit}")
     return spans(
-        f"{number_text(space.count)} hypotheses give these readings, with ", (f"{len(words)} answers",), " among them."
+        f"{number_text(space.count)} hypotheses give these readings, with ",
+        (plural(len(words), "answers"),),
+        " among them.",
     )
 
 

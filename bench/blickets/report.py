@@ -96,7 +96,11 @@ class DetectorGuide:
     ) -> Explanation:
         recorded = score.get(KEY) or {}
         members = recorded.get("members")
-        remaining = f" {fit_text(members, 'hypothesis', 'hypotheses')} its {score['steps']} moves." if members else ""
+        remaining = (
+            f" {fit_text(members, 'hypothesis', 'hypotheses')} its {plural(score['steps'], 'moves')}."
+            if members
+            else ""
+        )
         budget = "" if item is None else f" of {item.task.budget}"
         is_right = METRICS.success.is_right(score, "")
         return Explanation(

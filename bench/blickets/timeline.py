@@ -18,6 +18,7 @@ from calibrant.dsl.blickets.reference import Ending, is_active, run
 from calibrant.dsl.blickets.score import Grade, grade
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import in_one_line, short_repr
+from calibrant.dsl.text import plural
 from calibrant.solvers.blickets.exact import DetectorSpace, class_of
 
 TITLES = ("one blicket", "all of these are needed", "any of these is enough")
@@ -124,7 +125,7 @@ def _phases(item: BlicketItem, steps: Sequence[Step[str]]) -> list[int]:
 def _before(item: BlicketItem, space: DetectorSpace, numbers: Mapping[Rule, int]) -> Moment:
     answers = _answers(space, numbers)
     mechanism = item.sealed.mechanisms[0]
-    remark = f"{_hypotheses(space.count)}, {len(answers)} answers."
+    remark = f"{_hypotheses(space.count)}, {plural(len(answers), 'answers')}."
     caption = f"Before the first of {item.task.budget} moves"
     return Moment(
         caption, "", Light.NONE, (), (), space.count, answers, News.NONE, remark, *_behind(mechanism, item.task.objects)
@@ -246,7 +247,7 @@ def _why(attribution: Attribution, posterior: Mapping[int, float], answer_number
     elif attribution.decided:
         yield "The readings left one answer,"
     else:
-        yield f"The readings left {len(posterior)} answers,"
+        yield f"The readings left {plural(len(posterior), 'answers')},"
     match attribution.kind:
         case Kind.EARNED:
             yield "and it was given."

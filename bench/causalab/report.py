@@ -46,6 +46,7 @@ from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY, TOLERANCE, accurate
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.dsl.text import plural
 from calibrant.solvers.causalab.evidence import predict_frequency
 from calibrant.solvers.causalab.space import MAX_LISTED, WeightedDags
 from calibrant.solvers.outcome import BudgetSpent
@@ -93,7 +94,9 @@ class LabGuide:
         recorded = score.get(KEY) or {}
         members = recorded.get("members")
         remaining = (
-            f" {fit_text(members, 'mechanism', 'mechanisms')} its {score['settings']} settings." if members else ""
+            f" {fit_text(members, 'mechanism', 'mechanisms')} its {plural(score['settings'], 'settings')}."
+            if members
+            else ""
         )
         graph = recorded.get("graph") or {}
         dialled = score["frequency"]

@@ -17,6 +17,7 @@ from calibrant.bench.pages.why import WhyTable, experiment_table, page_json, sho
 from calibrant.dsl.causalab.episode import LabStep
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
+from calibrant.dsl.text import plural
 
 # --- The page of a `LabWhy`: graph and matrix of edges, what each setting would leave, and the readings ---------------
 MAX_FREQUENCIES = 40  # that are listed
@@ -69,7 +70,7 @@ def graph(why: LabWhy, prefix: str) -> str:
         edges.append(GraphEdge(edge.cause, edge.effect, "good" if proven else "open", words))
     edges += [GraphEdge(cause, effect, "bad", "contradicted") for cause, effect in why.contradicted]
     num_open = len(why.open)
-    label = f"Graph so far: {len(why.decided)} edges proven, {num_open} open"
+    label = f"Graph so far: {plural(len(why.decided), 'edges')} proven, {num_open} open"
     return draw_ring(nodes, edges, label, f"{prefix}-graph")
 
 
@@ -277,7 +278,7 @@ def _tables(why: LabWhy) -> list[WhyTable]:
     )
     readings = WhyTable(
         "Readings so far",
-        f"records and readings, {len(why.readings)} rows",
+        f"records and readings, {plural(len(why.readings), 'rows')}",
         ("set", *why.nodes),
         tuple((r.changed or "nothing", *(f"{r.values[name]:g}" for name in why.nodes)) for r in why.readings),
     )

@@ -367,7 +367,8 @@ def _tell(file: Path, predictions: Predictions, pools: Sequence[PoolItems]) -> N
     if predictions.num_unknown:
         names = ", ".join(pool.names[0] for pool in pools)
         have = "does not have" if len(pools) == 1 else "do not have"
-        typer.echo(f"{predictions.num_unknown} lines are for instances that {names} {have}", err=True)
+        lines = "1 line is" if predictions.num_unknown == 1 else f"{predictions.num_unknown} lines are"
+        typer.echo(f"{lines} for instances that {names} {have}", err=True)
     for line in predictions.skipped_lines():
         typer.echo(line, err=True)
     if predictions.num_unread:

@@ -107,7 +107,7 @@ def success_plot(table: OutcomeTable, features: Sequence[Mapping[str, float]], f
     values = [of.get(name) for of in features]
     rates = np.nanmean(table.rates, axis=1)
     marks = tuple(Mark(v, float(r)) for v, r in zip(values, rates, strict=True) if v is not None)
-    label = f"Share of systems that are right by {name}, a point an item: {len(marks)} items"
+    label = f"Share of systems that are right by {name}, a point an item: {plural(len(marks), 'items')}"
     panel = Panel("", (Line("", marks, kind="points"),))
     return panels_svg([panel], Axis(name), Axis("share of systems", 0, 1), label, size=SCATTER)
 

@@ -17,6 +17,7 @@ from calibrant.bench.pages.page import design_page
 from calibrant.bench.pages.timeline import Moment, News, Timeline, timeline_text
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.text import plural
 
 MAX_LARGE_ANSWERS = 80  # more answers are drawn small
 MAX_NAMED_ANSWERS = 8  # so many are named in words, more are counted
@@ -65,7 +66,7 @@ def _row(moment: Moment, number: int, timeline: Timeline, names: Sequence[str]) 
         "shares": " ".join(f"{place}:{share:.3g}" for place, share in moment.answers.items()),
         "placed": " ".join(timeline.objects[place] for place in moment.objects),
         "members": number_text(moment.members),
-        "left": "; ".join(names[place] for place in answers) if is_named else f"{len(answers)} answers",
+        "left": "; ".join(names[place] for place in answers) if is_named else plural(len(answers), "answers"),
         "ends": number == len(timeline.moments) - 1,
     }
 

@@ -59,8 +59,12 @@ class Mechanism:
         if FREQUENCY not in self.equations:
             raise ValueError(f"no equation for {FREQUENCY}")
         for node, equation in self.equations.items():
-            if (equation.base is None) != (node != FREQUENCY):
-                raise ValueError(f"{node}: only {FREQUENCY} has a base of its own")
+            if node == FREQUENCY and equation.base is None:
+                raise ValueError(f"{node}: its equation needs a base, a number")
+            if node != FREQUENCY and equation.base is not None:
+                raise ValueError(
+                    f"{node}: an equation of a property has no base; only {FREQUENCY}, a fixed name, has one"
+                )
             for term in equation.terms:
                 if term.parent not in self.equations:
                     raise ValueError(f"{node}: unknown parent {term.parent}")

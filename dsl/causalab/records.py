@@ -76,7 +76,7 @@ class LabRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, 
     suite: Annotated[str, Meta(description="where it belongs")]
     line: Annotated[int, Meta(description="its place there")]
     family: Annotated[Family, Meta(description="shape of the equations")]
-    properties: Annotated[list[str], Meta(description="their names, sorted")]
+    properties: Annotated[list[str], Meta(description=f"their names, sorted; {FREQUENCY} is always there besides")]
     records: Annotated[list[dict[str, float]], Meta(description="values of earlier crystals")]
     baseline: Annotated[dict[str, float], Meta(description="of the manipulator crystal")]
     reactor: Annotated[dict[str, float], Meta(description="shown of the reactor crystal")]

@@ -58,9 +58,10 @@ class Intervention:
         return self.mode, tuple(sorted(self.constants.items())), tuple(sorted(self.targets))
 
     def __str__(self) -> str:
-        parts = [f"{v}={bit}" for v, bit in sorted(self.constants.items())]
-        parts += [f"{v}=per row" for v in self.assigned]
-        return f"do({', '.join(parts)})" if parts else "no intervention"
+        constants = ", ".join(f"{v}={bit}" for v, bit in sorted(self.constants.items()))
+        assigned = f"{', '.join(self.assigned)} row by row" if self.assigned else ""
+        parts = [part for part in (constants, assigned) if part]
+        return f"do({'; '.join(parts)})" if parts else "no intervention"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import copy
 import gzip
 import os
 import pickle
+import re
 from itertools import islice
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 import calibrant.dsl.records
 from calibrant.bench.core.registry import benchmark_of, bundled_files
+from calibrant.dsl.causalab.records import LabRecord
 from calibrant.dsl.errors import (
     CalibrantError,
     CycleError,
@@ -27,7 +29,15 @@ from calibrant.dsl.errors import (
 )
 from calibrant.dsl.formulas.text import Grammar, parse
 from calibrant.dsl.memory import CacheBudget, TextCache
-from calibrant.dsl.records import Header, StoredItems, item_ids, items_by_id, read_records, write_records
+from calibrant.dsl.records import (
+    Header,
+    StoredItems,
+    convert_object,
+    item_ids,
+    items_by_id,
+    read_records,
+    write_records,
+)
 from tests.support.effort import examples
 
 
@@ -301,3 +311,17 @@ def test_a_pool_error_tells_where(error: PoolError, message: str) -> None:
 @pytest.mark.parametrize("kind", [ParseError, CycleError, TableError, PoolError, MissingExtraError])
 def test_bad_input_can_be_caught_as_one_kind(kind: type[Exception]) -> None:
     assert issubclass(kind, CalibrantError)
+
+
+def test_a_value_of_no_enumeration_names_those_that_are() -> None:
+    """In a field of the record, of a part of it, and of an optional one; other faults keep their message."""
+    pool = benchmark_of(bundled_files()["causalab"][0]).items
+    record = pool.record(pool.read_pool(bundled_files()["causalab"][0]).items[0])
+    wrong = [
+        ({"family": "cubic"}, "allowed: linear, quadratic"),
+        ({"weights": "large"}, "allowed: small, hundredths"),
+        ({"line": "one"}, "Expected `int`, got `str`"),
+    ]
+    for change, expected in wrong:
+        with pytest.raises(PoolError, match=re.escape(expected)):
+            convert_object(record | change, LabRecord)

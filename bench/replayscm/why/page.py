@@ -335,7 +335,7 @@ def _width(names: Iterable[str]) -> float:
 
 
 def _evidence_summary(why: ReplayWhy) -> str:
-    return f"Evidence: {plural(len(why.evidence.worlds), 'worlds')}, {why.evidence.num_rows} rows"
+    return f"Evidence: {plural(len(why.evidence.worlds), 'worlds')}, {plural(why.evidence.num_rows, 'rows')}"
 
 
 STRIPED = "Striped: set by the intervention."

@@ -181,6 +181,9 @@ class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     ] = None
 
 
+TASK_KINDS = ", ".join(kind.value for kind in TaskKind)
+
+
 class ProblemRecord(ExtensionRecord, forbid_unknown_fields=True, omit_defaults=True):
     """One instance: what solvers see, and `sealed` apart from it."""
 
@@ -192,7 +195,7 @@ class ProblemRecord(ExtensionRecord, forbid_unknown_fields=True, omit_defaults=T
     }
 
     id: Annotated[str, Meta(description="unique in the pool")]
-    kind: Annotated[str, Meta(description="the benchmark's name of what is asked")]
+    kind: Annotated[str, Meta(description=f"the benchmark's name of what is asked: {TASK_KINDS}")]
     variables: Annotated[list[str], Meta(description="names, in the order of columns")]
     units: Annotated[list[str], Meta(description="names of the rows")]
     disclosure: Annotated[DisclosureRecord, Meta(description="what is told about roots and order")]

@@ -411,8 +411,8 @@ def test_an_empty_panel_has_no_rows() -> None:
     [
         (Intervention(), "none", set(), "no intervention"),
         (Intervention({"X2": 0, "X1": 1}), "hard_constant", {"X1", "X2"}, "do(X1=1, X2=0)"),
-        (Intervention({}, ("X3",)), "hard_assigned", {"X3"}, "do(X3=per row)"),
-        (Intervention({"X1": 1}, ("X3",)), "hard_assigned", {"X1", "X3"}, "do(X1=1, X3=per row)"),
+        (Intervention({}, ("X3",)), "hard_assigned", {"X3"}, "do(X3 row by row)"),
+        (Intervention({"X1": 1}, ("X3",)), "hard_assigned", {"X1", "X3"}, "do(X1=1; X3 row by row)"),
     ],
 )
 def test_what_an_intervention_is(intervention: Intervention, mode: str, targets: set[str], text: str) -> None:

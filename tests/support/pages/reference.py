@@ -178,13 +178,15 @@ def _schema_tables(schema: Mapping[str, Any]) -> str:
     root = schema.get("$ref", "").rpartition("/")[2]
     named = {root: definitions[root]} if root else {"": schema}
     named |= {name: part for name, part in definitions.items() if name != root}
-    return "\n".join(_table(name, part) for name, part in named.items() if part.get("properties"))
+    values = {f"#/$defs/{name}": part for name, part in definitions.items() if "enum" in part}
+    return "\n".join(_table(name, part, values) for name, part in named.items() if part.get("properties"))
 
 
-def _table(name: str, part: Mapping[str, Any]) -> str:
+def _table(name: str, part: Mapping[str, Any], values: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the fields of an object; values: enumerations by reference, whose values stand in place of their name."""
     required = part.get("required", ())
     rows = [
-        f"| `{field}` | {_type(of)}{'' if field in required else ', optional'} | {_cell(_meaning(of))} |"
+        f"| `{field}` | {_type(of, values)}{'' if field in required else ', optional'} | {_cell(_meaning(of))} |"
         for field, of in part["properties"].items()
     ]
     title = f"**{name}**. {part.get('description', '')}".strip() if name else ""
@@ -195,21 +197,22 @@ def _meaning(of: Mapping[str, Any]) -> str:
     return str(of.get("description", ""))
 
 
-def _type(of: Mapping[str, Any]) -> str:
+def _type(of: Mapping[str, Any], values: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the type of a field in words."""
+    of = values.get(of.get("$ref", ""), of)
     if "$ref" in of:
         return f"*{of['$ref'].rpartition('/')[2]}*"
     if "anyOf" in of:
-        return " or ".join(dict.fromkeys(map(_type, of["anyOf"])))
+        return " or ".join(dict.fromkeys(_type(part, values) for part in of["anyOf"]))
     if "enum" in of:
         return ", ".join(f"`{value}`" for value in of["enum"])
     if "const" in of:
         return f"`{of['const']}`"
     kind = of.get("type", "any")
     if kind == "array":
-        return f"list of {_type(of['items'])}" if of.get("items") else "list"
+        return f"list of {_type(of['items'], values)}" if of.get("items") else "list"
     if kind == "object" and isinstance(of.get("additionalProperties"), Mapping):
-        return f"object of {_type(of['additionalProperties'])}"
+        return f"object of {_type(of['additionalProperties'], values)}"
     return " or ".join(kind) if isinstance(kind, Sequence) and not isinstance(kind, str) else str(kind)
 
 
