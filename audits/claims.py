@@ -172,10 +172,8 @@ def verify(certificate: Certificate, evidence: object, verifiers: Mapping[str, V
     A claim without a verifier does not hold: nothing is taken on trust. What a verifier stumbles over in the data
     (missing or mistyped entries) counts against the certificate.
     """
-    if (certificate.format, certificate.version) != (FORMAT, VERSION):
-        return ClaimCheck(False, f"not a '{FORMAT}' of version {VERSION}")
-    if certificate.evidence != evidence_digest(evidence):
-        return ClaimCheck(False, "made for other evidence")
+    if reason := _foreign_reason(certificate, evidence):
+        return ClaimCheck(False, reason)
     verifier = verifiers.get(certificate.claim)
     if verifier is None:
         return ClaimCheck(False, f"no verifier for the claim {short_repr(certificate.claim)}")
@@ -188,6 +186,41 @@ def verify(certificate: Certificate, evidence: object, verifiers: Mapping[str, V
     if reason:
         return ClaimCheck(False, in_one_line(reason)[:MAX_REASON_CHARS])
     return ClaimCheck(True, "", verifier.in_words(evidence, certificate) if isinstance(verifier, ClaimKind) else "")
+
+
+def examine(
+    certificate: Certificate,
+    evidence: object,
+    kinds: Mapping[str, Verifier],
+    examiners: Mapping[str, Callable[[Any, Certificate, EngineName], str]],
+    engine: EngineName,
+) -> str:
+    """Prove a claim again by search, in an encoding of its own; the line says how.
+
+    `Refused` with a counterexample where it is false, `NotExaminedError` for claims that have no encoding,
+    `RecountLimitError` where steps or time ran out. kinds: shape and class of each claim
+    """
+    if reason := _foreign_reason(certificate, evidence):
+        raise Refused(reason)
+    kind = kinds.get(certificate.claim)
+    if not isinstance(kind, ClaimKind):
+        raise Refused(f"there is no claim {short_repr(certificate.claim)}")
+    if certificate.claim not in examiners:
+        raise NotExaminedError(
+            f"{engine} search has no encoding of {certificate.claim}, which is checked by a replay or a recount alone"
+        )
+    msgspec.convert(certificate.data, kind.data, strict=True)
+    line = examiners[certificate.claim](evidence, certificate, engine)
+    if certificate.in_words != kind.in_words(evidence, certificate):
+        raise Refused("it is about another class")
+    return line
+
+
+def _foreign_reason(certificate: Certificate, evidence: object) -> str:
+    """Return why a certificate is of another format or about other evidence; "" if it is not."""
+    if (certificate.format, certificate.version) != (FORMAT, VERSION):
+        return f"not a '{FORMAT}' of version {VERSION}"
+    return "" if certificate.evidence == evidence_digest(evidence) else "made for other evidence"
 
 
 MAX_REASON_CHARS = 500

@@ -12,6 +12,7 @@ from calibrant.dsl.blickets.item import BlicketItem
 
 if TYPE_CHECKING:
     from calibrant.audits.claims import Finding, Verifier
+    from calibrant.audits.search import Examiner
 
 
 class BlicketFindings:
@@ -22,6 +23,12 @@ class BlicketFindings:
         from calibrant.audits.blickets.verify import VERIFIERS
 
         return VERIFIERS
+
+    @property
+    def examiners(self) -> Mapping[str, Examiner]:
+        from calibrant.audits.blickets.cross_examination import EXAMINERS
+
+        return EXAMINERS
 
     def findings(self, item: BlicketItem) -> Iterator[Finding]:
         from calibrant.audits.blickets.items import counting_decides, gameable, item_findings

@@ -19,6 +19,7 @@ from calibrant.solvers.outcome import Found, Outcome
 
 if TYPE_CHECKING:
     from calibrant.audits.claims import Finding, Verifier
+    from calibrant.audits.search import Examiner
 
 
 class CausimFindings:
@@ -29,6 +30,12 @@ class CausimFindings:
         from calibrant.audits.causim.verify import VERIFIERS
 
         return VERIFIERS
+
+    @property
+    def examiners(self) -> Mapping[str, Examiner]:
+        from calibrant.audits.causim.cross_examination import EXAMINERS
+
+        return EXAMINERS
 
     def findings(self, item: CausimItem) -> Iterator[Finding]:
         from calibrant.audits.causim.items import item_findings

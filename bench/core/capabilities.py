@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import msgspec
 
     from calibrant.audits.claims import Finding, Verifier
+    from calibrant.audits.search import Examiner
     from calibrant.bench.core.items import ItemFormats, PoolStatistics
     from calibrant.bench.core.metrics import MetricSet
     from calibrant.bench.core.scoring import AnswerContext, Attribute, EvaluatorMaker, Scorable
@@ -269,10 +270,14 @@ class Verifiable(Protocol):
     """Items about which something can be proved, with certificates that others can check.
 
     verifiers: checkers of claims that share no code with what makes them
+    examiners: proofs by search of the claims that have an encoding
     """
 
     @property
     def verifiers(self) -> Mapping[str, Verifier]: ...
+
+    @property
+    def examiners(self) -> Mapping[str, Examiner]: ...
 
     def findings(self, item: Any) -> Iterator[Finding]:
         """Yield what can be proved about an item; reads what is sealed."""

@@ -13,6 +13,7 @@ from calibrant.dsl.logic.trajectories import is_trajectory_item
 
 if TYPE_CHECKING:
     from calibrant.audits.claims import Finding, Verifier
+    from calibrant.audits.search import Examiner
 
 
 class LogicFindings:
@@ -24,6 +25,12 @@ class LogicFindings:
         from calibrant.audits.logic.verify import VERIFIERS
 
         return {**VERIFIERS, **TRAJECTORY_VERIFIERS}
+
+    @property
+    def examiners(self) -> Mapping[str, Examiner]:
+        from calibrant.audits.logic.cross_examination import EXAMINERS
+
+        return EXAMINERS
 
     def findings(self, item: LogicItem) -> Iterator[Finding]:
         from calibrant.audits.logic.items import item_findings

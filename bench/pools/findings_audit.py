@@ -30,6 +30,7 @@ from calibrant.audits.claims import (
     NotExaminedError,
     RecountLimitError,
     Refused,
+    examine,
     limited_recount,
     verify,
 )
@@ -227,12 +228,12 @@ class FindingsAudit:
     """The audit and verification of a benchmark's pools, from its FINDINGS.
 
     workers: processes where --workers is not given; None for one per core
-    engines: whether counts can be examined by another engine in place of being recounted
+    unexamined: why no certificate can be examined by an engine in place of being recounted; empty if some can
     """
 
     name: str
     workers: int | None = 1  # an item takes milliseconds, a process a second to start
-    engines: bool = False
+    unexamined: str = ""
 
     def work(self, options: Any, fail_on: str | None, *, certify: bool) -> AuditWork[Any]:
         """Return what to do with each item; refuse options of `audit` that do not go together."""
@@ -250,8 +251,9 @@ class FindingsAudit:
         `MissingExtraError` where the engine is not installed: no certificate is at fault.
         """
         of = benchmark(self.name)
-        if engine is not None and not self.engines:
-            raise OptionError(f"certificates of {of.title} have no encoding for it; verify without it", "--engine")
+        if engine is not None and self.unexamined:
+            reason = f"certificates of {of.title} have no encoding for it: {self.unexamined}; verify without it"
+            raise OptionError(reason, "--engine")
         if engine == "smt":
             require_extra("smt", "z3")
         items = items_by_id(of.items.read_pool(pool).items)
@@ -261,7 +263,13 @@ class FindingsAudit:
         self, content: Mapping[str, Any], items: Mapping[str, Item[Any, Any]], engine: EngineName | None
     ) -> tuple[bool, str]:
         """Return whether a certificate holds about the item that it names, and one line."""
-        return check_certificate(benchmark(self.name), content, items)
+        of = benchmark(self.name)
+        if engine is None:
+            return check_certificate(of, content, items)
+        item, certificate = _certificate_about(content, items)
+        claims = of.require(FINDINGS)
+        line = examine(certificate, claims.evidence(item), claims.verifiers, claims.examiners, engine)
+        return True, f"{item.id}: {certificate.claim}: {line}"
 
 
 AUDIT: Capability[FindingsAudit] = Capability("`audit`", "audit:AUDIT")
@@ -403,19 +411,29 @@ def findings_lines(findings: Iterable[FindingRecord], width: int | None = None) 
     return wrapped_lines(["Instance", "Kind", "Verdict", "Claim"], cells, width)
 
 
+def _certificate_about(
+    content: Mapping[str, Any], items: Mapping[str, Item[Any, Any]]
+) -> tuple[Item[Any, Any], Certificate]:
+    """Return the item that a certificate names, and its envelope; `Refused` for another shape."""
+    if not isinstance(content, dict) or content.keys() != {"instance", "certificate"}:
+        raise Refused("not an object with the keys instance and certificate")
+    item = items.get(content["instance"]) if isinstance(content["instance"], str) else None
+    if item is None:
+        raise Refused("it is about no instance of this pool")
+    try:
+        return item, msgspec.convert(content["certificate"], Certificate, strict=True)
+    except (msgspec.ValidationError, ValueError) as error:  # ValueError: half a surrogate pair
+        raise Refused(str(error)) from None
+
+
 def check_certificate(
     of: Benchmark[Any], content: Mapping[str, Any], items: Mapping[str, Item[Any, Any]]
 ) -> tuple[bool, str]:
     """Return whether a certificate holds about the item that it names, and why not, or the class derived again."""
-    if not isinstance(content, dict) or content.keys() != {"instance", "certificate"}:
-        return False, "not an object with the keys instance and certificate"
-    item = items.get(content["instance"]) if isinstance(content["instance"], str) else None
-    if item is None:
-        return False, "it is about no instance of this pool"
     try:
-        certificate = msgspec.convert(content["certificate"], Certificate, strict=True)
-    except (msgspec.ValidationError, ValueError) as error:  # ValueError: half a surrogate pair
-        return False, str(error)
+        item, certificate = _certificate_about(content, items)
+    except Refused as refusal:
+        return False, str(refusal)
     claims = of.require(FINDINGS)
     verdict = verify(certificate, claims.evidence(item), claims.verifiers)
     return verdict.holds, verdict.reason or f"{item.id}: {certificate.claim}; class: {verdict.in_words}"

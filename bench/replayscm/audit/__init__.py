@@ -127,7 +127,6 @@ class ScmAuditor(FindingsAudit):
 
     name: str = "replayscm"
     workers: int | None = None  # an audit takes seconds
-    engines: bool = True
 
     def work(self, options: AuditArguments, fail_on: str | None, *, certify: bool) -> ScmAudit:
         for folder in options.runs:

@@ -1,0 +1,128 @@
+"""Search by which a claim is examined again: Boolean variables under clauses, by SAT or SMT.
+
+sat: CaDiCaL 1.5.3 (A. Biere) through PySAT; a step is a conflict. smt: z3 (L. de Moura and N. Bjorner, 2008), extra
+`smt`; a step is a unit of its resource limit. Weighted sums are encoded for SMT alone. The encodings of claims are in
+`cross_examination.py` of each benchmark, written from the meaning of its items; they share no code with solvers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from calibrant.audits.claims import Certificate, EngineName, NotExaminedError, RecountLimitError, checkpoint
+
+MAX_LISTED = 20  # hypotheses that a count is proved by, one after another
+MAX_STEPS: Mapping[EngineName, int] = {"sat": 2_000_000, "smt": 400_000_000}  # about a minute each
+STEPS_BETWEEN_CHECKPOINTS = 20_000  # conflicts; about a second
+
+Key: TypeAlias = tuple[Hashable, ...]
+Examiner: TypeAlias = Callable[[Any, Certificate, EngineName], str]
+"""(evidence, certificate, engine): one line on how the claim was proved again; `Refused` where it is false."""
+
+
+class BooleanSearch:
+    """Search over Boolean variables that are named by keys; `engine` names engine and version, `steps` were done."""
+
+    def __init__(self, engine: EngineName, max_steps: int | None = None) -> None:
+        self.steps = 0
+        self.max_steps = MAX_STEPS[engine] if max_steps is None else max_steps
+        self._keys: dict[Key, int] = {}
+        self._terms: list[Any] = []  # of z3, by number
+        if engine == "sat":
+            from pysat.solvers import Cadical153
+
+            self.engine = "sat (CaDiCaL 1.5.3)"
+            self._sat: Any = Cadical153()
+        else:
+            import z3
+
+            self.engine = f"smt (z3 {z3.get_version_string()})"
+            self._z3: Any = z3
+            self._context = z3.Context()
+            self._smt: Any = z3.Solver(ctx=self._context)
+            self._sat = None
+
+    def literal(self, *key: Hashable) -> int:
+        """Return the number of a variable; its negative is the negation."""
+        if key not in self._keys:
+            self._keys[key] = len(self._keys) + 1
+            if self._sat is None:
+                self._terms.append(self._z3.Bool(f"x{len(self._keys)}", self._context))
+        return self._keys[key]
+
+    def add(self, *clause: int) -> None:
+        """Require one of the literals; an empty clause leaves nothing."""
+        if self._sat is not None:
+            self._sat.add_clause(list(clause) if clause else [self.literal("false")])
+            if not clause:
+                self._sat.add_clause([-self.literal("false")])
+        else:
+            self._smt.add(self._z3.Or([self._term(literal) for literal in clause]) if clause else self._false())
+
+    def add_choice(self, literals: Sequence[int]) -> None:
+        """Require exactly one of the literals."""
+        self.add(*literals)
+        for place, first in enumerate(literals):
+            for second in literals[:place]:
+                self.add(-first, -second)
+
+    def add_at_most(self, terms: Iterable[tuple[int, int]], limit: int) -> None:
+        """Limit the sum of weights of true literals; terms: (literal, weight). `NotExaminedError` for SAT."""
+        if self._sat is not None:
+            raise NotExaminedError("sat search has no encoding of sums of misfits; take smt")
+        # weights below 0 are those of the negation, with the limit raised
+        pairs = [(self._term(key if weight > 0 else -key), abs(weight)) for key, weight in terms if weight]
+        limit += sum(-weight for _, weight in terms if weight < 0)
+        if limit < 0:
+            self._smt.add(self._false())
+        elif pairs:
+            self._smt.add(self._z3.PbLe(pairs, limit))
+
+    def find(self) -> frozenset[Key] | None:
+        """Return the variables that are true in some solution, None after exhaustion; `RecountLimitError` else."""
+        if self._sat is not None:
+            return self._find_by_sat()
+        if self.steps >= self.max_steps:
+            raise RecountLimitError(f"{self.engine}: {self.max_steps:,} steps are over")
+        before = self._spent()
+        self._smt.set("rlimit", self.max_steps - self.steps)
+        answer = self._smt.check()
+        self.steps += max(1, self._spent() - before)
+        checkpoint(f"{self.engine}: steps", self.steps, self.max_steps)
+        if answer == self._z3.unknown:
+            raise RecountLimitError(f"{self.engine}: {self.max_steps:,} steps are over")
+        if answer == self._z3.unsat:
+            return None
+        model = self._smt.model()
+        return frozenset(key for key, number in self._keys.items() if self._z3.is_true(model.eval(self._term(number))))
+
+    def _find_by_sat(self) -> frozenset[Key] | None:
+        answer = None
+        while answer is None:
+            remaining = self.max_steps - self.steps
+            if remaining <= 0:
+                raise RecountLimitError(f"{self.engine}: {self.max_steps:,} steps are over")
+            self._sat.conf_budget(min(remaining, STEPS_BETWEEN_CHECKPOINTS))
+            answer = self._sat.solve_limited()
+            self.steps = int(self._sat.accum_stats()["conflicts"])
+            checkpoint(f"{self.engine}: conflicts", self.steps, self.max_steps)
+        if not answer:
+            return None
+        true = {number for number in self._sat.get_model() if number > 0}
+        return frozenset(key for key, number in self._keys.items() if number in true)
+
+    def _term(self, literal: int) -> Any:
+        term = self._terms[abs(literal) - 1]
+        return term if literal > 0 else self._z3.Not(term)
+
+    def _false(self) -> Any:
+        return self._z3.BoolVal(False, self._context)
+
+    def _spent(self) -> int:
+        return next((int(value) for key, value in self._smt.statistics() if key == "rlimit count"), 0)
+
+
+def proved_by(search: BooleanSearch) -> str:
+    """Return how a claim was proved, for the end of its line."""
+    return f"proved again by {search.engine} in {search.steps:,} steps"
