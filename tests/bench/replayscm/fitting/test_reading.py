@@ -205,7 +205,7 @@ def test_rules_read_decimal_commas(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_rule_of_numbers_does_not_depend_on_the_order_of_rows(order: int) -> None:
-    with pytest.raises(calibrant.CalibrantError, match="'yes' is no number"):
+    with pytest.raises(calibrant.CalibrantError, match=r"'(yes|no)' is no number"):
         calibrant.read_table({"a": ["1", "yes", "no"][::order]}, binarize="a:>=1")
 
 
