@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from calibrant.bench.answers.names import SHORT_DIGEST
 from calibrant.bench.core.attribution import CHANCE, KEY, decided_from, has_posterior
@@ -17,7 +14,7 @@ from calibrant.bench.core.registry import benchmark, benchmark_of, bundled_files
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.core.verdict import change_score
 from calibrant.bench.report.capabilities import EXPECTATIONS
-from calibrant.bench.report.overview.contract import GUIDE, Levels
+from calibrant.bench.report.overview.contract import GUIDE, AnswerGuide, Levels, answer_levels, steps_digest
 from calibrant.bench.report.sources import STEPS
 from calibrant.bench.terminal import HintedError, invocation, pool_beside
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
@@ -111,26 +108,27 @@ def add_attributions(
         if item is not None and KEY not in score:
             score = change_score(score, partial(_attributed, of, item))
         if item is not None and with_chance:
-            key = context.pool_digest, context.instance, _digest_steps(score)
+            key = context.pool_digest, context.instance, steps_digest(score.get(STEPS, ()))
             if key not in expectations:
-                expectations[key] = expected_rates(of, item, score)
+                levels = partial(answer_levels, key=key[:2], item=item, steps=score.get(STEPS, ()), score=score)
+                expectations[key] = _expected_rates(of, item, score, levels)
             score = change_score(score, partial(_with_chance, expectations[key]))
         yield context, score
 
 
-def _digest_steps(score: Mapping[str, Any]) -> bytes:
-    steps = score.get(STEPS, ())
-    return blake2b(msgspec.json.encode(steps), digest_size=16).digest() if steps else b""
-
-
 def expected_rates(of: Benchmark[Any], item: Any, score: Mapping[str, Any]) -> dict[str, float | None]:
     """Return the exact expectations of a guesser that draws what fits, and of the best one; None where not known."""
-    steps = score.get(STEPS, ())
+    return _expected_rates(of, item, score, lambda guide: guide.levels(item, score.get(STEPS, ()), score))
+
+
+def _expected_rates(
+    of: Benchmark[Any], item: Any, score: Mapping[str, Any], levels_of: Callable[[AnswerGuide], Levels]
+) -> dict[str, float | None]:
     expect = of.capability(EXPECTATIONS)
     if expect is not None:
-        return expect(item, steps, score)
+        return expect(item, score.get(STEPS, ()), score)
     guide = of.capability(GUIDE)
-    levels = guide.levels(item, steps, score) if guide is not None else Levels()
+    levels = levels_of(guide) if guide is not None else Levels()
     return {"uniform": levels.draw, "draw": levels.draw, "best": levels.ceiling}
 
 

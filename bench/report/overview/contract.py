@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import msgspec
 
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import Capability
 from calibrant.bench.core.metrics import InvalidHandling
+from calibrant.bench.core.scoring import EvaluatorCache
 
 if TYPE_CHECKING:
     from calibrant.bench.core.scoring import AnswerContext
@@ -135,6 +139,22 @@ class AnswerGuide(Protocol):
 
 
 GUIDE: Capability[AnswerGuide] = Capability("`report --format html`", "report:GUIDE")
+_LEVELS: EvaluatorCache[Levels] = EvaluatorCache(1 << 16)  # of four numbers each
+
+
+def answer_levels(
+    guide: AnswerGuide, key: tuple[str, str], item: Any, steps: Sequence[Step[Any]], score: Score
+) -> Levels:
+    """Return the levels of an answer; equal steps on an item are traced once.
+
+    key: digest of the item's pool, and its id
+    """
+    return _LEVELS.get((*key, steps_digest(steps)), lambda: guide.levels(item, steps, score))
+
+
+def steps_digest(steps: Sequence[Step[Any]]) -> bytes:
+    """Return a digest of the steps of an episode; empty without any."""
+    return blake2b(msgspec.json.encode(steps), digest_size=16).digest() if steps else b""
 
 
 # --- Whether there is an answer at all, as the first column of the benchmark's table counts it ------------------------

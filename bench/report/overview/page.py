@@ -39,7 +39,6 @@ from calibrant.bench.report.reading import TITLE as READING_TITLE
 from calibrant.bench.report.rows import Answer, named_answers
 from calibrant.bench.report.sections import ReportContents, Section
 from calibrant.dsl.errors import in_one_line
-from calibrant.dsl.memory import gc_paused
 from calibrant.dsl.text import plural
 
 # --- Answers of a benchmark as packed JSON for the page's script: lists behind cells, and embedded responses ----------
@@ -401,9 +400,8 @@ def _pack(part: PageSection, *, is_whole: bool) -> dict[str, Any]:
 
 def as_html(answers: Mapping[str, Sequence[Answer]], sections: Mapping[str, Section], contents: ReportContents) -> str:
     """Return the whole file: the sections of the benchmarks by name, with an overview of their answers."""
-    with gc_paused():  # 10^5 answers are as many objects, which all live to the end
-        parts = [_page_section(name, section, answers[name], contents) for name, section in sections.items()]
-        return report_page(parts, paper_on=contents.with_paper)
+    parts = [_page_section(name, section, answers[name], contents) for name, section in sections.items()]
+    return report_page(parts, paper_on=contents.with_paper)
 
 
 def _page_section(name: str, section: Section, answers: Sequence[Answer], contents: ReportContents) -> PageSection:

@@ -17,7 +17,7 @@ import msgspec
 from calibrant.bench.core.attribution import is_misfit
 from calibrant.bench.core.registry import benchmark, benchmark_of, stated_name
 from calibrant.bench.core.scoring import AnswerContext, participant_of
-from calibrant.bench.report.overview.contract import GUIDE, Explanation, Levels
+from calibrant.bench.report.overview.contract import GUIDE, Explanation, answer_levels
 from calibrant.bench.report.overview.results import CLASSES, Outcome, Results
 from calibrant.bench.report.overview.sentences import INVALID, MISFIT
 from calibrant.bench.report.remaining import RemainingLists
@@ -37,7 +37,6 @@ MAX_TEXT_CHARS = 2_000  # characters of a response or of gold
 MAX_DETAIL_BYTES = 9_000_000  # of all embedded responses of a report
 
 AnswerKey: TypeAlias = tuple[str, str, str, str, int]  # pool digest, item, system, options, sample
-LevelsKey: TypeAlias = tuple[str, str, bytes]  # pool digest, item, steps as JSON
 
 
 class Place(NamedTuple):
@@ -106,7 +105,6 @@ def read_responses(results: Results, sources: ResponseSources) -> Responses:
     chosen = choose_embedded(results, sources.embed)
     items = items_of_pools(results.name, sources.pools)
     responses, numbers = Responses(), dict[str, int]()
-    computed: dict[LevelsKey, Levels] = {}
     remaining_lists = RemainingLists(benchmark(results.name))
     for raw in _raw_answers(results.name, sources):
         key = answer_key(raw.context)
@@ -119,7 +117,7 @@ def read_responses(results: Results, sources: ResponseSources) -> Responses:
         responses.places[key] = Place(numbers[raw.file], raw.line_number)
         item = items.get((raw.context.pool_digest, raw.context.instance))
         if item is not None:
-            outcome.levels = _levels(results, item, raw.steps, outcome, computed)
+            outcome.levels = answer_levels(results.guide, key[:2], item, raw.steps, outcome.score)
         if key in chosen and responses.num_bytes < MAX_DETAIL_BYTES:
             explanation = results.guide.explain(item, raw.context, raw.answer, raw.steps, outcome.score)
             if outcome.is_invalid or (outcome.kind == "short" and is_misfit(outcome.score)):
@@ -136,18 +134,8 @@ def read_responses(results: Results, sources: ResponseSources) -> Responses:
     for key, outcome in outcomes.items():
         item = items.get(key[:2])
         if key not in responses.places and item is not None:
-            outcome.levels = _levels(results, item, (), outcome, computed)
+            outcome.levels = answer_levels(results.guide, key[:2], item, (), outcome.score)
     return responses
-
-
-def _levels(
-    results: Results, item: Any, steps: Sequence[Step[Any]], outcome: Outcome, computed: dict[LevelsKey, Levels]
-) -> Levels:
-    """Return the levels of an answer; equal steps on an item are traced once."""
-    key = outcome.context.pool_digest, outcome.context.instance, msgspec.json.encode(steps) if steps else b""
-    if key not in computed:
-        computed[key] = results.guide.levels(item, steps, outcome.score)
-    return computed[key]
 
 
 def choose_embedded(results: Results, embed: int) -> frozenset[AnswerKey]:

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Callable, Iterator
 from itertools import combinations
 from math import dist
+from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 
+from calibrant.baselines.replayscm.posterior.posterior import Posterior
 from calibrant.bench.answers.frame import AnswerFrame
 from calibrant.bench.answers.rates import paired_differences
+from calibrant.bench.causalab import report as causalab_report
+from calibrant.bench.causalab.report import LabGuide
+from calibrant.bench.core.registry import benchmark_of, bundled_sample
 from calibrant.bench.pages.charts import looks
+from calibrant.bench.replayscm import expectations
 from calibrant.bench.replayscm.figures import apart, report_plots
 from calibrant.bench.replayscm.paper import (
     DIFFERENCES,
@@ -20,6 +30,8 @@ from calibrant.bench.replayscm.paper import (
 )
 from calibrant.bench.replayscm.report import comparisons
 from calibrant.bench.replayscm.verdict import REPLAY_METRICS
+from calibrant.bench.runs.records import FILE_NAME, read_records
+from tests.support.commands import called
 from tests.support.report_rows import Answers, answer, ours, row_of, rows_of
 
 HIT, MISS = answer(1, 1), answer(1, 0.5)
@@ -81,3 +93,48 @@ def test_a_legend_has_every_name_whole_below_the_panels() -> None:
         texts |= {node.text or "": top + float(node.get("y", "")) for node in group.iter(f"{svg}text")}
     assert set(names) <= texts.keys()
     assert max(y for text, y in texts.items() if text == "TrainExact") < min(texts[name] for name in names)
+
+
+def test_a_report_of_more_systems_computes_no_more_of_items(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Levels once for each item and readings, printed tables and rates once: three systems that answer alike."""
+    pool, runs = bundled_sample("causalab"), tmp_path / "runs"
+    assert called("run", "total-effects", pool, "--limit", "4", "--out", runs).returncode == 0
+    records = [*read_records(runs / FILE_NAME)]
+    lines = [
+        msgspec.json.encode(msgspec.structs.replace(record, protocol=name)) for name in "abc" for record in records
+    ]
+    (runs / FILE_NAME).write_bytes(b"".join(line + b"\n" for line in lines))
+    counts: Counter[tuple[str, object]] = Counter()
+
+    def counted(owner: object, name: str, key: Callable[..., object]) -> None:
+        function = getattr(owner, name)
+
+        def count(*arguments: Any) -> object:
+            counts[name, key(*arguments)] += 1
+            return function(*arguments)
+
+        monkeypatch.setattr(owner, name, count)
+
+    counted(LabGuide, "levels", lambda guide, item, steps, score: (item.id, repr(steps)))
+    counted(causalab_report, "paper_tables", lambda *arguments: None)
+    page = tmp_path / "report.html"
+    assert called("report", runs, "--pool", pool, "--attribution", "--out", page).returncode == 0
+    assert sum(name == "levels" for name, _ in counts) == 4
+    assert set(counts.values()) == {1}
+
+
+@pytest.mark.parametrize(("share", "is_sampled"), [(0.4, True), (0.5, True), (0.6, False)])
+def test_no_member_is_sampled_where_a_draw_is_right_in_more_than_half(
+    monkeypatch: pytest.MonkeyPatch, share: float, is_sampled: bool
+) -> None:
+    calls: list[object] = []
+
+    def sample(*arguments: object) -> Iterator[Any]:
+        calls.append(arguments)
+        yield from ()
+
+    monkeypatch.setattr(expectations, "_frequent_behaviours", sample)
+    pool = bundled_sample("hidden_order")
+    task, heldout = expectations._canonical(benchmark_of(pool).items.read_pool(pool).items[0])
+    assert expectations._largest_share(Posterior(task), heldout, share) == share
+    assert bool(calls) == is_sampled
