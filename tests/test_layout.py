@@ -66,13 +66,13 @@ class Size(NamedTuple):
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
     "dsl": Size(files=102, lines=31254, small_files=3, import_lines=1493),
-    "solvers": Size(files=108, lines=28604, small_files=7, import_lines=1562),
-    "audits": Size(files=62, lines=19338, small_files=2, import_lines=1316),
+    "solvers": Size(files=108, lines=28605, small_files=7, import_lines=1562),
+    "audits": Size(files=62, lines=19340, small_files=2, import_lines=1316),
     "baselines": Size(files=31, lines=9710, small_files=3, import_lines=530),
     "bench": Size(files=305, lines=77320, small_files=15, import_lines=6564),
     "calibrant": Size(files=17, lines=1827, small_files=6, import_lines=295),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=357, lines=94109, small_files=17, import_lines=8131),
+    "tests": Size(files=357, lines=94183, small_files=17, import_lines=8136),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -52,7 +52,8 @@ MAX_TRAJECTORIES = 40
 MAX_SEEN_STEPS = 8  # of a trajectory; it ends earlier where a state comes back
 MAX_HELD = 2
 MAX_PERIOD = 8  # of an attractor that is asked for
-MAX_QUESTIONS = 20  # drawn for a window before the next one is
+MAX_DRAWN_BRANCHES = 500  # paths that are listed for the evidence of an item; evidence that leaves more is passed over
+MAX_QUESTIONS = 20  # questions drawn for a window before the next one is
 
 
 class TrajectoryStratum(NamedTuple):
@@ -216,8 +217,9 @@ def _share(task: TrajectoryTask, answer: Sequence[str]) -> tuple[FittingNetworks
     fitting = fit_networks(task)
     if not isinstance(fitting, Found):
         return None
-    share = fitting.value.share_of_answer(answer)
-    return (fitting.value, share.value) if isinstance(share, Found) else None
+    networks = replace(fitting.value, max_branches=MAX_DRAWN_BRANCHES)
+    share = networks.share_of_answer(answer)
+    return (networks, share.value) if isinstance(share, Found) else None
 
 
 def _labels(window: _Window, fitting: FittingNetworks, agree: Fraction) -> dict[str, str] | None:

@@ -131,11 +131,12 @@ class GeneFunctions:
 class FittingNetworks:
     """The networks of a class that agree with every reading of a task.
 
-    genes: the functions of each
+    genes: the functions of each; max_branches: paths that are listed at most
     """
 
     task: TrajectoryTask
     genes: Mapping[str, GeneFunctions] = field(repr=False)
+    max_branches: int = MAX_BRANCHES
     _numbers: dict[tuple[str, tuple[tuple[Pattern, int], ...]], int] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -201,16 +202,16 @@ class FittingNetworks:
                 path, share = waiting.pop()
                 if path[-1] not in path[:-1]:
                     waiting += [((*path, state), share * part) for state, part in self._successors(path)]
-                    if len(waiting) > MAX_BRANCHES:
+                    if len(waiting) > self.max_branches:
                         raise _BranchLimitError
                     continue
                 num_paths += 1
-                if num_paths > MAX_BRANCHES:
+                if num_paths > self.max_branches:
                     raise _BranchLimitError
                 attractor = rotated(path[path.index(path[-1]) : -1])
                 shares[attractor] = shares.get(attractor, Fraction(0)) + share
         except _BranchLimitError:
-            return OutOfBudget(f"over {MAX_BRANCHES:,} paths of networks that fit")
+            return OutOfBudget(f"over {self.max_branches:,} paths of networks that fit")
         return Found(shares)
 
     def likeliest_path(self, steps: int) -> Found[tuple[tuple[str, ...], Fraction]] | OutOfBudget:
@@ -225,8 +226,8 @@ class FittingNetworks:
                 following = [(share * part, (*path, state)) for state, part in self._successors(path)]
             except _BranchLimitError:
                 following = []
-            if not following or num_paths > MAX_BRANCHES or len(waiting) + len(following) > 10 * MAX_BRANCHES:
-                return OutOfBudget(f"over {MAX_BRANCHES:,} paths of networks that fit")
+            if not following or num_paths > self.max_branches or len(waiting) + len(following) > 10 * self.max_branches:
+                return OutOfBudget(f"over {self.max_branches:,} paths of networks that fit")
             for entry in following:
                 heappush(waiting, entry)
 
@@ -310,7 +311,7 @@ class FittingNetworks:
                 else [(before[pattern], whole)]
             )
             options.append([(str(value), Fraction(number, whole)) for value, number in parts if number])
-        if prod(map(len, options)) > MAX_BRANCHES:
+        if prod(map(len, options)) > self.max_branches:
             raise _BranchLimitError
         for choice in product(*options):
             yield "".join(value for value, _ in choice), prod((part for _, part in choice), start=Fraction(1))

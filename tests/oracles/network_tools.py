@@ -1,9 +1,11 @@
-"""Networks beside AEON and libSBML, where these are installed: functions, fixed points, and the SBML that is written.
+"""Networks beside AEON, libSBML, pyboolnet and BoolNet, where these are installed: functions, dynamics, written SBML.
 
     python -m tests.oracles.network_tools --count 200 [FILE_OR_FOLDER ...]
 
-Needs biodivine_aeon and python-libsbml, which are no dependency of the project. Random networks are read by AEON from
-the same bnet and aeon texts; files go to AEON as bnet that is written from their tables, under other names.
+Needs biodivine_aeon and python-libsbml, which are no dependency of the project; pyboolnet and R with BoolNet are asked
+where they are installed. AEON reads random networks from the same bnet and aeon texts; all other networks go to the
+tools as bnet that is written from their tables, to AEON under other names. BoolNet wants a head and a line for each
+gene, and begins at states in which constants have their value: basins are compared where there are none.
 """
 
 from __future__ import annotations
@@ -11,10 +13,15 @@ from __future__ import annotations
 import argparse
 import random
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
+from shutil import which
+from subprocess import run
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from calibrant.dsl.networks.formulas import NetworkError
@@ -91,6 +98,65 @@ def _fixed_point_differences(aeon: Any, model: Any, network: BooleanNetwork) -> 
         yield f"AEON: {number} fixed points, {len(outcome.value.states)} expected"
 
 
+# --- pyboolnet and BoolNet --------------------------------------------------------------------------------------------
+_BOOLNET = """
+suppressMessages(library(BoolNet))
+for (file in list.files(commandArgs(TRUE)[1], full.names = TRUE)) {
+  net <- suppressWarnings(loadNetwork(file))
+  for (gene in names(net$interactions)) {
+    i <- net$interactions[[gene]]
+    cat(basename(file), gene, paste(net$genes[i$input], collapse = ","), paste(i$func, collapse = ""), sep = "\\t")
+    cat("\\n")
+  }
+  if (length(net$genes) <= 12)
+    for (a in getAttractors(net, method = "exhaustive")$attractors)
+      cat(basename(file), "", ncol(a$involvedStates), paste0(a$basinSize * all(net$fixed < 0), "\\n"), sep = "\\t")
+}
+"""
+
+
+def pyboolnet_differences(network: BooleanNetwork) -> Iterator[str]:
+    """Yield nodes of which pyboolnet's prime implicants give another value in some row."""
+    primes = import_module("pyboolnet.file_exchange").bnet2primes(network.to_bnet())
+    for node in network.nodes:
+        function = network.function(node)
+        for number in range(1 << len(function.inputs) if len(function.inputs) <= MAX_INPUTS else 0):
+            row = function.row(number)
+            if any(all(row[name] == v for name, v in prime.items()) for prime in primes[node][1]) != function.value(
+                row
+            ):
+                yield f"pyboolnet: {node} in {row}"
+                break
+
+
+def boolnet_differences(networks: Mapping[str, BooleanNetwork]) -> Iterator[tuple[str, str]]:
+    """Yield names of networks with what BoolNet has otherwise: functions, periods and basins of attractors."""
+    with TemporaryDirectory() as folder:
+        for place, network in enumerate(networks.values()):
+            lines = [line for line in network.to_bnet().splitlines() if not line.startswith("#")]
+            (Path(folder) / f"{place}.bnet").write_text("\n".join(lines) + "\n")
+        done = run(["Rscript", "-e", _BOOLNET, folder], capture_output=True, text=True, check=True)
+    attractors: dict[str, Counter[tuple[int, int]]] = {}
+    names = {f"{place}.bnet": name for place, name in enumerate(networks)}
+    for file, gene, inputs, table in (line.split("\t") for line in done.stdout.splitlines()):
+        network = networks[names[file]]
+        if not gene:
+            attractors.setdefault(file, Counter())[int(inputs), int(table)] += 1
+            continue
+        sources = [name for name in inputs.split(",") if name]
+        function = network.function(gene)
+        for values, value in zip(product((0, 1), repeat=len(sources)), table, strict=True):
+            if function.value(dict(zip(sources, values, strict=True))) != int(value):
+                yield names[file], f"BoolNet: {gene} in {dict(zip(sources, values, strict=True))}"
+                break
+    for file, counted in attractors.items():
+        outcome = networks[names[file]].attractors()
+        assert isinstance(outcome, Found)
+        has_basins = all(function.inputs for function in networks[names[file]].functions.values())
+        if counted != Counter((a.period, a.basin * has_basins) for a in outcome.value):
+            yield names[file], "BoolNet: other attractors"
+
+
 def sbml_errors(network: BooleanNetwork) -> Iterator[str]:
     """Yield errors of libSBML on the SBML that is written."""
     libsbml: Any = import_module("libsbml")
@@ -131,9 +197,17 @@ def main() -> int:
             refused += 1
             print(f"refused  {path}: {error}")
     failures += [(name, line) for name, network in networks.items() for line in differences(network)]
+    tools = ["AEON", "libSBML"]
+    if find_spec("pyboolnet") is not None:
+        tools.append("pyboolnet")
+        failures += [(name, line) for name, network in networks.items() for line in pyboolnet_differences(network)]
+    if which("Rscript") is not None:
+        tools.append("BoolNet")
+        failures += boolnet_differences(networks)
     for name, line in failures:
         print(f"differs  {name}: {line}")
-    print(f"{len(networks)} networks compared, {refused} files refused, {len(failures)} differences")
+    tool_names = ", ".join(tools)
+    print(f"{len(networks)} networks beside {tool_names}: {refused} files refused, {len(failures)} differences")
     return 1 if failures else 0
 
 
