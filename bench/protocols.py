@@ -31,7 +31,7 @@ import msgspec
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import Capability
 from calibrant.bench.core.items import ItemPool
-from calibrant.bench.runs.jobs import error_line
+from calibrant.bench.runs.executors import error_line
 from calibrant.bench.toml_file import explain_mismatch
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, UnknownNameError, short_repr

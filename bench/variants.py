@@ -111,7 +111,7 @@ class Variable(ABC):
         return rename_json(answer, stated.names)
 
 
-VARIANTS: Capability[Variable] = Capability("`variants`", "variants:VARIANTS")
+VARIANTS: Capability[Variable] = Capability("`variants`", "generation:VARIANTS")
 
 
 def rename_json(value: Any, names: Mapping[str, str], fixed: frozenset[str] = frozenset()) -> Any:

@@ -50,7 +50,7 @@ def run(
     """
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.protocols import make_protocol, require_usable, with_code
-    from calibrant.bench.runs.jobs import Execution
+    from calibrant.bench.runs.executors import Execution
     from calibrant.bench.runs.records import config_digest, folder_records
     from calibrant.bench.runs.runner import config_of
     from calibrant.bench.runs.runner import run as run_over

@@ -46,7 +46,6 @@ REGISTRY = ("bench/core/names.py", "bench/core/registry.py")
 SEES_ALL = (
     *REGISTRY,
     "calibrant/item_types.py",
-    "calibrant/result_types.py",
     "tests/",
 )  # types of overloads, and tests
 MAX_FOLDER_FILES = 20
@@ -69,10 +68,10 @@ SIZES = {
     "solvers": Size(files=108, lines=28605, small_files=7, import_lines=1562),
     "audits": Size(files=62, lines=19340, small_files=2, import_lines=1316),
     "baselines": Size(files=31, lines=9710, small_files=3, import_lines=530),
-    "bench": Size(files=305, lines=77320, small_files=15, import_lines=6564),
-    "calibrant": Size(files=17, lines=1827, small_files=6, import_lines=295),
+    "bench": Size(files=283, lines=77113, small_files=12, import_lines=6424),
+    "calibrant": Size(files=15, lines=1811, small_files=4, import_lines=283),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=357, lines=94183, small_files=17, import_lines=8136),
+    "tests": Size(files=357, lines=94201, small_files=17, import_lines=8155),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -104,7 +104,7 @@ class BlicketFunctions(ItemApi[BlicketItem]):
         thoughts: which part of a reply is thoughts
         """
         from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB
-        from calibrant.bench.blickets.text_environment import text_episode
+        from calibrant.bench.blickets.agents import text_episode
 
         prompts = {"base": BASE, "cg": CG, "cg+db": CG_DB}
         return text_episode(self.check_item(item), prompts[prompting], actions=actions, thoughts=thoughts)

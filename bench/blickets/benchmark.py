@@ -27,7 +27,7 @@ BENCHMARK: Benchmark[BlicketItem] = Benchmark(
         FINDINGS: "audit:FINDINGS",
         LOGS: "scoring:scored_runs",
         PLAY: "play:PLAY",
-        REPLIES: "text_environment:play_replies",
+        REPLIES: "agents:play_replies",
         REMAINING: "report:list_remaining",
         TIMELINES: "timeline:blicket_timeline",
         TRACES: "play:parse_trace",

@@ -35,7 +35,7 @@ from calibrant.bench.report.sections import (
     chosen_episodes,
     view_tables,
 )
-from calibrant.bench.runs.jobs import Progress
+from calibrant.bench.runs.executors import Progress
 from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.item import BlicketItem, all_rules, condition_of, rule_from_json
 from calibrant.dsl.blickets.reference import is_active

@@ -26,14 +26,14 @@ BENCHMARK: Benchmark[LabItem] = Benchmark(
     bundled=("causalab",),
     provides={
         AIDS: "dialogues:shown_aid",
-        EPISODE_VIEWS: "trajectories:EPISODE_VIEWS",
+        EPISODE_VIEWS: "dialogues:EPISODE_VIEWS",
         FINDINGS: "audit:FINDINGS",
         ITEM_CONVERSION: "generation:CONVERT",
         PHASES: "items:phase_prompt",
         PLAY: "play:PLAY",
         REPLIES: "dialogues:play_replies",
         REMAINING: "report:list_remaining",
-        REVEALED_VIEWS: "trajectories:REVEALED_VIEWS",
-        TRAJECTORIES: "trajectories:mean_trajectories",
+        REVEALED_VIEWS: "dialogues:REVEALED_VIEWS",
+        TRAJECTORIES: "dialogues:mean_trajectories",
     },
 )

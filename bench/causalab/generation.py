@@ -1,16 +1,31 @@
-"""Generation of pools of CausaLab, suite by suite, and the options of their items."""
+"""Items of CausaLab that commands make: generated ones, and variants of others."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from calibrant.bench.causalab.options import ConvertedItems, GeneratedItems
 from calibrant.bench.core.capabilities import Drawable
 from calibrant.bench.pools.generated import SuiteGenerator
 from calibrant.bench.pools.item_options import ItemOptions, refused_plan
+from calibrant.bench.variants import (
+    WORDING,
+    CopyMap,
+    Record,
+    Variable,
+    permuted,
+    rename_json,
+    rephrase,
+    shuffled,
+)
+from calibrant.bench.variants import (
+    Variant as ItemVariant,
+)
 from calibrant.dsl.causalab.configs import NUM_RECORDS, Variant, View
 from calibrant.dsl.causalab.generation import PLANS, NoisePlan, Plan, Trace
 from calibrant.dsl.causalab.item import LabItem, Weights
@@ -18,6 +33,7 @@ from calibrant.dsl.causalab.mechanism import TRIES, Draw
 from calibrant.dsl.causalab.reference import Reading
 from calibrant.dsl.errors import CalibrantError
 
+# --- Generation of pools of CausaLab, suite by suite, and the options of their items ----------------------------------
 LEAST_PART, MOST_PARTS = 8, 8  # items that are labelled together; parts of a suite, each of which draws all topologies
 
 
@@ -116,3 +132,70 @@ class SuiteConverter:
 CONVERT = SuiteConverter()
 SUITES = LabSuites()
 GENERATE = SuiteGenerator("causalab", draw_with_options)
+
+
+# --- Variants of laboratories: other names, orders and words, and an earlier crystal that is shown twice --------------
+class LabVariants(Variable):
+    """Implements Variable (bench.variants)."""
+
+    kinds = ("rename", "rows", "equivalent", "words")
+    fixed = frozenset({"id", "labels", "suite", "family", WORDING})
+
+    def vary(self, record: Record, kind: str, random: Random) -> ItemVariant | None:
+        if kind == "rename":
+            names = permuted(record["properties"], random)
+            renamed = rename_json(record, names, self.fixed)
+            return ItemVariant(renamed | {"properties": sorted(renamed["properties"])}, names) if names else None
+        if kind == "words":
+            return rephrase(record)
+        if kind == "equivalent":
+            return _repeat_record(record, random)
+        places = shuffled(range(len(record["records"])), random)
+        if len(places) < 2:
+            return None
+        bases = record["sealed"].get("bases")
+        sealed = dict(record["sealed"])
+        if isinstance(bases, dict) and "records" in bases:
+            sealed["bases"] = {**bases, "records": [bases["records"][k] for k in places]}
+        return ItemVariant({**record, "records": [record["records"][k] for k in places], "sealed": sealed})
+
+    def normal_form(self, record: Record, kind: str) -> Any:
+        sealed = dict(record["sealed"])
+        bases = dict(sealed.get("bases") or {})
+        hidden = bases.pop("records", None) or [None] * len(record["records"])
+        pairs = sorted(json.dumps(pair, sort_keys=True) for pair in zip(record["records"], hidden, strict=True))
+        if kind == "equivalent":
+            pairs = sorted(set(pairs))
+        equations = {
+            name: {**equation, "terms": sorted(map(json.dumps, equation.get("terms", ())))}
+            for name, equation in sealed.get("equations", {}).items()
+        }
+        hidden_part = {key: value for key, value in sealed.items() if key not in ("labels", "bases", "equations")}
+        return self.other_fields(record, kind, ("id", "records", "properties", "sealed")) | {
+            "properties": sorted(record["properties"]),
+            "pairs": pairs,
+            "bases": bases,
+            "equations": equations,
+            "hidden": hidden_part,
+        }
+
+    def map_answer(self, answer: Any, stated: CopyMap) -> Any:
+        coefficients = {f"{c}_{old}": f"{c}_{new}" for c in ("c", "c2") for old, new in stated.names.items()}
+        return rename_json(answer, {**stated.names, **coefficients})
+
+
+def _repeat_record(record: Record, random: Random) -> ItemVariant | None:
+    """Return the item with one of the earlier crystals shown twice; None without any."""
+    if not record["records"]:
+        return None
+    place, to = random.randrange(len(record["records"])), random.randint(0, len(record["records"]))
+    bases = record["sealed"]["bases"]
+    sealed = {**record["sealed"], "bases": {**bases, "records": _repeated(bases["records"], place, to)}}
+    return ItemVariant({**record, "records": _repeated(record["records"], place, to), "sealed": sealed})
+
+
+def _repeated(listed: Sequence[Any], place: int, to: int) -> list[Any]:
+    return [*listed[:to], listed[place], *listed[to:]]
+
+
+VARIANTS = LabVariants()

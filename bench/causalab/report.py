@@ -41,7 +41,7 @@ from calibrant.bench.report.sections import (
     view_tables,
 )
 from calibrant.bench.report.sources import items_of_pools
-from calibrant.bench.runs.jobs import Progress
+from calibrant.bench.runs.executors import Progress
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY, TOLERANCE, accurate
 from calibrant.dsl.episode import Step

@@ -12,7 +12,7 @@ from calibrant.bench.causim.options import CheckOptions
 from calibrant.bench.core.options import OptionError
 from calibrant.bench.pools.capabilities import HardenedItem
 from calibrant.bench.pools.findings_audit import FindingsAudit
-from calibrant.bench.pools.hardened_items import ItemHardening
+from calibrant.bench.pools.generated import ItemHardening
 from calibrant.bench.pools.soundness import CheckReport, ItemChecks
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.solvers.outcome import Found, Outcome

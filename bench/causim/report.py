@@ -43,7 +43,7 @@ from calibrant.bench.report.sections import (
 )
 from calibrant.bench.report.sources import items_of_pools
 from calibrant.bench.report.table import ResultTable, sample_table
-from calibrant.bench.runs.jobs import Progress
+from calibrant.bench.runs.executors import Progress
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import plain
 from calibrant.dsl.errors import in_one_line

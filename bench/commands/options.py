@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from calibrant.bench.core.responses import Extractor, ReadingOptions
-    from calibrant.bench.runs.jobs import Execution, Progress
+    from calibrant.bench.runs.executors import Execution, Progress
     from calibrant.dsl.answer_text import Thoughts
 
 
@@ -287,7 +287,7 @@ def require_level(level: float | None, *, attribution: bool) -> None:
 
 def execution(workers: int | None, cluster: str | None, budget: float | None = None) -> Execution:
     """Return the execution that these options request; a process per usable core without any."""
-    from calibrant.bench.runs.jobs import Execution
+    from calibrant.bench.runs.executors import Execution
 
     if cluster is None:
         return Execution(workers or usable_cores(), budget)

@@ -1,20 +1,23 @@
-"""Command `calibrant protocols`."""
+"""The commands `protocols`, `schema` and `bench`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from calibrant.bench.commands.options import AsJson
-from calibrant.bench.help import ITEMS
+from calibrant.bench.commands.guard import guard_paths
+from calibrant.bench.commands.options import AsJson, OfBenchmark
+from calibrant.bench.core.names import FIRST
+from calibrant.bench.help import ITEMS, METHOD, GroupedOptions, epilog
 
 if TYPE_CHECKING:
     from calibrant.bench.protocols import Protocols
 
 
+# --- Command `calibrant protocols` ------------------------------------------------------------------------------------
 def protocols(
     protocol: Annotated[
         str | None,
@@ -97,3 +100,51 @@ def _chosen(
             load_file(name, answered[0])  # refuses a name that is taken wherever it could run
         listed.append(describe_protocol(protocol))
     return listed
+
+
+# --- Command: calibrant schema ----------------------------------------------------------------------------------------
+def schema(
+    name: Annotated[
+        Literal["records", "verdicts", "audits", "certificates", "pools", "training"],
+        typer.Argument(help="Which kind of file."),
+    ],
+    benchmark: OfBenchmark = FIRST,
+) -> None:
+    """Print the JSON Schema of a kind of file, every field with its meaning.
+
+    records: what `run` writes; verdicts: what `score` writes; audits and certificates: what `audit` writes; pools:
+    native pool files; training: what `training` writes, of CauSim alone. Those of records are the same for every
+    benchmark. All but certificates, and findings of audits, are JSON lines, and the schema is of one line.
+    """
+    from calibrant.bench.schemas import SCHEMAS
+
+    typer.echo(json.dumps(SCHEMAS[name](benchmark), indent=1))
+
+
+# --- Command `calibrant bench evaluator`: a short measurement on this machine -----------------------------------------
+bench_app = typer.Typer(help="Measure speed on this machine.")
+
+
+@bench_app.callback()
+def bench() -> None:
+    """Measure speed on this machine."""
+
+
+@bench_app.command(cls=GroupedOptions, epilog=epilog("bench evaluator"))
+@guard_paths
+def evaluator(
+    seconds: Annotated[
+        float, typer.Option(min=0, max=600, help="Wall seconds to measure, without compiling.", rich_help_panel=METHOD)
+    ] = 10.0,
+    as_json: AsJson = False,
+) -> None:
+    """Measure the evaluator of candidate SCMs beside Python integers and NumPy, as a ratio in one process.
+
+    10,000 candidates of a bundled item of ten variables; their mistakes are counted in processor time, in turns. That
+    all ways count the same is checked first.
+    """
+    from calibrant.bench.core.capabilities import EVALUATOR_RATES
+    from calibrant.bench.core.registry import sole_provider
+
+    measured = sole_provider(EVALUATOR_RATES)(seconds)
+    typer.echo(json.dumps(measured.to_dict(), indent=1) if as_json else measured.text())

@@ -18,7 +18,7 @@ from calibrant.dsl.text import plural
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
     from calibrant.bench.protocols import Protocol
-    from calibrant.bench.runs.jobs import Execution
+    from calibrant.bench.runs.executors import Execution
     from calibrant.bench.runs.runner import Selection
     from calibrant.bench.terminal import NextCommand
     from calibrant.dsl.errors import CalibrantError, UnknownNameError

@@ -114,9 +114,8 @@ def board(
     forged transcript, swapped gold or an edited certificate is red with its reason and stays out of the ranking.
     Exit 1 if anything is red.
     """
-    from calibrant.bench.suites.board import build_board
+    from calibrant.bench.suites.board import build_board, unranked_text
     from calibrant.bench.suites.manifest import read_manifest
-    from calibrant.bench.suites.pages import unranked_text
     from calibrant.bench.terminal import print_next, print_written
     from calibrant.dsl.errors import in_one_line
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from random import Random
 
 from calibrant.bench.commands.demo import SUITE_FILE
-from calibrant.bench.runs.jobs import Execution
+from calibrant.bench.runs.executors import Execution
 from calibrant.bench.suites.board import build_board
 from calibrant.bench.suites.manifest import Manifest
 from calibrant.bench.suites.release import build_release

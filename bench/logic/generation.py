@@ -1,11 +1,15 @@
-"""Generation of pools of logic models: suites of experiments, and series of published networks."""
+"""Items of logic models that commands make: generated ones, and variants of others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from random import Random
+from typing import Any
 
 from msgspec.structs import asdict
 
@@ -18,17 +22,20 @@ from calibrant.bench.core.options import OptionError, require_form
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.logic.items import ITEMS
 from calibrant.bench.logic.options import GeneratedItems, GenerateOptions
-from calibrant.bench.logic.variants import VARIANTS, gene_names
 from calibrant.bench.pools.capabilities import GenerateRequest
 from calibrant.bench.pools.generated import SuiteGenerator, write_drawn
 from calibrant.bench.pools.item_options import ItemOptions, read_item_options
-from calibrant.bench.variants import CopyMap
+from calibrant.bench.variants import CopyMap, Record, Variable, Variant, permuted, rephrase, shuffled
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.logic.item import LogicError, LogicItem
+from calibrant.dsl.logic.item import Edge, LogicError, LogicItem, Options, class_edges, discretise, parse_clause
+from calibrant.dsl.logic.trajectories import parse_model
+from calibrant.dsl.networks.functions import rename_inputs
+from calibrant.dsl.networks.writers import bnet_text
 from calibrant.dsl.text import known_names, plural
 from calibrant.solvers.networks.folder import read_folder
 from calibrant.solvers.networks.windows import Source, UnreachableStratumError
 
+# --- Generation of pools of logic models: suites of experiments, and series of published networks ---------------------
 OF_SERIES = ("networks", "decoys", "functions", "question", "steps")  # options of items
 
 
@@ -179,3 +186,270 @@ def _draw(plan: LogicPlan, suite: str, seed: int, places: range) -> Sequence[Log
 
 SUITES = LogicSuites()
 GENERATE = LogicGenerator("logic", draw_with_options)
+
+
+# --- Variants of logic models: other names and orders, values that round alike, and the network with its merges
+# done
+_COLUMNS = "readouts"  # key of a map of columns
+_LISTS = ("prior", "stimuli", "inhibitors", "readouts")
+_STEPS, _DIGITS = 8, 6  # parts of one after multiplication by the factor; decimals, which is what prompts show
+
+
+class LogicVariants(Variable):
+    """Names are replaced whole: they may contain signs that end a name elsewhere.
+
+    rename: all nodes, or all but those that compression merges where their names decide the edges of the class
+    names: of items of trajectories, g1, g2, ... replaced by those of the published network
+    columns: readouts, stimuli and inhibitors; the map has, under `readouts`, old and new numbers of columns from 1
+    equivalent: the edges after compression, or values that become the same integers
+    """
+
+    kinds = ("rename", "rows", "columns", "equivalent", "words", "names")
+    fixed = frozenset({"id", "labels"})
+
+    def vary(self, record: Record, kind: str, random: Random) -> Variant | None:
+        if _has_trajectories(record):
+            return _vary_trajectories(record, kind, random)
+        if kind == "names":
+            return None
+        if kind == "rename":
+            return self._rename(record, random)
+        if kind == "columns":
+            return self._reorder_columns(record, random)
+        if kind == "equivalent":
+            copies = [copy for copy in (_merge(record), _perturb(record, random)) if copy is not None]
+            return Variant(random.choice(copies)) if copies else None
+        if kind == "words":
+            return rephrase(record)
+        if len(record["experiments"]) < 2:
+            return None
+        places = shuffled(range(len(record["experiments"])), random)
+        return Variant({**record, **{key: [record[key][k] for k in places] for key in ("experiments", "values")}})
+
+    def _rename(self, record: Record, random: Random) -> Variant | None:
+        clamped = {*record["stimuli"], *record["inhibitors"], *record["readouts"]}
+        for nodes in (clamped | {name for edge in record["prior"] for name in (edge[0], edge[2])}, clamped):
+            names = permuted(sorted(nodes), random)
+            try:
+                copy = self.map_record(record, CopyMap("", "rename", names))
+            except CalibrantError:  # names decide what is merged
+                continue
+            sets = {key: sorted(copy[key]) for key in ("prior", "stimuli", "inhibitors")}
+            return Variant(copy | sets, names) if names else None
+        return None
+
+    def _reorder_columns(self, record: Record, random: Random) -> Variant | None:
+        columns = permuted([str(number) for number, _ in enumerate(record["readouts"], start=1)], random)
+        values = {_COLUMNS: columns} if columns else {}
+        copy = self.map_record(record, CopyMap("", "columns", {}, values))
+        copy |= {key: shuffled(record[key], random) for key in ("stimuli", "inhibitors")}
+        return Variant(copy, values=values) if any(copy[key] != record[key] for key in _LISTS) else None
+
+    def normal_form(self, record: Record, kind: str) -> Any:
+        if _has_trajectories(record):
+            form = self.other_fields(record, kind, ("id", "sealed", "trajectories"))
+            lines = sorted(json.dumps(entry, sort_keys=True) for entry in record["trajectories"])
+            truth = record["sealed"]["truth"]
+            return form | {
+                "trajectories": lines,
+                "candidates": {gene: sorted(map(tuple, entries)) for gene, entries in record["candidates"].items()},
+                "truth": [sorted(truth["network"].splitlines()), truth["answer"]],
+            }
+        form = self.other_fields(record, kind, ("id", "sealed", *_LISTS, "experiments", "values"))
+        prior, values = record["prior"], record["values"]
+        if kind == "equivalent":
+            prior, values = _class_edges(record), _discretised(record)
+            form["compress"] = False
+        rows = zip(map(_clamps, record["experiments"]), values, strict=True)
+        return form | {
+            "prior": sorted(map(tuple, prior)),
+            "stimuli": sorted(record["stimuli"]),
+            "inhibitors": sorted(record["inhibitors"]),
+            "readouts": record["readouts"],
+            "rows": sorted(map(json.dumps, rows)),
+            "questions": list(map(_clamps, record["questions"])),
+            "truth": _sorted_truth(record),
+        }
+
+    def map_record(self, record: Record, stated: CopyMap) -> dict[str, Any]:
+        if _has_trajectories(record):
+            return _map_trajectories(record, stated)
+        names, truth = stated.names, record["sealed"]["truth"]
+        columns = _old_columns(stated, len(record["readouts"]))
+        if truth is not None:
+            gold = [_rename_clause(text, names) for text in truth["gold"]]
+            truth = {**truth, "gold": gold, "answers": ["".join(row[k] for k in columns) for row in truth["answers"]]}
+        mapped = {
+            **record,
+            "prior": _rename_edges(record["prior"], names),
+            **{key: _rename_all(record[key], names) for key in ("stimuli", "inhibitors")},
+            "readouts": _rename_all([record["readouts"][k] for k in columns], names),
+            "values": [[row[k] for k in columns] for row in record["values"]],
+            **{
+                key: [
+                    {clamp: _rename_all(part, names) for clamp, part in experiment.items()}
+                    for experiment in record[key]
+                ]
+                for key in ("experiments", "questions")
+            },
+            "sealed": {**record["sealed"], "truth": truth},
+        }
+        if names and _class_edges(mapped) != sorted(_rename_edges(_class_edges(record), names)):
+            raise CalibrantError("names of merged nodes decide the edges of the class")
+        return mapped
+
+    def map_answer(self, answer: Any, stated: CopyMap) -> Any:
+        if isinstance(answer.get("model"), str):
+            return {"model": _rename_network(answer["model"], stated.names)}
+        mapped = dict(answer)
+        if isinstance(mapped.get("model"), list):
+            mapped["model"] = [_rename_clause(text, stated.names) for text in mapped["model"]]
+        if isinstance(mapped.get("probabilities"), list):
+            mapped["probabilities"] = [
+                [row[k] for k in _old_columns(stated, len(row))] for row in mapped["probabilities"]
+            ]
+        return mapped
+
+
+def _old_columns(stated: CopyMap, width: int) -> list[int]:
+    """Return the old place of each new column; `CalibrantError` for a map of anything but these columns."""
+    places = {str(number): number - 1 for number in range(1, width + 1)}
+    columns = stated.values.get(_COLUMNS, {})
+    if not {_COLUMNS}.issuperset(stated.values) or not places.keys() >= columns.keys():
+        raise CalibrantError("only columns have a map of values, and these are numbered from 1")
+    old = {new: places[number] for number, new in columns.items()}
+    return [old.get(number, place) for number, place in places.items()]
+
+
+def _rename_all(listed: Sequence[str], names: Mapping[str, str]) -> list[str]:
+    return [names.get(name, name) for name in listed]
+
+
+def _rename_edges(edges: Sequence[Sequence[Any]], names: Mapping[str, str]) -> list[tuple[str, int, str]]:
+    return [(names.get(source, source), sign, names.get(target, target)) for source, sign, target in edges]
+
+
+def _rename_clause(text: str, names: Mapping[str, str]) -> str:
+    """Return a clause over other names, literals in their order; a text that is no clause stays."""
+    try:
+        parse_clause(text)
+    except CalibrantError:
+        return text
+    target, _, body = text.partition("<-")
+    literals = [part.strip() for part in body.split("+")]
+    signs = ["!" if literal.startswith("!") else "" for literal in literals]
+    sources = [literal.removeprefix("!").strip() for literal in literals]
+    renamed = "+".join(sign + names.get(source, source) for sign, source in zip(signs, sources, strict=True))
+    return f"{names.get(target.strip(), target.strip())}<-{renamed}"
+
+
+def _class_edges(record: Record) -> list[tuple[str, int, str]]:
+    clamped = {*record["stimuli"], *record["inhibitors"], *record["readouts"]}
+    edges = itertools.starmap(Edge, record["prior"])
+    return [(*edge,) for edge in class_edges(edges, record["stimuli"], clamped, compress=record["compress"])]
+
+
+def _discretised(record: Record) -> list[list[int | None]]:
+    options = Options(record["factor"], record["rounding"])
+    return [[None if value is None else discretise(value, options) for value in row] for row in record["values"]]
+
+
+def _clamps(experiment: Record) -> list[list[str]]:
+    return [sorted(experiment["stimuli"]), sorted(experiment["inhibited"])]
+
+
+def _sorted_truth(record: Record) -> Any:
+    truth = record["sealed"]["truth"]
+    return None if truth is None else {**truth, "gold": sorted(map(parse_clause, truth["gold"]))}
+
+
+def _merge(record: Record) -> dict[str, Any] | None:
+    """Return the item with the edges that compression leaves; None if it leaves all."""
+    edges = _class_edges(record)
+    is_merged = not record["compress"] or edges == sorted(map(tuple, record["prior"]))
+    return None if is_merged else {**record, "prior": edges, "compress": False}
+
+
+def _perturb(record: Record, random: Random) -> dict[str, Any] | None:
+    """Return the item with other values that become the same integers; None if no value has such a neighbour.
+
+    Values from 0 to 1 stay there.
+    """
+    options = Options(record["factor"], record["rounding"])
+
+    def neighbour(value: float | None) -> float | None:
+        if value is None:
+            return None
+        steps = (round(value + k / (_STEPS * options.factor), _DIGITS) for k in range(-_STEPS + 1, _STEPS))
+        alike = [
+            near
+            for near in steps
+            if near != value
+            and discretise(near, options) == discretise(value, options)
+            and (0 <= near <= 1 or not 0 <= value <= 1)
+        ]
+        return random.choice(alike) if alike else value
+
+    values = [list(map(neighbour, row)) for row in record["values"]]
+    return None if values == record["values"] else {**record, "values": values}
+
+
+# --- Items of trajectories --------------------------------------------------------------------------------------------
+
+
+def _has_trajectories(record: Record) -> bool:
+    return "trajectories" in record
+
+
+def gene_names(record: Record) -> dict[str, str]:
+    """Return the published name of each gene of an item under neutral names; none of other items."""
+    names = dict(zip(record["genes"], record["sealed"]["labels"].get("names", "").split(), strict=False))
+    is_neutral = record["genes"] == [f"g{place}" for place, _ in enumerate(record["genes"], start=1)]
+    return names if is_neutral and names.keys() == {*record["genes"]} else {}
+
+
+def _vary_trajectories(record: Record, kind: str, random: Random) -> Variant | None:
+    if kind == "words":
+        return rephrase(record)
+    if kind == "rows":
+        trajectories = shuffled(record["trajectories"], random)
+        return Variant({**record, "trajectories": trajectories}) if len(trajectories) > 1 else None
+    if kind not in ("rename", "names"):
+        return None
+    names = gene_names(record) if kind == "names" else permuted(record["genes"], random)
+    return Variant(_map_trajectories(record, CopyMap("", kind, names)), names) if names else None
+
+
+def _map_trajectories(record: Record, stated: CopyMap) -> dict[str, Any]:
+    """Return a record over other names of genes; digits of states stay in their places."""
+    if stated.values:
+        raise CalibrantError("values have no map here")
+    names, truth = stated.names, record["sealed"]["truth"]
+
+    def rename(held: Mapping[str, int]) -> dict[str, int]:
+        return {names.get(gene, gene): value for gene, value in held.items()}
+
+    truth = {**truth, "network": _rename_network(truth["network"], names)}
+    return {
+        **record,
+        "genes": _rename_all(record["genes"], names),
+        "candidates": {
+            names.get(gene, gene): [(names.get(name, name), sign) for name, sign in entries]
+            for gene, entries in record["candidates"].items()
+        },
+        "trajectories": [{**entry, "held": rename(entry["held"])} for entry in record["trajectories"]],
+        "question": {**record["question"], "held": rename(record["question"]["held"])},
+        "sealed": {**record["sealed"], "truth": truth},
+    }
+
+
+def _rename_network(text: str, names: Mapping[str, str]) -> str:
+    """Return a bnet text over other names; a text that is none stays."""
+    try:
+        network = parse_model(text)
+    except CalibrantError:
+        return text
+    return bnet_text({names.get(gene, gene): rename_inputs(network.function(gene), names) for gene in network.nodes})
+
+
+VARIANTS = LogicVariants()

@@ -22,7 +22,7 @@ from calibrant.bench.report.sections import (
     attribution_plot,
     view_table,
 )
-from calibrant.bench.runs.jobs import Progress
+from calibrant.bench.runs.executors import Progress
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.json_objects import last_object
 from calibrant.dsl.logic import reference

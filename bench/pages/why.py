@@ -21,8 +21,8 @@ from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.capabilities import EXPLANATIONS
 from calibrant.bench.pages.page import design_page, html_page
 from calibrant.bench.runs.audits import ReasonRecord, explain_item
-from calibrant.bench.runs.jobs import Execution, Failure, Jobs
-from calibrant.bench.runs.opening import as_completed
+from calibrant.bench.runs.executors import Execution, Failure, Jobs
+from calibrant.bench.runs.workers import as_completed
 
 # --- The page of a `Why` of any benchmark -----------------------------------------------------------------------------
 POOL = Markup('<span class="pool">POOL</span>')  # stands for the path in commands of a body; no escaped text is this

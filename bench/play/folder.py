@@ -29,8 +29,17 @@ from calibrant.bench.core.scoring import PEOPLE
 from calibrant.bench.core.words import Act, Draft, Edit, WordsError
 from calibrant.bench.play.game import AID, START, Game, ItemKey, PlayPool
 from calibrant.bench.play.review import ReviewedItem
-from calibrant.bench.runs.jsonl_file import FolderInUseError, JsonlFile, RecordKind
-from calibrant.bench.runs.records import Key, Record, RunFile, Timing, config_digest, step_records
+from calibrant.bench.runs.records import (
+    FolderInUseError,
+    JsonlFile,
+    Key,
+    Record,
+    RecordKind,
+    RunFile,
+    Timing,
+    config_digest,
+    step_records,
+)
 from calibrant.bench.runs.workers import ExactEpisode, exact_episode
 from calibrant.bench.version import program_version
 from calibrant.dsl.episode import Action, Step

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from calibrant.bench.pools.item_options import ItemOptions
     from calibrant.bench.pools.soundness import CheckReport
     from calibrant.bench.protocols import Protocol as RunProtocol
-    from calibrant.bench.runs.jobs import Execution, Progress
+    from calibrant.bench.runs.executors import Execution, Progress
     from calibrant.bench.runs.runner import Selection
 
 

@@ -19,7 +19,7 @@ from calibrant.bench.core.registry import one_benchmark
 from calibrant.bench.pools.capabilities import CHECK
 from calibrant.bench.pools.generated import write_indices
 from calibrant.bench.pools.soundness import FirstItems
-from calibrant.bench.runs.jobs import Progress
+from calibrant.bench.runs.executors import Progress
 from calibrant.bench.terminal import making_folder, require_free
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import plural

@@ -54,8 +54,7 @@ from calibrant.bench.runs.audits import (
     reason_of,
     record_order,
 )
-from calibrant.bench.runs.jsonl_file import RecordKind
-from calibrant.bench.runs.records import Timing
+from calibrant.bench.runs.records import RecordKind, Timing
 from calibrant.bench.version import program_version
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, require_extra, short_repr

@@ -45,7 +45,7 @@ BENCHMARK: Benchmark[Problem] = Benchmark(
         ASSUME: "items:ASSUME",
         ATTRIBUTION: "scoring:ATTRIBUTE",
         CHECK: "pools.check:CHECK",
-        ANSWER_EXPLANATIONS: "why.failure:ANSWERS",
+        ANSWER_EXPLANATIONS: "why.explainer:ANSWERS",
         APPLICABLE: "rows.listed:applicable_rows",
         EPISODE_VIEWS: "episodes:EPISODE_VIEWS",
         EVALUATOR: "scoring:make_evaluator",

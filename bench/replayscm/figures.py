@@ -35,7 +35,7 @@ from calibrant.bench.report.layout import Source, TableRow
 from calibrant.bench.report.rows import Answer, Grouping, Observation, Row, section_rows
 from calibrant.bench.report.sections import KIND_METRICS, KindPlot, Plot, ReportContents, attribution_plot
 from calibrant.bench.report.sources import transcripts
-from calibrant.bench.runs.jobs import Progress
+from calibrant.bench.runs.executors import Progress
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.records import pool_digest

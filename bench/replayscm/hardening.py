@@ -42,7 +42,7 @@ from calibrant.bench.replayscm.options import HardenOptions as HardenArguments
 from calibrant.bench.replayscm.pages import chosen_places
 from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool
 from calibrant.bench.replayscm.rows.exact import scm_answer
-from calibrant.bench.runs.jobs import HERE, Execution, Jobs, Progress
+from calibrant.bench.runs.executors import HERE, Execution, Jobs, Progress
 from calibrant.bench.runs.records import config_digest
 from calibrant.bench.runs.runner import EVERYTHING, Selection
 from calibrant.bench.runs.workers import crash_text, timed_answer

@@ -53,7 +53,7 @@ from calibrant.bench.report.rows import Answer, Row
 from calibrant.bench.report.sections import NoAnswersError, ReportContents, Section
 from calibrant.bench.report.sources import read_answers
 from calibrant.bench.report.table import sample_rows, sample_table
-from calibrant.bench.runs.jobs import Progress
+from calibrant.bench.runs.executors import Progress
 from calibrant.bench.scoring.answers import FieldNames
 from calibrant.dsl.episode import ActionError
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr

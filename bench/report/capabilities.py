@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from calibrant.bench.report.rows import Answer
     from calibrant.bench.report.sections import ReportContents, Section
     from calibrant.bench.report.sources import Transcript
-    from calibrant.bench.runs.jobs import Progress
+    from calibrant.bench.runs.executors import Progress
 
 
 class Reportable(Protocol):

@@ -30,7 +30,7 @@ from calibrant.bench.report.layout import (
 from calibrant.bench.report.people import TABLE_IDS, add_people
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import NoAnswersError, ReportContents, Section
-from calibrant.bench.runs.jobs import Progress
+from calibrant.bench.runs.executors import Progress
 from calibrant.bench.scoring.sets import (
     HEADINGS,
     LABELS,

@@ -1,7 +1,7 @@
 """Audits of a pool: parallel over items, resumable, one JSON line per (pool, item, options).
 
 What is recorded depends on the pool and the options alone: not on the number of workers, the order in which they
-finish, or how often the audit was interrupted. The file is append-only (bench.runs.jsonl_file); a completed audit is
+finish, or how often the audit was interrupted. The file is append-only (bench.runs.records); a completed audit is
 sorted, and two completed audits of the same pool with the same options differ in `timing` only.
 """
 
@@ -26,11 +26,10 @@ from calibrant.bench.core.items import refuse_empty
 from calibrant.bench.core.registry import benchmark as named_benchmark
 from calibrant.bench.pages.aligned import wrapped_lines
 from calibrant.bench.pages.capabilities import EXPLANATIONS
-from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress, error_line, one_line
-from calibrant.bench.runs.jsonl_file import JsonlFile, RecordKind
-from calibrant.bench.runs.opening import as_completed
-from calibrant.bench.runs.records import ItemHead, Timing, config_digest
+from calibrant.bench.runs.executors import HERE, Execution, Failure, Jobs, Progress, error_line, one_line
+from calibrant.bench.runs.records import ItemHead, JsonlFile, RecordKind, Timing, config_digest
 from calibrant.bench.runs.runner import EVERYTHING, Selection
+from calibrant.bench.runs.workers import as_completed
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.records import file_digest
 from calibrant.solvers.outcome import BudgetSpent

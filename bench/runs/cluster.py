@@ -22,8 +22,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
-from calibrant.bench.runs.executors import Batcher, JobSetup, do_jobs, versions
-from calibrant.bench.runs.jobs import Failure, error_line
+from calibrant.bench.runs.executors import Batcher, Failure, JobSetup, do_jobs, error_line, versions
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, short_repr
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import msgspec
 from calibrant.bench.core.items import ItemPool, refuse_empty
 from calibrant.bench.core.registry import benchmark_of, is_stated
 from calibrant.bench.protocols import Protocol, Ties, read_pool_once
-from calibrant.bench.runs.jobs import HERE, Execution, Jobs, Progress, error_line
+from calibrant.bench.runs.executors import HERE, Execution, Jobs, Progress, error_line
 from calibrant.bench.runs.records import Key, Record, RunFile, TiedScore, TiedScores, config_digest, step_records
 from calibrant.bench.runs.workers import Answer, Workers, open_workers
 from calibrant.bench.version import program_version

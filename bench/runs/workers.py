@@ -1,8 +1,4 @@
-"""Answering many items: in this process, in spawned ones that are killed when an item takes too long, on a cluster.
-
-Workers get handouts only: a task, or what an episode is opened from. They import and warm up once, before their first
-one, and the clock of an instance starts when a worker has picked it up.
-"""
+"""Workers of a run: how an executor is opened, and what a process of it does."""
 
 from __future__ import annotations
 
@@ -10,8 +6,8 @@ import linecache
 import sys
 import sysconfig
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -22,8 +18,15 @@ import msgspec
 
 from calibrant.bench.core.benchmark import Benchmark, EpisodeHandout, Handout, load_benchmark
 from calibrant.bench.protocols import PRESENT, Presentation, Protocol, ProtocolResult, Ties, make_protocol, protocols_of
-from calibrant.bench.runs.jobs import HERE, Execution, Executor, Failure, one_line
-from calibrant.bench.runs.opening import open_executor
+from calibrant.bench.runs.executors import (
+    HERE,
+    Execution,
+    Executor,
+    Failure,
+    InProcessExecutor,
+    SpawnedExecutor,
+    one_line,
+)
 from calibrant.bench.runs.records import Key, Record, Timing
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import MissingExtraError, in_one_line, short_repr
@@ -31,6 +34,44 @@ from calibrant.dsl.item import Item
 from calibrant.dsl.text import plural
 from calibrant.solvers.outcome import BudgetSpent
 
+# --- The executor that an `Execution` names ---------------------------------------------------------------------------
+J = TypeVar("J")
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+def prepare_nothing() -> None:
+    """Do nothing: jobs that need no setup."""
+
+
+def open_executor(prepare: Callable[[], None], execution: Execution = HERE) -> AbstractContextManager[Executor]:
+    """Open the executor; one worker without a wall budget is this process: nothing to start, nothing to kill.
+
+    prepare: called once by every process before its first job, and before the clock of that job starts
+    """
+    if execution.cluster is not None:
+        from calibrant.bench.runs.cluster import Cluster
+
+        return Cluster(prepare, execution.cluster, execution.wall_budget)
+    if execution.workers == 1 and execution.wall_budget is None:
+        prepare()
+        return nullcontext(InProcessExecutor())
+    return SpawnedExecutor(prepare, execution.workers, execution.wall_budget)
+
+
+def as_completed(
+    do: Callable[[J], T], jobs: Mapping[K, J], execution: Execution = HERE
+) -> Iterator[tuple[K, T | Failure]]:
+    """Run each job once on an executor of its own; yield keys and results in any order."""
+    with open_executor(prepare_nothing, execution) as executor:
+        yield from executor.as_completed(do, jobs)
+
+
+# --- Answering many items: in this process, in spawned ones that are killed when an item takes too long, on a
+# cluster
+#
+# Workers get handouts only: a task, or what an episode is opened from. They import and warm up once, before their first
+# one, and the clock of an instance starts when a worker has picked it up.
 # --- Crashes of methods: where the exception was raised, as records hold it and as people read it ---------------------
 MAX_FRAMES = 5  # last ones of a traceback
 MAX_FRAME_CHARS = 200
@@ -110,9 +151,6 @@ def crash_summary(records: Iterable[Record], keys: Iterable[Key]) -> Iterator[st
         yield f"{len(alike) - MAX_CRASH_KINDS} more kinds of crash: `calibrant list POOL --scores DIR` shows them"
 
 
-# --- Answering many items: in this process, in spawned ones that are killed when an instance takes too long, on
-# a cluster
-K = TypeVar("K")
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 
 
@@ -148,7 +186,7 @@ class Workers:
 
 @contextmanager
 def open_workers(protocol: Protocol, execution: Execution = HERE) -> Iterator[Workers]:
-    """Workers that have warmed up (bench.runs.opening)."""
+    """Workers that have warmed up (bench.runs.workers)."""
     with open_executor(partial(_warm_up, protocol), execution) as executor:
         yield Workers(protocol, executor, execution.wall_budget)
 

@@ -25,8 +25,8 @@ from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.responses import SAME, Reading
 from calibrant.bench.core.scoring import AnswerContext, Prediction
 from calibrant.bench.core.verdict import LazyVerdict, ReadVerdict
-from calibrant.bench.runs.jobs import Execution, Executor, Failure, error_line
-from calibrant.bench.runs.opening import open_executor, prepare_nothing
+from calibrant.bench.runs.executors import Execution, Executor, Failure, error_line
+from calibrant.bench.runs.workers import open_executor, prepare_nothing
 from calibrant.bench.scoring.lines import json_line
 from calibrant.bench.scoring.scorer import PoolScorer, ScoredPrediction
 from calibrant.dsl.errors import CalibrantError, short_repr

@@ -15,9 +15,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.suites.manifest import sha256_of
+from calibrant.bench.suites.manifest import SuiteSpec, sha256_of
 from calibrant.bench.suites.pools import PoolMeasures
-from calibrant.bench.suites.specification import SuiteSpec
 from calibrant.bench.terminal import printable
 from calibrant.dsl.errors import CalibrantError
 

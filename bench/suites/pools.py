@@ -19,13 +19,12 @@ from calibrant.bench.pools.capabilities import CHECK, GENERATE, HARDEN, Generate
 from calibrant.bench.pools.findings_audit import AUDIT
 from calibrant.bench.protocols import chosen_protocols, protocols_of, with_installed
 from calibrant.bench.runs.audits import audit_items, reason_of
-from calibrant.bench.runs.jobs import Execution, Progress
+from calibrant.bench.runs.executors import Execution, Progress
 from calibrant.bench.runs.records import Record, folder_records
 from calibrant.bench.runs.runner import EVERYTHING, run
 from calibrant.bench.scoring.ids import PublicIds
-from calibrant.bench.suites.manifest import FOLDER, certificate_names, certificate_problem
+from calibrant.bench.suites.manifest import FOLDER, PoolSpec, certificate_names, certificate_problem, resolve_beside
 from calibrant.bench.suites.rescoring import PoolJudge
-from calibrant.bench.suites.specification import PoolSpec, resolve_beside
 from calibrant.dsl.errors import CalibrantError, short_repr
 
 # --- The pools of a release: made or copied, hardened, audited with certificates, verified, and answered by rows ------

@@ -20,7 +20,7 @@ from calibrant.bench.core.registry import benchmark, bundled_sample
 from calibrant.bench.hub.card import CONFORMS_TO, CONTEXT, Column, Row, columns_of
 from calibrant.bench.hub.export import ExportRows, write_table
 from calibrant.bench.pages.page import design_page
-from calibrant.bench.runs.jobs import HERE, Execution, Progress
+from calibrant.bench.runs.executors import HERE, Execution, Progress
 from calibrant.bench.suites.checklist import (
     CERTIFICATES,
     KEYS,
@@ -40,16 +40,18 @@ from calibrant.bench.suites.manifest import (
     Commitments,
     Manifest,
     PoolEntry,
+    SuiteSpec,
     file_commitment,
     file_label,
     file_names,
     item_salt,
     read_master,
+    read_specification,
+    resolve_beside,
     sha256_of,
     write_sums,
 )
 from calibrant.bench.suites.pools import BuiltPool, PoolMeasures, build_pool, measure_pool
-from calibrant.bench.suites.specification import SuiteSpec, read_specification, resolve_beside
 from calibrant.bench.terminal import making_folder, require_free, write_json
 from calibrant.bench.version import program_version
 from calibrant.dsl.errors import CalibrantError, short_repr

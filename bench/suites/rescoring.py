@@ -27,7 +27,7 @@ from calibrant.bench.hub.card import record_text
 from calibrant.bench.report.overview.contract import is_answered
 from calibrant.bench.report.pool_attribution import expected_rates
 from calibrant.bench.report.sources import STEPS
-from calibrant.bench.runs.jobs import Progress
+from calibrant.bench.runs.executors import Progress
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer

@@ -19,8 +19,7 @@ from calibrant.bench.core.responses import Extractor
 from calibrant.bench.version import program_version
 from calibrant.dsl.answer_text import Thoughts
 from calibrant.inspect.samples import pool_dataset
-from calibrant.inspect.solvers import Transcript, experimenter, experiments, player, protocol
-from calibrant.inspect.verdicts import verdict
+from calibrant.inspect.solvers import Transcript, experimenter, experiments, player, protocol, verdict
 
 __all__ = [
     "Transcript",

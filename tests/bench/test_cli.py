@@ -20,7 +20,7 @@ from calibrant.bench.commands import demo
 from calibrant.bench.commands.demo import SUITE_FILE
 from calibrant.bench.core.registry import bundled_files
 from calibrant.bench.runs.records import FILE_NAME, folder_records
-from calibrant.bench.suites.specification import read_specification
+from calibrant.bench.suites.manifest import read_specification
 from calibrant.bench.terminal import width_of
 from calibrant.dsl.atomic_write import open_unlinked
 from calibrant.dsl.errors import CalibrantError

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Prompting
-from calibrant.bench.blickets.text_environment import text_episode
+from calibrant.bench.blickets.agents import text_episode
 from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.episodes import JsonChat, Reaction, TextEpisode
 from calibrant.bench.training import FIRST_DRAWN, endless, in_stages, in_turns, replies

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from calibrant.audits.replayscm.certificates.verify import CertificateFile
 from calibrant.bench.cli import main
-from calibrant.bench.commands.schema import schema as command_schema
+from calibrant.bench.commands.protocols import schema as command_schema
 from calibrant.bench.core.registry import NAMES, benchmarks, bundled_pool, bundled_sample
 from calibrant.bench.help import EXAMPLES, GROUPS, MAX_SHORT_HELP, MIN_GROUPED_OPTIONS, PANELS
 from calibrant.bench.protocols import PROTOCOLS, Protocol, describe_protocol, meanings

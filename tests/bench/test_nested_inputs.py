@@ -19,7 +19,7 @@ from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmarks, bundled_pool, bundled_sample
 from calibrant.bench.play.study.config import StudyFile
 from calibrant.bench.play.study.pages import QuestionPage
-from calibrant.bench.suites.specification import SuiteSpec
+from calibrant.bench.suites.manifest import SuiteSpec
 from calibrant.bench.suites.submissions import Card
 from calibrant.bench.toml_file import MAX_TOML_DEPTH, read_toml
 from calibrant.dsl.errors import CalibrantError

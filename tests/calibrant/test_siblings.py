@@ -32,8 +32,17 @@ from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.text import parse, render
 from calibrant.dsl.replayscm.reference import replay_world
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.item_types import BlicketItem, CausimItem, LabItem
-from calibrant.result_types import DetectorSpace, LabSpace, Mechanism, Rule, WorkedSolution, WorldSpace
+from calibrant.item_types import (
+    BlicketItem,
+    CausimItem,
+    DetectorSpace,
+    LabItem,
+    LabSpace,
+    Mechanism,
+    Rule,
+    WorkedSolution,
+    WorldSpace,
+)
 from calibrant.rewards import attributed, shaped, verdict
 from calibrant.solvers.causalab.space import WeightedDags
 from tests.support.commands import called, program

@@ -26,8 +26,8 @@ from calibrant.audits.replayscm.items import AuditOptions
 from calibrant.bench.core.registry import bundled_pools
 from calibrant.bench.replayscm.audit import ScmAudit
 from calibrant.bench.runs.audits import Audited, timed_audit
-from calibrant.bench.runs.jobs import Execution, Executor, Failure
-from calibrant.bench.runs.opening import open_executor
+from calibrant.bench.runs.executors import Execution, Executor, Failure
+from calibrant.bench.runs.workers import open_executor
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.generation.scms import stratum
 from calibrant.dsl.replayscm.item import Problem

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from calibrant.bench.runs.jobs import Execution
+from calibrant.bench.runs.executors import Execution
 from calibrant.bench.runs.records import FILE_NAME
 from calibrant.bench.runs.runner import run
 from calibrant.dsl.replayscm.pools.files import write_pool

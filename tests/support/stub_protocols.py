@@ -119,7 +119,7 @@ def _record(index: int, behaviour: str) -> ProblemRecord:
 KILLABLE_RUN = """
 import sys
 from pathlib import Path
-from calibrant.bench.runs.jobs import Execution
+from calibrant.bench.runs.executors import Execution
 from calibrant.bench.runs.runner import run
 from tests.support.stub_protocols import Stub
 

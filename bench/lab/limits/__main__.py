@@ -16,7 +16,7 @@ from calibrant.dsl.errors import CalibrantError
 TOPICS = (  # module:function
     "limits.replayscm:sweeps",
     "limits.replayscm:row_sweeps",
-    "limits.commands:sweeps",
+    "limits.replayscm:command_sweeps",
     "limits.networks:sweeps",
     "speed.blickets:sweeps",
     "speed.causalab:sweeps",

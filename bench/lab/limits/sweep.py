@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from calibrant.bench.lab.speed.comparison import seconds
+from calibrant.bench.lab.speed.report import seconds
 from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, panels_svg
 from calibrant.bench.pages.page import standalone_svg
 from calibrant.dsl.errors import CalibrantError

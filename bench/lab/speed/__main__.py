@@ -11,8 +11,17 @@ from pathlib import Path
 from rich.console import Console
 
 from calibrant.bench.core.registry import bundled_pools
-from calibrant.bench.lab.speed.comparison import QUICK, THOROUGH, Options, Row, usable
-from calibrant.bench.lab.speed.report import append_release, json_report, print_report, read_history
+from calibrant.bench.lab.speed.report import (
+    QUICK,
+    THOROUGH,
+    Options,
+    Row,
+    append_release,
+    json_report,
+    print_report,
+    read_history,
+    usable,
+)
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.files import read_pool
 

@@ -19,7 +19,7 @@ from calibrant.baselines.blickets.rows import GRID
 from calibrant.bench.blickets.agents import agent
 from calibrant.bench.lab.blickets import SEED, all_played
 from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
-from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
+from calibrant.bench.lab.speed.report import Comparison, Options, Rival, Row, measure
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Rule, Sealed, Task, all_rules

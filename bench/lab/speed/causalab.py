@@ -9,7 +9,7 @@ from itertools import islice
 from msgspec.structs import replace
 
 from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
-from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
+from calibrant.bench.lab.speed.report import Comparison, Options, Rival, Row, measure
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.item import LabItem

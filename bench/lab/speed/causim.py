@@ -12,7 +12,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
-from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
+from calibrant.bench.lab.speed.report import Comparison, Options, Rival, Row, measure
 from calibrant.dsl.causim.bundle import load_source
 from calibrant.dsl.causim.generated_functions import TOPOLOGIES
 from calibrant.dsl.causim.generation import grow

@@ -21,7 +21,7 @@ from typing import Any
 from msgspec.structs import replace as replace_fields
 
 from calibrant.bench.core.registry import NAMES, benchmark
-from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
+from calibrant.bench.lab.speed.report import Comparison, Options, Rival, Row, measure
 from calibrant.bench.replayscm.rows.exact import scm_answer
 from calibrant.bench.replayscm.rows.rates import gold_of
 from calibrant.bench.scoring.predictions import Predictions

@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from calibrant.bench.core.registry import bundled_files
-from calibrant.bench.lab.speed.comparison import Options, Row
+from calibrant.bench.lab.speed.report import Options, Row
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.records import item_ids
 from calibrant.dsl.replayscm.pools.files import read_pool

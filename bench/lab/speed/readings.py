@@ -16,7 +16,7 @@ from calibrant.bench.core.capabilities import EVALUATOR, ITEMS, TRAINING
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.registry import benchmark, bundled_sample
 from calibrant.bench.core.responses import DEFAULT_READING, Answer, Response
-from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
+from calibrant.bench.lab.speed.report import Comparison, Options, Rival, Row, measure
 from calibrant.bench.replayscm.scoring import read_by_paper
 from calibrant.bench.scoring.reading import AnswerRules, item_rules, read_response, verdict_fields
 from calibrant.dsl.replayscm.score import SCORED, Evaluator

@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from calibrant.bench.core.registry import bundled_files
-from calibrant.bench.lab.speed.comparison import QUICK, Options, Row
 from calibrant.bench.lab.speed.memory import OURS, command_cost
 from calibrant.bench.lab.speed.replayscm.scoring import write_responses
+from calibrant.bench.lab.speed.report import QUICK, Options, Row
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.files import read_pool
 

@@ -22,9 +22,10 @@ from calibrant.bench.core.options import OptionError
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.capabilities import Printed
 from calibrant.bench.pools.findings_audit import FindingRecord, FindingsAudit, FindingsReport
-from calibrant.bench.replayscm.audit.calibration import Calibration, calibration
 from calibrant.bench.replayscm.audit.extended import (
     OPEN,
+    Calibration,
+    calibration,
     check_certificate,
     finding_records,
     is_extended_certificate,
@@ -50,9 +51,8 @@ from calibrant.bench.replayscm.audit.text import (
 )
 from calibrant.bench.replayscm.options import AuditOptions as AuditArguments
 from calibrant.bench.runs.audits import Audited, AuditedPool, audit_items, object_pieces, reason_lines
-from calibrant.bench.runs.jobs import HERE, Execution, Progress
-from calibrant.bench.runs.jsonl_file import RecordKind
-from calibrant.bench.runs.records import folder_records
+from calibrant.bench.runs.executors import HERE, Execution, Progress
+from calibrant.bench.runs.records import RecordKind, folder_records
 from calibrant.bench.runs.runner import EVERYTHING, Selection
 from calibrant.bench.terminal import DEFAULT_WIDTH
 from calibrant.bench.version import program_version

@@ -1,22 +1,16 @@
-"""Audits of extended items: findings, their text and certificates, and labels of generated items.
-
-Computed on the canonical form of an item, as rows see it: equal for all names of variables and orders of rows.
-
-bits_start: posterior entropy after the start, in bits; greedy_worlds: that greedy asks for, `more than N` where the
-allowance ends it; bayes_error: 1 less the share of the top held-out behaviour on all evidence; blind: blind rows whose
-answer is right; clairvoyant, floor: fewest worlds that leave what all worlds leave, and that many SCMs; hidden_needed:
-mass at the start in which a hidden variable has a child.
-"""
+"""Audits of extended items, and calibration of noise rates."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from math import prod
 from pathlib import Path
 from random import Random
-from typing import Any
+from statistics import fmean
+from typing import Any, NamedTuple
 
 from calibrant.audits.claims import ClaimStatus, Refused
 from calibrant.audits.replayscm.extended.items import Finding, audit_extended, decide_extended, item_evidence
@@ -31,12 +25,16 @@ from calibrant.audits.replayscm.extended.verify import (
 )
 from calibrant.baselines.replayscm.rows import answer_hidden_blind, answer_noise_blind
 from calibrant.bench.pools.findings_audit import FindingRecord
+from calibrant.bench.replayscm.audit.records import AuditRecord
 from calibrant.bench.replayscm.episodes import is_episode
 from calibrant.bench.replayscm.rows.episodes import task_evidence
 from calibrant.bench.replayscm.rows.presentation import present_episode
+from calibrant.bench.replayscm.verdict import has_heldout
+from calibrant.bench.runs.records import config_digest, folder_records
+from calibrant.bench.statistics import Forecast, Reliability, reliability
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.episode import Step
-from calibrant.dsl.errors import MissingExtraError
+from calibrant.dsl.errors import CalibrantError, MissingExtraError
 from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, task_class
 from calibrant.dsl.replayscm.extensions.evaluation import ExtendedEvaluator
 from calibrant.dsl.replayscm.extensions.extension import Contexts, MechanismClass
@@ -49,6 +47,147 @@ from calibrant.solvers.replayscm.experiments.clairvoyant import ClairvoyantMinim
 from calibrant.solvers.replayscm.experiments.policies import episode_evidence, is_settled, play_worlds, stop_worlds
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
+# --- Is the ceiling calibrated on a pool, and how far below it do answers stay ----------------------------------------
+# Calibrated: of the instances for which the prior gives its best answer a probability p, a share p should have it
+# right. A row of answers is compared with the mean ceiling of the same instances, so an unfinished run is compared
+# fairly.
+WEIGHTS = {None: "uniform", 1: "by size"}  # size penalty -> what the weights of members are called
+PRIORS = {
+    "generator": "gold drawn by the published process; an estimate",
+    "uniform": "every member alike, as no pool is drawn; certified",
+    "by size": "members weighed by 2^-size, as no pool is drawn; certified",
+}  # what a ceiling is about, and what is assumed
+
+
+class Bounds(NamedTuple):
+    """A ceiling under some prior: the same twice where it is one number; realised as in the audit."""
+
+    lower: float
+    upper: float
+    realised: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """The answers of one protocol, with one set of options, to instances that have a ceiling under a prior.
+
+    heldout_exact: how many are; ceiling: mean of the lower and upper bounds over the same instances
+    """
+
+    protocol: str
+    config: dict[str, Any]
+    prior: str
+    number: int
+    heldout_exact: int
+    ceiling: tuple[float, float]
+
+    @property
+    def rate(self) -> float:
+        return self.heldout_exact / self.number
+
+    @property
+    def below(self) -> float:
+        """Return how far below the upper bound; negative for rows above it."""
+        return self.ceiling[1] - self.rate
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "rate": self.rate, "below": self.below}
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Calibration of the priors on a pool.
+
+    means: prior -> instances that have a ceiling, and the mean bounds; reliability: prior -> predicted against realised
+    rows: answers beside either ceiling
+    """
+
+    means: dict[str, tuple[int, float, float]]
+    reliability: dict[str, Reliability]
+    rows: tuple[AnswerRow, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        names = ("number", "lower", "upper")
+        means = {prior: dict(zip(names, values, strict=True)) for prior, values in self.means.items()}
+        reliability = {prior: asdict(values) for prior, values in self.reliability.items()}
+        return {"ceilings": means, "reliability": reliability, "answers": [row.to_dict() for row in self.rows]}
+
+
+def calibration(records: Sequence[AuditRecord], runs: Sequence[Path] = ()) -> Calibration:
+    """From the audits of one pool, and the folders of runs on the same pool file."""
+    ceilings = _ceilings(records)
+    means = {
+        prior: (len(bounds), fmean(c.lower for c in bounds.values()), fmean(c.upper for c in bounds.values()))
+        for prior, bounds in ceilings.items()
+        if bounds
+    }
+    forecasts = {
+        prior: reliability(Forecast(Fraction(c.lower), c.realised) for c in bounds.values() if c.realised is not None)
+        for prior, bounds in ceilings.items()
+    }
+    return Calibration(
+        means,
+        {prior: forecast for prior, forecast in forecasts.items() if forecast.number},
+        tuple(row for folder in runs for row in _rows(folder, records, ceilings)),
+    )
+
+
+def ceiling_under(prior: str, record: AuditRecord) -> Bounds | None:
+    """Return the ceiling of one instance under one of PRIORS; None where there is none."""
+    if record.findings is None or record.generator is None:
+        return None
+    if prior == "generator":
+        share = record.generator.probability
+        return None if share is None else Bounds(share, share, record.generator.realised)
+    ceilings = (c for c in record.findings.ceilings if WEIGHTS[c.size_penalty] == prior)
+    return next((Bounds(c.lower, c.upper, c.realised) for c in ceilings), None)
+
+
+def _ceilings(records: Iterable[AuditRecord]) -> dict[str, dict[str, Bounds]]:
+    """Prior -> instance -> its ceiling, of those that have one."""
+    ceilings: dict[str, dict[str, Bounds]] = {prior: {} for prior in PRIORS}
+    for record in records:
+        for prior, by_instance in ceilings.items():
+            bounds = ceiling_under(prior, record)
+            if bounds is not None:
+                by_instance[record.instance] = bounds
+    return ceilings
+
+
+def _rows(folder: Path, records: Sequence[AuditRecord], ceilings: dict[str, dict[str, Bounds]]) -> list[AnswerRow]:
+    """For each protocol and its options, by name. Exact answers are train-exact too, and name the right roots."""
+    audited = {(record.pool_digest, record.instance) for record in records}
+    exact: dict[tuple[str, str], dict[str, bool]] = {}
+    configs: dict[tuple[str, str], dict[str, Any]] = {}
+    for record in folder_records(folder):
+        if (record.pool_digest, record.instance) in audited and has_heldout(record.score, record.setting):
+            group = record.protocol, config_digest(record.config)
+            configs[group] = record.config
+            exact.setdefault(group, {})[record.instance] = record.score.get("heldoutExact") is True
+    if not exact:
+        raise CalibrantError(f"{folder}: no answers to this pool's instances; was it run on the same file?")
+    return [
+        _row(group[0], configs[group], prior, {i: answers[i] for i in answers if i in bounds}, bounds)
+        for group, answers in sorted(exact.items())
+        for prior, bounds in ceilings.items()
+        if not bounds.keys().isdisjoint(answers)
+    ]
+
+
+def _row(
+    protocol: str, config: dict[str, Any], prior: str, answers: dict[str, bool], bounds: dict[str, Bounds]
+) -> AnswerRow:
+    mean = fmean(bounds[i].lower for i in answers), fmean(bounds[i].upper for i in answers)
+    return AnswerRow(protocol, config, prior, len(answers), sum(answers.values()), mean)
+
+
+# --- Audits of extended items: findings, their text and certificates, and labels of generated items -------------------
+# Computed on the canonical form of an item, as rows see it: equal for all names of variables and orders of rows.
+#
+# bits_start: posterior entropy after the start, in bits; greedy_worlds: that greedy asks for, `more than N` where the
+# allowance ends it; bayes_error: 1 less the share of the top held-out behaviour on all evidence; blind: blind rows
+# whose answer is right; clairvoyant, floor: fewest worlds that leave what all worlds leave, and that many SCMs;
+# hidden_needed: mass at the start in which a hidden variable has a child.
 OPEN = (Finding.AMBIGUOUS.value, Finding.UNWINNABLE.value)  # several held-out behaviours are left
 
 # --- Labels of generated extended items: how much is open, what greedy and blind rows get, what nobody can do better

@@ -19,7 +19,7 @@ from calibrant.bench.pages.charts import Axis, Line, Look, Mark, Panel, bar_char
 from calibrant.bench.pages.page import html_page
 from calibrant.bench.pages.why import MAX_EMBEDDED, IndexItem, IndexText, index_page
 from calibrant.bench.pools.findings_audit import FindingsReport
-from calibrant.bench.replayscm.audit.calibration import PRIORS, WEIGHTS, AnswerRow, Bounds, Calibration
+from calibrant.bench.replayscm.audit.extended import PRIORS, WEIGHTS, AnswerRow, Bounds, Calibration
 from calibrant.bench.replayscm.audit.records import AuditRecord
 from calibrant.bench.replayscm.audit.text import (
     MEASURES,

@@ -32,8 +32,7 @@ from calibrant.audits.replayscm.findings import Findings
 from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior
 from calibrant.bench.pools.findings_audit import FindingRecord
 from calibrant.bench.runs.audits import AuditHead, ReasonRecord, record_order
-from calibrant.bench.runs.jsonl_file import RecordKind
-from calibrant.bench.runs.records import Timing
+from calibrant.bench.runs.records import RecordKind, Timing
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.evaluator import compile_tables

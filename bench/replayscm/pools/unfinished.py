@@ -15,10 +15,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress
-from calibrant.bench.runs.jsonl_file import JsonlFile, RecordKind
-from calibrant.bench.runs.opening import as_completed
-from calibrant.bench.runs.records import config_digest
+from calibrant.bench.runs.executors import HERE, Execution, Failure, Jobs, Progress
+from calibrant.bench.runs.records import JsonlFile, RecordKind, config_digest
+from calibrant.bench.runs.workers import as_completed
 from calibrant.bench.version import program_version
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.item import Problem

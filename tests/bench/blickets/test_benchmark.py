@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from calibrant.audits.attribution import Kind
+from calibrant.bench.blickets.agents import text_episode
 from calibrant.bench.blickets.benchmark import BENCHMARK
-from calibrant.bench.blickets.text_environment import text_episode
 from calibrant.bench.cli import main
 from calibrant.bench.core.attribution import KINDS
 from calibrant.bench.core.registry import bundled_sample

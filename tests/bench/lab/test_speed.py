@@ -29,12 +29,22 @@ from calibrant.bench.lab.limits.sweep import Ask, Curve, Point, Sweep, plot, poi
 from calibrant.bench.lab.speed import report
 from calibrant.bench.lab.speed.__main__ import BENCHMARKS, main
 from calibrant.bench.lab.speed.__main__ import main as speed
-from calibrant.bench.lab.speed.comparison import Comparison, Discipline, Rival, Row, by_stratum, measure
 from calibrant.bench.lab.speed.memory import OURS, Cost, command_cost
 from calibrant.bench.lab.speed.replayscm import noise, replay, scoring, synthesis, tables
 from calibrant.bench.lab.speed.replayscm.loading import write_official_file
 from calibrant.bench.lab.speed.replayscm.replay import CLoop, NoCompilerError, compiled_loop, parse_nested
-from calibrant.bench.lab.speed.report import append_release, plot_history, print_report, read_history
+from calibrant.bench.lab.speed.report import (
+    Comparison,
+    Discipline,
+    Rival,
+    Row,
+    append_release,
+    by_stratum,
+    measure,
+    plot_history,
+    print_report,
+    read_history,
+)
 from calibrant.bench.lab.speed.report import main as print_history
 from calibrant.bench.replayscm.rows.rates import RowwisePanels, gold_of, random_candidates, typical
 from calibrant.dsl.errors import CalibrantError

@@ -20,7 +20,7 @@ from calibrant.bench.pools.capabilities import GENERATE, GenerateRequest
 from calibrant.bench.pools.findings_audit import FindingRecord, findings_lines
 from calibrant.bench.pools.generated import write_drawn
 from calibrant.bench.pools.item_options import read_item_options
-from calibrant.bench.runs.jobs import HERE, Execution
+from calibrant.bench.runs.executors import HERE, Execution
 from calibrant.dsl.errors import CalibrantError
 from tests.bench.pools.sample_suites import BUNDLED_SEED, SAMPLES
 from tests.support.commands import CHECKOUT, called, jsonl

@@ -42,7 +42,7 @@ FINDING_NAMES = [name for name in NAMES if name != "replayscm"]
 KILLED_AFTER_TWO = """
 import os, signal, sys
 from calibrant.bench.cli import main
-from calibrant.bench.runs.jsonl_file import JsonlFile
+from calibrant.bench.runs.records import JsonlFile
 
 append, appended = JsonlFile.append, []
 

@@ -20,10 +20,10 @@ from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark, bundled_files
 from calibrant.bench.runs import cluster
 from calibrant.bench.runs import cluster as connection
-from calibrant.bench.runs.jobs import Execution, Failure
-from calibrant.bench.runs.opening import as_completed, open_executor
+from calibrant.bench.runs.executors import Execution, Failure
 from calibrant.bench.runs.records import FILE_NAME, folder_records
 from calibrant.bench.runs.runner import RunSummary, run
+from calibrant.bench.runs.workers import as_completed, open_executor
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
 from calibrant.dsl.replayscm.pools.files import write_pool
 from tests.bench.pools.test_bundled import draw_counting

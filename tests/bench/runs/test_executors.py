@@ -17,8 +17,7 @@ import calibrant.dsl.records
 from calibrant.bench.commands.run import run_and_report
 from calibrant.bench.core.registry import NAMES, benchmark, bundled_files
 from calibrant.bench.protocols import make_protocol, protocols_of
-from calibrant.bench.runs.executors import FIRST_BATCH_JOBS, MAX_BATCH_JOBS, Batcher, difference, versions
-from calibrant.bench.runs.jobs import Execution
+from calibrant.bench.runs.executors import FIRST_BATCH_JOBS, MAX_BATCH_JOBS, Batcher, Execution, difference, versions
 from calibrant.bench.runs.records import FILE_NAME, folder_records
 from calibrant.bench.runs.runner import RunSummary, Selection, run
 from calibrant.bench.runs.spill_file import SpillBuffer, StoredLines

@@ -17,7 +17,7 @@ import pytest
 from calibrant.bench.protocols import make_protocol, protocols_of
 from calibrant.bench.replayscm.benchmark import BENCHMARK
 from calibrant.bench.replayscm.rows.exact import Exact, no_answer, warming_task
-from calibrant.bench.runs.jobs import Execution
+from calibrant.bench.runs.executors import Execution
 from calibrant.bench.runs.records import FILE_NAME, RunFile, folder_records, read_records
 from calibrant.bench.runs.runner import RunSummary, Selection, run
 from calibrant.dsl.errors import CalibrantError, MissingExtraError

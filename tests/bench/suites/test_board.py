@@ -14,7 +14,7 @@ import pytest
 
 from calibrant.bench.cli import main
 from calibrant.bench.commands.suites import list_next_commands
-from calibrant.bench.runs.jobs import Execution
+from calibrant.bench.runs.executors import Execution
 from calibrant.bench.suites.board import BoardSummary, build_board
 from calibrant.bench.suites.eee import check_aggregate
 from calibrant.bench.suites.manifest import differences, read_manifest, sha256_of, tree_digests, write_sums

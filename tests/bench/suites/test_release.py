@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from calibrant.bench.suites.checklist import NOT_STATED, QUESTIONS, Answer, Evidence, require_checkable
 from calibrant.bench.suites.eee import source_of
 from calibrant.bench.suites.manifest import (
+    RESERVED_NAMES,
     SUMS,
     Commitments,
     Opening,
@@ -24,10 +25,10 @@ from calibrant.bench.suites.manifest import (
     differences,
     item_salt,
     read_manifest,
+    read_specification,
     tree_digests,
 )
 from calibrant.bench.suites.release import REQUIRED, build_release, check_described
-from calibrant.bench.suites.specification import RESERVED_NAMES, read_specification
 from calibrant.datasets import bundled_pool
 from calibrant.dsl.errors import CalibrantError
 from tests.support.commands import refused

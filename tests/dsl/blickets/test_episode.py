@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrant
-from calibrant.bench.blickets.text_environment import text_episode
+from calibrant.bench.blickets.agents import text_episode
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.training import conversation, score_replies

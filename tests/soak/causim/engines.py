@@ -14,8 +14,8 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from calibrant.bench.runs.jobs import Execution, Failure
-from calibrant.bench.runs.opening import as_completed
+from calibrant.bench.runs.executors import Execution, Failure
+from calibrant.bench.runs.workers import as_completed
 from calibrant.dsl.causim.generated_functions import TOPOLOGIES
 from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.model import Model, assignment_text, symbol

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import msgspec
 
 from calibrant.bench.pages.aligned import aligned
-from calibrant.bench.runs.jobs import Execution, Failure
-from calibrant.bench.runs.opening import as_completed
+from calibrant.bench.runs.executors import Execution, Failure
+from calibrant.bench.runs.workers import as_completed
 from calibrant.bench.statistics import wilson
 from calibrant.dsl.causim.generated_functions import TOPOLOGIES
 from calibrant.dsl.causim.generation import grow

@@ -15,8 +15,8 @@ from statistics import mean, median
 from typing import NamedTuple
 
 from calibrant.audits.replayscm.items import AuditOptions
-from calibrant.bench.lab.speed.comparison import Options, Row
 from calibrant.bench.lab.speed.memory import OURS, command_cost
+from calibrant.bench.lab.speed.report import Options, Row
 from calibrant.bench.replayscm.audit import ScmAudit
 from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import write_pool

@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from calibrant.audits.replayscm.generation.generate import generate
-from calibrant.bench.lab.speed.comparison import Options, Row, by_setting, by_stratum, seconds
+from calibrant.bench.lab.speed.report import Options, Row, by_setting, by_stratum, seconds
 from calibrant.dsl.replayscm.generation.problems import sample_problem
 from calibrant.dsl.replayscm.generation.scms import Stratum, stratum
 from calibrant.dsl.replayscm.item import Problem, Task

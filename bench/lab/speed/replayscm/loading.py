@@ -21,7 +21,7 @@ from typing import Any
 
 import yaml
 
-from calibrant.bench.lab.speed.comparison import Comparison, Discipline, Options, Rival, Row, measure
+from calibrant.bench.lab.speed.report import Comparison, Discipline, Options, Rival, Row, measure
 from calibrant.bench.replayscm.rows.exact import scm_answer
 from calibrant.bench.replayscm.rows.rates import gold_of
 from calibrant.dsl.errors import CalibrantError

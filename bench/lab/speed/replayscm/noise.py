@@ -17,7 +17,7 @@ from random import Random
 from msgspec.structs import replace
 
 from calibrant.audits.replayscm.extended.generate import extended_strata, sample_extended
-from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
+from calibrant.bench.lab.speed.report import Comparison, Options, Rival, Row, measure
 from calibrant.bench.replayscm.audit.extended import clairvoyant_minimum
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, clean_rows, noisy_rows, task_class

@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, by_setting, measure
+from calibrant.bench.lab.speed.report import Comparison, Options, Rival, Row, by_setting, measure
 from calibrant.bench.replayscm.rows.rates import Counts, RowwisePanels, gold_of, random_candidates, typical
 from calibrant.dsl.formulas.text import parse, render
 from calibrant.dsl.replayscm.evaluator import Candidate, Programs, compile_formulas, compile_texts

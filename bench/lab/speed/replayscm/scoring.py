@@ -30,9 +30,9 @@ from statistics import median
 from typing import Any
 
 from calibrant.bench.commands.options import usable_cores
-from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, by_setting, by_stratum, measure
 from calibrant.bench.lab.speed.memory import OURS, Cost, command_cost
 from calibrant.bench.lab.speed.replayscm import replay
+from calibrant.bench.lab.speed.report import Comparison, Options, Rival, Row, by_setting, by_stratum, measure
 from calibrant.bench.replayscm.rows.exact import scm_answer
 from calibrant.bench.replayscm.rows.rates import LISTS, gold_of
 from calibrant.dsl.formulas.formula import Apply, Formula, apply, fold

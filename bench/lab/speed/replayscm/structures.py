@@ -38,7 +38,7 @@ from calibrant.baselines.structure_learning.graph import Frame, free_constraints
 from calibrant.baselines.structure_learning.levels import ScoreOptimum
 from calibrant.baselines.structure_learning.scores import LocalScores, NetworkScore, bde, bic, k2, mbde
 from calibrant.baselines.structure_learning.search import HillClimbing, Tabu, arc_strengths, draw_resamples, learn
-from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
+from calibrant.bench.lab.speed.report import Comparison, Options, Rival, Row, measure
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.world import Panel
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement, product
 from random import Random
 
-from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
+from calibrant.bench.lab.speed.report import Comparison, Options, Rival, Row, measure
 from calibrant.dsl.formulas.formula import OPERATORS, STANDARD_OPERATORS, Formula, apply, var
 from calibrant.dsl.formulas.table import PartialTable, from_formula, full_mask, num_rows, projection
 from calibrant.solvers.formulas.synthesis import least_formula

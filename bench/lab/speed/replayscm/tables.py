@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 
-from calibrant.bench.lab.speed.comparison import Comparison, Options, Rival, Row, measure
+from calibrant.bench.lab.speed.report import Comparison, Options, Rival, Row, measure
 from calibrant.bench.replayscm.rows.rates import RULES, Bools
 from calibrant.dsl.formulas.formula import OPERATORS, Formula, fold
 from calibrant.dsl.formulas.table import TruthTable, cofactor, from_formula, num_rows, support

@@ -25,7 +25,7 @@ from calibrant.baselines.replayscm.posterior.posterior import Posterior
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import bundled_pool
 from calibrant.bench.replayscm.audit import ScmAudit, audit_pool
-from calibrant.bench.replayscm.audit.calibration import calibration
+from calibrant.bench.replayscm.audit.extended import calibration
 from calibrant.bench.replayscm.audit.page import reliability_diagram
 from calibrant.bench.replayscm.audit.records import DRAWS, BehaviourReplay, generator_ceiling
 from calibrant.bench.replayscm.audit.text import calibration_text

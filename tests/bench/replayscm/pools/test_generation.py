@@ -20,9 +20,9 @@ from calibrant.bench.core.registry import bundled_files, bundled_pool
 from calibrant.bench.replayscm.appendix.facts import pool_facts
 from calibrant.bench.replayscm.audit.separations import submitted_scm
 from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool
-from calibrant.bench.runs.jobs import Execution, Failure
-from calibrant.bench.runs.opening import as_completed
+from calibrant.bench.runs.executors import Execution, Failure
 from calibrant.bench.runs.records import folder_records
+from calibrant.bench.runs.workers import as_completed
 from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.item import Pool, TaskKind
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
@@ -90,7 +90,7 @@ def test_a_killed_command_goes_on_and_writes_the_same_bytes(made_by: Line, worke
     whole = out.read_bytes(), more.read_bytes()
     line, out, more = made_by(tmp_path, "killed")
     slow = (  # a pause before each line is appended leaves time to be killed between two of them
-        "import sys, time\nfrom calibrant.bench.runs.jsonl_file import JsonlFile\n"
+        "import sys, time\nfrom calibrant.bench.runs.records import JsonlFile\n"
         "from calibrant.bench.cli import main\n"
         "append = JsonlFile.append\ndef slowly(self, record):\n    append(self, record)\n    time.sleep(0.3)\n"
         "JsonlFile.append = slowly\nif __name__ == '__main__':\n    sys.exit(main(sys.argv[1:]))\n"
