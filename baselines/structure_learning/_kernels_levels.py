@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.baselines.structure_learning._kernels_optimum import log_add, sum_beginnings, sum_inside
+from calibrant.baselines.structure_learning._kernels_optimum import log_add, sum_inside
 from calibrant.baselines.structure_learning._kernels_scores import lowest, set_size
 from calibrant.dsl._jit import inline_kernel, kernel
 
@@ -230,6 +230,90 @@ def _sum_counts(
                 if counts[p]:
                     total += _term(levels, at, prior, counts[p])
             sums[g, t, number] = total
+
+
+@kernel
+def marginal_sums(levels: Levels, first: int, sums: F64) -> None:
+    """Fill in sums [g, t, T] over the configurations of every set whose lowest variable is `first`, from dense counts.
+
+    Sets are numbered by their masks. Variables are summed out of a table of counts one by one, each set once: of two
+    values 3**v additions for all sets (18 columns of 3,000 rows: a tenth of the time of refining rows).
+    """
+    num_vars, num_patterns = levels.codes.shape
+    num_cells, num_tables = np.int64(1), 2
+    for v in range(first, num_vars):
+        num_cells *= levels.levels[v]
+        num_tables += levels.levels[v] == 1  # summed out, it leaves as many cells
+    cells = np.zeros(num_tables * num_cells, np.int32)  # of each depth, behind those of the depth before
+    numbers = np.zeros(levels.table.shape[1], np.int64)
+    depths = num_vars - first + 1
+    starts, sizes, strides = np.zeros(depths, np.int64), np.zeros(depths, np.int64), np.ones(depths, np.int64)
+    masks, rows, upcoming = np.zeros(depths, np.int64), np.zeros(depths, np.int64), np.zeros(depths, np.int64)
+    for g in range(levels.weights.shape[0]):
+        cells[:num_cells] = 0
+        masks[0] = rows[0] = 0
+        for v in range(first, num_vars):
+            masks[0] |= np.int64(1) << v
+            rows[0] += levels.strides[v]
+        for r in range(num_patterns):
+            place = np.int64(0)
+            for v in range(num_vars - 1, first - 1, -1):
+                place = place * levels.levels[v] + levels.codes[v, r]
+            cells[place] += levels.weights[g, r]
+        sizes[0], strides[0], upcoming[0] = num_cells, levels.levels[first], first + 1
+        _sum_cells(levels, g, cells[:num_cells], masks[0], rows[0], numbers, sums)
+        depth = 0
+        while depth >= 0:
+            v = upcoming[depth]
+            if v == num_vars:
+                depth -= 1
+                continue
+            num_values, stride, start = levels.levels[v], strides[depth], starts[depth]
+            upcoming[depth] = v + 1
+            strides[depth] = stride * num_values
+            end = start + sizes[depth]
+            starts[depth + 1], sizes[depth + 1] = end, sizes[depth] // num_values
+            for block in range(sizes[depth + 1] // stride):
+                old = cells[start + block * num_values * stride : start + (block + 1) * num_values * stride]
+                new = cells[end + block * stride : end + (block + 1) * stride]
+                for i in range(stride):
+                    new[i] = old[i]
+                for value in range(1, num_values):
+                    for i in range(stride):
+                        new[i] += old[value * stride + i]
+            depth += 1
+            masks[depth] = masks[depth - 1] ^ np.int64(1) << v
+            rows[depth] = rows[depth - 1] - levels.strides[v]
+            strides[depth], upcoming[depth] = stride, v + 1
+            _sum_cells(levels, g, cells[end : end + sizes[depth]], masks[depth], rows[depth], numbers, sums)
+
+
+@inline_kernel
+def _sum_cells(levels: Levels, g: int, counts: I32, mask: int, row: int, numbers: I64, sums: F64) -> None:
+    """Sum the terms of the configurations of one set for every prior; those of no row are 0.
+
+    numbers: [counts that are remembered] zeros, and again afterwards; equal counts are multiplied, which rounds once
+    """
+    largest = num_beyond = 0
+    for i in range(len(counts)):
+        if counts[i] >= len(numbers):
+            num_beyond += 1
+        elif counts[i]:
+            numbers[counts[i]] += 1
+            largest = max(largest, counts[i])
+    for t in range(sums.shape[1]):
+        by_configurations = levels.kind == BY_CONFIGURATIONS
+        prior = levels.priors[t] / len(counts) if by_configurations else levels.priors[t]
+        at = row if by_configurations else t
+        total = 0.0
+        for c in range(1, largest + 1):
+            if numbers[c]:
+                total += numbers[c] * _term(levels, at, prior, c)
+        for i in range(len(counts) if num_beyond else 0):
+            if counts[i] >= len(numbers):
+                total += _term(levels, at, prior, counts[i])
+        sums[g, t, mask] = total
+    numbers[: largest + 1] = 0
 
 
 @kernel
@@ -502,45 +586,3 @@ def sample_dags(table: F64, ternary: I64, inside: F64, forward: F64, backward: F
             draw += num_vars
             placed |= chosen
             layer = chosen
-
-
-@kernel
-def sample_by_orders(table: F64, earlier: I64, uniforms: F64, dags: I64) -> None:
-    """Draw DAGs [n, v] weighted by their number of topological orders that put `earlier` [v] first.
-
-    uniforms: [n, 2 v] from [0, 1). An order is drawn from its last variable on, then the parents of each inside it
-    (N. Friedman and D. Koller, Being Bayesian about network structure, 2003, section 4; orders summed, not walked).
-    """
-    num_vars, num_sets = table.shape
-    inside = np.empty(table.shape)
-    before = np.empty(num_sets)
-    sum_inside(table, inside)
-    sum_beginnings(inside, earlier, before)
-    for n in range(dags.shape[0]):
-        placed = num_sets - 1
-        for step in range(num_vars):
-            total = 0.0
-            last = -1
-            for v in range(num_vars):
-                if placed >> v & 1 and earlier[v] & ~placed == 0:
-                    without = placed ^ (1 << v)
-                    weight = math.exp(before[without] + inside[v, without] - before[placed])
-                    if weight > 0.0:
-                        last = v
-                    total += weight
-                    if total > uniforms[n, 2 * step]:
-                        break
-            placed ^= 1 << last
-            total = 0.0
-            parents = placed
-            while True:
-                if table[last, parents] > -np.inf:
-                    weight = math.exp(table[last, parents] - inside[last, placed])
-                    if weight > 0.0:
-                        dags[n, last] = parents
-                    total += weight
-                    if total > uniforms[n, 2 * step + 1]:
-                        break
-                if parents == 0:
-                    break
-                parents = (parents - 1) & placed

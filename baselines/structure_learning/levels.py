@@ -21,7 +21,7 @@ from calibrant.baselines.structure_learning._kernels_levels import (
     configuration_sums,
     layered_sums,
     local_scores,
-    sample_by_orders,
+    marginal_sums,
     sample_dags,
 )
 from calibrant.baselines.structure_learning._kernels_optimum import (
@@ -31,6 +31,7 @@ from calibrant.baselines.structure_learning._kernels_optimum import (
     k_best_networks,
     networks_within,
     parent_set_posteriors,
+    sample_by_orders,
 )
 from calibrant.baselines.structure_learning.graph import MAX_VARIABLES, Constraints, Dag, Frame, Mask, is_acyclic
 from calibrant.baselines.structure_learning.scores import LocalScores
@@ -46,6 +47,8 @@ MAX_DENSE_VARIABLES = 18  # 18 x 2**18 scores are 38 MB
 MAX_LAYERED_VARIABLES = 12  # 4**12 layers take 3 s
 MAX_SETS = 5_000_000  # parent sets of all columns together
 TABLE_ENTRIES = 4_000_000  # terms remembered: 32 MB
+MAX_CELLS = 1 << 22  # of a table of counts: 32 MB with those that are summed from it
+CELLS_PER_ROW = 4  # cells of tables of counts that cost as much as a row that is refined
 MAX_REMEMBERED_COUNT = 1_024  # larger counts are few: at most rows / 1,024 configurations have one
 
 F64 = npt.NDArray[np.float64]
@@ -206,9 +209,13 @@ class LevelScores:
         size = min(self.max_size, num_vars - 1)
         sums = np.zeros((len(self._levels.weights), len(self._levels.priors), self._num_sets(size + 1)))
         configuration_sums(self._levels, -1, size + 1, sums)
+        has_dense_counts = self._has_dense_counts(size + 1)
         for step, first in enumerate(range(num_vars - 1, -1, -1)):
             listen(step, num_vars)
-            configuration_sums(self._levels, first, size + 1, sums)
+            if has_dense_counts:
+                marginal_sums(self._levels, first, sums)
+            else:
+                configuration_sums(self._levels, first, size + 1, sums)
         listen(num_vars, num_vars)
         num_sets = self._num_sets(size)
         masks = np.zeros(num_sets, np.int64)
@@ -227,6 +234,15 @@ class LevelScores:
             scores,
         )
         return masks, scores
+
+    def _has_dense_counts(self, size: int) -> bool:
+        """Return whether counts of all sets cost less than those of the rows that each set of that size refines."""
+        levels = self._levels
+        num_cells = prod(self.frame.levels)
+        if not levels.is_dense or not levels.table.size or num_cells > MAX_CELLS:
+            return False
+        num_sets = sum(comb(self.frame.num_vars, k) for k in range(size + 1))
+        return prod(value + 1 for value in self.frame.levels) < CELLS_PER_ROW * num_sets * len(self.frame.weights)
 
     def undominated(self, masks: I64, scores: F64) -> list[dict[Mask, float]]:
         """Return, per column, the scores of the sets that score more than each of their admitted subsets."""

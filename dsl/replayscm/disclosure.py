@@ -240,10 +240,12 @@ class HiddenRoots(Answers):
     """Only the number of roots is known; a submission names them.
 
     variables: natural order; num_roots: exactly how many roots must be named
+    certain: variables that are known to be among them
     """
 
     variables: Names
     num_roots: int
+    certain: Names = ()
 
     label = "Hidden-roots"
     order = None
@@ -258,10 +260,17 @@ class HiddenRoots(Answers):
         return self.variables
 
     def root_sets(self, able: Collection[str] | None = None) -> Iterator[Names]:
-        return combinations([v for v in self.variables if able is None or v in able], self.num_roots)
+        free = [v for v in self.variables if (able is None or v in able) and v not in self.certain]
+        added = combinations(free, self.num_roots - len(self.certain))
+        if not self.certain:
+            return added
+        places = {v: k for k, v in enumerate(self.variables)}
+        listed = sorted(sorted(map(places.__getitem__, (*self.certain, *names))) for names in added)
+        return (tuple(self.variables[k] for k in chosen) for chosen in listed)
 
     def num_root_sets(self, num_able: int | None = None) -> int:
-        return comb(len(self.variables) if num_able is None else num_able, self.num_roots)
+        num_free = (len(self.variables) if num_able is None else num_able) - len(self.certain)
+        return comb(max(num_free, 0), self.num_roots - len(self.certain))
 
     def given_roots(self, roots: Sequence[str]) -> HiddenOrder:
         return HiddenOrder(self.variables, natural(roots))

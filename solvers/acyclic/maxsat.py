@@ -16,7 +16,19 @@ from contextlib import closing
 from itertools import pairwise
 from typing import NamedTuple
 
-from calibrant.solvers.acyclic.least import Cost, Mask, Part, components, cost_by_size, total_mentions, total_size
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.solvers.acyclic.least import (
+    Cost,
+    Mask,
+    Part,
+    components,
+    cost_by_size,
+    members_of,
+    total_mentions,
+    total_size,
+)
 from calibrant.solvers.outcome import Budget, BudgetSpent, Undecided
 from calibrant.solvers.sat import Cnf, CoreGuided, Literal
 
@@ -208,3 +220,61 @@ def _shortest_cycle(parents: Mapping[int, Mask], start: int) -> tuple[int, ...]:
                 child[u] = v
                 queue.append(u)
     return ()
+
+
+# --- Fewest roots: a smallest set behind which all other variables can be placed --------------------------------------
+
+
+class FewestRoots(NamedTuple):
+    """Roots of an acyclic assignment.
+
+    at_least: proven lower bound of their number
+    roots: a smallest set of them; None where the budget ended before
+    """
+
+    at_least: int
+    roots: Mask | None
+
+
+def fewest_roots(minimal: Mapping[int, npt.NDArray[np.int64]], budget: Budget) -> FewestRoots:
+    """Search for a smallest set of roots behind which every other variable has a parent set, without a cycle.
+
+    Implicit hitting sets: if what can be placed behind some roots is not all, some root is outside of it. `minimal`:
+    per variable its minimal parent sets, none for one that must be a root; a conflict costs a unit of the budget.
+    """
+    cnf = Cnf()
+    literal_of = {v: cnf.variable(f"{v} is a root") for v in minimal}
+    for v, sets in minimal.items():
+        if not len(sets):
+            cnf.add(literal_of[v])
+    everything = sum(1 << v for v in minimal)
+    with closing(CoreGuided(cnf, budget)) as search:
+        for literal in literal_of.values():
+            search.prefer(-literal, 1)
+        try:
+            while True:
+                model = search.cheapest_model()
+                assert model is not None  # all variables as roots
+                roots = sum(1 << v for v, literal in literal_of.items() if literal in model)
+                placed = _place_all(minimal, roots)
+                if placed == everything:
+                    return FewestRoots(search.at_least, roots)
+                for v in members_of(everything & ~placed):  # a larger set gives a stronger clause
+                    wider = _place_all(minimal, placed | 1 << v)
+                    if wider != everything:
+                        placed = wider
+                search.add([literal_of[v] for v in members_of(everything & ~placed)])
+        except BudgetSpent:
+            return FewestRoots(search.at_least, None)
+
+
+def _place_all(minimal: Mapping[int, npt.NDArray[np.int64]], placed: Mask) -> Mask:
+    """Return the variables that can be placed behind some, these included."""
+    waiting, before = [v for v in minimal if not placed >> v & 1], -1
+    while placed != before:
+        before = placed
+        for v in waiting:
+            if ((minimal[v] & ~np.int64(placed)) == 0).any():
+                placed |= 1 << v
+        waiting = [v for v in waiting if not placed >> v & 1]
+    return placed

@@ -18,7 +18,7 @@ from operator import or_
 from typing import NamedTuple
 
 from calibrant.solvers.acyclic.count import Bounds
-from calibrant.solvers.formulas.fronts import Patterns, cube_rows
+from calibrant.solvers.formulas.fronts import Patterns, cube_rows, minority_counts
 from calibrant.solvers.outcome import Budget, BudgetSpent
 
 MAX_BRANCHES = 20_000  # of all counts of a column together, half a second; none is needed up to four inputs in practice
@@ -197,7 +197,11 @@ def count_functions(patterns: Patterns, max_parents: int) -> CompletionCounts:
     must_over: dict[tuple[int, ...], Bounds] = {}
     for size in range(min(max_parents, num_columns) + 1):
         num_bits = 1 << size
-        for chosen in combinations(range(num_columns), size):
+        sets = list(combinations(range(num_columns), size))
+        for chosen, num_contradictions in zip(sets, minority_counts(patterns, sets).tolist(), strict=True):
+            if num_contradictions:
+                over[chosen] = must_over[chosen] = Bounds(0, 0)
+                continue
             clauses = clauses_of(patterns, chosen)
             of_size = free_counter if size <= EXACT_INPUTS else counter
             over[chosen] = of_size.count(clauses, (1 << num_bits) - 1)

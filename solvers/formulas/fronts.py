@@ -11,7 +11,6 @@ A formula on the front is a least formula of its function: with fewer nodes and 
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -24,6 +23,14 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.formulas.table import full_mask, projection
+from calibrant.solvers.formulas._kernels_fronts import (
+    Functions,
+    Scratch,
+    SetRows,
+    least_of_sets,
+    match_sets,
+    scan_sets,
+)
 from calibrant.solvers.formulas.least_formulas import (
     NUM_VARS,
     Measure,
@@ -172,11 +179,11 @@ class FunctionList:
             errors += _byte_errors(if_one[eight], if_zero[eight])[values[part]]
         return errors
 
-    def least_errors(self, rows: Rows, counting: Counting, num_sizes: int) -> list[int]:
-        """Return the least errors of each of the first sizes."""
-        end = int(self.starts[num_sizes]) if num_sizes < len(self.starts) else len(self.words)
-        errors = self.count_errors(rows, counting, slice(end))
-        return [int(least) for least in np.minimum.reduceat(errors, self.starts[:num_sizes])]
+    @cached_property
+    def arrays(self) -> Functions:
+        """The functions as kernels take them."""
+        starts = np.append(self.starts, len(self.words))
+        return Functions(self.words, _supports(self.words, self.num_columns), starts, len(self._bytes))
 
 
 def _byte_errors(if_one: I64, if_zero: I64) -> I64:
@@ -270,8 +277,7 @@ def front(
     matches: dict[int, dict[tuple[tuple[int, ...], int], FrontFunction]] = {code: {} for code in goals}
     for code, chosen, word in scan.matches(goals):
         columns, bits = essential(word, chosen)
-        if (columns, bits) not in matches[code]:
-            matches[code][columns, bits] = make_function(measure, columns, bits, names, ties)
+        matches[code][columns, bits] = make_function(measure, columns, bits, names, ties)
     points = [
         FrontPoint(least, size_of_code(measure, code), tuple(matches[code][key] for key in sorted(matches[code])))
         for code, least in goals.items()
@@ -292,39 +298,75 @@ class _Scan:
     """
 
     def __init__(self, patterns: Patterns, measure: Measure, max_parents: int, counting: Counting) -> None:
-        self.measure, self.counting = measure, counting
-        merged = [(chosen, patterns.merge(chosen)) for chosen in column_sets(patterns.num_columns, max_parents)]
-        self.best: dict[int, int] = {}
-        self._sets: list[tuple[tuple[int, ...], Rows, list[int]]] = []
-        for bound, (chosen, rows) in sorted(((_minority(len(c), r), (c, r)) for c, r in merged), key=itemgetter(0)):
-            functions = functions_of(measure, len(chosen))
-            better = min((code for code, least in self.best.items() if least < bound), default=None)
-            end = len(functions.size_codes) if better is None else bisect_left(functions.size_codes, better)
-            least = functions.least_errors(rows, counting, end) if end else []
-            for code, errors in zip(functions.size_codes, least, strict=False):
-                if errors < self.best.get(code, errors + 1):
-                    self.best[code] = errors
-            self._sets.append((chosen, rows, least))
+        sets: dict[int, list[tuple[int, ...]]] = {}
+        for chosen in column_sets(patterns.num_columns, max_parents):
+            sets.setdefault(len(chosen), []).append(chosen)
+        self._parts = [_Part(patterns, functions_of(measure, k), listed, counting) for k, listed in sets.items()]
+        codes = sorted({code for part in self._parts for code in part.functions.size_codes})
+        best = np.full(len(codes), np.iinfo(np.int64).max)
+        for part in self._parts:
+            part.scan(np.searchsorted(codes, part.functions.size_codes), best)
+        self.best = {code: least for code, least in zip(codes, best.tolist(), strict=True) if least < _NOT_COMPARED}
 
     def matches(self, goals: dict[int, int]) -> Iterator[tuple[int, tuple[int, ...], int]]:
         """Yield size code, set of columns and function of all whose errors are those of `goals` at their size."""
-        for chosen, rows, least in self._sets:
-            functions = functions_of(self.measure, len(chosen))
-            for code, errors in zip(functions.size_codes, least, strict=False):
-                if goals.get(code) == errors:
-                    part = functions.span(code)
-                    reached = functions.count_errors(rows, self.counting, part) == errors
-                    for word in functions.words[part][reached]:
-                        yield code, chosen, int(word)
+        for part in self._parts:
+            yield from part.matches(goals)
 
 
-def _minority(num_columns: int, rows: Rows) -> int:
-    """Return the fewest errors of any function of a set of columns: its patterns without gaps, by majority."""
-    cubes, zeros, ones = rows
-    has_gap = np.zeros(len(cubes), np.bool_)
-    for column in range(num_columns):
-        has_gap |= cubes // 3**column % 3 == 2
-    return int(np.minimum(zeros, ones)[~has_gap].sum())
+_NOT_COMPARED = np.iinfo(np.int64).max
+
+
+def _prepare_sets(patterns: Patterns, sets: Sequence[tuple[int, ...]], counting: Counting) -> tuple[SetRows, Scratch]:
+    """Return rows and sets of one number of columns as kernels take them."""
+    k = len(sets[0])
+    digits = np.ascontiguousarray(np.where(patterns.codes == GAP, 2, patterns.codes), np.int8)
+    cubes = np.array([cube_rows(cube, k) for cube in range(3**k)], np.uint64)
+    listed = np.array(sets, np.int64).reshape(len(sets), k)
+    rows = SetRows(digits, patterns.zeros, patterns.ones, listed, cubes, counting == "sure")
+    zeros, ones, occurring = np.zeros((3, 3**k), np.int64)
+    return rows, Scratch(zeros, ones, occurring, np.zeros((8, 256), np.int64))
+
+
+def minority_counts(patterns: Patterns, sets: Sequence[tuple[int, ...]]) -> I64:
+    """Return the fewest errors that any function of each set has on complete patterns; sets of one number of columns.
+
+    None of a set fits any completion if they are not 0.
+    """
+    bounds = np.zeros(len(sets), np.int64)
+    least_of_sets(*_prepare_sets(patterns, sets, "sure"), bounds)
+    return bounds
+
+
+class _Part:
+    """Sets of one number of columns, and the functions that are compared over each."""
+
+    def __init__(
+        self, patterns: Patterns, functions: FunctionList, sets: list[tuple[int, ...]], counting: Counting
+    ) -> None:
+        self.functions = functions
+        self.sets = sets
+        self._rows, self._scratch = _prepare_sets(patterns, sets, counting)
+        self._bounds, self._ends = minority_counts(patterns, sets), np.zeros(len(sets), np.int64)
+
+    def scan(self, size_of: I64, best: I64) -> None:
+        """Lower the least errors of each size. size_of: positions of the list's sizes in `best`."""
+        order = np.argsort(self._bounds, kind="stable")
+        functions, bounds = self.functions.arrays, self._bounds
+        scan_sets(self._rows, functions, self._scratch, order, bounds, size_of.astype(np.int64), best, self._ends)
+
+    def matches(self, goals: dict[int, int]) -> Iterator[tuple[int, tuple[int, ...], int]]:
+        """Yield size code, set and function of those whose errors are the goal of their size."""
+        goal_errors = np.array([goals.get(code, -1) for code in self.functions.size_codes], np.int64)
+        functions, room = self.functions.arrays, 1 << 12
+        while True:
+            listed = np.zeros((room, 2), np.int64)
+            count = match_sets(self._rows, functions, self._scratch, self._bounds, self._ends, goal_errors, listed)
+            if count <= room:
+                break
+            room = count
+        for s, f in listed[:count].tolist():
+            yield int(self.functions.codes[f]), self.sets[s], int(self.functions.words[f])
 
 
 def pareto(best: dict[int, int]) -> dict[int, int]:

@@ -53,21 +53,34 @@ class VariableChoices:
 
 
 class Choices:
-    """The options of each variable under every root set that some SCM has."""
+    """The options of each variable under every root set that some SCM has.
+
+    least_sets: variable -> its minimal parent sets
+    """
 
     def __init__(self, space: VersionSpace) -> None:
         self.space = space
-        self._least = {v: minimal_sets(np.array(list(space.local(v).counts), np.int64)) for v in space.index.values()}
+        self.least_sets = {
+            v: minimal_sets(np.array(list(space.local(v).counts), np.int64)) for v in space.index.values()
+        }
 
     @cached_property
     def root_sets(self) -> tuple[tuple[str, ...], ...]:
         """The root sets that some SCM that fits has."""
-        return tuple(roots for roots in self.space.root_sets if is_orderable(self._least, self.mask_of(roots)))
+        return tuple(roots for roots in self.space.root_sets if is_orderable(self.least_sets, self.mask_of(roots)))
 
     @property
     def num_parent_sets(self) -> int:
         """Number of parent sets that fit, of all variables."""
         return sum(len(self.space.local(v).counts) for v in self.space.index.values())
+
+    @property
+    def certain_roots(self) -> tuple[str, ...]:
+        """Variables that no parent set determines."""
+        return tuple(name for name, v in self.space.index.items() if not len(self.least_sets[v]))
+
+    def names_of(self, mask: Mask) -> tuple[str, ...]:
+        return tuple(name for name, v in self.space.index.items() if mask >> v & 1)
 
     def mask_of(self, names: tuple[str, ...]) -> Mask:
         return sum(1 << self.space.index[name] for name in names)
@@ -79,11 +92,11 @@ class Choices:
 
     def _before(self, roots: Mask, variable: int) -> Mask:
         """Return the variables that can all be placed before this one."""
-        waiting = [v for v in self._least if v != variable and not roots >> v & 1]
+        waiting = [v for v in self.least_sets if v != variable and not roots >> v & 1]
         placed, before = roots, -1
         while placed != before:
             before = placed
-            ready = [v for v in waiting if _fits(self._least[v], placed)]
+            ready = [v for v in waiting if _fits(self.least_sets[v], placed)]
             placed |= sum(1 << v for v in ready)
             waiting = [v for v in waiting if not placed >> v & 1]
         return placed

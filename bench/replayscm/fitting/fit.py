@@ -38,17 +38,17 @@ from calibrant.bench.replayscm.fitting.missing import GapFit, fit_with_gaps
 from calibrant.bench.replayscm.fitting.naming import ITEM, Naming, problem_of, task_of
 from calibrant.bench.replayscm.fitting.network_fit import NetworkFit
 from calibrant.bench.replayscm.fitting.networks import NetworkOptions, learn_in_steps
-from calibrant.bench.replayscm.fitting.reading import Reading, read_with, reading_options, split_names
+from calibrant.bench.replayscm.fitting.reading import Reading, join_names, read_with, reading_options, split_names
 from calibrant.bench.replayscm.fitting.table import Gaps, Table, handle_gaps
 from calibrant.bench.replayscm.fitting.wide import (
-    NOISY,
     ContradictionError,
     TargetNeeds,
-    advise_bound,
     advise_networks,
+    advise_on_no_fit,
     contradiction_message,
     find_needs,
     functions_line,
+    report_exhaustion,
 )
 from calibrant.bench.replayscm.why.page import body, drawing
 from calibrant.bench.replayscm.why.page import lines as why_lines
@@ -62,15 +62,18 @@ from calibrant.dsl.replayscm.item import Pool, Problem, Task
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.text import known_names, plural
+from calibrant.solvers.acyclic.maxsat import fewest_roots
 from calibrant.solvers.formulas.flip_rates import Prior
 from calibrant.solvers.formulas.least_formulas import Measure
-from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, OutOfBudget
+from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, OutOfBudget
 from calibrant.solvers.replayscm.conflicts import unsatisfied_words
 from calibrant.solvers.replayscm.exact import ExactAnswer, solve
+from calibrant.solvers.replayscm.parents import MAX_ROOT_SETS
 from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSpace
 
 MAX_PARENT_SETS = 5_000_000  # of all variables together: seconds
 MAX_ROOT_PARENT_SETS = 2_000_000  # parent sets that fit times root sets: the least SCM takes two seconds
+MAX_ROOT_CONFLICTS = 20_000  # of the search for fewest roots
 MAX_STATES = 40_000_000  # states of the least SCM: 2,000 conflicts of MaxSAT, two seconds
 LIMITS = Limits(parent_sets=MAX_ROOT_PARENT_SETS, terms=100_000, pair_sets=8_000)  # half a second each
 _SPENT = "more parent sets than are gone through; name the roots, leave out columns, or lower max_parents"
@@ -92,6 +95,7 @@ class Fit:
     fronts: errors against size, of the target, of whole SCMs, or of each column; rates: posterior of a rate of errors
     needs: smallest sets of columns that determine the target; num_functions: that fit, where more than six are allowed
     best_formula: of the target, where its size is not proven least
+    some_roots: as few as possible, behind which some SCM fits, where root sets are not gone through
     """
 
     problem: Problem
@@ -106,6 +110,7 @@ class Fit:
     needs: TargetNeeds | None = None
     num_functions: int | None = None
     best_formula: Formula | None = None
+    some_roots: tuple[str, ...] = ()
 
     @property
     def naming(self) -> Naming:
@@ -214,8 +219,10 @@ class Fit:
 
     @property
     def suggestions(self) -> Sequence[Suggestion]:
-        """None: pages, pools and certificates of its item go on."""
-        return ()
+        """Roots that fit, where not all sets are gone through; else pages, pools and certificates of its item go on."""
+        if not self.some_roots:
+            return ()
+        return ((("--roots", join_names(self.some_roots)), "the least SCM behind roots that fit"),)
 
     @property
     def needed_parents(self) -> int | None:
@@ -359,17 +366,17 @@ def fit_in_steps(
         return fit_configurations(table, options)
     if table.num_gaps:
         listen("completions of gaps", 0, 1)
-        return fit_with_gaps(table, listed, options)
-    if options.is_asked:
-        listen("fronts", 0, 1)
+        return fit_with_gaps(table, listed, options, listen)
     posterior = None
     if options.rates is not None and target is not None:
         posterior = target_rates(table, target, options)
-    fronts = find_fronts(table, listed, options)
+    fronts = find_fronts(table, listed, options, listen)
     needs = None if target is None else find_needs(table, target)
     try:
-        if free is None:
-            fitted = _fewest_roots(table, max_parents, assumption, listen)
+        if free is None and assumption is not None:
+            fitted = _fewest_assumed_roots(table, max_parents, assumption, listen)
+        elif free is None:
+            fitted = _fewest_roots(table, max_parents, listen)
         elif needs is not None and max_parents > MAX_PARENTS:
             fitted = _fit_wide(table, needs, max_parents, listen)
         else:
@@ -418,8 +425,8 @@ def _fit_wide(table: Table, needs: TargetNeeds, max_parents: int, listen: Steps)
     return replace(fitted, outcome=Found(ExactAnswer(model, wide.formula.size, provenance)))
 
 
-def _fewest_roots(table: Table, max_parents: int, assumption: Knowledge | None, listen: Steps) -> Fit:
-    """Fit with as few roots as possible: every smaller number is exhausted first."""
+def _fewest_assumed_roots(table: Table, max_parents: int, assumption: Knowledge, listen: Steps) -> Fit:
+    """Fit with as few roots as possible under an assumption: every smaller number is exhausted first."""
     for number in range(1, len(table.legal_names)):
         listen("numbers of roots", number - 1, len(table.legal_names))
         task = replace(task_of(table, HiddenRoots(natural(table.legal_names), number)), assumption=assumption)
@@ -435,21 +442,47 @@ def _fewest_roots(table: Table, max_parents: int, assumption: Knowledge | None, 
             advice = "name the roots (--roots A,B,...), leave out columns, or lower max_parents (--max-parents)"
             out_of_budget = OutOfBudget(f"{least}{sets}; {advice}")
             return Fit(problem_of(table, task), None, out_of_budget, None, table)
-        if num_root_sets and (assumption is None or choices.space.has_member()):
+        if num_root_sets and choices.space.has_member():
             return _fit_under(table, task, None, max_parents, listen)
-    if assumption is not None:
-        unassumed = _fewest_roots(table, max_parents, None, listen)
-        return replace(unassumed, outcome=Impossible(_unsatisfied(unassumed, assumption, max_parents)), why=None)
-    reason = f"no column is a function of at most {max_parents} others where it was not set; every root set was tried"
-    reason += f"; {_what_to_do(table, max_parents)}"
-    return Fit(
-        problem_of(table, task_of(table, HiddenRoots(natural(table.legal_names), len(table.legal_names)))),
-        None,
-        Impossible(reason),
-        None,
-        table,
-        is_contradictory=max_parents >= len(table.legal_names) - 1,  # no column can depend on more
-    )
+    unassumed = _fewest_roots(table, max_parents, listen)
+    return replace(unassumed, outcome=Impossible(_unsatisfied(unassumed, assumption, max_parents)), why=None)
+
+
+def _fewest_roots(table: Table, max_parents: int, listen: Steps) -> Fit:
+    """Fit with as few roots as possible, proven by hitting sets: no smaller set has all other columns behind it."""
+    names = natural(table.legal_names)
+    listen("parent sets of each column", 0, 2)
+    task = task_of(table, HiddenRoots(names, 1))
+    _require_size(table, task, max_parents)
+    choices = Choices(VersionSpace(task, ModelClass(max_parents)))
+    listen("fewest roots", 1, 2)
+    fewest = fewest_roots(choices.least_sets, Budget(MAX_ROOT_CONFLICTS))
+    if fewest.at_least == len(names):
+        reason = f"no column is a function of at most {max_parents} others where it was not set; every root set was"
+        reason += f" tried; {advise_on_no_fit(table, max_parents)}"
+        problem = problem_of(table, task_of(table, HiddenRoots(names, len(names))))
+        is_contradictory = max_parents >= len(names) - 1  # no column can depend on more
+        return Fit(problem, None, Impossible(reason), None, table, is_contradictory=is_contradictory)
+    number = max(fewest.at_least, 1)
+    disclosed = HiddenRoots(names, number)
+    if disclosed.num_root_sets() > MAX_ROOT_SETS:
+        disclosed = replace(disclosed, certain=choices.certain_roots)
+    task = task_of(table, disclosed)
+    num_root_sets = None
+    if fewest.roots is not None and disclosed.num_root_sets() <= MAX_ROOT_SETS:
+        num_root_sets = len(Choices(VersionSpace(task, ModelClass(max_parents))).root_sets)
+    if num_root_sets and num_root_sets * choices.num_parent_sets <= MAX_ROOT_PARENT_SETS:
+        return _fit_under(table, task, None, max_parents, listen)
+    some_roots: tuple[str, ...] = ()
+    least = f"at least {plural(number, 'roots')} are needed"
+    advice = "name the roots (--roots A,B,...), leave out columns, or lower max_parents (--max-parents)"
+    if fewest.roots is not None:
+        sets = f"{num_root_sets:,} sets of {number} fit" if num_root_sets else f"some sets of {number} fit"
+        least += f", and {sets}, with {choices.num_parent_sets:,} parent sets: more than are gone through for the least"
+        raw = Naming(table.legal_names, table.names).to_raw
+        some_roots = tuple(map(raw, choices.names_of(fewest.roots) or names[:1]))
+    undecided = OutOfBudget(f"{least}; {advice}")
+    return Fit(problem_of(table, task), None, undecided, None, table, some_roots=some_roots)
 
 
 def _unsatisfied(unassumed: Fit, assumption: Knowledge, max_parents: int) -> str:
@@ -464,18 +497,6 @@ def _unsatisfied(unassumed: Fit, assumption: Knowledge, max_parents: int) -> str
     return unsatisfied_words(tasks, max_parents)
 
 
-def _what_to_do(table: Table, max_parents: int) -> str:
-    """Return the contradicting rows if no bound helps, else the bound to raise."""
-    if max_parents < len(table.legal_names) - 1:
-        return advise_bound(max_parents)
-    for name in table.legal_names:
-        others = natural(column for column in table.legal_names if column != name)
-        clash = smallest_contradiction(task_of(table, HiddenOrder(natural(table.legal_names), others)))
-        if clash is not None:
-            return contradiction_message(table, clash)
-    raise AssertionError("every column is a function of the others, but no set of roots fits")
-
-
 def _fit_under(table: Table, task: Task, needs: TargetNeeds | None, max_parents: int, listen: Steps) -> Fit:
     target = None if needs is None else needs.target
     clash = smallest_contradiction(task)
@@ -486,7 +507,7 @@ def _fit_under(table: Table, task: Task, needs: TargetNeeds | None, max_parents:
     problem = problem_of(table, task)
     outcome = solve(task, max_parents=max_parents, nested_roots=False, states=MAX_STATES)
     if isinstance(outcome, Impossible):
-        impossible = Impossible(_report_exhaustion(outcome, task, table, needs, max_parents))
+        impossible = Impossible(report_exhaustion(outcome, task, table, needs, max_parents))
         return Fit(problem, target, impossible, None, table)
     listen("what else fits", 1, 2)
     try:
@@ -521,25 +542,6 @@ def _with_line(decider: Decider, table: Table) -> Decider:
     set_names = list(map(naming.to_raw, decider.world.get("constants", ())))
     line, hint = table.row_line(decider.world["rows"][0], set_names)
     return msgspec.structs.replace(decider, table_line=line, table_hint=hint)
-
-
-def _report_exhaustion(
-    outcome: Impossible, task: Task, table: Table, needs: TargetNeeds | None, max_parents: int
-) -> str:
-    """Report which class was exhausted, and which bound to raise."""
-    if task.assumption is not None:
-        return f"{outcome.exhausted}; {advise_bound(max_parents)}"
-    if needs is None:
-        return f"{outcome.exhausted}; {advise_bound(max_parents)}"
-    num_others = len(task.variables) - 1
-    sets = sum(comb(num_others, k) for k in range(max_parents + 1))
-    name = Naming(table.legal_names, table.names).to_legal(needs.target)
-    claim = (
-        f"{name} is no function of at most {max_parents} of the {num_others} other columns: "
-        f"all {sets:,} sets were tried"
-    )
-    advice = needs.advice(max_parents, MAX_TARGET_PARENTS)
-    return f"{claim}; {advice}; {NOISY}" if advice else f"{claim}; {advise_bound(max_parents)}"
 
 
 def _require_size(table: Table, task: Task, max_parents: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
@@ -553,13 +553,20 @@ def tree_values(tree: Tree, codes: npt.NDArray[np.int16]) -> npt.NDArray[np.bool
 
 
 def find_fronts(
-    table: Table, roots: Sequence[str] | None, options: FormulaOptions
+    table: Table, roots: Sequence[str] | None, options: FormulaOptions, listen: Callable[[str, int, int], None]
 ) -> tuple[TargetFront | ScmFront, ...]:
-    """Return the front that is asked for: of the target, of whole SCMs under roots, else of each column."""
+    """Return the front that is asked for: of the target, of whole SCMs under roots, else of each column.
+
+    listen: called with the number of columns that are done
+    """
     if options.errors is None and options.operators == "all":
         return ()
-    if options.target is not None:
-        return (target_front(table, options.target, options),)
-    if roots is not None:
+    if roots is not None and options.target is None:
+        listen("fronts", 0, 1)
         return (scm_front(table, roots, options),)
-    return tuple(target_front(table, name, options) for name in table.names)
+    names = table.names if options.target is None else (options.target,)
+    fronts = []
+    for number, name in enumerate(names):
+        listen("fronts", number, len(names))
+        fronts.append(target_front(table, name, options))
+    return tuple(fronts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import comb
 from typing import Any
@@ -311,10 +311,12 @@ class GapFit(FitWithoutItem):
             yield ""
 
 
-def fit_with_gaps(table: Table, roots: Sequence[str] | None, options: FormulaOptions) -> GapFit:
+def fit_with_gaps(
+    table: Table, roots: Sequence[str] | None, options: FormulaOptions, listen: Callable[[str, int, int], None]
+) -> GapFit:
     """Count what may and must fit a table with gaps: a target, whole SCMs under roots, or each column by itself.
 
-    roots: as names of columns
+    roots: as names of columns; listen: called with the number of columns that are done
     """
     if options.rates is not None:
         raise CalibrantError(
@@ -347,7 +349,11 @@ def fit_with_gaps(table: Table, roots: Sequence[str] | None, options: FormulaOpt
     if options.errors is None:
         options = replace(options, errors="front")
     names = table.names if options.target is None else (options.target,)
-    return GapFit(table, options.target, tuple(_complete_target(table, name, options) for name in names))
+    parts = []
+    for number, name in enumerate(names):
+        listen("completions of gaps", number, len(names))
+        parts.append(_complete_target(table, name, options))
+    return GapFit(table, options.target, tuple(parts))
 
 
 def _complete_target(table: Table, target: str, options: FormulaOptions) -> TargetCompletions:

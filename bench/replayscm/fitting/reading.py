@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib import import_module
+from io import StringIO
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
@@ -153,6 +154,13 @@ def split_names(text: str, names: Sequence[str]) -> list[str]:
     if text in names:
         return [text]
     return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip()]
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Return names as `split_names` takes them."""
+    line = StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return line.getvalue()
 
 
 def _as_pairs(items: Any, separator: str, names: Sequence[str], option: str, source: str) -> Iterator[tuple[str, str]]:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import comb
 from typing import Any, TypeAlias
 
+from calibrant.audits.replayscm.why.explanation import smallest_contradiction
 from calibrant.audits.replayscm.why.parts import Contradiction
 from calibrant.bench.replayscm.fitting.columns import quote_name
-from calibrant.bench.replayscm.fitting.fronts import patterns_of_target
+from calibrant.bench.replayscm.fitting.fronts import MAX_TARGET_PARENTS, patterns_of_target
+from calibrant.bench.replayscm.fitting.naming import Naming, task_of
 from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.formulas.formula import Formula
+from calibrant.dsl.replayscm.disclosure import HiddenOrder, natural
+from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.text import plural
 from calibrant.solvers.formulas.fronts import Patterns
 from calibrant.solvers.formulas.needed_columns import NeededColumns, find_needed_columns
@@ -139,3 +144,34 @@ def advise_bound(max_parents: int) -> str:
         return f"raise max_parents (--max-parents), at most {MAX_PARENTS}; {NOISY}"
     wider = f"wider classes than {MAX_PARENTS} are not searched: leave out columns, or add one that combines some"
     return f"{wider}; {NOISY}"
+
+
+def advise_on_no_fit(table: Table, max_parents: int) -> str:
+    """Return the contradicting rows if no bound helps, else the bound to raise."""
+    if max_parents < len(table.legal_names) - 1:
+        return advise_bound(max_parents)
+    for name in table.legal_names:
+        others = natural(column for column in table.legal_names if column != name)
+        clash = smallest_contradiction(task_of(table, HiddenOrder(natural(table.legal_names), others)))
+        if clash is not None:
+            return contradiction_message(table, clash)
+    raise AssertionError("every column is a function of the others, but no set of roots fits")
+
+
+def report_exhaustion(
+    outcome: Impossible, task: Task, table: Table, needs: TargetNeeds | None, max_parents: int
+) -> str:
+    """Report which class was exhausted, and which bound to raise."""
+    if task.assumption is not None:
+        return f"{outcome.exhausted}; {advise_bound(max_parents)}"
+    if needs is None:
+        return f"{outcome.exhausted}; {advise_bound(max_parents)}"
+    num_others = len(task.variables) - 1
+    sets = sum(comb(num_others, k) for k in range(max_parents + 1))
+    name = Naming(table.legal_names, table.names).to_legal(needs.target)
+    claim = (
+        f"{name} is no function of at most {max_parents} of the {num_others} other columns: "
+        f"all {sets:,} sets were tried"
+    )
+    advice = needs.advice(max_parents, MAX_TARGET_PARENTS)
+    return f"{claim}; {advice}; {NOISY}" if advice else f"{claim}; {advise_bound(max_parents)}"

@@ -21,6 +21,7 @@ from calibrant.baselines.structure_learning.graph import (
     order_constraints,
     root_constraints,
 )
+from calibrant.baselines.structure_learning.levels import LevelScore, LevelScores, frame_of_codes
 from calibrant.baselines.structure_learning.scores import (
     Interventional,
     LocalScores,
@@ -36,6 +37,7 @@ from calibrant.baselines.structure_learning.scores import (
     mbde,
 )
 from calibrant.bench.lab.speed.replayscm.structures import all_families, dictionary_score, local_scores
+from calibrant.dsl.knowledge import Knowledge
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
@@ -401,3 +403,22 @@ def test_an_order_admits_its_chain_and_no_longer_one(order: list[str]) -> None:
     assert constraints.admits(frame.dag({v: [u] for u, v in pairwise(order)}))
     assert not constraints.admits(frame.dag({u: [v] for u, v in pairwise(order)}))
     assert not constraints.admits(frame.dag({order[3]: order[:2]}))
+
+
+@pytest.mark.parametrize("name", ["bde", "k2", "bdj", "bic", "aic"])
+@pytest.mark.parametrize("levels", [(2, 3, 1, 4, 2), (2,) * 7])
+def test_dense_counts_and_refined_rows_have_the_same_scores(
+    name: str, levels: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(len(levels))
+    codes = np.array([rng.integers(0, num_values, 4_000) for num_values in levels], np.int32)
+    codes[:, :2_500] = codes[:, :1]  # a pattern of more rows than terms are remembered of
+    clamped = np.where(rng.random(4_000) < 0.3, np.uint64(2), np.uint64(0))
+    frame = frame_of_codes([f"c{k}" for k in range(len(levels))], levels, codes, clamped)
+    tables = []
+    for is_dense in (True, False):
+        monkeypatch.setattr(LevelScores, "_has_dense_counts", lambda self, size, is_dense=is_dense: is_dense)
+        scores = LevelScores(frame, LevelScore(name), Knowledge().check(frame.variables))
+        tables.append(scores.scored_sets()[1])
+    assert np.isfinite(tables[0]).sum() == len(levels) << (len(levels) - 1)
+    np.testing.assert_allclose(tables[0], tables[1], rtol=1e-13, atol=1e-10)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import product
+from itertools import combinations, product
 from random import Random
 
 import numpy as np
 import pytest
 
+from calibrant.solvers.acyclic.elimination import is_orderable
 from calibrant.solvers.acyclic.integer_program._kernels_orders import IMPOSSIBLE, improve_order
 from calibrant.solvers.acyclic.integer_program.order_local_search import OrderLocalSearch
 from calibrant.solvers.acyclic.least import (
@@ -26,9 +27,10 @@ from calibrant.solvers.acyclic.least import (
     remove_dominated,
     remove_tie_break,
 )
-from calibrant.solvers.acyclic.maxsat import find_violated_clusters, place_greedily
+from calibrant.solvers.acyclic.maxsat import fewest_roots, find_violated_clusters, place_greedily
 from calibrant.solvers.acyclic.optimum import Choice, optimal_choice
 from calibrant.solvers.outcome import Budget, BudgetSpent, Undecided
+from tests.support.effort import effort
 from tests.support.packages import needs
 
 # --- The acyclic choice among any number of variables: against all choices, and against subset DP on larger ones ------
@@ -431,3 +433,31 @@ def test_choices_have_no_cycle_and_are_mostly_the_least() -> None:
 def test_the_same_from_the_same_beginning() -> None:
     options = narrow_options(3)
     assert OrderLocalSearch(options).restart(5) == OrderLocalSearch(options).restart(5)
+
+
+# --- Fewest roots, against all sets of them ---------------------------------------------------------------------------
+@pytest.mark.parametrize("seed", range(effort(40, 1_000)))
+def test_no_smaller_set_of_roots_has_everything_behind_it(seed: int) -> None:
+    rng = Random(seed)
+    num_vars = rng.randint(1, 8)
+    minimal = {}
+    for v in range(num_vars):
+        others = [u for u in range(num_vars) if u != v]
+        sets = [sum(1 << u for u in rng.sample(others, rng.randint(0, min(3, len(others))))) for _ in range(2)]
+        minimal[v] = np.array(sets[: rng.choice([0, 1, 2, 2])], np.int64)
+    fewest = fewest_roots(minimal, Budget(None))
+    assert fewest.roots is not None
+    assert is_orderable(minimal, fewest.roots)
+    sizes = [
+        number
+        for number in range(num_vars + 1)
+        if any(is_orderable(minimal, sum(1 << v for v in s)) for s in combinations(range(num_vars), number))
+    ]
+    assert fewest.at_least == fewest.roots.bit_count() == sizes[0]
+
+
+def test_a_spent_budget_leaves_a_bound_of_the_roots() -> None:
+    cycle = {v: np.array([1 << (v + 1) % 9], np.int64) for v in range(9)}
+    assert fewest_roots(cycle, Budget(None)).at_least == 1
+    bounded = fewest_roots(cycle, Budget(0))
+    assert (bounded.at_least <= 1, bounded.roots) == (True, None)

@@ -359,6 +359,15 @@ def test_root_sets_are_all_sets_of_the_size_in_lexicographic_order() -> None:
     assert list(HiddenRoots(tuple("ab"), 0).root_sets()) == [()]
 
 
+@pytest.mark.parametrize("able", [None, {"a", "b", "d", "e"}])
+def test_root_sets_with_certain_roots_are_those_that_contain_them(able: set[str] | None) -> None:
+    disclosure = HiddenRoots(tuple("abcde"), 3)
+    with_certain = replace(disclosure, certain=("b", "e"))
+    expected = [roots for roots in disclosure.root_sets(able) if {"b", "e"} <= set(roots)]
+    assert list(with_certain.root_sets(able)) == expected
+    assert with_certain.num_root_sets(None if able is None else len(able)) == len(expected) > 1
+
+
 def test_chains_of_unit_sets_pass_and_crossing_sets_do_not() -> None:
     """X1 is 1 in {a} and {a, b}; X2 is 1 in {a} and {b}."""
     assert nested(world(["11", "00", "00"]), world(["10", "11", "00"])) == ("X1",)

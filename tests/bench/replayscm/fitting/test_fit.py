@@ -23,7 +23,7 @@ from calibrant.bench.replayscm.fitting import fit as fit_module
 from calibrant.bench.replayscm.fitting.reading import read_table
 from calibrant.bench.replayscm.why.page import count_origin, world_hint
 from calibrant.dsl.formulas.reference import evaluate
-from calibrant.solvers.outcome import Budget
+from calibrant.solvers.outcome import Budget, Found, OutOfBudget
 from tests.support.commands import called
 from tests.support.replayscm.brute_force import function_size
 from tests.support.table_vectors import fit_complete
@@ -395,6 +395,21 @@ def test_tables_of_few_rows_are_answered_or_out_of_budget_within_five_seconds(
         count = fitted.why.count
         assert fitted.why.state == "uncounted"
         assert 0 < int(count.lower) < int(str(count.upper))
+
+
+def test_fewest_roots_are_proven_where_their_sets_are_too_many() -> None:
+    """30 columns have 142,506 sets of 5; four columns would have at most 16 different rows."""
+    data = random_table(4, 5, 60)
+    for k in range(5, 30):
+        first, second = (np.array(data[f"c{place}"]) for place in (k % 5, (k * 3 + 1) % 5))
+        data[f"c{k}"] = (first ^ second if k % 2 else first & (1 - second)).tolist()
+    fitted = fit_complete(data, max_parents=2)
+    assert isinstance(fitted.outcome, OutOfBudget)
+    assert fitted.outcome.reached.startswith("at least 5 roots are needed, and ")
+    assert len(fitted.some_roots) == 5
+    ((added, _),) = fitted.suggestions
+    again = fit_complete(data, max_parents=2, roots=added[1])
+    assert isinstance(again.outcome, Found)
 
 
 def test_a_table_that_is_not_counted_states_why(monkeypatch: pytest.MonkeyPatch) -> None:
