@@ -51,6 +51,12 @@ REASONS: Final[Mapping[str, str]] = {
 NO_TEXT: Final = frozenset({REFUSED, TOOL_CALL, CUT_OFF, ONLY_THOUGHTS, EMPTY})  # no text that an answer could be in
 EXCLUDED: Final = frozenset({NOT_RUN, FAILED})
 
+
+def reason_numbers(reasons: Mapping[str, int]) -> dict[str, Any]:
+    """Return the numbers of responses without an answer as rows and lines have them; an empty record without any."""
+    return {"reasons": {reason: reasons[reason] for reason in REASONS if reasons.get(reason)}} if reasons else {}
+
+
 # --- Why a response stopped, by the words of providers, in lower case -------------------------------------------------
 _STOPS: Final[Mapping[str, tuple[str, ...]]] = {
     "itself": ("stop", "end_turn", "stop_sequence", "eos", "eos_token", "word", "completed", "complete"),

@@ -25,8 +25,9 @@ from calibrant.bench.report.table import Excluded
 from calibrant.bench.runs.records import Key, Record, Timing, folder_records, stated_benchmarks
 from calibrant.bench.runs.workers import crash_text
 from calibrant.bench.scoring.answers import FieldNames
-from calibrant.bench.scoring.files import STANDARD_INPUT, PredictionFile, is_eval_log
+from calibrant.bench.scoring.files import STANDARD_INPUT, PredictionFile
 from calibrant.bench.scoring.lines import scored_lines
+from calibrant.bench.scoring.logs import is_eval_log
 from calibrant.bench.scoring.parallel import by_rule, reading_of
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer, steps_of

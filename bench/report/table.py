@@ -30,7 +30,7 @@ from calibrant.bench.core.metrics import (
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.observations import ObservationReader, Values
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.core.responses import EXCLUDED, REASONS
+from calibrant.bench.core.responses import EXCLUDED, REASONS, reason_numbers
 from calibrant.bench.core.scoring import PEOPLE_SYSTEM, AnswerContext, participant_of
 from calibrant.bench.core.verdict import LazyVerdict, MeanScore
 from calibrant.bench.pages.aligned import NO_ANSWER_COLUMN, NOT_RUN_COLUMN, reason_key
@@ -333,7 +333,9 @@ class ResultTable:
             is_optional = view.optional or name == "attribution"  # attributed on request, or in episodes
             if is_optional and all(line[key] is None for line in lines for key in keys):
                 lines = [{key: value for key, value in line.items() if key not in keys} for line in lines]
-        return lines
+        named = {} if self.metrics.benchmark == NAMELESS_BENCHMARK else {"benchmark": self.metrics.benchmark}
+        empty = dict.fromkeys(lines[0] if lines else ()) | named | {"n": 0, "answers": 0}
+        return lines + [empty | labels | reason_numbers(reasons) for labels, reasons in self.unrated()]
 
     def sample_rows(self) -> list[SampleRow]:
         """Return the table of the rows that have several samples of an item."""
@@ -406,9 +408,7 @@ class ResultTable:
             numbers["participants"] = len(row.num_taken)
         if self.metrics.benchmark != NAMELESS_BENCHMARK:
             labels = {"benchmark": self.metrics.benchmark, **labels}
-        reasons = self._reasons_of(row)
-        counted = {"reasons": {reason: reasons[reason] for reason in REASONS if reasons[reason]}} if reasons else {}
-        return labels | numbers | _rate_values(row) | counted
+        return labels | numbers | _rate_values(row) | reason_numbers(self._reasons_of(row))
 
 
 def _partial_line(pool: str, system: str, num_items: int, num_total: int) -> str:
@@ -452,8 +452,7 @@ def _rate_cells(row: Row, *, by_reader: bool = False) -> dict[str, str]:
 def _rate_values(row: Row) -> dict[str, Any]:
     """Return the same as numbers; null where a rate is undefined or suppressed, and which are suppressed."""
     values: dict[str, Any] = {key: rate.value for key, rate in row.rates.items() if key != "chosen"}
-    num_structured = _num_structured(row)
-    if num_structured is not None:
+    if (num_structured := _num_structured(row)) is not None:
         values["structure_scored"] = num_structured
     values |= {name: row.outcomes[name] if row.outcomes else None for name in OUTCOMES}
     seconds = row.seconds

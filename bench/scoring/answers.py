@@ -7,6 +7,7 @@ in a conversation (what the assistant said last), in content in parts, or in an 
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -266,6 +267,34 @@ def _of_list(values: list[Any], depth: int) -> list[Response] | None:
             return None
         answers += parts or [Response()]
     return answers
+
+
+def capital_options(line: Mapping[str, Any]) -> Iterator[str]:
+    """Yield options for the model and the answer, where their fields are the usual ones but for capital letters."""
+    for option, names in (("--model-field", (MODEL_FIELD, *MODEL_PATHS)), ("--text-field", ANSWER_FIELDS)):
+        lowered = {name.lower() for name in names}
+        if line.keys().isdisjoint(names) and (field := next((key for key in line if key.lower() in lowered), "")):
+            yield from (option, field)
+
+
+def stated_sample(line: Mapping[str, Any]) -> int | None:
+    """Return the number of the sample that a line states; `CalibrantError` for what is none."""
+    for name in SAMPLE_FIELDS:
+        if name in line and line[name] is not None:
+            if type(line[name]) is not int or line[name] < 0:
+                raise CalibrantError(f"{name} is {short_repr(line[name])}, not a number of a sample")
+            return int(line[name])
+    return None
+
+
+def stated_seconds(line: Mapping[str, Any]) -> float | None:
+    """Return the seconds that a line states; `CalibrantError` for what is no duration."""
+    seconds = line.get("seconds")
+    if seconds is None:
+        return None
+    if type(seconds) not in (int, float) or not math.isfinite(seconds) or seconds < 0:
+        raise CalibrantError(f"seconds is {short_repr(seconds)}, not a duration")
+    return float(seconds)
 
 
 # --- Answers of systems as the public functions take them -------------------------------------------------------------

@@ -13,7 +13,8 @@ from calibrant.bench.core.registry import benchmark, stated_name
 from calibrant.bench.core.responses import EXCLUDED
 from calibrant.bench.core.scoring import NO_MODEL, AnswerContext
 from calibrant.bench.core.verdict import LazyVerdict
-from calibrant.bench.scoring.files import is_eval_log, json_object, numbered_lines
+from calibrant.bench.scoring.files import json_object, numbered_lines
+from calibrant.bench.scoring.logs import is_eval_log
 from calibrant.bench.scoring.scorer import ScoredPrediction
 from calibrant.dsl.errors import CalibrantError
 

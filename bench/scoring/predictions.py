@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -24,17 +23,19 @@ from calibrant.bench.scoring.answers import (
     DEFAULT_RULES,
     ITEM_FIELD,
     REPLIES_FIELD,
-    SAMPLE_FIELDS,
     STEPS_FIELD,
     AnswerField,
     FieldNames,
     Recognised,
     ResponseCounts,
     answer_field,
+    capital_options,
     is_trace,
     keys_of,
     model_field,
     named_value,
+    stated_sample,
+    stated_seconds,
 )
 from calibrant.bench.scoring.files import BROKEN, NO_OBJECT, FileEntry, PredictionFile, prediction_object, shown_name
 from calibrant.bench.scoring.ids import PublicIds
@@ -280,8 +281,8 @@ class Predictions:
             raise fault
         self.recognised.fields["item"][name] += 1
         self.recognised.answers[field.name, field.form] += 1
-        seconds = _seconds(line)
-        stated = _sample(line)
+        seconds = stated_seconds(line)
+        stated = stated_sample(line)
         is_repeated = self._is_repeated(line, field, entry, place, notes)
         for kind in notes:
             self.counts.warn(kind, place)
@@ -321,7 +322,7 @@ class Predictions:
                 self.counts.warn("filters", place)
                 return True
             self._filters.add(digest)
-        if not entry.digest or _sample(line) is not None:
+        if not entry.digest or stated_sample(line) is not None:
             return False
         if any(response.id or response.sample is not None for response in field.responses):
             return False
@@ -446,13 +447,16 @@ class Predictions:
         raise UnnamedItemError(message, option=self._id_option(line))
 
     def _id_option(self, line: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the option that names the field of a line in which an item of the pools is; empty if none is."""
+        """Return the options that name the fields of a line in which an item of the pools is, its model and answer.
+
+        Only the first, where model and answer are in usual fields; empty if no field names an item.
+        """
         inner = {
             f"{key}.{name}": text for key, part in line.items() if isinstance(part, dict) for name, text in part.items()
         }
         for name, text in (dict(line) | inner).items():
             if isinstance(text, str) and any(pool.item_id(text) is not None for pool in self._pools):
-                return ("--id-field", name)
+                return "--id-field", name, *capital_options(line)
         return ()
 
     def _line_model(self, line: Mapping[str, Any], field: AnswerField, notes: list[str]) -> str | None:
@@ -578,21 +582,3 @@ class PredictionLines(Predictions):
         if line.get("steps") is not None:
             raise CalibrantError("it has steps of an episode; `calibrant score` replays those")
         return super()._of_line(line, samples, entry)
-
-
-def _sample(line: Mapping[str, Any]) -> int | None:
-    for name in SAMPLE_FIELDS:
-        if name in line and line[name] is not None:
-            if type(line[name]) is not int or line[name] < 0:
-                raise CalibrantError(f"{name} is {short_repr(line[name])}, not a number of a sample")
-            return int(line[name])
-    return None
-
-
-def _seconds(line: Mapping[str, Any]) -> float | None:
-    seconds = line.get("seconds")
-    if seconds is None:
-        return None
-    if type(seconds) not in (int, float) or not math.isfinite(seconds) or seconds < 0:
-        raise CalibrantError(f"seconds is {short_repr(seconds)}, not a duration")
-    return float(seconds)

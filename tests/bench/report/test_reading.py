@@ -143,3 +143,21 @@ def test_the_page_states_what_is_in_no_rate_and_links_to_the_table(tmp_path: Pat
             measured = measure(text, tmp_path, theme=theme, width=width)
             assert (measured.violations, measured.requests) == ([], [])
             assert measured.scroll_width <= width
+
+
+def test_a_system_whose_requests_failed_is_in_the_json_of_a_table(tmp_path: Path) -> None:
+    pool = _pool("logic")
+    first, *_ = calibrant.load_pool(pool)
+    stated = [
+        {"instanceId": first.id, "model": "a", "response": "none"},
+        {"instanceId": first.id, "model": "b", "response": None, "error": "timeout"},
+    ]
+    file, verdicts = tmp_path / "a.jsonl", tmp_path / "verdicts.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in stated), encoding="utf-8")
+    for words in (["score", str(pool), str(file), "--out", str(verdicts)], ["table", str(verdicts), "--json"]):
+        result = CliRunner().invoke(app, words)
+        assert result.exception is None, result.exception
+    rows = {row["system"]: row for row in json.loads(result.stdout)["rows"]}
+    assert (rows["b"]["n"], rows["b"]["reasons"]) == (0, {"infrastructure_error": 1})
+    assert rows["b"].keys() >= rows["a"].keys()
+    assert rows["b"]["accuracy"] is None

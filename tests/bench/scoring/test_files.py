@@ -23,8 +23,8 @@ from calibrant.bench.pools.generated import write_drawn
 from calibrant.bench.protocols import protocols_of
 from calibrant.bench.runs.records import step_records
 from calibrant.bench.runs.workers import timed_answer
-from calibrant.bench.scoring import files
-from calibrant.bench.scoring.files import EvalLog, is_eval_log
+from calibrant.bench.scoring import logs
+from calibrant.bench.scoring.logs import EvalLog, is_eval_log
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.json_objects import MAX_JSON_BYTES
 from tests.support.commands import jsonl, refused
@@ -205,7 +205,7 @@ def test_without_zstandard_it_says_what_brings_it(
     def missing(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr(files, "import_module", missing)
+    monkeypatch.setattr(logs, "import_module", missing)
     monkeypatch.delattr(zipfile, "ZIP_ZSTANDARD", raising=False)
     log = _patched(_log(tmp_path / "log.eval", [_sample(IDS[0])]), 93)
     assert "pip install 'calibrant[inspect]'" in refused(capsys, "score", POOL, log)
@@ -240,7 +240,7 @@ def test_what_is_no_log_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_an_entry_that_grows_without_end_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "MAX_JSON_BYTES", 1 << 16)
+    monkeypatch.setattr(logs, "MAX_JSON_BYTES", 1 << 16)
     log = _log(tmp_path / "log.eval", [_sample(IDS[0], text=" " * (1 << 20))])
     assert log.stat().st_size < 1 << 14
     assert "larger than 65536 bytes" in refused(capsys, "score", POOL, log)
@@ -384,3 +384,30 @@ def test_a_long_honest_line_is_scored(tmp_path: Path) -> None:
     file.write_text(json.dumps({"id": INSTANCE, "response": text}) + "\n", encoding="utf-8")
     cost = command_cost("score", POOL, file, limit=HANGING)
     assert cost.code == 0, cost
+
+
+UNREAD = {
+    "utf-16.jsonl": ("{}".encode("utf-16"), "text in UTF-16; save it in UTF-8"),
+    "utf-16.csv": ("id,response\n".encode("utf-16"), "text in UTF-16; save it in UTF-8"),
+    "a.jsonl.zst": (b"\x28\xb5\x2f\xfd\x00", "compressed with Zstandard"),
+    "a.jsonl.bz2": (b"BZh91AY", "compressed with bzip2"),
+    "a.jsonl.xz": (b"\xfd7zXZ\x00", "compressed with xz"),
+    "a.xlsx": (b"PK\x03\x04", "a workbook; save the sheet as CSV in UTF-8"),
+    "latin.jsonl": (b'{"id": "caf\xe9"}\n', "byte 11 is 0xe9; save the file in UTF-8"),
+}
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_a_file_in_another_encoding_is_named(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    raw, problem = UNREAD[name]
+    (tmp_path / name).write_bytes(raw)
+    assert problem in refused(capsys, "score", POOL, tmp_path / name)
+
+
+def test_columns_in_capital_letters_have_a_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text(f"ID,Model,Response\n{IDS[0]},m,none\n", encoding="utf-8")
+    assert main(["score", str(POOL), str(file)]) == 2
+    assert "--id-field ID --model-field Model --text-field Response" in capsys.readouterr().err
+    options = ("--id-field", "ID", "--model-field", "Model", "--text-field", "Response")
+    assert main(["score", str(POOL), str(file), *options]) == 0
