@@ -134,7 +134,7 @@ def is_edge_table(text: str) -> bool:
         return True
     fields = first.split()
     if "," in first or ";" in first:
-        fields = re.split(r"\s*[,;]\s*", first.strip())
+        fields = [field.strip() for field in re.split("[,;]", first)]
         if len(fields) != 3:
             return False
     try:

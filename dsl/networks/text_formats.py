@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from calibrant.dsl.errors import short_repr
 from calibrant.dsl.json_objects import split_lines
@@ -23,46 +24,83 @@ from calibrant.dsl.networks.formulas import (
 # --- Recognition ------------------------------------------------------------------------------------------------------
 _AEON_LINE = re.compile(r"\s*(?:[A-Za-z0-9_{}]+\s*-[>|?]\??\s*[A-Za-z0-9_{}]+\s*$|\$[A-Za-z0-9_{}]+\s*:)")
 _UPDATE = re.compile(r"\*\s*=")
-_TABLES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
-    ("MIDAS measurements", "calibrant family PRIOR FILE", re.compile(r"\A\s*\"?(?:ID|TR|DA|DV):", re.I)),
+_EDGE = re.compile(r"[^\s,=]+\s+[+-]?1\s+[^\s,=]+", re.I)
+
+
+def _is_series(lines: Sequence[str]) -> bool:
+    cells = lines[1].split(",") if len(lines) > 1 else []
+    return len(cells) > 1 and cells[-1] in ("0", "1", "NA", "") and "series" in lines[0].split(",")
+
+
+def _begins_with_edge(lines: Sequence[str]) -> bool:
+    first = next((line for line in lines if line and not line.startswith("#")), "")
+    return _EDGE.match(first) is not None
+
+
+def _ends_in_number(lines: Sequence[str]) -> bool:
+    """Return whether a line is `... = ... | 1 # ...`, as CellNetAnalyzer writes reactions."""
+    parts = (line.rpartition("|") for line in lines)
+    return any("=" in head and tail.strip() and not tail.strip().strip("#0123456789.") for head, _, tail in parts)
+
+
+def _has_arrow_formula(lines: Sequence[str]) -> bool:
+    parts = (line.rpartition("->") for line in lines)
+    return any(
+        ("&" in body or "^" in body) and "," not in body and "=" not in body and len(target.split()) == 1
+        for body, _, target in parts
+    )
+
+
+def _is_truth_table(lines: Sequence[str]) -> bool:
+    """Return whether the first line, or the one after a head, has nothing but 0, 1 and -."""
+    filled = [line for line in lines[:1] if line] + [line for line in lines[1:] if line][:1]
+    rows = [line for line in filled if line[0] in "01" and not line.strip("01- \t")]
+    return bool(rows) and len(lines) > 1
+
+
+def _any_line(pattern: str) -> Callable[[Sequence[str]], bool]:
+    compiled = re.compile(pattern, re.I)
+    return lambda lines: any(map(compiled.match, lines))
+
+
+# Predicates on lines without blanks around them, each linear in the text: a pattern over the whole text may backtrack
+# for hours.
+_Stranger: TypeAlias = tuple[str, str, Callable[[Sequence[str]], bool]]
+_TABLES: tuple[_Stranger, ...] = (
     (
-        "a table of series",
+        "MIDAS measurements",
         "calibrant family PRIOR FILE",
-        re.compile(r"\A(?:[^\n,]*,)*series(?:,[^\n,]*)*\r?\n(?:[^\n,]*,)+(?:[01]|NA|)\s*$", re.M),
+        lambda lines: re.match(r"\"?(?:ID|TR|DA|DV):", next(filter(None, lines), ""), re.I) is not None,
     ),
-    (
-        "a prior network as SIF",
-        "calibrant family FILE DATA",
-        re.compile(r"\A(?:\s*#[^\n]*\n|\s*\n)*[^\S\n]*[^\s,=]+[^\S\n]+[+-]?1[^\S\n]+[^\s,=]+", re.I),
-    ),
+    ("a table of series", "calibrant family PRIOR FILE", _is_series),
+    ("a prior network as SIF", "calibrant family FILE DATA", _begins_with_edge),
 )
 # what a file looks like that is refused -> what reads it; the first that matches counts
-_STRANGERS: tuple[tuple[str, str, re.Pattern[str]], ...] = (
+_STRANGERS: tuple[_Stranger, ...] = (
     *_TABLES,
-    ("MaBoSS (`Node A {`)", "MaBoSS; its rates are not read here", re.compile(r"^\s*node\s+\S+\s*\{", re.I | re.M)),
-    ("BLIF", "ABC or SIS", re.compile(r"^\.(model|names|latch)\b", re.M)),
-    ("cnet", "bns or BooleanNet; bioLQM converts it to bnet", re.compile(r"^\.v\s+[0-9]+", re.M)),
-    ("a PLA truth table", "calibrant fit FILE.pla", re.compile(r"^\.(i|o|ilb|ob|type)\b", re.M)),
-    ("BMA JSON", "BioModelAnalyzer", re.compile(r'\A\s*\{.*"(?:Model|Variables)"', re.S)),
-    ("a JSON text", "no reader here", re.compile(r"\A\s*[{\[]")),
-    ("CellNetAnalyzer", "CellNetAnalyzer", re.compile(r"=[^\n]*\|\s*[#0-9.]+\s*$", re.M)),
+    ("MaBoSS (`Node A {`)", "MaBoSS; its rates are not read here", _any_line(r"node\s+[^\s{]+\s*\{")),
+    ("BLIF", "ABC or SIS", _any_line(r"\.(?:model|names|latch)\b")),
+    ("cnet", "bns or BooleanNet; bioLQM converts it to bnet", _any_line(r"\.v\s+[0-9]+")),
+    ("a PLA truth table", "calibrant fit FILE.pla", _any_line(r"\.(?:i|o|ilb|ob|type)\b")),
     (
-        "boolSim (`A&^C -> B`)",
-        "boolSim; bioLQM converts it to bnet",
-        re.compile(r"^[^,=\n]*[&^][^,=\n]*->\s*\S+\s*$", re.M),
+        "BMA JSON",
+        "BioModelAnalyzer",
+        lambda lines: (
+            next(filter(None, lines), "").startswith("{")
+            and any('"Model"' in line or '"Variables"' in line for line in lines)
+        ),
     ),
-    (
-        "a truth table",
-        "bioLQM; calibrant fit reads tables of 0 and 1",
-        re.compile(r"\A(?:[^\n]*:?\n)?\s*[01](?:[01 \t-]*[01-])?\s*\n"),
-    ),
+    ("a JSON text", "no reader here", lambda lines: next(filter(None, lines), "").startswith(("{", "["))),
+    ("CellNetAnalyzer", "CellNetAnalyzer", _ends_in_number),
+    ("boolSim (`A&^C -> B`)", "boolSim; bioLQM converts it to bnet", _has_arrow_formula),
+    ("a truth table", "bioLQM; calibrant fit reads tables of 0 and 1", _is_truth_table),
 )
 
 
 def recognize_text(text: str) -> str:
     """Return the format of a text by its content, "" if it has none of them."""
     lines = [line for line in split_lines(text) if line.strip() and not line.lstrip().startswith("#")]
-    if not lines or any(pattern.search(text) for _, _, pattern in _TABLES):
+    if not lines or _first_stranger(text, _TABLES) is not None:
         return ""
     if any(_UPDATE.search(line) for line in lines):
         return "booleannet"
@@ -81,8 +119,12 @@ def _has_comma_first(line: str) -> bool:
 
 def describe_stranger(text: str) -> tuple[str, str] | None:
     """Return what a text looks like that is not read, and what reads it."""
-    head = text[: 1 << 20]
-    return next(((looks, reader) for looks, reader, pattern in _STRANGERS if pattern.search(head)), None)
+    return _first_stranger(text, _STRANGERS)
+
+
+def _first_stranger(text: str, strangers: Sequence[_Stranger]) -> tuple[str, str] | None:
+    lines = [line.strip() for line in split_lines(text[: 1 << 20])]
+    return next(((looks, reader) for looks, reader, is_so in strangers if is_so(lines)), None)
 
 
 # --- Readers ----------------------------------------------------------------------------------------------------------
@@ -165,7 +207,7 @@ def read_bnet(text: str, max_nodes: int = 20_000) -> Rules:
 def _certain_formula(formula: str, target: str, line: int) -> str:
     """Return a formula without its last field, the probability; refused unless that is 1."""
     body, comma, probability = (part.strip() for part in formula.rpartition(","))
-    if not comma or re.fullmatch(r"[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+\.", probability) is None:
+    if not comma or re.fullmatch(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", probability) is None:
         raise NetworkError("a probability is missing behind the formula", reason="syntax", line=line)
     if float(probability) != 1:
         problem = f"{short_repr(target)} has probability {probability}; probabilistic networks are not read"

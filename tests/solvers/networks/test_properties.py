@@ -316,6 +316,28 @@ def test_hostile_files_end_in_five_seconds(name: str) -> None:
     assert time.process_time() - started < 5
 
 
+NOT_RECOGNIZED = {
+    "blank lines": "\n" * 900_000 + "x",
+    "blanks and comments": " \n#\n" * 200_000 + "x",
+    "operators": "&" * 2_000_000,
+    "bars": "=|" * 1_000_000 + "x",
+    "heads of series": "series," * 200_000 + "\n" + "x," * 200_000 + "x",
+    "arrows": "a& -> " * 300_000,
+    "a long number": "targets, factors, probabilities\nA, B, " + "1" * 1_000_000 + "x",
+    "names": "a " * 1_000_000,
+    "stars": "* " * 1_000_000,
+    "braces": "node " + "a{" * 500_000,
+}
+
+
+@pytest.mark.parametrize("name", NOT_RECOGNIZED)
+def test_formats_are_recognized_in_linear_time(name: str) -> None:
+    started = time.process_time()
+    with pytest.raises(NetworkError):
+        parse_network(NOT_RECOGNIZED[name].encode(), "x")
+    assert time.process_time() - started < 5
+
+
 def _value(function: object, row: dict[str, int]) -> int:
     nodes = function.nodes  # type: ignore[attr-defined]
     return evaluate(nodes, {name: row.get(name, 0) for name in mentioned_names(nodes)}, 1)
