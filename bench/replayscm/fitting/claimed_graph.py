@@ -154,6 +154,17 @@ class GraphFit(FitWithoutItem):
         formulas = [(f"{c.name} = {c.infix}", "") for c in self.columns if c.infix]
         return [("", f"The graph is not refuted: SCMs that have it: {bounds_text(self.num_scms)}."), *formulas]
 
+    @property
+    def frame_columns(self) -> Mapping[str, Sequence[Any]]:
+        """A row for each column with parents."""
+        return {
+            "column": [c.name for c in self.columns],
+            "parents": [", ".join(c.parents) for c in self.columns],
+            "refuted": [c.is_refuted for c in self.columns],
+            "formula": [c.infix or None for c in self.columns],
+            "least_errors": [c.least_errors for c in self.columns],
+        }
+
     def sections(self) -> Iterator[Section]:
         """Yield the graph, its columns, and the rows, contradicting ones marked."""
         arcs = tuple((parent, column.name) for column in self.columns for parent in column.parents)

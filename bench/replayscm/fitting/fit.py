@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import comb
 from pathlib import Path
 from typing import Any, TypeAlias, Unpack
 
@@ -32,14 +31,15 @@ from calibrant.bench.replayscm.fitting.fronts import (
     TargetFront,
     TargetRates,
     find_fronts,
+    front_columns,
     target_rates,
 )
 from calibrant.bench.replayscm.fitting.missing import GapFit, fit_with_gaps
-from calibrant.bench.replayscm.fitting.naming import ITEM, Naming, problem_of, task_of
+from calibrant.bench.replayscm.fitting.naming import ITEM, Naming, problem_of, require_size, task_of
 from calibrant.bench.replayscm.fitting.network_fit import NetworkFit
 from calibrant.bench.replayscm.fitting.networks import NetworkOptions, learn_in_steps
 from calibrant.bench.replayscm.fitting.reading import Reading, join_names, read_with, reading_options, split_names
-from calibrant.bench.replayscm.fitting.table import Gaps, Table, handle_gaps
+from calibrant.bench.replayscm.fitting.table import Framed, Gaps, Table, handle_gaps
 from calibrant.bench.replayscm.fitting.wide import (
     ContradictionError,
     TargetNeeds,
@@ -71,7 +71,6 @@ from calibrant.solvers.replayscm.exact import ExactAnswer, solve
 from calibrant.solvers.replayscm.parents import MAX_ROOT_SETS
 from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSpace
 
-MAX_PARENT_SETS = 5_000_000  # of all variables together: seconds
 MAX_ROOT_PARENT_SETS = 2_000_000  # parent sets that fit times root sets: the least SCM takes two seconds
 MAX_ROOT_CONFLICTS = 20_000  # of the search for fewest roots
 MAX_STATES = 40_000_000  # states of the least SCM: 2,000 conflicts of MaxSAT, two seconds
@@ -83,7 +82,7 @@ Steps: TypeAlias = Callable[[str, int, int], None]  # the step, how many of its 
 
 
 @dataclass(frozen=True)
-class Fit:
+class Fit(Framed):
     """SCMs that a table admits.
 
     problem: the table as an item, which every other function takes; target: the column that was asked for, if one was
@@ -127,6 +126,16 @@ class Fit:
     def __str__(self) -> str:
         """Return the text of the terminal, the result or the reason first."""
         return "\n".join(self.lines())
+
+    @property
+    def frame_columns(self) -> Mapping[str, Sequence[Any]]:
+        """The points of its fronts; without any the formula of each column, None of roots."""
+        if self.fronts:
+            return front_columns(self.fronts)
+        model = self.outcome.value.model if isinstance(self.outcome, Found) else None
+        formulas = {} if model is None else {v: self.naming.text(infix(f)) for v, f in model.mechanisms.items()}
+        names = [v for v in self.table.legal_names if model is not None and (self.target is None or v in formulas)]
+        return {"column": list(map(self.naming.to_raw, names)), "formula": [formulas.get(v) for v in names]}
 
     @property
     def formula(self) -> str | None:
@@ -430,7 +439,7 @@ def _fewest_assumed_roots(table: Table, max_parents: int, assumption: Knowledge,
     for number in range(1, len(table.legal_names)):
         listen("numbers of roots", number - 1, len(table.legal_names))
         task = replace(task_of(table, HiddenRoots(natural(table.legal_names), number)), assumption=assumption)
-        _require_size(table, task, max_parents)
+        require_size(table, task, max_parents)
         choices = Choices(VersionSpace(task, ModelClass(max_parents)))
         try:
             num_root_sets = len(choices.root_sets)
@@ -453,7 +462,7 @@ def _fewest_roots(table: Table, max_parents: int, listen: Steps) -> Fit:
     names = natural(table.legal_names)
     listen("parent sets of each column", 0, 2)
     task = task_of(table, HiddenRoots(names, 1))
-    _require_size(table, task, max_parents)
+    require_size(table, task, max_parents)
     choices = Choices(VersionSpace(task, ModelClass(max_parents)))
     listen("fewest roots", 1, 2)
     fewest = fewest_roots(choices.least_sets, Budget(MAX_ROOT_CONFLICTS))
@@ -502,7 +511,7 @@ def _fit_under(table: Table, task: Task, needs: TargetNeeds | None, max_parents:
     clash = smallest_contradiction(task)
     if clash is not None:
         raise ContradictionError(f"{table.source}, {contradiction_message(table, clash)}")
-    _require_size(table, task, max_parents)
+    require_size(table, task, max_parents)
     listen("least SCM", 0, 2)
     problem = problem_of(table, task)
     outcome = solve(task, max_parents=max_parents, nested_roots=False, states=MAX_STATES)
@@ -542,16 +551,6 @@ def _with_line(decider: Decider, table: Table) -> Decider:
     set_names = list(map(naming.to_raw, decider.world.get("constants", ())))
     line, hint = table.row_line(decider.world["rows"][0], set_names)
     return msgspec.structs.replace(decider, table_line=line, table_hint=hint)
-
-
-def _require_size(table: Table, task: Task, max_parents: int) -> None:
-    numbers = [len(task.disclosure.admissible_parents(v)) for v in task.disclosure.endogenous]
-    sets = sum(comb(number, k) for number in numbers for k in range(max_parents + 1))
-    if sets > MAX_PARENT_SETS:
-        raise CalibrantError(
-            f"{table.source}: {len(table.used)} columns have {sets:,} sets of at most {max_parents} parents; at most"
-            f" {MAX_PARENT_SETS:,} are gone through: leave out columns, or lower max_parents (--max-parents)"
-        )
 
 
 # --- Fitting of a CSV file as `calibrant fit` asks for it -------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -243,6 +243,26 @@ class FormsFit(FitWithoutItem):
         for part in self.parts:
             if isinstance(part, ConfigurationTable) and part.open_forms.formulas:
                 yield Section("rows", markup=self._rows(part))
+
+    @property
+    def frame_columns(self) -> Mapping[str, Sequence[Any]]:
+        """A row for each least formula that is listed; of a target's truth table for each solution."""
+        rows: list[tuple[str, str, str, str]] = []
+        for part in self.parts:
+            if isinstance(part, OutputForms):
+                name, columns = part.name, part.inputs
+                stated: list[tuple[str, LeastForms]] = [(forms.measure, forms) for forms in part.forms]
+            else:
+                name, columns = part.target, part.conditions
+                stated = [("parsimonious", part.open_forms), ("conservative", part.zero_forms)]
+            quoted = list(map(quote_name, columns))
+            rows += [
+                (name, of, size_text(forms.size), infix_text(tree, quoted))
+                for of, forms in stated
+                if forms.size is not None
+                for _, tree in forms.formulas
+            ]
+        return {heading: [row[k] for row in rows] for k, heading in enumerate(("output", "of", "size", "formula"))}
 
     def _rows(self, part: ConfigurationTable) -> Markup:
         position = self.table.position(part.target)

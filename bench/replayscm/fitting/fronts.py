@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
@@ -204,6 +204,26 @@ class ScmFront:
             yield f"{errors:6d}  {size:4d}  {formulas:8d}  {functions:9d}"
         if len(points) < len(self.points):
             yield f"and {len(self.points) - len(points)} more (--verbose)"
+
+
+def front_columns(fronts: Iterable[TargetFront | ScmFront]) -> dict[str, list[Any]]:
+    """Return the points of fronts as columns of a frame; of whole SCMs there is no target and no formula."""
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("target", "errors", "size", "formulas", "functions", "formula")
+    }
+    for front_of in fronts:
+        if isinstance(front_of, ScmFront):
+            rows = [(None, e, str(size), *numbers, None) for e, size, *numbers in front_of.points]
+        else:
+            rows = [
+                (front_of.target, p.errors, size_text(p.size), p.num_formulas, len(p.functions),
+                 infix_text(plain_first(p), front_of.names))
+                for p in front_of.front.points
+            ]  # fmt: skip
+        for row in rows:
+            for column, value in zip(columns.values(), row, strict=True):
+                column.append(value)
+    return columns
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import comb
 from typing import Any
@@ -274,6 +274,21 @@ class GapFit(FitWithoutItem):
     def reasons(self) -> Sequence[tuple[str, str]]:
         """A sentence on each part: the formula that must or may fit, or how many SCMs do."""
         return [part.reason for part in self.parts]
+
+    @property
+    def frame_columns(self) -> Mapping[str, Sequence[Any]]:
+        """Numbers of functions by target and the columns that they depend on; of SCMs their three numbers. Bounds."""
+        rows: list[tuple[str | None, str, int, int, int]] = []
+        for part in self.parts:
+            if isinstance(part, ScmCompletions):
+                counts = part.counts
+                rows.append((None, ", ".join(part.roots), *counts.joint, counts.must.lower))
+                continue
+            for chosen, number in sorted(part.counts.may.items()):
+                names = ", ".join(part.sure.columns[v] for v in chosen)
+                rows.append((part.sure.target, names, *number, part.counts.must.get(chosen, 0)))
+        headings = ("target", "depends_on", "may_at_least", "may_at_most", "must")
+        return {heading: [row[k] for row in rows] for k, heading in enumerate(headings)}
 
     def sections(self) -> Iterator[Section]:
         """Yield the numbers and the fronts of each part."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,14 @@ from markupsafe import escape
 
 from calibrant.bench.replayscm.fitting.columns import quote_name
 from calibrant.bench.replayscm.fitting.table import Table
+from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.text import Grammar
 from calibrant.dsl.replayscm.disclosure import Disclosure, natural
 from calibrant.dsl.replayscm.item import Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
 
 ITEM = "table"
+MAX_PARENT_SETS = 5_000_000  # of all variables together: seconds
 MAX_SHOWN_ROWS = 2_000  # rows that a reason lists; of more, each different one by its first line
 
 
@@ -96,3 +99,14 @@ def task_of(table: Table, disclosure: Disclosure) -> Task:
 def problem_of(table: Table, task: Task) -> Problem:
     sealed = Sealed(None, None, Panel(task.variables, ()), task.variables)
     return Problem(ITEM, task, sealed, columns=table.legal_names)
+
+
+def require_size(table: Table, task: Task, max_parents: int) -> None:
+    """Refuse a table of more parent sets than are gone through."""
+    numbers = [len(task.disclosure.admissible_parents(v)) for v in task.disclosure.endogenous]
+    sets = sum(comb(number, k) for number in numbers for k in range(max_parents + 1))
+    if sets > MAX_PARENT_SETS:
+        raise CalibrantError(
+            f"{table.source}: {len(table.used)} columns have {sets:,} sets of at most {max_parents} parents; at most"
+            f" {MAX_PARENT_SETS:,} are gone through: leave out columns, or lower max_parents (--max-parents)"
+        )

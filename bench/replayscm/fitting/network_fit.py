@@ -35,7 +35,7 @@ from calibrant.bench.pages.graphs import (
 from calibrant.bench.pages.page import design_page
 from calibrant.bench.replayscm.fitting.certificates import Claim, Unclaimed, write_claims
 from calibrant.bench.replayscm.fitting.graph_files import WrittenNetwork, export_network, to_networkx, to_pgmpy
-from calibrant.bench.replayscm.fitting.table import Table
+from calibrant.bench.replayscm.fitting.table import Framed, Table
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.knowledge import Knowledge, Statement
 from calibrant.dsl.text import plural
@@ -158,7 +158,7 @@ def _short(value: Fraction | float) -> str:
 
 
 @dataclass(frozen=True)
-class NetworkFit:
+class NetworkFit(Framed):
     """Networks of highest score on a table.
 
     networks: by falling score, the first is the optimum; num_optimal: as good as it, within 1e-9
@@ -357,6 +357,18 @@ class NetworkFit:
     def to_pgmpy(self) -> Any:
         """Return the first network as a pgmpy `DiscreteBayesianNetwork` with tables of posterior means."""
         return to_pgmpy(self._written())
+
+    @property
+    def frame_columns(self) -> Mapping[str, Sequence[Any]]:
+        """A row for each arc: its probability, None without a posterior, and whether the best network has it."""
+        best = self.networks[0].arcs
+        arcs = [*self.arcs] or list(best)
+        return {
+            "from": [a for a, _ in arcs],
+            "to": [b for _, b in arcs],
+            "probability": [self.arcs.get(arc) for arc in arcs],
+            "in_best": [arc in best for arc in arcs],
+        }
 
     def write_certificates(self, folder: Path) -> Iterator[str]:
         """Write certificates of the optimum and its class; yields a line for what has none, and a last one."""

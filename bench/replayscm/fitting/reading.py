@@ -426,7 +426,10 @@ def _from_frame(data: Any) -> RawTable:
         ) from None
     if hasattr(data, "collect"):
         raise CalibrantError(f"a {type(data).__name__} has no rows yet: give data.collect()")
-    names = [str(name) for name in getattr(data, "columns", ())]
+    if type(data).__name__ == "RecordBatch":  # of pyarrow; narwhals takes its tables alone
+        data = import_module("pyarrow").Table.from_batches([data])
+    heads: Iterable[Any] = data.column_names if hasattr(data, "column_names") else getattr(data, "columns", ())
+    names = list(map(str, heads))
     if names:
         _check_head(names, "the data", 1)
     if any(not isinstance(name, str) for name in getattr(data, "columns", ())) and hasattr(data, "set_axis"):

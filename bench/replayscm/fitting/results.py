@@ -11,7 +11,7 @@ from markupsafe import Markup
 from calibrant.bench.core.capabilities import Suggestion
 from calibrant.bench.pages.page import design_page
 from calibrant.bench.replayscm.fitting.certificates import Claim, Unclaimed, write_claims
-from calibrant.bench.replayscm.fitting.table import Table
+from calibrant.bench.replayscm.fitting.table import Framed, Table
 from calibrant.bench.terminal import NextCommand, command_without_option, invocation
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError
@@ -33,7 +33,7 @@ class Section(NamedTuple):
     markup: Markup = Markup()
 
 
-class FitWithoutItem:
+class FitWithoutItem(Framed):
     """Result of a fit whose table is no item: it has lines, a page, and claims where there are any."""
 
     table: Table

@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from io import StringIO
 from itertools import combinations
 from typing import Any, Literal, TypeAlias, get_args
@@ -66,8 +67,30 @@ class TableLayout:
         return text.getvalue()
 
 
+class Framed:
+    """A result or table as a data frame, a row for each of its parts."""
+
+    @property
+    def frame_columns(self) -> Mapping[str, Sequence[Any]]:
+        """Columns of the frame by name."""
+        raise NotImplementedError
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """Return a data frame. backend: pandas, polars, pyarrow or another that narwhals (extra `frames`) writes."""
+        try:
+            narwhals = import_module("narwhals.stable.v2")
+            return narwhals.from_dict({k: list(v) for k, v in self.frame_columns.items()}, backend=backend).to_native()
+        except ImportError as error:
+            raise CalibrantError(
+                f"a frame of {short_repr(backend)} needs narwhals (pip install 'calibrant[frames]') and that package:"
+                f" {error}"
+            ) from None
+        except (ValueError, AttributeError):
+            raise CalibrantError(f"backend is {short_repr(backend)}; allowed: pandas, polars, pyarrow, modin") from None
+
+
 @dataclass(frozen=True, eq=False)
-class Table:
+class Table(Framed):
     """A table as it was read, by `calibrant.read_table`.
 
     Columns are numbered: `used` are those with codes (kinds `constant`, `binary` and, for networks, `categories`), in
@@ -139,6 +162,15 @@ class Table:
             if column.kind != "categories":
                 texts[column.name] = digits[self.codes[self.pattern_of_row, k] + 1].tobytes().decode()
         return texts
+
+    @property
+    def frame_columns(self) -> dict[str, list[str | None]]:
+        """The used columns in the user's words, None for a gap."""
+        columns = {}
+        for k, column in enumerate(self.used):
+            words = [*(column.word(code) for code in range(column.num_levels)), None]  # a gap is -1, the last
+            columns[column.name] = [words[code] for code in self.codes[self.pattern_of_row, k].tolist()]
+        return columns
 
     @property
     def targets(self) -> list[list[str]] | None:

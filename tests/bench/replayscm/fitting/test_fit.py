@@ -455,3 +455,41 @@ def test_progress_is_printed_from_two_seconds_on(
     lines = capsys.readouterr().err.splitlines()
     counts = {int(found[1]) for line in lines if (found := re.search(r"scores of parent sets: (\d+) of 16 done", line))}
     assert len(counts) > 2
+
+
+# --- Results as frames ------------------------------------------------------------------------------------------------
+WHOLE = {"a": ["no", "yes", "no", "yes"], "b": [0, 1, 1, 1]}
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "expected"),
+    [
+        (WHOLE, {"target": "b", "errors": "front"}, [("b", 1, "1", 2, 2, "1")]),
+        ({"a": [0, 1, 0], "b": [1, 0, 1]}, {"target": "b"}, [("b", "not a")]),
+        ({"a": [0, 1, None, 1], "b": [0, 1, 1, 1]}, {"target": "b"}, [("b", "a", 1, 1, 0)]),
+        (WHOLE, {"graph": "a -> b"}, [("b", "a", True, None, 1)]),
+        (
+            WHOLE,
+            {"target": "b", "consistency": "1"},
+            [("b", "parsimonious", "1+1", "a"), ("b", "conservative", "1+1", "a")],
+        ),
+        (WHOLE, {"roots": ["a"], "errors": 1}, [(None, 1, "1", 2, 2, None)]),
+    ],
+)
+def test_results_are_frames(data: Any, options: dict[str, Any], expected: list[tuple[Any, ...]]) -> None:
+    pytest.importorskip("narwhals")
+    frame = calibrant.fit(data, **options).to_frame()
+    rows = [tuple(None if value != value else value for value in row) for row in frame.itertuples(index=False)]
+    assert rows == expected
+
+
+def test_networks_and_tables_are_frames() -> None:
+    pytest.importorskip("narwhals")
+    learned = calibrant.learn_networks({"a": [0, 1, 0, 1], "b": [0, 1, 0, 1]})
+    frame = learned.to_frame("pandas")
+    assert list(zip(frame["from"], frame["to"], strict=True)) == list(learned.arcs)
+    assert frame["in_best"].sum() == 1
+    words = calibrant.read_table({"a b": ["yes", "no", None], "n": ["1.0", "0", "?"]}).to_frame()
+    assert words.fillna("gap").values.tolist() == [["yes", "1.0"], ["no", "0"], ["gap", "gap"]]
+    with pytest.raises(calibrant.CalibrantError, match="backend is 'x'; allowed: pandas"):
+        learned.to_frame("x")

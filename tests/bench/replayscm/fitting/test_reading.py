@@ -226,3 +226,12 @@ def test_a_row_of_another_length_names_the_delimiter_that_would_fit(tmp_path: Pa
     file.write_text("age, yr;smoke\n4;1\n5;0\n", "utf-8")
     with pytest.raises(calibrant.CalibrantError, match="if ';' separates, quote the name that has ',' before it"):
         calibrant.read_table(file)
+
+
+def test_tables_and_batches_of_pyarrow_are_read() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("narwhals")
+    table = pyarrow.table({"a b": ["yes", "no", None, "yes"], "d": [True, False, True, True]})
+    for data in (table, table.to_batches()[0]):
+        assert calibrant.read_table(data).bits == {"a b": "10-1", "d": "1011"}
+    assert calibrant.read_table(table).to_frame("pyarrow").column("a b").to_pylist() == ["yes", "no", None, "yes"]
