@@ -25,9 +25,8 @@ from calibrant.bench.commands.options import (
     progress_bar,
     with_options,
 )
-from calibrant.bench.core.options import GivenOptions
+from calibrant.bench.core.options import VERIFY_SECONDS, GivenOptions
 from calibrant.bench.help import EXECUTION, METHOD, OUTPUT
-from calibrant.bench.pools.verification_limit import VERIFY_SECONDS
 from calibrant.dsl.text import plural
 
 if TYPE_CHECKING:

@@ -19,6 +19,8 @@ from calibrant.bench.core.names import TITLES
 from calibrant.bench.toml_file import explain_mismatch
 from calibrant.dsl.errors import CalibrantError, in_one_line
 
+VERIFY_SECONDS = 300.0  # of one certificate's check, unless `calibrant verify --budget` has another
+
 ThoughtsOption: TypeAlias = Annotated[
     Literal["strip", "opened", "keep"], msgspec.Meta(description="Which part of a reply is thoughts, and not read.")
 ]

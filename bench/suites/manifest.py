@@ -18,8 +18,8 @@ import msgspec
 from msgspec import Meta
 
 from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.options import VERIFY_SECONDS
 from calibrant.bench.pools.findings_audit import VERIFY, Verdict, check_file
-from calibrant.bench.pools.verification_limit import VERIFY_SECONDS
 from calibrant.bench.runs.executors import Progress
 from calibrant.bench.toml_file import read_toml
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr

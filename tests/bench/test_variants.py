@@ -20,7 +20,6 @@ from calibrant.bench.suites.rescoring import CellResult, ItemResult, PoolJudge
 from calibrant.bench.variants import (
     NAMES,
     VARIANTS,
-    Consistency,
     CopyMap,
     VariantChecker,
     check_variants,
@@ -340,12 +339,3 @@ def test_every_phrase_occurs_and_is_replaced(name: str) -> None:
                 assert rest.pop(phrase) in other
         assert set(_STATED.findall(standard)) == set(_STATED.findall(other))
     assert not rest
-
-
-# --- Intervals over copies: against closed forms, tables of Student's t, and simulated coverage -----------------------
-
-
-def test_shares_and_worst_copies() -> None:
-    row = Consistency("s", {"a": [1.0, 1.0], "b": [1.0, 0.0], "c": [0.0, 0.0]}, {})
-    assert (row.num_copies, row.mean, row.num_equal) == (6, 0.5, 2)
-    assert row.worst == pytest.approx(1 / 3)
