@@ -36,6 +36,13 @@ class AuditOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     details: Annotated[
         bool, Meta(description="Print everything that was found in each instance.", extra={"panel": "View"})
     ] = False
+    ceilings: Annotated[
+        bool,
+        Meta(
+            description="Print how right the best possible answers are, and whether that is calibrated.",
+            extra={"panel": "View"},
+        ),
+    ] = False
 
 
 Setting: TypeAlias = Annotated[

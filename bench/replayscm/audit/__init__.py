@@ -40,12 +40,13 @@ from calibrant.bench.replayscm.audit.records import (
     write_certificates,
 )
 from calibrant.bench.replayscm.audit.text import (
+    answer_lines,
     audits_table,
     calibration_text,
+    closing_lines,
     details_text,
     gate_class,
     summary,
-    summary_lines,
     table_legend,
     verdict,
 )
@@ -252,13 +253,18 @@ class ScmAuditReport(FindingsReport[AuditRecord]):
                 return Printed(lines, [])
             where = "\n".join([*lines, ""])
         table = audits_table(records, width)
-        below = calibration_text(self._calibration, width or DEFAULT_WIDTH)
+        below = calibration_text(self._calibration, width or DEFAULT_WIDTH) if self._prints_ceilings else ""
         legend = table_legend(table.included, width or DEFAULT_WIDTH)
         reasons = chain([""], reason_lines(records, width))
-        tables = chain([where, table.text, ""], legend, reasons)
-        lines = chain(details, tables, summary_lines(records), [below] if below else [])
+        tables = chain(answer_lines(records), ["", where, table.text, ""], legend, reasons)
+        lines = chain(details, tables, closing_lines(records), ["", below] if below else [])
         left_out = f"left out to fit the width: {', '.join(table.left_out)}; --json has all"
         return Printed(lines, [left_out] if table.left_out else [])
+
+    @property
+    def _prints_ceilings(self) -> bool:
+        """Whether ceilings are asked for, or answers are compared with them."""
+        return self.arguments.ceilings or bool(self.arguments.runs)
 
     def _count_lines(self) -> Iterator[str]:
         """Yield how many extended problems have which finding."""

@@ -10,6 +10,7 @@ from statistics import median
 
 from calibrant.audits.replayscm.bounded import LocalFinding, PairFinding, Shortcut
 from calibrant.audits.replayscm.findings import ClassCount, Findings, Split, Survivors
+from calibrant.audits.why import listed
 from calibrant.bench.pages.aligned import Fitted, aligned, fit_columns
 from calibrant.bench.replayscm.audit.extended import PRIORS, WEIGHTS, AnswerRow, Bounds, Calibration, ceiling_under
 from calibrant.bench.replayscm.audit.records import AuditRecord, GeneratorCeiling
@@ -110,15 +111,32 @@ def table_legend(headings: Sequence[str], width: int) -> list[str]:
     return legend_lines([span, *headings] if span else headings, meanings, width)
 
 
-def summary_lines(records: Sequence[AuditRecord]) -> Iterator[str]:
-    """Yield what the verdicts are, and what one more world would remove."""
-    yield from ("", summary(records))
+MODE_WORDS = {"hard_constant": "set to a constant", "hard_assigned": "set row by row", "none": "with nothing set"}
+VERDICT_WORDS = {"unique": "one SCM fits", "ambiguous": "several fit", "empty": "none fits"}
+
+
+def answer_lines(records: Sequence[AuditRecord]) -> Iterator[str]:
+    """Yield a sentence for each class on how many instances one SCM fits, several or none."""
+    for bound, verdicts in _verdict_groups(records, None).items():
+        if bound is None:
+            kinds = dict.fromkeys(verdicts)
+            failed = " and ".join(f"{verdicts.count(kind)} {kind.replace('_', ' ')}" for kind in kinds)
+            yield f"No verdict on {plural(len(verdicts), 'instances')}: {failed}."
+            continue
+        parts = [f"{words} {verdicts.count(kind)}" for kind, words in VERDICT_WORDS.items() if kind in verdicts]
+        parts[0] = parts[0].replace("several fit", "several SCMs fit").replace("none fits", "no SCM fits")
+        parents = plural(bound, "functional parents")
+        yield f"With at most {parents}, {listed(parts)} of {plural(len(verdicts), 'instances')}."
+
+
+def closing_lines(records: Sequence[AuditRecord]) -> Iterator[str]:
+    """Yield what one more world would remove, where it was measured."""
     if closing := closing_text(records):
-        yield closing
+        yield from ("", closing)
 
 
 def closing_text(records: Sequence[AuditRecord]) -> str:
-    """Return one line: the least and the largest share that one more world removes, with these worlds."""
+    """Return sentences on the least and the largest share that one more world removes, with these worlds."""
     shares: list[float] = []
     low, high, lowest, highest = inf, -inf, "", ""
     for record in records:
@@ -130,9 +148,10 @@ def closing_text(records: Sequence[AuditRecord]) -> str:
                 high, highest = share, _closing(share, record.instance, split)
             shares.append(share)
     if len(shares) < 2:
-        return f"closes most: {highest}" if shares else ""
-    median_of = f"median {median(shares):.4f} of {len(shares)} instances"
-    return f"closes most: one more world removes {median_of}; least {lowest}; most {highest}"
+        return f"One more world, {highest}." if shares else ""
+    middle = f"median {100 * median(shares):.1f} %, of {len(shares)} instances"
+    span = f"{100 * low:.1f} to {100 * high:.1f} % of the SCMs that fit ({middle})"
+    return f"One more world removes, at best, {span}. Least: {lowest}. Most: {highest}."
 
 
 def closes(split: Split) -> float | None:
@@ -141,7 +160,8 @@ def closes(split: Split) -> float | None:
 
 
 def _closing(share: float, instance: str, split: Split) -> str:
-    return f"{split.mode} on {', '.join(split.targets)}, {share:.4f} of the members of {in_one_line(instance)}"
+    how = MODE_WORDS.get(split.mode, split.mode)
+    return f"{', '.join(split.targets)} {how}, removes {100 * share:.1f} % in {in_one_line(instance)}"
 
 
 def counted_bounds(records: Sequence[AuditRecord]) -> list[int]:
@@ -227,14 +247,18 @@ def summary(records: Sequence[AuditRecord], max_parents: int | None = None) -> s
 
     max_parents: one class for all; None: the headline class of each audit
     """
+    groups = _verdict_groups(records, max_parents)
+    lines = [f"{_class_name(bound)}: {_numbers(verdicts)}" for bound, verdicts in groups.items()]
+    return "\n".join(lines) or "no instances"
+
+
+def _verdict_groups(records: Sequence[AuditRecord], max_parents: int | None) -> dict[int | None, list[str]]:
+    """Return the verdicts by the bound of parents that they are of, those without one last."""
     groups: dict[int | None, list[str]] = {}
     for record in records:
         bound = record.findings.headline if record.findings and max_parents is None else max_parents
         groups.setdefault(bound, []).append(verdict(record, max_parents))
-    lines = [
-        f"{_class_name(bound)}: {_numbers(groups[bound])}" for bound in sorted(groups, key=lambda k: k or MAX_CLASS + 1)
-    ]
-    return "\n".join(lines) or "no instances"
+    return {bound: groups[bound] for bound in sorted(groups, key=lambda k: k or MAX_CLASS + 1)}
 
 
 def _class_name(bound: int | None) -> str:

@@ -116,7 +116,7 @@ def test_the_published_grammar_names_its_classes_as_before() -> None:
 def test_audit_and_separate_agree_where_only_xor_is_allowed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     pool = shared_file("ops.jsonl", part="replayscm/adversarial")
     assert main(["audit", str(pool), "--fail-on", "ambiguous", "--workers", "1"]) == 0
-    assert "functional parents <= 4: 1 unique, of 1 instance" in capsys.readouterr().out
+    assert "With at most 4 functional parents, one SCM fits 1 of 1 instance." in capsys.readouterr().out
     assert main(["separate", str(pool), "ops1"]) == 0
     assert "1 only members" in capsys.readouterr().out
     assert main(["harden", str(pool), "--out", str(tmp_path / "hard.jsonl"), "--workers", "1"]) == 0

@@ -73,7 +73,7 @@ def test_a_piped_table_fits_the_columns_that_are_stated(
     """Without COLUMNS it has 80. The instance and its verdict are never left out, and what is left out is named."""
     monkeypatch.setenv("COLUMNS", str(width or ""))
     done = called("audit", pool)
-    _, headings, *lines = done.stdout.split("\n\n", maxsplit=1)[0].splitlines()
+    _, headings, *lines = done.stdout.split("\n\n", maxsplit=2)[1].splitlines()
     names = re.split(" {2,}", headings.strip())
     assert (names[0], names[-1], len(lines)) == ("Instance", "Verdict", 3)
     note = re.search(r"left out to fit the width: (.*); --json has all", done.stderr)
@@ -90,7 +90,7 @@ def test_one_parent_is_too_few_for_a_conjunction(pool: Path, capsys: pytest.Capt
     assert [record["findings"]["classes"][0]["members"] for record in records] == ["0", "1", "2"]
     assert main(["audit", str(pool), "--max-parents", "1", "--workers", "1"]) == 0
     printed = capsys.readouterr().out
-    assert "functional parents <= 1: 1 unique, 1 ambiguous, 1 empty, of 3 instances" in printed
+    assert "With at most 1 functional parent, one SCM fits 1, several fit 1 and none fits 1 of 3 instances." in printed
 
 
 def without_timing(folder: Path) -> list[dict[str, Any]]:
@@ -137,7 +137,7 @@ def test_a_crash_costs_one_instance_and_is_tried_again(
         assert main(line) == 1
     printed = capsys.readouterr()
     assert "I1: RuntimeError: no idea" in printed.err
-    assert "1 unique, 1 ambiguous, of 2 instances\nno verdict: 1 crashed, of 1 instance\n" in printed.out
+    assert "one SCM fits 1 and several fit 1 of 2 instances.\nNo verdict on 1 instance: 1 crashed.\n" in printed.out
     assert main(line) == 0
     assert "1 instance audited, 2 had a record already" in capsys.readouterr().err
 
@@ -145,7 +145,7 @@ def test_a_crash_costs_one_instance_and_is_tried_again(
 def test_an_instance_that_takes_too_long_is_no_success(pool: Path) -> None:
     done = called("audit", pool, "--budget", "0.001", "--workers", "1", "--fail-on", "ambiguous")
     assert done.returncode == 1
-    assert "3 out_of_budget" in done.stdout
+    assert "No verdict on 3 instances: 3 out of budget." in done.stdout
     assert "I0: not done in 0.001 seconds" in done.stderr
 
 
@@ -274,12 +274,24 @@ def test_separate_points_to_more_targets_where_one_does_not_suffice(
 
 def test_audit_says_in_a_line_which_world_closes_most(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", str(pool), "--workers", "1"]) == 0
-    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("closes most: ")]
-    assert line.startswith("closes most: one more world removes median 0.6250 of 2 instances; least ")
-    assert "0.5000 of the members of I1; most " in line
-    assert line.endswith("0.7500 of the members of I2")
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("One more world")]
+    assert line.startswith("One more world removes, at best, 50.0 to 75.0 % of the SCMs that fit (median 62.5 %, of 2 ")
+    assert "removes 50.0 % in I1. Most: " in line
+    assert line.endswith("removes 75.0 % in I2.")
     assert main(["audit", str(pool), "--only", "I0", "--workers", "1"]) == 0
-    assert "closes most" not in capsys.readouterr().out  # one member: nothing to close
+    assert "One more world" not in capsys.readouterr().out  # one member: nothing to close
+
+
+def test_ceilings_are_printed_on_request(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The answer comes first; ceilings, which few ask for, stay in JSON and on the page."""
+    assert main(["audit", str(pool), "--workers", "1"]) == 0
+    plain = capsys.readouterr().out
+    assert plain.startswith("With at most 4 functional parents, one SCM fits 1 and several fit 2 of 3 instances.\n")
+    assert "ceiling" not in plain
+    assert main(["audit", str(pool), "--workers", "1", "--ceilings"]) == 0
+    asked = capsys.readouterr().out
+    assert asked.startswith(plain.rstrip())
+    assert "ceiling, uniform: mean " in asked
 
 
 def test_separate_refuses_what_is_no_answer(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -405,8 +417,9 @@ def test_the_page_is_well_formed_and_its_links_lead_somewhere(text: str) -> None
     assert {link.removeprefix("#") for link in page.links} <= set(page.ids)
     assert [row[0] for row in rows(text)] == [0, 1, 2]
     assert page.tags.count("details") == page.tags.count("summary")
-    # two plots, a reliability diagram for each prior, a spectrum for every instance, two graphs of each open one
-    assert page.tags.count("svg") == 2 + 3 + 3 + 2 * 2
+    # two plots, a reliability diagram for each prior, a spectrum for every instance, two graphs of each open one,
+    # and one of the decided one
+    assert page.tags.count("svg") == 2 + 3 + 3 + 2 * 2 + 1
 
 
 def test_nothing_is_loaded_from_anywhere(text: str) -> None:

@@ -262,7 +262,7 @@ def test_details_say_everything_in_plain_text(tmp_path: Path, capsys: pytest.Cap
         "removes 0.7500 of the members, 0.7500 with gold's outcome; ",
     ):
         assert line in printed
-    assert "functional parents <= 4: 1 ambiguous, of 1 instance" in printed
+    assert "With at most 4 functional parents, several SCMs fit 1 of 1 instance." in printed
 
 
 def test_five_parents_have_a_ceiling_by_size_if_gold_is_small_enough() -> None:
@@ -369,8 +369,10 @@ def test_each_class_has_its_line_and_the_page_says_which_verdict_is_of_which(
     page = tmp_path / "page.html"
     assert main(["audit", str(wide), "--html", str(page), "--workers", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert any(line.startswith("functional parents <= 4: ") and line.endswith("of 2 instances") for line in lines)
-    assert "functional parents <= 5: 1 ambiguous, of 1 instance" in lines
+    assert any(
+        line.startswith("With at most 4 functional parents, ") and line.endswith("of 2 instances.") for line in lines
+    )
+    assert "With at most 5 functional parents, several SCMs fit 1 of 1 instance." in lines
     text = page.read_text(encoding="utf-8")
     assert "functional parents &lt;= 4, any formula size, Hidden-order</b> (2 instances)" in text
     assert '"ambiguous, k ≤ 5"' in text
