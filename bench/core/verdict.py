@@ -5,6 +5,7 @@ A *score* is a benchmark's own fields about an answer; a *verdict*, or line, is 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
 
@@ -154,21 +155,29 @@ def change_score(
     return score.map(change) if isinstance(score, MeanScore) else change(score)
 
 
+encode_json = json.JSONEncoder(allow_nan=False, check_circular=False).encode  # lines are ours, without cycles
+
+
 class LazyVerdict(Mapping[str, Any]):
     """Mapping of a score that is computed at first access, with the attributes by which tables can do without it.
 
     bulk_key: equal for scores of one benchmark that every metric counts alike, so that one of them is computed for all;
         the items may differ in setting; None where no such key is known
     meaning: equal for two answers that mean the same (bench.core.metrics); None where that is not known
-    reading: how the response was read
+    reading: how the response was read; encode: makes the line that is `encode_json` of the score, without the score
     """
 
-    __slots__ = ("_make", "_record", "bulk_key", "meaning", "reading")
+    __slots__ = ("_make", "_record", "bulk_key", "encode", "meaning", "reading")
 
     def __init__(
-        self, make: Callable[[], dict[str, Any]], bulk_key: Hashable, meaning: str | None, reading: Reading
+        self,
+        make: Callable[[], dict[str, Any]],
+        encode: Callable[[], str],
+        bulk_key: Hashable,
+        meaning: str | None,
+        reading: Reading,
     ) -> None:
-        self._make = make
+        self._make, self.encode = make, encode
         self._record: dict[str, Any] | None = None
         self.bulk_key = bulk_key
         self.meaning = meaning

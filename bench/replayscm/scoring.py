@@ -14,7 +14,7 @@ import msgspec
 from calibrant.bench.core.attribution import attribution_record
 from calibrant.bench.core.responses import Answer, ReadAnswer, Reading, ReadingOptions, Response
 from calibrant.bench.core.scoring import AnswerContext, EvaluatorCache, Prediction, Scorable, line_head, line_place
-from calibrant.bench.core.verdict import LazyVerdict, ReadVerdict
+from calibrant.bench.core.verdict import LazyVerdict, ReadVerdict, encode_json
 from calibrant.bench.replayscm.items import ITEMS
 from calibrant.bench.replayscm.options import ScoreOptions
 from calibrant.bench.replayscm.verdict import MEANING, bulk_key, funnel, structure
@@ -295,12 +295,13 @@ class ReplayScmEvaluator:
         score = self._score(prediction.response, reading)
         meaning = meaning_digest(score)
         fields = verdict_fields(reading, score.correct, lambda answer: self._score_answer(answer).correct)
-        make = partial(self._line, prediction, context, score, meaning, fields)
+        parts = prediction, context, score, meaning, fields
+        make = partial(self._line, *parts)
         key = None if self._with_structure else bulk_key(score)
         if key is None:
             return ReadVerdict(make(), reading)
         whole_key = (key, reading.reason, fields["correctPublished"], fields["correctLenient"])
-        return LazyVerdict(make, whole_key, meaning, reading)
+        return LazyVerdict(make, partial(self._encode_line, *parts), whole_key, meaning, reading)
 
     def _score(self, response: Response, reading: Reading) -> Score:
         evaluator = self._evaluator
@@ -313,7 +314,18 @@ class ReplayScmEvaluator:
             return Score(evaluator.problem, None, rejection, strict_json=strict)
         return self._score_answer("" if reading.answer is None else reading.answer)
 
-    def _line(
+    def _line(self, prediction: Prediction, context: AnswerContext, score: Score, *parts: Any) -> dict[str, Any]:
+        return {**line_head(prediction), **score.to_dict(), **self._tail(prediction, context, score, *parts)}
+
+    def _encode_line(self, prediction: Prediction, context: AnswerContext, score: Score, *parts: Any) -> str:
+        """Return the line as JSON; the published keys, nine tenths of it, are encoded once for equal responses."""
+        cache = score.__dict__
+        if "_encoded" not in cache:
+            cache["_encoded"] = encode_json(score.to_dict())[1:-1]
+        tail = encode_json(self._tail(prediction, context, score, *parts))
+        return f"{encode_json(line_head(prediction))[:-1]}, {cache['_encoded']}, {tail[1:]}"
+
+    def _tail(
         self,
         prediction: Prediction,
         context: AnswerContext,
@@ -321,16 +333,15 @@ class ReplayScmEvaluator:
         meaning: str | None,
         fields: Mapping[str, Any],
     ) -> dict[str, Any]:
-        line = {
-            **line_head(prediction),
-            **score.to_dict(),
+        """Return the fields of a line behind the published keys."""
+        tail = {
             **fields,
             **line_place(context),
             MEANING: meaning,
             "seconds": prediction.seconds,
             **funnel(score),
         }
-        return line | structure(score) if self._with_structure else line
+        return tail | structure(score) if self._with_structure else tail
 
 
 def make_evaluator(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -12,23 +11,19 @@ import msgspec
 from calibrant.bench.core.registry import benchmark, stated_name
 from calibrant.bench.core.responses import EXCLUDED
 from calibrant.bench.core.scoring import NO_MODEL, AnswerContext
-from calibrant.bench.core.verdict import LazyVerdict
+from calibrant.bench.core.verdict import LazyVerdict, encode_json
 from calibrant.bench.scoring.files import json_object, numbered_lines
 from calibrant.bench.scoring.logs import is_eval_log
 from calibrant.bench.scoring.scorer import ScoredPrediction
 from calibrant.dsl.errors import CalibrantError
 
-_encode = json.JSONEncoder(allow_nan=False, check_circular=False).encode  # lines are ours, without cycles
-
 
 def json_line(line: Mapping[str, Any]) -> str:
     """Return one line of strict JSON in ASCII; NaN in a submitted experiment, which JSON lacks, becomes null."""
-    if isinstance(line, LazyVerdict):
-        line = line.record()
     try:
-        return _encode(line)
+        return line.encode() if isinstance(line, LazyVerdict) else encode_json(line)
     except ValueError:
-        return _encode(_finite(line))
+        return encode_json(_finite(dict(line)))
 
 
 def _finite(value: Any) -> Any:

@@ -6,6 +6,7 @@ import gc
 import json
 import pickle
 import weakref
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,8 +19,9 @@ from hypothesis import strategies as st
 import calibrant.audits.replayscm.attribution
 from calibrant.audits.replayscm.attribution import HeldoutDecision
 from calibrant.bench.cli import main
+from calibrant.bench.core.registry import bundled_pools
 from calibrant.bench.core.scoring import EvaluatorCache, Prediction
-from calibrant.bench.core.verdict import LazyVerdict
+from calibrant.bench.core.verdict import LazyVerdict, encode_json
 from calibrant.bench.replayscm.scoring import ReplayScmAttribution
 from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.table import ResultTable
@@ -28,8 +30,10 @@ from calibrant.bench.scoring.lines import json_line
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer
 from calibrant.dsl import records
+from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+from calibrant.dsl.replayscm.score import Score
 from tests.support.commands import jsonl
 from tests.support.stub_protocols import small_pool
 
@@ -138,9 +142,40 @@ def test_a_table_counts_the_same_of_a_line_before_it_is_made(files: tuple[Path, 
         assert isinstance(line, LazyVerdict)
         late.add(origin, line)
         made.add(origin, dict(line))
-        assert json.loads(json_line(line)) == dict(line)
+        assert json_line(line) == encode_json(dict(line))  # though parts of it were encoded for an earlier response
     assert late.to_json() == made.to_json()
     assert [row.to_dict() for row in late.sample_rows()] == [row.to_dict() for row in made.sample_rows()] != []
+
+
+def test_equal_responses_are_encoded_once_and_their_lines_are_those_of_their_scores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: Counter[int] = Counter()
+    make = Score.to_dict
+    monkeypatch.setattr(Score, "to_dict", lambda score: (calls.update([id(score)]), make(score))[1])
+    for pool in bundled_pools():
+        problems, scorer = read_pool(pool).problems[:3], PoolScorer([pool])
+        lines = []
+        for problem in problems:
+            assert problem.sealed.gold is not None
+            gold = {name: render(formula) for name, formula in problem.sealed.gold.mechanisms.items()}
+            few = dict.fromkeys(list(gold)[:1], problem.task.variables[-1])
+            answers = [json.dumps({"mechanisms": mechanisms}) for mechanisms in (gold, few, gold | few)]
+            texts = [*answers, f"Thus:\n{answers[0]}", "I refuse", ""]
+            lines += [
+                {"instanceId": problem.id, "model": model, "response": text, "seconds": seconds}
+                for model, seconds in (("m", 1.5), ('\u00e9 "q"', None), ("n", 0))
+                for text in texts
+            ]
+        scored = [
+            scorer.score(read).line for read in Predictions(jsonl(tmp_path / f"{pool.stem}.jsonl", *lines), scorer)
+        ]
+        calls.clear()
+        encoded = [*map(json_line, scored)]
+        assert len(encoded) == 54
+        assert {*calls.values()} == {1}
+        assert len(calls) < 54 / 2
+        assert encoded == [json.dumps(dict(line)) for line in scored]
 
 
 def test_what_a_scorer_has_kept_is_not_sent_to_other_processes_and_can_be_dropped(files: tuple[Path, Path]) -> None:
