@@ -154,10 +154,10 @@ def test_a_system_whose_requests_failed_is_in_the_json_of_a_table(tmp_path: Path
     ]
     file, verdicts = tmp_path / "a.jsonl", tmp_path / "verdicts.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in stated), encoding="utf-8")
-    for words in (["score", str(pool), str(file), "--out", str(verdicts)], ["table", str(verdicts), "--json"]):
-        result = CliRunner().invoke(app, words)
-        assert result.exception is None, result.exception
-    rows = {row["system"]: row for row in json.loads(result.stdout)["rows"]}
+    commands = (["score", str(pool), str(file), "--out", str(verdicts)], ["table", str(verdicts), "--json"])
+    results = [CliRunner().invoke(app, words) for words in commands]
+    assert [result.exception for result in results] == [None, None]
+    rows = {row["system"]: row for row in json.loads(results[1].stdout)["rows"]}
     assert (rows["b"]["n"], rows["b"]["reasons"]) == (0, {"infrastructure_error": 1})
     assert rows["b"].keys() >= rows["a"].keys()
     assert rows["b"]["accuracy"] is None
