@@ -56,8 +56,9 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
 }
 # headings of options, in this order; each option states its own as `rich_help_panel`
 ITEMS, INPUT, METHOD, VIEW, OUTPUT, EXECUTION = "Items", "Input", "Method", "View", "Output", "Execution"
+FORMULAS = "Formulas (without --score)"
 NETWORKS = "Networks (with --score)"
-PANELS = (ITEMS, INPUT, METHOD, NETWORKS, VIEW, OUTPUT, EXECUTION)
+PANELS = (ITEMS, INPUT, METHOD, FORMULAS, NETWORKS, VIEW, OUTPUT, EXECUTION)
 REST = "Other options"
 MAX_OPTION_WIDTH = 30  # columns: a longer option has a line of its own, as in typer's lists
 MIN_GROUPED_OPTIONS = 5  # fewer stand in one list

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 import typer
 
 from calibrant.bench.commands.guard import READS, WRITES, WRITES_PAGE, WRITES_PICTURE, Writes
-from calibrant.bench.help import INPUT, METHOD, NETWORKS, OUTPUT
+from calibrant.bench.help import FORMULAS, INPUT, METHOD, NETWORKS, OUTPUT
 
 TablePath: TypeAlias = Annotated[
     Path, typer.Argument(metavar="TABLE", help="CSV, Parquet or PLA file of two-valued columns."), READS
@@ -133,7 +133,7 @@ Roots: TypeAlias = Annotated[
 
 Target: TypeAlias = Annotated[
     str | None,
-    typer.Option("--target", metavar="COLUMN", help="Explain this column by the others.", rich_help_panel=INPUT),
+    typer.Option("--target", metavar="COLUMN", help="Explain this column by the others.", rich_help_panel=FORMULAS),
 ]
 
 
@@ -146,7 +146,7 @@ ScoreName: TypeAlias = Annotated[
 
 
 Best: TypeAlias = Annotated[
-    int | None, typer.Option("--best", min=1, help="With --score: so many best networks.", rich_help_panel=METHOD)
+    int | None, typer.Option("--best", min=1, help="With --score: so many best networks.", rich_help_panel=NETWORKS)
 ]
 
 
@@ -181,7 +181,7 @@ Operators: TypeAlias = Annotated[
     typer.Option(
         "--operators",
         help="Formulas: all operators, not/and/or, sums of products, products of sums. [default: all]",
-        rich_help_panel=METHOD,
+        rich_help_panel=FORMULAS,
     ),
 ]
 
@@ -192,7 +192,7 @@ Errors: TypeAlias = Annotated[
         "--errors",
         metavar="front|N",
         help="Least size for every number of errors, or up to N.",
-        rich_help_panel=METHOD,
+        rich_help_panel=FORMULAS,
     ),
 ]
 
@@ -204,7 +204,7 @@ Ties: TypeAlias = Annotated[
         min=1,
         max=10_000,
         help="Formulas listed of a point of --errors. [default: 20]",
-        rich_help_panel=METHOD,
+        rich_help_panel=FORMULAS,
     ),
 ]
 
@@ -215,7 +215,7 @@ Rates: TypeAlias = Annotated[
         "--rates",
         metavar="1/10,1/20:4/5",
         help="Unknown rate of errors in --target: these, or with priors.",
-        rich_help_panel=METHOD,
+        rich_help_panel=FORMULAS,
     ),
 ]
 
@@ -226,7 +226,7 @@ Consistency: TypeAlias = Annotated[
         "--consistency",
         metavar="4/5",
         help="Truth table of --target: patterns with this share of ones are 1.",
-        rich_help_panel=METHOD,
+        rich_help_panel=FORMULAS,
     ),
 ]
 
@@ -234,7 +234,7 @@ Consistency: TypeAlias = Annotated[
 Cases: TypeAlias = Annotated[
     int | None,
     typer.Option(
-        "--cases", min=1, help="With --consistency: rows of a pattern that is no remainder.", rich_help_panel=METHOD
+        "--cases", min=1, help="With --consistency: rows of a pattern that is no remainder.", rich_help_panel=FORMULAS
     ),
 ]
 

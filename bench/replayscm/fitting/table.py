@@ -218,7 +218,7 @@ class Table(Framed):
         yield from self.remarks
         yield from coding_lines(self.columns)
         notes = [
-            f"note: {note}: {_consequence(note, networks=networks)}"
+            f"note: {note}: {_consequence(note, networks=networks, target=target)}"
             for note in self.notes
             if not note.startswith(("id ", "empty ")) and not _is_on_target(note, target)
         ]
@@ -331,9 +331,11 @@ def _is_on_target(note: str, target: str | None) -> bool:
     return target in (subject, others) or (kind == "determined" and target in others.split(", "))
 
 
-def _consequence(note: str, *, networks: bool) -> str:
+def _consequence(note: str, *, networks: bool, target: str | None) -> str:
     """Return what follows from a note, and the option that goes on."""
     kind, _, rest = note.partition(" ")
+    if kind == "constant" and rest == target:
+        return "the column to explain has one value, so nothing is learned of it"
     if kind == "constant":
         effect = "arcs from a constant gain score without information" if networks else "an SCM may use it as a parent"
         return f"{effect} (--drop {_option(rest)})"

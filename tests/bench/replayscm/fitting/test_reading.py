@@ -235,3 +235,9 @@ def test_tables_and_batches_of_pyarrow_are_read() -> None:
     for data in (table, table.to_batches()[0]):
         assert calibrant.read_table(data).bits == {"a b": "10-1", "d": "1011"}
     assert calibrant.read_table(table).to_frame("pyarrow").column("a b").to_pylist() == ["yes", "no", None, "yes"]
+
+
+def test_a_target_of_one_value_is_not_advised_to_be_dropped() -> None:
+    lines = str(calibrant.fit({"x": [1, 1, 1], "y": [0, 1, 0]}, target="x"))
+    assert "note: constant x: the column to explain has one value, so nothing is learned of it" in lines
+    assert "--drop x" not in lines
