@@ -121,6 +121,11 @@ MODELS = (
 )
 
 
+def _network_of(item: LogicItem) -> str:
+    """Return the published network of an item, by which intervals are clustered; empty without one."""
+    return item.labels.get("latent", "")
+
+
 def _sample(score: Score) -> Sample:
     return Sample(score["valid"] is True, score["correct"] is True, False, False, score["meaning"])
 
@@ -141,6 +146,7 @@ METRICS = MetricSet(
     sample=_sample,
     rights=(("correct", "Correct", lambda sample: sample.correct),),
     settings=("acyclic", "cyclic", "series"),
+    item_unit=_network_of,
 )
 
 

@@ -224,6 +224,8 @@ def test_prior_knowledge_has_its_sign_and_an_interval(series: Path, copies: Path
     rows = _probes(called("table", *scores, "--consistency", copies, "--json").stdout)
     assert {row["scale"] for row in rows.values()} == {"rate"}
     assert {system: row["prior_knowledge"] for system, row in rows.items()} == {"knows": 1, "infers": 0, "misled": -1}
+    networks = {item.labels["latent"] for item in of.items.read_pool(series).items}
+    assert {row["units"] for row in rows.values()} == {len(networks)} != {16}
     assert {system: row["interval"] for system, row in rows.items()} == {
         "knows": [1, 1],
         "infers": [0, 0],
