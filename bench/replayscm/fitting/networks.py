@@ -288,7 +288,7 @@ class _Learning:
     def _fit_dense(self) -> NetworkFit:
         scores = self._table_of_scores(self.knowledge)
         optimum = ScoreOptimum.of_table(self.names, scores, self.knowledge.earlier)
-        best = optimum.k_best(self.options.k)
+        best = [optimum.best()] if self.options.k == 1 else optimum.k_best(self.options.k)  # 1: a tenth of the time
         optimal = optimum.co_optimal(limit=MAX_LISTED_OPTIMA)
         dags = [network.dag for network in optimal.dags] or [best[0].dag]
         classes = count_classes(np.array(dags, np.int64), self.frame.targets) if optimal.is_complete else None

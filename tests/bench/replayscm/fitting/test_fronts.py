@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrant
 from tests.support.commands import called
+from tests.support.effort import effort
 from tests.support.table_vectors import table_vectors
 
 SHOWN = 12  # formulas that a vector lists
@@ -141,3 +143,39 @@ def test_classes_that_are_not_compared_are_refused(operators: str, max_parents: 
 def test_rates_alone_have_a_posterior_of_one() -> None:
     found = calibrant.fit({"A": [0, 1, 1], "F": [0, 1, 0]}, target="F", rates="1/10,1/5").to_dict()
     assert sum(map(Fraction, found["rates"].values())) == 1
+
+
+CELL = st.sampled_from(["0", "1", "1", "0", ""])
+
+
+@settings(max_examples=effort(25, 5_000), deadline=None)
+@given(
+    st.lists(st.tuples(*[CELL] * 4), min_size=1, max_size=8),
+    st.permutations(range(4)),
+    st.sampled_from(["all", "and-or-not", "sop", "pos"]),
+)
+def test_names_and_orders_change_nothing_but_names(
+    rows: list[tuple[str, ...]], order: list[int], operators: str
+) -> None:
+    """Fronts, and counts of functions under gaps; rows are turned round, 0 and 1 become words."""
+    names, other_names = ["a", "b", "c", "y"], ["y", "IL-6", "not", "3"]
+    words = {"0": "no", "1": "yes", "": ""}
+    table = {name: [row[k] for row in rows] for k, name in enumerate(names)}
+    other = {other_names[k]: [words[row[k]] for row in reversed(rows)] for k in order}
+    options: dict[str, Any] = {"operators": operators, "errors": "front"}
+    stated = [
+        calibrant.fit(data, target=target, missing=(), **options).to_dict() if len(set(data[target]) - {""}) else {}
+        for data, target in ((table, "y"), (other, "3"))
+    ]
+    first, second = map(_numbers, stated)
+    assert first == second
+
+
+def _numbers(stated: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the figures in which no name occurs."""
+    fronts = {key: stated[key] for key in ("front", "front_sure", "front_possible") if key in stated}
+    for key, front in fronts.items():
+        if key == "front":
+            fronts[key] = [[p["errors"], p["size"], p["formulas"], p["functions"]] for p in front]
+    counts = {key: stated.get(key) for key in ("may", "must", "rows_without_target", "counted", "ones")}
+    return counts | fronts | {"sets": sorted((len(s), *numbers) for s, *numbers in stated.get("by_parents", ()))}
