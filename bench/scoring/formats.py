@@ -83,7 +83,8 @@ def _parse_every_eval(line: JsonMapping) -> ParsedLine:
 
 
 def _parse_lm_eval(line: JsonMapping) -> ParsedLine:
-    stated = line.get("resps") or line.get("filtered_resps") or []
+    stated = line.get("resps") or line.get("filtered_resps")
+    stated = stated if isinstance(stated, list) else [stated]
     texts = [text for entry in stated for text in (entry if isinstance(entry, list) else [entry])]
     responses = tuple(Response(text) for text in texts if isinstance(text, str))
     return ParsedLine("lm-eval samples", responses or (Response(),), None, (), (as_object(line.get("arguments")),))

@@ -166,7 +166,8 @@ def sample_line(sample: Mapping[str, Any], system: str | None, where: str) -> di
         line["steps"] = steps
     if steps is None or _at(store, "Transcript:handed_in") is not True:
         line |= {key: sample[key] for key in _SAMPLE_KEYS if key in sample}
-        if steps is not None or "choices" not in (_at(sample, "output") or {}):
+        output = _at(sample, "output")
+        if steps is not None or not isinstance(output, Mapping) or "choices" not in output:
             line["response"] = _at(sample, "output", "completion") or ""
     elif sample.get("error"):
         line["error"] = sample["error"]
