@@ -11,7 +11,7 @@ import msgspec
 from msgspec import inspect
 
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.json_objects import child_type, plain_type
+from calibrant.dsl.parse_limits import child_type, plain_type
 from calibrant.dsl.text import known_names
 
 MAX_TOML_BYTES = 1_000_000

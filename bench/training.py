@@ -23,7 +23,7 @@ from calibrant.bench.scoring.reading import item_rules, read_response, score_res
 from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
-from calibrant.dsl.json_objects import load_json
+from calibrant.dsl.parse_limits import load_json
 
 # --- Items as conversations with a model, and verdicts on its replies -------------------------------------------------
 

@@ -339,7 +339,7 @@ def read_knowledge(knowledge: str | Path | Knowledge, source: str) -> Knowledge:
     if isinstance(knowledge, Knowledge):
         return knowledge
     if isinstance(knowledge, Path):
-        from calibrant.dsl.json_objects import read_text
+        from calibrant.dsl.parse_limits import read_text
 
         return parse_knowledge(read_text(knowledge), str(knowledge))
     if isinstance(knowledge, str):

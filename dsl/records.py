@@ -36,7 +36,7 @@ from msgspec import Meta
 from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, short_repr
 from calibrant.dsl.item import Item, Pool
-from calibrant.dsl.json_objects import MAX_JSON_BYTES, TooLargeError, allowed_values, json_fault, load_json, unique_keys
+from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, allowed_values, json_fault, load_json, unique_keys
 
 # --- The bytes of a pool file, whether it is compressed or not: what is read, and what its digest is of ---------------
 MAX_BYTES = 1 << 30  # the largest published file has 84 MB; a few kilobytes can decompress to anything

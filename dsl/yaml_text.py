@@ -16,8 +16,8 @@ from typing import Any, Protocol
 import yaml
 
 from calibrant.dsl.errors import PoolError
-from calibrant.dsl.json_objects import MAX_DEPTH, check_nesting
 from calibrant.dsl.memory import gc_paused
+from calibrant.dsl.parse_limits import MAX_DEPTH, check_nesting
 
 # --- YAML without references and tags, made of libyaml's events: four times as fast as through its nodes, and in parts
 _MAX_CACHED_SCALARS = 1 << 13

@@ -48,7 +48,7 @@ from calibrant.dsl.causim.records import (
 from calibrant.dsl.causim.records import QueryMeta as QueryMeta
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line
 from calibrant.dsl.item import Pool
-from calibrant.dsl.json_objects import TooLargeError, decode_json, read_bounded
+from calibrant.dsl.parse_limits import TooLargeError, decode_json, read_bounded
 from calibrant.dsl.records import convert_object
 from calibrant.dsl.text import plural
 from calibrant.solvers.causim.exact import AnswerSet

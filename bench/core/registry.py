@@ -12,7 +12,7 @@ from calibrant.bench.core.names import FIRST, TITLES
 from calibrant.bench.core.scoring import ID_FIELDS
 from calibrant.dsl.causalab.configs import is_config
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
-from calibrant.dsl.json_objects import TooLargeError, load_json
+from calibrant.dsl.parse_limits import TooLargeError, load_json
 from calibrant.dsl.records import FORMAT, pool_head
 from calibrant.dsl.text import known_names
 

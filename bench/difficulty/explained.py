@@ -38,7 +38,7 @@ from calibrant.bench.pages.page import design_page
 from calibrant.bench.pools.generated import write_part
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, PoolError
-from calibrant.dsl.json_objects import TooLargeError, read_bounded
+from calibrant.dsl.parse_limits import TooLargeError, read_bounded
 from calibrant.dsl.text import plural
 
 # --- The page of difficulty: bars of the coefficients, success against the strongest feature, and tables --------------

@@ -37,7 +37,7 @@ from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.terminal import making_folder, printable
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.item import Item
-from calibrant.dsl.json_objects import TooLargeError, load_json
+from calibrant.dsl.parse_limits import TooLargeError, load_json
 from calibrant.dsl.records import pool_digest
 
 # --- The rows of an export, in a file while it is made: none is kept, however many there are --------------------------

@@ -59,7 +59,7 @@ from calibrant.bench.version import program_version
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, require_extra, short_repr
 from calibrant.dsl.item import Item
-from calibrant.dsl.json_objects import TooLargeError, load_json, read_bounded, unique_keys
+from calibrant.dsl.parse_limits import TooLargeError, load_json, read_bounded, unique_keys
 from calibrant.dsl.records import items_by_id
 from calibrant.dsl.text import known_names, plural
 

@@ -48,7 +48,7 @@ from calibrant.bench.runs.runner import EVERYTHING, Selection
 from calibrant.bench.runs.workers import crash_text, timed_answer
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
-from calibrant.dsl.json_objects import MAX_JSON_BYTES, TooLargeError, json_fault, load_json
+from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, json_fault, load_json
 from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.generation.scms import STRATA
 from calibrant.dsl.replayscm.item import BENCHMARK, Pool, Problem, Task

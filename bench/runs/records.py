@@ -25,7 +25,7 @@ from calibrant.bench.runs.spill_file import StoredLines
 from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line
-from calibrant.dsl.json_objects import MAX_JSON_BYTES, TooLargeError, check_json_text, decode_json
+from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, check_json_text, decode_json
 
 # --- Append-only JSONL files of records: what runs, audits, hardening and generation write while they work ------------
 # A record is one write of one whole line, so a process that is killed leaves at most one torn line at the end. It is

@@ -19,13 +19,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 from calibrant.bench.scoring.formats import OPTIONAL_CELLS, line_of_cells
 from calibrant.bench.scoring.logs import EvalLog, is_eval_log, log_system, sample_line
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, in_one_line, short_repr
-from calibrant.dsl.json_objects import (
-    MAX_JSON_BYTES,
-    TooDeepError,
-    check_json_text,
-    quote_deep_members,
-    unique_keys,
-)
+from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooDeepError, check_json_text, quote_deep_members, unique_keys
 from calibrant.dsl.text import plural
 
 # --- JSON lines from a file, a compressed file or standard input, each bounded before it is read ----------------------

@@ -17,11 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, in_one_line, short_repr
-from calibrant.dsl.json_objects import (
-    MAX_JSON_BYTES,
-    load_json,
-    unique_keys,
-)
+from calibrant.dsl.parse_limits import MAX_JSON_BYTES, load_json, unique_keys
 
 # --- Predictions in a log of Inspect (`.eval`): its samples as lines of a prediction file, epochs as samples ----------
 _ZIP = b"PK\x03\x04"

@@ -23,7 +23,7 @@ from calibrant.bench.pools.findings_audit import VERIFY, Verdict, check_file
 from calibrant.bench.runs.executors import Progress
 from calibrant.bench.toml_file import read_toml
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
-from calibrant.dsl.json_objects import TooLargeError, decode_json, read_bounded
+from calibrant.dsl.parse_limits import TooLargeError, decode_json, read_bounded
 
 # --- Specification of a suite, `suite.toml`: sources of its pools, rows, and the statements of its authors ------------
 _NAMESPACE = uuid.UUID("0c5b9e0e-6d0d-5a4b-8a53-5d9d2c8f4a11")

@@ -55,7 +55,7 @@ from calibrant.bench.suites.pools import BuiltPool, PoolMeasures, build_pool, me
 from calibrant.bench.terminal import making_folder, require_free, write_json
 from calibrant.bench.version import program_version
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.json_objects import TooLargeError, decode_json, read_bounded
+from calibrant.dsl.parse_limits import TooLargeError, decode_json, read_bounded
 
 # --- The lock of a release: digests of its inputs and versions of what wrote it, which a second build must share ------
 FORMAT, VERSION = "calibrant-suite-lock", 1

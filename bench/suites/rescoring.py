@@ -49,7 +49,7 @@ from calibrant.bench.suites.manifest import (
     sha256_of,
 )
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
-from calibrant.dsl.json_objects import TooLargeError, load_json, read_bounded
+from calibrant.dsl.parse_limits import TooLargeError, load_json, read_bounded
 
 # --- Scoring of one file of answers against one pool, item by item: nothing that the file states about itself counts
 MAX_SAMPLES = 64  # answers to one item

@@ -23,8 +23,9 @@ from calibrant.dsl.blickets.item import (
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
 from calibrant.dsl.episode import Action, ActionError, Step
 from calibrant.dsl.errors import PoolError, short_repr
-from calibrant.dsl.json_objects import TooLargeError, decode, json_objects, load_json
+from calibrant.dsl.json_objects import decode, json_objects
 from calibrant.dsl.lenient_json import Shape, Shaped, StatedLines, comparable, shaped_keys
+from calibrant.dsl.parse_limits import TooLargeError, load_json
 
 # --- Actions and answers as models write them: JSON in any case and wrapping, words, and the paper's labelled lines ---
 # One reader for scores, play, text episodes and tools, so that `conjunctive A, E`, `check conjunctive A E` and

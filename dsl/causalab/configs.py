@@ -20,7 +20,7 @@ from calibrant.dsl.causalab.reference import Reading, bases_after, bases_of, val
 from calibrant.dsl.causalab.score import roots
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.item import Pool
-from calibrant.dsl.json_objects import TooLargeError, load_json
+from calibrant.dsl.parse_limits import TooLargeError, load_json
 from calibrant.dsl.records import copied_items, decode_line, decoded_again, plain_pool, pool_head, pool_lines
 
 # --- Deviations of an item from its suite: what is shown, what is allowed, how a setting is read ----------------------

@@ -30,7 +30,7 @@ from calibrant.dsl.causim.question import (
 )
 from calibrant.dsl.errors import PoolError, in_one_line, short_repr
 from calibrant.dsl.item import Pool
-from calibrant.dsl.json_objects import TooLargeError, check_json_depth
+from calibrant.dsl.parse_limits import TooLargeError, check_json_depth
 from calibrant.dsl.records import FORMAT, VERSION, Header, read_items, write_records
 
 # --- The native pool format of CauSim: one question a line with its program. These classes are its schema -------------

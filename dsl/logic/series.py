@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from calibrant.dsl.errors import RefusedError, short_repr
-from calibrant.dsl.json_objects import read_text
 from calibrant.dsl.logic.files.networks import find_repeated, name_problem, table_rows
 from calibrant.dsl.logic.item import Edge, LogicError, Model, is_node_name
+from calibrant.dsl.parse_limits import read_text
 from calibrant.dsl.text import nearest_hint
 
 SERIES_COLUMN, HELD_COLUMN = "series", "set"

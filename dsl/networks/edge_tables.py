@@ -10,8 +10,8 @@ from math import isfinite
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from calibrant.dsl.errors import short_repr
-from calibrant.dsl.json_objects import split_lines
 from calibrant.dsl.networks.formulas import MAX_NAME_CHARS, NetworkError
+from calibrant.dsl.parse_limits import split_lines
 
 # no character that separates fields or literals in one of the formats; # begins a comment in SIF and bnet
 _NAME = re.compile(rf"[^\s,:;!+&|()<>\"'=#][^\s,:;!+&|()<>\"'=]{{0,{MAX_NAME_CHARS - 1}}}")

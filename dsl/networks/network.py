@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from calibrant.dsl.errors import PoolError, require_extra, short_repr
-from calibrant.dsl.json_objects import decode_text, read_bytes
 from calibrant.dsl.networks.formulas import NetworkError, Rules, mentioned_names
 from calibrant.dsl.networks.functions import MAX_TABLE_INPUTS, Decide, Function, align_tables, derive_function
 from calibrant.dsl.networks.text_formats import TEXT_READERS, describe_stranger, recognize_text
 from calibrant.dsl.networks.writers import bnet_text, graphml_text, sbml_text
 from calibrant.dsl.networks.xml_formats import read_xml, read_zginml
+from calibrant.dsl.parse_limits import decode_text, read_bytes
 
 MAX_COMPARED_INPUTS = 20
 """Inputs of two functions together up to which they are compared row by row."""

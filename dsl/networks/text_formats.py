@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from calibrant.dsl.errors import short_repr
-from calibrant.dsl.json_objects import split_lines
 from calibrant.dsl.networks.formulas import (
     AEON,
     BNET,
@@ -20,6 +19,7 @@ from calibrant.dsl.networks.formulas import (
     mentioned_names,
     parse_formula,
 )
+from calibrant.dsl.parse_limits import split_lines
 
 # --- Recognition ------------------------------------------------------------------------------------------------------
 _AEON_LINE = re.compile(r"\s*(?:[A-Za-z0-9_{}]+\s*-[>|?]\??\s*[A-Za-z0-9_{}]+\s*$|\$[A-Za-z0-9_{}]+\s*:)")

@@ -17,7 +17,6 @@ from typing import Final
 from xml.parsers import expat
 
 from calibrant.dsl.errors import short_repr
-from calibrant.dsl.json_objects import MAX_FILE_BYTES
 from calibrant.dsl.networks.formulas import (
     AND,
     GINML,
@@ -33,6 +32,7 @@ from calibrant.dsl.networks.formulas import (
     parse_formula,
     table_bits,
 )
+from calibrant.dsl.parse_limits import MAX_FILE_BYTES
 
 # --- A tree of the elements that matter -------------------------------------------------------------------------------
 MAX_DEPTH = 100_000

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from calibrant.dsl.errors import CalibrantError, PoolError
-from calibrant.dsl.json_objects import decode_text, read_bytes
 from calibrant.dsl.logic.files.midas import Dataset, Normalisation, read_midas
 from calibrant.dsl.logic.files.networks import check_name
 from calibrant.dsl.logic.item import Edge, Options, Task, Tolerance, node_names
 from calibrant.dsl.logic.prompt import MAX_LISTED_NAMES
 from calibrant.dsl.networks.edge_tables import SIGNS_ARE_STATED, StatedSign, is_edge_table, parse_edges
 from calibrant.dsl.networks.network import first_names, recognize
+from calibrant.dsl.parse_limits import decode_text, read_bytes
 from calibrant.solvers.logic.family import LogicFamily, solve_family
 from calibrant.solvers.logic.search import USUAL_LIMITS, Limits
 from calibrant.solvers.networks.network import parse_network

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.dsl import json_objects
-from calibrant.dsl.json_objects import (
+from calibrant.dsl import parse_limits
+from calibrant.dsl.parse_limits import (
     MAX_DEPTH,
     TooLargeError,
     check_json_depth,
@@ -22,9 +22,9 @@ from calibrant.dsl.json_objects import (
 
 @pytest.fixture(autouse=True)
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_objects, "UNCHECKED_JSON", 10)
-    monkeypatch.setattr(json_objects, "MAX_JSON_TOKENS", 20)
-    monkeypatch.setattr(json_objects, "MAX_JSON_BYTES", 400)
+    monkeypatch.setattr(parse_limits, "UNCHECKED_JSON", 10)
+    monkeypatch.setattr(parse_limits, "MAX_JSON_TOKENS", 20)
+    monkeypatch.setattr(parse_limits, "MAX_JSON_BYTES", 400)
 
 
 @pytest.mark.parametrize("kind", [str, str.encode])
@@ -113,7 +113,7 @@ def test_values_take_no_more_memory_a_token_than_stated(shape: str) -> None:
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak / num_tokens <= json_objects.MAX_TOKEN_BYTES
+    assert peak / num_tokens <= parse_limits.MAX_TOKEN_BYTES
 
 
 def test_members_that_nest_too_deeply_become_their_own_text_and_others_stay() -> None:

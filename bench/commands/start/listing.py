@@ -23,7 +23,7 @@ from calibrant.bench.help import INPUT, ITEMS, OUTPUT, VIEW
 from calibrant.bench.report.pool_attribution import add_attributions
 from calibrant.bench.report.sources import scored_answers
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
-from calibrant.dsl.json_objects import TooLargeError, decode_json
+from calibrant.dsl.parse_limits import TooLargeError, decode_json
 from calibrant.dsl.records import MAX_CACHED_ITEMS, file_digest, plain_pool
 from calibrant.dsl.text import plural
 

@@ -30,7 +30,6 @@ from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.terminal import HintedError, invocation
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, short_repr
-from calibrant.dsl.json_objects import read_text
 from calibrant.dsl.logic.files.midas import Dataset, candidate_experiments, read_candidates
 from calibrant.dsl.logic.files.networks import ListedModel, bnet_text, table_rows
 from calibrant.dsl.logic.item import (
@@ -47,6 +46,7 @@ from calibrant.dsl.logic.item import (
 from calibrant.dsl.logic.prompt import task_notes
 from calibrant.dsl.logic.records import write_pool
 from calibrant.dsl.logic.series import SERIES_COLUMN, SeriesTask, read_series, readings
+from calibrant.dsl.parse_limits import read_text
 from calibrant.dsl.text import plural
 from calibrant.solvers.logic.data import read_data, read_prior
 from calibrant.solvers.logic.family import LogicFamily, solve_class, solve_family

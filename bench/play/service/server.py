@@ -24,7 +24,7 @@ import msgspec
 
 from calibrant.dsl.atomic_write import write_privately
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.json_objects import TooLargeError, decode_json, read_bounded
+from calibrant.dsl.parse_limits import TooLargeError, decode_json, read_bounded
 
 # --- Checks of a request before anything reads it: host, origin, method, path, size. All others are refused -----------
 MAX_BODY_BYTES = 64 * 1024

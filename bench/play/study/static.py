@@ -18,7 +18,7 @@ from calibrant.bench.play.service.routes import play_page
 from calibrant.bench.play.study.config import Study
 from calibrant.bench.play.study.pages import IN_BROWSER, PRIVACY, check_answers, consent_html, task_text
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.json_objects import TooLargeError, decode_json
+from calibrant.dsl.parse_limits import TooLargeError, decode_json
 
 MAX_DOWNLOAD_BYTES = 8_000_000
 

@@ -17,7 +17,7 @@ from calibrant.bench.replayscm.items import require_plain
 from calibrant.bench.replayscm.options import SeparateOptions
 from calibrant.bench.replayscm.pages import find_instance
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.json_objects import TooLargeError, load_json, read_bounded
+from calibrant.dsl.parse_limits import TooLargeError, load_json, read_bounded
 from calibrant.dsl.replayscm.alternatives import Experiment, PairwiseExperiments, Separation, witness_for
 from calibrant.dsl.replayscm.generation.scms import MAX_TARGETS
 from calibrant.dsl.replayscm.item import Problem

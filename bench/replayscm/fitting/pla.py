@@ -16,7 +16,7 @@ import numpy.typing as npt
 from calibrant.bench.replayscm.fitting.columns import RawColumn, make_column
 from calibrant.bench.replayscm.fitting.table import Table, patterns_of
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.json_objects import read_text
+from calibrant.dsl.parse_limits import read_text
 
 MAX_INPUTS = 12  # 4,096 rows
 MAX_OUTPUTS = 48  # with the inputs 60 columns

@@ -41,7 +41,7 @@ from calibrant.dsl.causim.model import Model, ModelError
 from calibrant.dsl.causim.prompt import same_model
 from calibrant.dsl.causim.records import read_states
 from calibrant.dsl.errors import PoolError, in_one_line
-from calibrant.dsl.json_objects import TooLargeError, decode_json
+from calibrant.dsl.parse_limits import TooLargeError, decode_json
 from calibrant.dsl.records import decode_line, pool_head
 
 # --- Programs from elsewhere before they are checked: their equations, and statements with few arguments --------------

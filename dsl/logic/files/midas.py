@@ -13,9 +13,9 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from calibrant.dsl.errors import CalibrantError, PoolError, RefusedError, short_repr
-from calibrant.dsl.json_objects import read_text
 from calibrant.dsl.logic.files.networks import check_name, find_repeated, name_problem, table_rows
 from calibrant.dsl.logic.item import Edge, Experiment, Setup, check_setup, is_node_name, node_names
+from calibrant.dsl.parse_limits import read_text
 from calibrant.dsl.records import decode_line
 
 _MISSING = {"", "na", "nan"}

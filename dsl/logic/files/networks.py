@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from calibrant.dsl.errors import PoolError, RefusedError, short_repr
-from calibrant.dsl.json_objects import read_text, split_lines
 from calibrant.dsl.logic.item import (
     Clause,
     ClauseError,
@@ -20,6 +19,7 @@ from calibrant.dsl.logic.item import (
 )
 from calibrant.dsl.networks.edge_tables import parse_edges
 from calibrant.dsl.networks.formulas import MAX_NAME_CHARS
+from calibrant.dsl.parse_limits import read_text, split_lines
 
 # --- Lines of tables, and names of nodes ------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ import msgspec
 from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.formulas.text import render
-from calibrant.dsl.json_objects import TooLargeError, load_json
+from calibrant.dsl.parse_limits import TooLargeError, load_json
 from calibrant.dsl.records import Line, decode_line, decoded_again, item_ids, plain_pool, pool_lines, stored_items
 from calibrant.dsl.replayscm.extensions.records import extension_fields, rates_field
 from calibrant.dsl.replayscm.item import Pool, Problem

@@ -26,7 +26,7 @@ from calibrant.bench.pools.findings_audit import Verdict, check_certificate, che
 from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causim.generated_functions import TOPOLOGIES
-from calibrant.dsl.json_objects import MAX_JSON_BYTES, MAX_JSON_TOKENS
+from calibrant.dsl.parse_limits import MAX_JSON_BYTES, MAX_JSON_TOKENS
 from calibrant.dsl.replayscm.generation.problems import SETTINGS as DISCLOSURES
 from calibrant.dsl.replayscm.generation.problems import disclose_problem, sample_problem
 from calibrant.dsl.replayscm.generation.scms import stratum

@@ -26,7 +26,7 @@ from calibrant.bench.runs.workers import timed_answer
 from calibrant.bench.scoring import logs
 from calibrant.bench.scoring.logs import EvalLog, is_eval_log
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.json_objects import MAX_JSON_BYTES
+from calibrant.dsl.parse_limits import MAX_JSON_BYTES
 from tests.support.commands import jsonl, refused
 from tests.support.processes import MEGABYTE, command_cost, repeated_gzip
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from calibrant.dsl.errors import RefusedError
-from calibrant.dsl.json_objects import decode_text
 from calibrant.dsl.logic.files.midas import parse_midas
 from calibrant.dsl.logic.files.networks import parse_sif
 from calibrant.dsl.logic.item import Edge, model_texts
@@ -19,6 +18,7 @@ from calibrant.dsl.networks.edge_tables import parse_edges
 from calibrant.dsl.networks.functions import Function
 from calibrant.dsl.networks.network import recognize
 from calibrant.dsl.networks.trajectories import FUNCTION_CLASSES, Question, Trajectory, TrajectoryTask
+from calibrant.dsl.parse_limits import decode_text
 from calibrant.solvers.logic.family import solve_family
 from calibrant.solvers.logic.series import count_functions, solve_series
 from calibrant.solvers.networks.network import parse_network

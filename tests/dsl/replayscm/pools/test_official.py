@@ -23,7 +23,7 @@ from calibrant.bench.cli import main
 from calibrant.bench.core.registry import bundled_pools
 from calibrant.bench.replayscm.pools.check import count_unused_fields
 from calibrant.dsl.errors import PoolError
-from calibrant.dsl.json_objects import MAX_DEPTH, check_nesting
+from calibrant.dsl.parse_limits import MAX_DEPTH, check_nesting
 from calibrant.dsl.records import StoredItems
 from calibrant.dsl.replayscm.item import ModelResult, Pool, Problem
 from calibrant.dsl.replayscm.pools import documents
