@@ -437,9 +437,19 @@ def _labels(printed: PrintedTable) -> tuple[Heading, ...]:
     return tuple(Heading(key, _HEADINGS[key]) for key in printed.labels)
 
 
+PRINTED_NAMES = {"base": "Base", "cg": "CG", "cg+db": "CG+DB"}
+"""Our agents that the paper has too, by our name."""
+
+
+def printed_name(agent: str) -> str:
+    """Return the paper's name of an agent of ours, with its options; other agents keep their name."""
+    name, separator, options = agent.partition(" (")
+    return PRINTED_NAMES.get(name, name) + separator + options
+
+
 def _by_agent(episodes: Iterable[PlayedEpisode]) -> Iterable[tuple[str, list[PlayedEpisode]]]:
-    """Group episodes by agent, in the order in which agents first occur."""
-    return group_answers(episodes, lambda episode: episode.agent).items()
+    """Group episodes by agent, in the order in which agents first occur, under the paper's names."""
+    return group_answers(episodes, lambda episode: printed_name(episode.agent)).items()
 
 
 def _by_labels(
@@ -448,7 +458,7 @@ def _by_labels(
     """Group episodes by the table's labels, in the order in which they first occur."""
 
     def labels(episode: PlayedEpisode) -> tuple[str, ...]:
-        texts = {"agent": episode.agent, "steps": str(episode.item.task.budget), "run": OURS}
+        texts = {"agent": printed_name(episode.agent), "steps": str(episode.item.task.budget), "run": OURS}
         return tuple(texts[key] for key in printed.labels)
 
     return group_answers(episodes, labels).items()

@@ -32,7 +32,7 @@ def participant_of(system: str) -> str:
 class AnswerContext(NamedTuple):
     """Everything that a table needs of one scored answer besides its score.
 
-    config: the options of a protocol, empty for models; outcome: of a protocol only
+    config: the options of a protocol; of models `template`, where the answer states one; outcome: of a protocol only
     seconds: the time that the answer took, where it is known; sample: its number among a system's answers to the item
     benchmark: of the pool
     reason: of a protocol without a result: what it exhausted, or how far it came
@@ -81,6 +81,7 @@ class Prediction(NamedTuple):
     dialogue: totals of the replies that caused the steps; None where the line has none
     response: as the line gives it; reading: of it; where: place of the line
     num_stated: how many of the steps stand before the submission of the response's answer; 0 without any
+    template: digest of the template that wrote the prompt, as the line states it; empty for none
     """
 
     pool: str
@@ -97,6 +98,7 @@ class Prediction(NamedTuple):
     reading: Reading | None = None
     where: str = ""
     num_stated: int = 0
+    template: str = ""
 
     @property
     def place(self) -> str:
@@ -209,7 +211,13 @@ def last_answer(response: str | Mapping[str, Any]) -> dict[str, Any]:
 
 def line_head(prediction: Prediction) -> dict[str, Any]:
     """Return the first fields of a line: who answered what."""
-    return {"instanceId": prediction.instance, "model": prediction.model, "sample": prediction.sample}
+    head = {"instanceId": prediction.instance, "model": prediction.model, "sample": prediction.sample}
+    return head | {"template": prediction.template} if prediction.template else head
+
+
+def template_option(digest: str) -> dict[str, str]:
+    """Return the template of a prompt as an option, by the start of its digest: answers to two are two systems."""
+    return {"template": digest[:12]} if digest else {}
 
 
 def line_place(context: AnswerContext) -> dict[str, Any]:

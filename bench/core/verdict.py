@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from calibrant.bench.core.responses import Reading
 
@@ -25,12 +25,18 @@ LINE_KEYS = {
 """The keys of a line that differ from the names of their fields."""
 
 
+Template: TypeAlias = Annotated[
+    str | UnsetType, Meta(description="SHA-256 of the template of `prompts --template`, where the prediction states it")
+]
+
+
 class LineHead(msgspec.Struct, kw_only=True):
     """Beginning of a line, after the name of its benchmark."""
 
     instance_id: Annotated[str, Meta(description="id of the item")]
     model: Annotated[str | None, Meta(description="who answered; null if the prediction names no model")]
     sample: Annotated[int, Meta(description="number among that model's answers to the item")]
+    template: Template = UNSET
 
 
 class ReadVerdict(dict[str, Any]):

@@ -9,7 +9,16 @@ from typing import Annotated, Any, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from calibrant.bench.core.verdict import LenientFlag, PublishedFlag, Reason, Repairs, Source, Stop, Warnings
+from calibrant.bench.core.verdict import (
+    LenientFlag,
+    PublishedFlag,
+    Reason,
+    Repairs,
+    Source,
+    Stop,
+    Template,
+    Warnings,
+)
 from calibrant.bench.replayscm.appendix.metrics import Overlap
 
 # UNSET: the key does not apply and is absent. None: null in JSON, a value that is not defined (a share of no cells, a
@@ -116,6 +125,7 @@ class VerdictLine(Struct, rename="camel", forbid_unknown_fields=True, kw_only=Tr
     instance_id: Annotated[str, Meta(description="id of the item")]
     model: Annotated[str | None, Meta(description="who answered; null if the prediction names no model")] = None
     sample: Annotated[int | UnsetType, Meta(description="number among that model's answers to the item")] = UNSET
+    template: Template = UNSET
     valid: Annotated[bool, Meta(description="the answer can be replayed")]
     correct: Annotated[
         bool | None,

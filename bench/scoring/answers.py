@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -449,3 +450,11 @@ ITEM_FIELD, AGENT_FIELD = "item", "agent"  # of a trace
 def is_trace(line: Mapping[str, Any]) -> bool:
     """Return whether a line is one in a benchmark's own trace format."""
     return isinstance(line.get(ITEM_FIELD), str) and isinstance(line.get(AGENT_FIELD), str) and STEPS_FIELD in line
+
+
+def stated_template(line: Mapping[str, Any]) -> str:
+    """Return the digest of the prompt's template that a line of `prompts --template` states; empty for none."""
+    template = line.get("template", "")
+    if not isinstance(template, str) or not re.fullmatch(r"|[0-9a-f]{64}", template):
+        return ""  # other tools have fields of that name, which are no digest
+    return template

@@ -10,7 +10,7 @@ import msgspec
 
 from calibrant.bench.core.registry import benchmark, stated_name
 from calibrant.bench.core.responses import EXCLUDED
-from calibrant.bench.core.scoring import NO_MODEL, AnswerContext
+from calibrant.bench.core.scoring import NO_MODEL, AnswerContext, template_option
 from calibrant.bench.core.verdict import LazyVerdict, encode_json
 from calibrant.bench.scoring.files import json_object, numbered_lines
 from calibrant.bench.scoring.logs import is_eval_log
@@ -47,6 +47,7 @@ class _ContextFields(msgspec.Struct):
     model: str | None = None
     sample: int = 0
     seconds: float | None = None
+    template: str = ""
 
 
 class _ExcludedFields(msgspec.Struct, rename="camel"):
@@ -98,6 +99,7 @@ def context_of_line(line: Mapping[str, Any]) -> AnswerContext:
         context.instanceId,
         context.setting,
         context.stratum,
+        template_option(context.template),
         seconds=context.seconds,
         sample=context.sample,
         benchmark=of.name,

@@ -36,6 +36,7 @@ from calibrant.bench.scoring.answers import (
     named_value,
     stated_sample,
     stated_seconds,
+    stated_template,
 )
 from calibrant.bench.scoring.files import BROKEN, NO_OBJECT, FileEntry, PredictionFile, prediction_object, shown_name
 from calibrant.bench.scoring.ids import PublicIds
@@ -305,7 +306,15 @@ class Predictions:
                 number = samples.number(key, stated, response)
             answer = (response.text or "") if response.answer is None else dict(response.answer)
             prediction = Prediction(
-                pool.digest, instance, model, number, answer, seconds, response=response, where=entry.where
+                pool.digest,
+                instance,
+                model,
+                number,
+                answer,
+                seconds,
+                response=response,
+                where=entry.where,
+                template=stated_template(line),
             )
             yield self._read_prediction(prediction, line)
 

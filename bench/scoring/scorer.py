@@ -23,6 +23,7 @@ from calibrant.bench.core.scoring import (
     Prediction,
     line_head,
     line_place,
+    template_option,
 )
 from calibrant.bench.runs.records import StepRecord
 from calibrant.bench.scoring.answers import DIALOGUE_FIELD, REPLIES_FIELD, STEPS_FIELD, is_trace
@@ -247,6 +248,7 @@ class PoolScorer:
             prediction.instance,
             self._setting(item.setting, pool.digest),
             item.stratum,
+            template_option(prediction.template),
             seconds=prediction.seconds,
             sample=prediction.sample or 0,
             benchmark=self.benchmark.name,

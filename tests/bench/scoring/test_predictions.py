@@ -482,3 +482,25 @@ def test_rates_of_right_answers_are_zero_without_an_answer(name: str) -> None:
         for column in _columns(name):
             if column.key in RIGHT:
                 assert not column.value(verdict), column.key
+
+
+def test_a_template_s_digest_goes_into_verdicts_and_parts_the_rows(tmp_path: Path) -> None:
+    """Answers to prompts of two templates are rows of their own; what is no digest is another tool's field."""
+    first, second = "a" * 64, "b" * 64
+    for pool in (bundled_pool("hidden-order"), bundled_sample("causim")):
+        ids = [json.loads(line)["id"] for line in pool.read_text("utf-8").splitlines()[1:3]]
+        predictions, scored = tmp_path / f"{pool.name}.p.jsonl", tmp_path / f"{pool.name}.s.jsonl"
+        lines = [
+            {"instanceId": name, "model": "m", "response": "{}", "sample": k, "template": template}
+            for name in ids
+            for k, template in enumerate((first, second, "chatml"))
+        ]
+        jsonl(predictions, *lines)
+        assert called("score", pool, predictions, "--out", scored).returncode == 0
+        records = [json.loads(line) for line in scored.read_text("utf-8").splitlines()]
+        assert [record.get("template") for record in records] == [first, second, None] * 2
+        table = called("table", scored, "--json")
+        options = [row["options"] for row in json.loads(table.stdout)["rows"]]
+        assert {"template": first[:12]} in options
+        assert {"template": second[:12]} in options
+        assert {} in options
