@@ -411,7 +411,7 @@ def _claims(fitted: NetworkFit) -> Iterator[Claim | Unclaimed]:
 
 
 def _statement(statement: Statement) -> dict[str, Any]:
-    content = {key: value for key, value in statement._asdict().items() if key != "source"}
+    content = {name: getattr(statement, name) for name in StatementRecord.__struct_fields__}  # networks take no formula
     return dict(msgspec.to_builtins(msgspec.convert(msgspec.to_builtins(content), StatementRecord)))
 
 
