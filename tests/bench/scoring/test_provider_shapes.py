@@ -287,7 +287,15 @@ SGLANG = [
     Shape("abort", [_sglang(GOLD, {"type": "abort", "message": "m"})], [FAILED]),
     Shape("no finish", [_sglang(f"{DRAFT}</think>{GOLD}", None)], [RIGHT]),
 ]
+LISTS: list[Any] = [["text"], {"a": 1}]
+OTHER_TYPES = [  # what is no text where a text belongs: read as if it were absent, and no crash
+    *(Shape("type of a part", [_batch(_chat(content=[{"type": kind}, TEXT]))], [RIGHT]) for kind in LISTS),
+    *(Shape("type of an item", [_responses({"type": kind}, _output_text(GOLD))], [RIGHT]) for kind in ("", "b")),
+    Shape("responses of lm-eval", [_own({"doc_id": 1, "resps": 3})], [EMPTY]),
+    Shape("one response of lm-eval", [_own({"doc_id": 1, "resps": GOLD})], [RIGHT]),
+]
 GROUPS = {
+    "other types": OTHER_TYPES,
     "Bedrock": BEDROCK,
     "SGLang": SGLANG,
     "OpenAI": OPENAI,
