@@ -536,7 +536,7 @@ def test_unknown_instances_can_be_passed_over(pool: Path, tmp_path: Path) -> Non
     file = jsonl(tmp_path / "in.jsonl", {"instanceId": "I9", "model": "m"}, known)
     result = CliRunner().invoke(app, ["score", str(pool), str(file), "--json", "--skip-unknown"])
     assert [json.loads(line)["instanceId"] for line in result.stdout.splitlines()] == ["I0"]
-    assert "1 lines are for instances that small does not have" in result.stderr
+    assert "1 line is for instances that small does not have" in result.stderr
 
 
 def test_a_score_line_is_strict_json_whatever_was_submitted(tmp_path: Path) -> None:

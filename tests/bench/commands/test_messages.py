@@ -127,9 +127,9 @@ def test_the_page_of_a_question_has_a_command_that_works_when_it_is_pasted(
     name = "chain-0000-s20-v02-deduction-000"
     assert main(["show", "causim.jsonl", name, "--html", "why.html"]) == 0
     assert main(["audit", "causim.jsonl", "--only", name, "--html", "audit.html"]) == 0
-    for page, item in (("why.html", r"item-\w+"), ("audit.html", name)):
+    for page in ("why.html", "audit.html"):
         (command,) = re.findall(r"<pre>calibrant (harden [^<]*)</pre>", html.unescape(Path(page).read_text("utf-8")))
-        assert re.fullmatch(f"harden causim.jsonl --only {item} --out hardened.jsonl", command)
+        assert command == f"harden causim.jsonl --only {name} --out hardened.jsonl"
         assert main(shlex.split(command)) == 0
         Path("hardened.jsonl").unlink()
 

@@ -321,6 +321,7 @@ GAP_OPTIONS: dict[str, list[str]] = READING | {
     "--order": ["Y,A"],
     "--max-parents-of": ["Y=0"],
     "--knowledge": ["FOLDER/knowledge.txt"],
+    "--assume": ["FOLDER/knowledge.txt"],
     "--graph": ["C -> Y"],
     "--effect": ["Y=1 | do(A=0)"],
     "--seconds": ["5"],
