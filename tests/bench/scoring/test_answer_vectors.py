@@ -6,6 +6,7 @@ import base64
 import csv
 import io
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
@@ -18,8 +19,10 @@ from typer.testing import CliRunner
 import calibrant
 from calibrant import rewards
 from calibrant.bench.core.registry import benchmark_of_item
+from calibrant.bench.suites.rescoring import judge_of
 from calibrant.datasets import item_record
 from tests.bench.commands.lines import app
+from tests.support.play.right_lines import right_actions
 from tests.support.shared import shared_file, shared_records
 
 VECTORS = "vectors_answers_dev.jsonl"
@@ -188,6 +191,100 @@ def _paid_by_reward(vector: Vector) -> bool:
     (text,), (message,) = (rewards.verdict(completion, record, names, **keywords) for completion in texts)
     assert text == message, vector["id"]
     return text == 1
+
+
+def _right_by_shown_text(benchmark: str, text: str) -> dict[str, bool]:
+    """Return what `show --run` says of each model's answer to an item, by the first or last sentence of its part."""
+    if benchmark == "replayscm":
+        heads = re.findall(r"^\S+: (.+) \((\S+)\)$", text, re.MULTILINE)
+        return {model: verdict.startswith("a right answer") for verdict, model in heads}
+    parts = re.split(r"(?m)^(\S+)(?: on |, )\S+$", text)[1:]
+    end = r"(?m)^(?:lucky|earned): .*; right\." if benchmark == "blickets" else r"(?m)^frequency (?:lucky|earned)"
+    return {model: bool(re.search(end, part)) for model, part in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def _paid_by_show(vectors: Sequence[Vector], folder: Path) -> dict[str, bool]:
+    """Return what `show --run` says of the texts to items whose benchmark it supports; what it cannot show is wrong."""
+    paid: dict[str, bool] = {}
+    for file, (_, pool, *options) in _files(vectors, folder):
+        lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        for item in dict.fromkeys(line["instanceId"] for line in lines):
+            benchmark = benchmark_of_item(_items(Path(pool).name)[item]).name
+            gold = ["--gold"] if benchmark == "replayscm" else []
+            result = CliRunner().invoke(app, ["show", pool, item, "--run", str(file), *gold, *options])
+            assert isinstance(result.exception, calibrant.CalibrantError | None), result.exception
+            paid |= {line["model"]: False for line in lines if line["instanceId"] == item}
+            paid |= _right_by_shown_text(benchmark, result.stdout)
+    del paid["silent"]
+    return paid
+
+
+def _paid_by_official(vectors: Sequence[Vector], folder: Path) -> dict[str, bool]:
+    """Return HeldoutExact of `table --official` for pools that embed the texts as results, a model each."""
+    paid: dict[str, bool] = {}
+    for pool, options in dict.fromkeys((vector["pool"], tuple(vector["options"])) for vector in vectors):
+        head, *records = map(json.loads, _pool(pool).read_text(encoding="utf-8").splitlines())
+        for record in records:
+            chosen = [
+                v for v in vectors if (v["pool"], tuple(v["options"]), v["item"]) == (pool, options, record["id"])
+            ]
+            record["results"] = [{"model": v["id"], "raw_response": v["text"]} for v in chosen]
+        file = folder / "embedded.jsonl"
+        file.write_text("".join(json.dumps(line) + "\n" for line in (head, *records)), encoding="utf-8")
+        rows = json.loads(_stdout("table", "--official", str(file), "--json", *options))["rows"]
+        paid |= {row["system"]: row["heldout_exact"] == 1 for row in rows}
+    return paid
+
+
+def _paid_by_board(vectors: Sequence[Vector], folder: Path) -> dict[str, bool]:
+    """Return whether a board's judge has the only answer of a submission as right."""
+    paid: dict[str, bool] = {}
+    for vector in vectors:
+        file = folder / "submission.jsonl"
+        line = {"instanceId": vector["item"], "response": vector["text"]}
+        file.write_text(json.dumps(line) + "\n", encoding="utf-8")
+        cell = judge_of(_pool(vector["pool"])).score_file(file)
+        assert sum(item.num_samples for item in cell.items) == 1
+        paid[vector["id"]] = cell.rate > 0
+    return paid
+
+
+Door = Callable[[Sequence[Vector], Path], dict[str, bool]]
+MORE_DOORS: dict[str, tuple[Door, tuple[str, ...], tuple[str, ...]]] = {
+    "show": (_paid_by_show, ("replayscm", "blickets", "causalab"), ("--thoughts", "--extractor")),
+    "official": (_paid_by_official, ("replayscm",), ("--thoughts",)),
+    "board": (_paid_by_board, ("replayscm", "blickets", "causalab", "causim", "logic"), ()),
+}  # door -> function, benchmarks, and options that it has
+
+
+@pytest.mark.parametrize("door", MORE_DOORS)
+@pytest.mark.parametrize("kind", DOOR_KINDS)
+def test_pages_stored_results_and_boards_pay_alike(kind: str, door: str, tmp_path: Path) -> None:
+    pay, benchmarks, flags = MORE_DOORS[door]
+    vectors = [
+        vector
+        for vector in shared_records(VECTORS, part="frontier")
+        if (vector["kind"].split("/")[0], vector["door"]) == (kind, "text")
+        and vector["benchmark"] in benchmarks
+        and set(vector["options"][::2]) <= set(flags)
+    ]
+    expected = {vector["id"]: vector["expect"]["correct"] for vector in vectors}
+    assert {*expected.values()} == {True, False}
+    assert {v["benchmark"] for v in vectors} == {*benchmarks}
+    assert pay(vectors, tmp_path) == expected
+
+
+@pytest.mark.parametrize("pool", [f"answers_pool_{name}.jsonl" for name in MORE_DOORS["board"][1]])
+def test_play_pays_what_stands_outside_thoughts(pool: str) -> None:
+    """The right moves after a closed draft, and the same moves inside thoughts, which are none."""
+    moves = right_actions(next(iter(_items(pool).values())))
+    for before, after, is_right in (("<think>a</think>", "", True), ("a</think>", "", True), ("<think>", "", False)):
+        lines = "".join(f"{before}{move}{after}\n" for move in moves)
+        result = CliRunner().invoke(app, ["play", str(_pool(pool)), "--jsonl"], input=lines)
+        verdict = json.loads(result.stdout.splitlines()[-1])
+        assert verdict["event"] == "verdict", result.output
+        assert verdict["right"] is is_right
+        assert result.stdout.count('"event": "unreadable"') == (0 if is_right else len(moves))
 
 
 @pytest.mark.parametrize("kind", DOOR_KINDS)
