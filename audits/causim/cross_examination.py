@@ -3,11 +3,12 @@
 A world is a value for each noise variable. A literal for each value of each noise, for each value of each node as the
 program gives it, and once more under the intervention; a row of a node's table is a clause. Answers up to `MAX_LISTED`
 are listed: each is run by the program's own mechanisms and excluded. What is false is refuted by a world or an answer.
+An edge is vacuous unless two rows of the child's table differ in the parent and in their value alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations, product
 from math import comb, prod
 from typing import Final
@@ -16,12 +17,29 @@ from calibrant.audits.causim.verify import Evidence
 from calibrant.audits.claims import Certificate, EngineName, NotExaminedError, Refused
 from calibrant.audits.search import MAX_LISTED, BooleanSearch, Examiner, Key, proved_by
 from calibrant.dsl.causim.bundle import load_source
-from calibrant.dsl.causim.model import Assignment, Model, assignment_text, run, symbols
+from calibrant.dsl.causim.model import Assignment, Model, Node, assignment_text, run, symbols
 from calibrant.dsl.causim.question import Question, copy_evidence, project, question_from_record
+from calibrant.dsl.errors import short_repr
 from calibrant.dsl.text import plural
 
 MAX_TABLE_ROWS: Final = 20_000  # clauses of one node
 MAX_SMALLER_SETS: Final = 1_000  # each is a search
+
+
+def _rows(node: Node, domains: Sequence[Sequence[str]]) -> list[tuple[tuple[str, ...], str]]:
+    """Return (values of the parents and noise, value) of each row of a table over domains of the parents."""
+    if prod(map(len, domains)) * len(node.support) > MAX_TABLE_ROWS:
+        raise NotExaminedError(f"the table of {node.name} has more than {MAX_TABLE_ROWS:,} rows")
+    return [((*row, noise), node.value(row, noise)) for row in product(*domains) for noise in node.support]
+
+
+def _domains(model: Model) -> dict[str, tuple[str, ...]]:
+    """Return the image of each node's table over the domains of its parents."""
+    domains: dict[str, tuple[str, ...]] = {}
+    for node in model.nodes:
+        rows = _rows(node, [domains[parent] for parent in node.parents])
+        domains[node.name] = tuple(sorted({value for _, value in rows}))
+    return domains
 
 
 class Worlds:
@@ -42,19 +60,16 @@ class Worlds:
         search = BooleanSearch(self.engine)
         for node in self.model.nodes:
             search.add_choice([search.literal("noise", node.noise, value) for value in node.support])
-            domains = [self.domains[parent] for parent in node.parents]
-            if prod(map(len, domains)) * len(node.support) > MAX_TABLE_ROWS:
-                raise NotExaminedError(f"the table of {node.name} has more than {MAX_TABLE_ROWS:,} rows")
-            rows = [(row, noise, node.value(row, noise)) for row in product(*domains) for noise in node.support]
+            rows = _rows(node, [self.domains[parent] for parent in node.parents])
             is_set = node.name in self.question.do
-            values = {value for _, _, value in rows} | ({self.question.do[node.name]} if is_set else set())
+            values = {value for _, value in rows} | ({self.question.do[node.name]} if is_set else set())
             self.domains[node.name] = tuple(sorted(values))
             for copy in ("factual", "asked"):
                 search.add_choice([search.literal(copy, node.name, value) for value in self.domains[node.name]])
                 if copy == "asked" and is_set:
                     search.add(search.literal(copy, node.name, self.question.do[node.name]))
                     continue
-                for row, noise, value in rows:
+                for (*row, noise), value in rows:
                     parents = zip(node.parents, row, strict=True)
                     unmet = [-search.literal(copy, parent, symbol) for parent, symbol in parents]
                     search.add(
@@ -221,7 +236,57 @@ def _minimal_evidence(evidence: Evidence, certificate: Certificate, engine: Engi
     return f"{plural(len(observe), 'observations')} and no fewer, {proved_by(worlds.search)}"
 
 
+def _trivial(evidence: Evidence, certificate: Certificate, engine: EngineName) -> str:
+    worlds = Worlds(evidence, engine)
+    question, search = worlds.question, worlds.search
+    keys = question.required_keys(worlds.model)
+    if unset := sorted(set(keys) - set(question.do)):
+        raise Refused(f"{unset[0]} is not set")
+    search.add(*(-search.literal("asked", key, question.do[key]) for key in keys))
+    if (true := search.find()) is not None:
+        raise AssertionError(f"the encoding changes what `do` sets in the world {assignment_text(worlds.world(true))}")
+    return f"every required key is set, {proved_by(search)}"
+
+
+def _vacuous_edge(evidence: Evidence, certificate: Certificate, engine: EngineName) -> str:
+    """Search two rows of the child's table that differ in the parent alone and in their value."""
+    model, data = load_source(evidence.program), certificate.data
+    parent, child = data["parent"], data["child"]
+    if child not in model.position:
+        raise Refused(f"the program has no variable {short_repr(child)}")
+    node = model.nodes[model.position[child]]
+    if parent not in node.parents:
+        raise Refused(f"{short_repr(parent)} is no parent of {child}")
+    every_domain = _domains(model)
+    domains = {name: every_domain[name] for name in node.parents} | {node.noise: node.support}
+    rows = _rows(node, [every_domain[name] for name in node.parents])
+    values = sorted({value for _, value in rows})
+    search = BooleanSearch(engine)
+    for copy in ("before", "after"):
+        for name, domain in [*domains.items(), (child, values)]:
+            search.add_choice([search.literal(copy, name, value) for value in domain])
+        for row, value in rows:
+            unmet = [-search.literal(copy, name, symbol) for name, symbol in zip(domains, row, strict=True)]
+            search.add(*unmet, search.literal(copy, child, value))
+    fixed = [name for name in domains if name != parent]
+    for name in fixed:
+        for value in domains[name]:
+            search.add(-search.literal("before", name, value), search.literal("after", name, value))
+    for value in values:
+        search.add(-search.literal("before", child, value), -search.literal("after", child, value))
+    if (true := search.find()) is not None:
+        before, after = ({str(k[1]): str(k[2]) for k in true if k[0] == copy} for copy in ("before", "after"))
+        context = assignment_text({name: before[name] for name in fixed})
+        raise Refused(
+            f"{child} changes from {before[child]} to {after[child]} as {parent} does from {before[parent]} to "
+            f"{after[parent]}, at {context}"
+        )
+    return f"no change of {parent} changes {child}, {proved_by(search)}"
+
+
 EXAMINERS: Final[Mapping[str, Examiner]] = {
+    "vacuous_edge": _vacuous_edge,
+    "trivial": _trivial,
     "answer_count": _answer_count,
     "unique_answer": _unique_answer,
     "copyable": _copyable,

@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from calibrant.audits.claims import Certificate, EngineName, NotExaminedError, Refused
-from calibrant.audits.logic.verify import VERIFIERS, Case, CountData, Limits
+from calibrant.audits.logic.verify import VERIFIERS, BetterData, Case, CountData, Limits, model_from_texts
 from calibrant.audits.search import MAX_LISTED, BooleanSearch, Examiner, Key, proved_by
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.item import Clause, Model, edges_by_target, model_size
@@ -204,7 +204,34 @@ def _optimum_of_members(evidence: Any, certificate: Certificate, engine: EngineN
     return f"the members by replay; their optimum, {proved_by(models.search)}"
 
 
+def _better(evidence: Any, certificate: Certificate, engine: EngineName) -> str:
+    """Prove that the better model is one of those with less misfit; refuse with another one, or that there is none."""
+    data = msgspec.convert(certificate.data, BetterData, strict=True)
+    case = Case(evidence)
+    model, better = model_from_texts(data.model), model_from_texts(data.better)
+    if not reference.is_acyclic(model):
+        raise Refused("the first model has a cycle")
+    misfit = case.misfit(model)
+    models = Models(case, engine)
+    search = models.new_search(misfit - 1, None)
+    has_clauses = better <= set(models.clauses)
+    for clause in models.clauses if has_clauses else ():
+        chosen = search.literal("clause", clause)
+        search.add(chosen if clause in better else -chosen)
+    if has_clauses and search.find() is not None:
+        return f"misfit {case.misfit(better)}, less than {misfit}, {proved_by(search)}"
+    free = models.new_search(misfit - 1, None)
+    if (true := free.find()) is None:
+        raise Refused(f"{free.engine} proves that no model of the class has misfit below {misfit}")
+    right = models.model(true)
+    raise Refused(
+        f"{model_words(better)} is no model of the class with misfit below {misfit}; "
+        f"{model_words(right)} has misfit {case.misfit(right)}"
+    )
+
+
 EXAMINERS: Final[Mapping[str, Examiner]] = {
+    "logic-better": _better,
     "logic-count": _count,
     "logic-open": _optimum_of_members,
     "logic-missing": _optimum_of_members,

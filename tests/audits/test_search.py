@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
-from collections.abc import Callable, Iterable
-from itertools import product
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import combinations, islice, product
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 
-from calibrant.audits.claims import EngineName, NotExaminedError, RecountLimitError
+from calibrant.audits.causim.cross_examination import EXAMINERS as CAUSIM_EXAMINERS
+from calibrant.audits.causim.verify import VERIFIERS as CAUSIM_VERIFIERS
+from calibrant.audits.causim.verify import evidence_of
+from calibrant.audits.claims import (
+    Certificate,
+    EngineName,
+    NotExaminedError,
+    RecountLimitError,
+    Refused,
+    certify,
+    examine,
+)
+from calibrant.audits.logic.cross_examination import EXAMINERS as LOGIC_EXAMINERS
+from calibrant.audits.logic.verify import VERIFIERS as LOGIC_VERIFIERS
+from calibrant.audits.logic.verify import evidence_of as logic_evidence
 from calibrant.audits.search import BooleanSearch
 from calibrant.bench.core.registry import bundled_sample
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.model import Assignment, run, symbols
+from calibrant.dsl.causim.question import project
+from calibrant.dsl.causim.reference import worlds
+from calibrant.dsl.errors import CalibrantError
 from tests.oracles.engines import compare_forgeries, compare_items, item_differences
 from tests.support.commands import called, refused
 from tests.support.effort import cases
+from tests.support.forgery import causim, logic
 from tests.support.packages import needs
 
 NAMES = "abcde"
@@ -160,6 +184,146 @@ def test_bundled_certificates_are_proved_again(benchmark: str, engine: EngineNam
         assert not unread or all("take smt" in line for line in unread)
 
 
+# --- Claims of CauSim and logic models, true and false, by all worlds and by all models -----------------------------
+
+
+def _causim_claims(claim: str) -> Iterator[tuple[CausimItem, Certificate]]:
+    """Yield a claim with genuine and with forged data; of edges, and where it has no data, about every third item."""
+    forger, rng = causim.FORGERS[claim], Random(7)
+    genuine = forger.genuine()
+    for source in genuine:
+        yield source.item, source.certificate
+        forged = list(forger.forged(source, rng))
+        several = _other_observations(source.certificate) if claim == "minimal_evidence" else []
+        for data in [*forged[:: len(forged) // 16 + 1], *several]:
+            # the worlds that a certificate brings are for the check without a search
+            if data.get("against") == source.certificate.data.get("against"):
+                yield source.item, msgspec.structs.replace(source.certificate, data=dict(data))
+    for item in causim.items()[::3]:
+        evidence = evidence_of(item.task.source, item.task.question)
+        edges = [{"parent": parent, "child": node.name} for node in item.task.model.nodes for parent in node.parents]
+        for data in edges if claim == "vacuous_edge" else [{}]:
+            if set(data) == set(genuine[0].certificate.data):
+                yield item, certify(claim, genuine[0].certificate.in_words, evidence, data)
+
+
+def _other_observations(certificate: Certificate) -> Iterator[dict[str, Any]]:
+    """Yield the data with other sets of candidates as observations: one fewer, as many, one more; four of each."""
+    size, candidates = len(certificate.data["observe"]), certificate.data["candidates"]
+    for k in (size - 1, size, size + 1):
+        for names in islice(combinations(candidates, k), 4):
+            yield {**certificate.data, "observe": list(names)}
+
+
+def _refusal(claim: tuple[CausimItem, Certificate], engine: EngineName) -> str:
+    item, certificate = claim
+    evidence = evidence_of(item.task.source, item.task.question, item.sealed.world)
+    try:
+        line = examine(certificate, evidence, CAUSIM_VERIFIERS, CAUSIM_EXAMINERS, engine)
+    except Refused as refusal:
+        return str(refusal)
+    assert "proved again by" in line
+    return ""
+
+
+@pytest.mark.parametrize("claim", sorted(causim.FORGERS))
+def test_causim_claims_are_proved_or_refuted_as_all_worlds_decide(claim: str, engine: EngineName) -> None:
+    verdicts = Counter[bool]()
+    for item, certificate in _causim_claims(claim):
+        holds = causim.FORGERS[claim].is_true(item, certificate)
+        refusal = _refusal((item, certificate), engine)
+        assert (refusal == "") is holds, (item.id, certificate.data, refusal)
+        verdicts[holds] += 1
+    assert min(verdicts[True], verdicts[False]) >= 4
+
+
+def _opposing_worlds(item: CausimItem, names: Iterable[str]) -> list[dict[str, str]]:
+    """Return the worlds that fit, give the true values of these names and another answer."""
+    model, question, truth = item.task.model, item.task.question, item.sealed.world
+
+    def reading(noise: Assignment) -> dict[str, str]:
+        return {**noise, **run(model, noise, {})}
+
+    def answer(noise: Assignment) -> dict[str, str]:
+        return dict(project(question, model, noise, run(model, noise, question.do)))
+
+    shown = {**question.observed, **{name: reading(truth)[name] for name in names}}
+    return [
+        dict(noise)
+        for noise, _ in worlds(model, question.fixed)
+        if shown.items() <= reading(noise).items() and answer(noise) != answer(truth)
+    ]
+
+
+def test_minimal_evidence_is_refuted_by_a_world_or_by_fewer_observations(engine: EngineName) -> None:
+    refuted = Counter[str]()
+    for item, certificate in _causim_claims("minimal_evidence"):
+        refusal = _refusal((item, certificate), engine)
+        if " leaves the world " in refusal:
+            world = dict(symbols(json.loads(refusal.partition(" leaves the world ")[2])))
+            assert world in _opposing_worlds(item, certificate.data["observe"])
+            refuted["world"] += 1
+        elif " is enough, which is less" in refusal:
+            names = refusal.removeprefix("observing ").partition(" is enough")[0]
+            fewer = [] if names == "nothing" else names.split(", ")
+            assert len(fewer) < len(certificate.data["observe"])
+            assert _opposing_worlds(item, fewer) == []
+            refuted["fewer"] += 1
+        elif not refusal:
+            assert _opposing_worlds(item, certificate.data["observe"]) == []
+            refuted["no"] += 1
+    assert min(refuted["world"], refuted["fewer"], refuted["no"]) >= 4
+
+
+def test_a_vacuous_edge_is_refuted_by_two_rows(engine: EngineName) -> None:
+    refuted = 0
+    pattern = r"(\w+) changes from (.+) to (.+) as (\w+) does from (.+) to (.+), at (\{.*\})"
+    for item, certificate in _causim_claims("vacuous_edge"):
+        if (match := re.fullmatch(pattern, _refusal((item, certificate), engine))) is None:
+            continue
+        child, first, second, parent, before, after, rest = match.groups()
+        node, context = item.task.model.nodes[item.task.model.position[child]], symbols(json.loads(rest))
+        for value, parent_value in ((first, before), (second, after)):
+            row = [parent_value if name == parent else context[name] for name in node.parents]
+            assert node.value(tuple(row), context[node.noise]) == value
+        assert first != second
+        refuted += 1
+    assert refuted > 10
+
+
+def test_a_better_logic_model_is_proved_or_refuted_as_the_reference_decides() -> None:
+    needs("z3")
+    forger, verdicts = logic.FORGERS["logic-better"], Counter[bool]()
+    for genuine in forger.genuine():
+        item, data = genuine.item, genuine.certificate.data
+        first, second = data["model"], data["better"]
+        forged = [data, {"model": second, "better": first}, {"model": second, "better": second}]
+        forged += [{"model": first, "better": second[1:]}, {"model": first, "better": second[:1]}]
+        forged += [{"model": second[1:], "better": second}, {"model": first, "better": [*second, "n1<-n2&n3"]}]
+        for changed in forged:
+            certificate = msgspec.structs.replace(genuine.certificate, data=changed)
+            holds = _better_holds(item, certificate)
+            evidence = logic_evidence(item.task)
+            try:
+                line = examine(certificate, evidence, LOGIC_VERIFIERS, LOGIC_EXAMINERS, "smt")
+            except Refused as refusal:
+                line = str(refusal)
+            except CalibrantError:  # a text that is no clause
+                line = ""
+            assert ("proved again by" in line) is holds, (item.id, changed, line)
+            verdicts[holds] += 1
+            if changed["model"] == second and not holds:
+                assert "proves that no model of the class has misfit below" in line
+    assert min(verdicts[True], verdicts[False]) >= 4
+
+
+def _better_holds(item: Any, certificate: Certificate) -> bool:
+    try:
+        return logic.FORGERS["logic-better"].is_true(item, certificate)
+    except CalibrantError:
+        return False
+
+
 def test_causalab_says_why_it_has_no_encoding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pool = bundled_sample("causalab")
     assert called("audit", pool, "--certificates", tmp_path / "certs", "--out", tmp_path / "audit").returncode == 0
@@ -168,8 +332,6 @@ def test_causalab_says_why_it_has_no_encoding(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_a_changed_certificate_is_refused(engine: EngineName, tmp_path: Path) -> None:
-    import json
-
     pool = bundled_sample("causim")
     assert called("audit", pool, "--certificates", tmp_path / "certs", "--out", tmp_path / "audit").returncode == 0
     changes: list[Callable[[dict[str, Any]], object]] = [
