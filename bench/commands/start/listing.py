@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 20
 MAX_CRASH_LINES = 10
-COUNTED = "counted"  # key of the class whose hypotheses are counted
+COUNTED = "counted"  # key of a row: hypothesis class of the numbers in Left and Fit, in words
 COLUMNS = {
     "id": "Id",
     "setting": "Setting",
@@ -46,13 +46,14 @@ COLUMNS = {
     "fit": "Fit",
     "reason": "Why",
 }
+# columns that a narrow terminal keeps after id and system, in this order; the class of an answer implies `right`
 FIRST = (
     "class",
     "left",
     "right",
     "fit",
     "moves",
-)  # the class states what is right; kept longest where the width is short, after id and system
+)
 MIN_REASON_WIDTH = 30
 
 
@@ -128,47 +129,53 @@ def list_items(
     _refuse_other_mode(
         scores, {"--why": why, "--html": html, "--assume": assume}, {"--class": kind, "--system": system}
     )
-    of = benchmark_of(pool)
-    ids = None if scores or setting is not None else large_pool_ids(pool) if is_native_pool(pool) else None
+    benchmark = benchmark_of(pool)
+    ids = large_pool_ids(pool) if not scores and setting is None and is_native_pool(pool) else None
     if ids is not None and not limit and not why and html is None:
         _print_ids(ids, as_json=as_json)
         return
-    items = first_items(of, pool, limit) if ids is not None and limit else of.items.read_pool(pool).items
+    items = first_items(benchmark, pool, limit) if ids is not None and limit else benchmark.items.read_pool(pool).items
     refuse_empty(len(items), pool)
-    chosen = _places(items, setting, pool.name)
+    chosen = _select_setting(items, setting, pool.name)
     if scores:
-        _list_answers(AnswerFilter(of, pool, items, frozenset(chosen), kind, system), scores, limit, as_json=as_json)
+        _list_answers(
+            AnswerFilter(benchmark, pool, items, frozenset(chosen), kind, system), scores, limit, as_json=as_json
+        )
         return
-    places = chosen[:limit] if limit else chosen
-    assumed = None if assume is None else _assuming(of, [items[k] for k in places], assume)
-    number = len(chosen) if ids is None else len(ids)
+    indices = chosen[:limit] if limit else chosen
+    conditioned = None if assume is None else _apply_knowledge(benchmark, [items[k] for k in indices], assume)
+    num_matching = len(chosen) if ids is None else len(ids)
     if html is None or why or as_json:
         _print_rows(
-            _rows(of, assumed or (items[k] for k in places), why=why), len(places), number, "item", as_json=as_json
+            _item_rows(benchmark, conditioned or (items[k] for k in indices), why=why),
+            len(indices),
+            num_matching,
+            "item",
+            as_json=as_json,
         )
     if html is not None:
-        _write_index(of, pool, assumed or (items[k] for k in places), html)
+        _write_index(benchmark, pool, conditioned or (items[k] for k in indices), html)
         print_next([] if as_json else [NextCommand(("audit", pool), "counts and findings")])
 
 
 def _refuse_other_mode(
-    scores: Sequence[Path] | None, of_items: Mapping[str, object], of_answers: Mapping[str, object]
+    scores: Sequence[Path] | None, item_options: Mapping[str, object], answer_options: Mapping[str, object]
 ) -> None:
-    """Refuse options of items beside --scores, of answers without, and an assumption where nothing is counted."""
+    """Refuse item options with --scores, answer options without it, and --assume without --why or --html."""
     if scores:
-        refuse_options(of_items, "it is about items, and --scores lists answers")
+        refuse_options(item_options, "it is about items, and --scores lists answers")
         return
-    refuse_options(of_answers, "it is about answers: give --scores")
-    if not of_items["--why"] and of_items["--html"] is None:
-        refuse_options({"--assume": of_items["--assume"]}, "it is about what fits: give --why")
+    refuse_options(answer_options, "it is about answers: give --scores")
+    if not item_options["--why"] and item_options["--html"] is None:
+        refuse_options({"--assume": item_options["--assume"]}, "it is about what fits: give --why")
 
 
-def _assuming(of: Benchmark[Any], items: Sequence[Any], file: Path) -> Sequence[Any]:
-    """Return items under the statements of a file; `CalibrantError` where they fit none of the items."""
+def _apply_knowledge(benchmark: Benchmark[Any], items: Sequence[Any], file: Path) -> Sequence[Any]:
+    """Return the items restricted by the statements of a file; `CalibrantError` if no item admits the statements."""
     from calibrant.bench.core.capabilities import ASSUME
     from calibrant.dsl.knowledge import read_knowledge
 
-    assumable, knowledge = of.require(ASSUME), read_knowledge(file, "--assume")
+    assumable, knowledge = benchmark.require(ASSUME), read_knowledge(file, "--assume")
     refusals = []
     for item in items:
         try:
@@ -180,8 +187,8 @@ def _assuming(of: Benchmark[Any], items: Sequence[Any], file: Path) -> Sequence[
     return [assumable.assume(item, knowledge) for item in items]
 
 
-def _places(items: Sequence[Any], setting: str | None, name: str) -> Sequence[int]:
-    """Return the indices of the items of a setting; `CalibrantError` if there are none."""
+def _select_setting(items: Sequence[Any], setting: str | None, name: str) -> Sequence[int]:
+    """Return the indices of the items of a setting, of all if None; `CalibrantError` if there are none."""
     if setting is None:
         return range(len(items))
     chosen = [k for k, item in enumerate(items) if item.setting == setting]
@@ -206,39 +213,40 @@ def _list_answers(answers: AnswerFilter, scores: Sequence[Path], limit: int, *, 
         typer.echo(f"{text}, as `calibrant table` counts them", err=True)
     if not as_json:
         crashes = Counter((row.get("system") or "", row["crash"]) for row in rows if row["crash"])
-        for (system, crash), number in crashes.most_common(MAX_CRASH_LINES):
+        for (system, crash), num_crashes in crashes.most_common(MAX_CRASH_LINES):
             subject = f"{in_one_line(system)}: " if system else ""
-            typer.echo(f"{subject}{plural(number, 'answers')} crashed: {crash}", err=True)
+            typer.echo(f"{subject}{plural(num_crashes, 'answers')} crashed: {crash}", err=True)
 
 
-def _rows(of: Benchmark[Any], items: Iterable[Any], *, why: bool) -> Iterator[dict[str, Any]]:
+def _item_rows(benchmark: Benchmark[Any], items: Iterable[Any], *, why: bool) -> Iterator[dict[str, Any]]:
+    """Yield a row for each item, by keys of COLUMNS, and with `why` COUNTED; an item may have no explanation."""
     from calibrant.bench.core.capabilities import STATISTICS
     from calibrant.bench.runs.audits import explain_item, reason_record
 
-    group = of.require(STATISTICS).group
+    suite_of = benchmark.require(STATISTICS).group
     for item in items:
-        row = {"id": item.id, "setting": item.setting, "suite": group(item)}
+        row = {"id": item.id, "setting": item.setting, "suite": suite_of(item)}
         if why:
-            explained = explain_item(of, item)
-            reason = reason_record(explained)
+            explanation = explain_item(benchmark, item)  # a text where the item cannot be explained
+            reason = reason_record(explanation)
             row |= {"fit": reason.fit, "reason": reason.reason}
-            row[COUNTED] = None if isinstance(explained, str) else explained.class_in_words
+            row[COUNTED] = None if isinstance(explanation, str) else explanation.class_in_words
         yield row
 
 
-def _write_index(of: Benchmark[Any], pool: Path, items: Iterable[Any], html: Path) -> None:
+def _write_index(benchmark: Benchmark[Any], pool: Path, items: Iterable[Any], html: Path) -> None:
     from calibrant.bench.pages.capabilities import EXPLANATIONS
     from calibrant.bench.pages.why import MAX_EMBEDDED, IndexItem, index_page, with_pool
     from calibrant.bench.runs.audits import explain_item, reason_record
     from calibrant.bench.terminal import print_written
     from calibrant.dsl.atomic_write import write_atomically
 
-    explanations = of.require(EXPLANATIONS)
+    explanations = benchmark.require(EXPLANATIONS)
 
     def index_items() -> Iterator[IndexItem]:
         num_pages = 0
         for item in items:
-            why = explain_item(of, item)
+            why = explain_item(benchmark, item)
             if isinstance(why, str) or num_pages >= MAX_EMBEDDED:
                 yield IndexItem(item.id, reason_record(why))
             else:
@@ -249,8 +257,13 @@ def _write_index(of: Benchmark[Any], pool: Path, items: Iterable[Any], html: Pat
     print_written(html)
 
 
-def _print_rows(rows: Iterable[Mapping[str, Any]], num_rows: int, number: int, noun: str, *, as_json: bool) -> None:
-    """Print objects, or a table without the columns that are empty throughout, and how many there are."""
+def _print_rows(
+    rows: Iterable[Mapping[str, Any]], num_rows: int, num_matching: int, noun: str, *, as_json: bool
+) -> None:
+    """Print rows as JSON lines, or as a table without empty columns, followed by their number.
+
+    num_matching: number of rows without --limit
+    """
     if as_json:
         for row in rows:
             sys.stdout.write(json.dumps(row) + "\n")
@@ -264,8 +277,8 @@ def _print_rows(rows: Iterable[Mapping[str, Any]], num_rows: int, number: int, n
         table = _table(texts)
         text, left_out = table.text, table.left_out
         typer.echo(text)
-    more = "" if num_rows == number else "; --limit 0 for all, --json for scripts"
-    listed = plural(number, f"{noun}s")
+    more = "" if num_rows == num_matching else "; --limit 0 for all, --json for scripts"
+    listed = plural(num_matching, f"{noun}s")
     typer.echo(f"{num_rows} of {listed}{more}" if more else listed, err=True)
     for line in _counted_lines(rows):
         typer.echo(line, err=True)
@@ -274,17 +287,17 @@ def _print_rows(rows: Iterable[Mapping[str, Any]], num_rows: int, number: int, n
 
 
 def _counted_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a line for each class whose hypotheses are counted; of several, which items it is counted for."""
+    """Yield a line for each hypothesis class in which Left or Fit counts; it names the items if there are several."""
     heading = "Left" if any(row.get("left") for row in rows) else "Fit"
     ids: dict[str, list[str]] = {}
     for row in rows:
         if row.get(COUNTED) and (row.get("left") or row.get("fit")):
             ids.setdefault(row[COUNTED], []).append(str(row["id"]))
-    for counted, named in ids.items():
-        first = in_one_line(named[0])
-        others = len(set(named)) - 1
+    for class_in_words, class_ids in ids.items():
+        first = in_one_line(class_ids[0])
+        others = len(set(class_ids)) - 1
         items = f" (of {first}{f' and {others} more' if others else ''})" if len(ids) > 1 else ""
-        yield f"{heading} counts {counted}{items}"
+        yield f"{heading} counts {class_in_words}{items}"
 
 
 def _print_left_out(headings: Sequence[str]) -> None:
@@ -321,15 +334,16 @@ def _table(rows: Sequence[Mapping[str, str]]) -> Fitted:
     columns = {key: heading for key, heading in COLUMNS.items() if key == "id" or any(row[key] for row in rows)}
     if "reason" not in columns or width < RECORDS_BELOW:
         return fit_columns(columns, rows, first=FIRST, labels=("id", "system"), width=width)
-    labels = [key for key in columns if key not in ("reason", "setting", "suite")]  # of which the reason states all
-    used = sum(max(len(columns[key]), *(len(row[key]) for row in rows)) + GAP for key in labels)
-    room = max(MIN_REASON_WIDTH, width - used)
+    # the wrapped reason takes the width of setting and suite
+    labels = [key for key in columns if key not in ("reason", "setting", "suite")]
+    label_width = sum(max(len(columns[key]), *(len(row[key]) for row in rows)) + GAP for key in labels)
+    reason_width = max(MIN_REASON_WIDTH, width - label_width)
     keys = [*labels, "reason"]
-    lines = [line for row in rows for line in wrapped_row([in_one_line(row[key]) for key in keys], room)]
+    lines = [line for row in rows for line in wrapped_row([in_one_line(row[key]) for key in keys], reason_width)]
     return Fitted(aligned([columns[key] for key in keys], lines), ())
 
 
-# --- Large pools, of which `calibrant list` reads the ids of all items and checks those alone that it shows -----------
+# --- Large pools: `calibrant list` reads all ids, and checks only the items that it lists -----------------------------
 
 
 class _IdOnly(msgspec.Struct):
@@ -342,18 +356,18 @@ def large_pool_ids(path: Path) -> list[str] | None:
         next(file, b"")
         try:
             ids = [decode_json(line, _IdOnly).id for line in file if not line.isspace()]
-        except (msgspec.DecodeError, UnicodeDecodeError, TooLargeError):  # the reader of pools names it
+        except (msgspec.DecodeError, UnicodeDecodeError, TooLargeError):  # `read_pool` names the line
             return None
     return ids if len(ids) > MAX_CACHED_ITEMS else None
 
 
-def first_items(of: Benchmark[Any], path: Path, number: int) -> Sequence[Any]:
+def first_items(benchmark: Benchmark[Any], path: Path, num_items: int) -> Sequence[Any]:
     """Return the first items of a native pool, checked, without reading the others."""
     with TemporaryDirectory(prefix="calibrant-list-") as folder, plain_pool(path) as file:
         head = Path(folder) / path.name.removesuffix(".gz")
         lines = (line for line in file if not line.isspace())
-        head.write_bytes(b"".join(islice(lines, number + 1)))
-        items: Sequence[Any] = of.items.read_pool(head).items
+        head.write_bytes(b"".join(islice(lines, num_items + 1)))  # the header, then the items
+        items: Sequence[Any] = benchmark.items.read_pool(head).items
         return items
 
 
@@ -362,29 +376,30 @@ def first_items(of: Benchmark[Any], path: Path, number: int) -> Sequence[Any]:
 
 @dataclass(frozen=True)
 class AnswerFilter:
-    """The answers to chosen items of a pool.
+    """Selection of the answers to chosen items of a pool.
 
-    places: of the chosen items; kind: only answers of this class; system: only its answers
+    indices: positions of the chosen items in `items`; kind: class of the selected answers (earned, ...), all if None
+    system: name of the system whose answers are selected, all if None
     """
 
-    of: Benchmark[Any]
+    benchmark: Benchmark[Any]
     pool: Path
     items: Sequence[Any]
-    places: Collection[int]
+    indices: Collection[int]
     kind: str | None
     system: str | None
 
     def rows(self, sources: Sequence[Path]) -> Iterator[dict[str, Any]]:
         """Yield a row for each answer, in the order of the sources; `CalibrantError` if there are none of the pool."""
         digest, systems = file_digest(self.pool), dict[str, None]()
-        place_by_id = {item.id: place for place, item in enumerate(self.items)}
+        index_by_id = {item.id: index for index, item in enumerate(self.items)}
         answers = ((context, score) for context, score in scored_answers(sources) if context.pool_digest == digest)
         num_answers = 0
         for context, score in add_attributions(answers, [self.pool] if self.kind else [], with_chance=False):
             num_answers += 1
             systems[context.system] = None
             attribution = score.get(KEY) or {}
-            if self.system not in (None, context.system) or place_by_id.get(context.instance) not in self.places:
+            if self.system not in (None, context.system) or index_by_id.get(context.instance) not in self.indices:
                 continue
             if self.kind is None or attribution.get("kind") == self.kind:
                 yield self._row(context, score, attribution)
@@ -399,13 +414,13 @@ class AnswerFilter:
         if self.system is None:
             row["system"] = context.system
         steps = score.get("steps", score.get("num_steps"))
-        success = self.of.metrics.success
+        success = self.benchmark.metrics.success
         ties = {"right_of_ties": success.rate(score, context.setting)} if context.is_tied else {}
         return row | {
             "class": attribution.get("kind"),
             "moves": steps if isinstance(steps, int) else None,
             "left": attribution.get("members"),
-            "counted": attribution.get("class"),
+            COUNTED: attribution.get("class"),
             "crash": context.reason if context.outcome == "crashed" else None,
             "right": success.judge(score, context.setting),
             **ties,

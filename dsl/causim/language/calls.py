@@ -17,12 +17,12 @@ from calibrant.dsl.causim.language.execution_limits import (
     SCALARS,
     Frame,
     charge_copy,
+    charge_value,
     check_size,
     checked_number,
-    members,
+    list_members,
     require_ordered,
     text_of,
-    weigh,
 )
 from calibrant.dsl.causim.language.randomness import Uniform, Unsupported
 
@@ -37,12 +37,12 @@ def _len(frame: Frame, value: Any) -> int:
 def _extreme(function: Function) -> Function:
     def call(frame: Frame, *values: Any, **keywords: Any) -> Any:
         if len(values) == 1:
-            values = tuple(members(frame, values[0]))
+            values = tuple(list_members(frame, values[0]))
             if not values:
                 return keywords["default"]
         for value in values:
             if type(value) is not Uniform:
-                weigh(frame, value)
+                charge_value(frame, value)
         return function(values)
 
     return call
@@ -50,7 +50,7 @@ def _extreme(function: Function) -> Function:
 
 def _sum(frame: Frame, iterable: Any, start: Any = 0) -> Any:
     total = start
-    for member in members(frame, iterable):
+    for member in list_members(frame, iterable):
         if type(total) is str or type(member) is str:
             raise Unsupported("sum of strings")
         total = add_values(frame, total, member)
@@ -64,7 +64,7 @@ def add_values(frame: Frame, left_value: Any, right_value: Any) -> Any:
         charge_copy(frame, len(left_value) + len(right_value))
         result = left_value + right_value
         if kind is tuple:
-            weigh(frame, result)
+            charge_value(frame, result)
         return result
     return checked_number(left_value + right_value)
 
@@ -72,8 +72,8 @@ def add_values(frame: Frame, left_value: Any, right_value: Any) -> Any:
 def _call_sorted(frame: Frame, iterable: Any, *, reverse: Any = False) -> list[Any]:
     if type(iterable) is set:
         charge_copy(frame, len(iterable))
-    elements = list(iterable) if type(iterable) is set else members(frame, iterable)
-    weigh(frame, elements)
+    elements = list(iterable) if type(iterable) is set else list_members(frame, iterable)
+    charge_value(frame, elements)
     frame.spend(len(elements))
     return sorted(elements, reverse=bool(reverse))
 
@@ -97,23 +97,23 @@ def _range(frame: Frame, *limits: Any) -> range:
 
 
 def _zip(frame: Frame, *iterables: Any) -> Any:
-    return _iterate_pairs(frame, list(zip(*[members(frame, iterable) for iterable in iterables], strict=False)))
+    return _iterate_pairs(frame, list(zip(*[list_members(frame, iterable) for iterable in iterables], strict=False)))
 
 
 def _enumerate(frame: Frame, iterable: Any, start: Any = 0) -> Any:
-    return _iterate_pairs(frame, list(enumerate(members(frame, iterable), start)))
+    return _iterate_pairs(frame, list(enumerate(list_members(frame, iterable), start)))
 
 
 def _iterate_pairs(frame: Frame, pairs: list[Any]) -> Any:
     for pair in pairs[:1]:
-        weigh(frame, pair)  # so that tuples of tuples of tuples do not nest without end
+        charge_value(frame, pair)  # so that tuples of tuples of tuples do not nest without end
     return iter(pairs)
 
 
 def _call_reversed(frame: Frame, sequence: Any) -> Any:
     if type(sequence) not in (str, list, tuple, dict, range):
         raise Unsupported(f"reversed of {type(sequence).__name__}")
-    return iter(members(frame, sequence)[::-1])
+    return iter(list_members(frame, sequence)[::-1])
 
 
 def _str(frame: Frame, value: Any = "") -> str:
@@ -137,12 +137,12 @@ def _bool(frame: Frame, value: Any = False) -> bool:
 
 
 def _list(frame: Frame, iterable: Any = ()) -> list[Any]:
-    return members(frame, iterable)
+    return list_members(frame, iterable)
 
 
 def _tuple(frame: Frame, iterable: Any = ()) -> tuple[Any, ...]:
-    elements = tuple(members(frame, iterable))
-    weigh(frame, elements)
+    elements = tuple(list_members(frame, iterable))
+    charge_value(frame, elements)
     return elements
 
 
@@ -150,8 +150,8 @@ def _set(frame: Frame, iterable: Any = ()) -> set[Any]:
     if type(iterable) is set:
         charge_copy(frame, 8 * len(iterable))  # a member of a set takes as much as eight of a list
         return set(iterable)
-    elements = members(frame, iterable)
-    weigh(frame, elements)
+    elements = list_members(frame, iterable)
+    charge_value(frame, elements)
     return set(elements)
 
 
@@ -159,7 +159,7 @@ def _dict(frame: Frame, items: Any = ()) -> dict[Any, Any]:
     if type(items) is dict:
         frame.spend(len(items) // NODES_PER_STEP)
         return dict(items)
-    return dict(members(frame, items))
+    return dict(list_members(frame, items))
 
 
 def _abs(frame: Frame, value: Any) -> Any:
@@ -215,7 +215,7 @@ def _replace(frame: Frame, text: str, old: Any, new: Any, count: Any = -1) -> st
 
 
 def _join(frame: Frame, text: str, iterable: Any) -> str:
-    parts = members(frame, iterable)
+    parts = list_members(frame, iterable)
     charge_copy(frame, sum(len(part) for part in parts) + len(text) * len(parts))
     return text.join(parts)
 
@@ -224,7 +224,7 @@ def extend_list(frame: Frame, target: list[Any], iterable: Any) -> None:
     """Append what an iterable gives; as in Python, what is no list or tuple is read while the list grows."""
     if type(iterable) in (list, tuple):
         check_size(len(target) + len(iterable))
-        target.extend(members(frame, iterable))
+        target.extend(list_members(frame, iterable))
         return
     for member in _few_steps(frame, require_ordered(frame, iterable)):
         target.append(member)
@@ -232,7 +232,7 @@ def extend_list(frame: Frame, target: list[Any], iterable: Any) -> None:
 
 
 def _sort(frame: Frame, target: list[Any]) -> None:
-    weigh(frame, target)
+    charge_value(frame, target)
     frame.spend(len(target))
     target.sort()
 
@@ -240,7 +240,7 @@ def _sort(frame: Frame, target: list[Any]) -> None:
 def _update(frame: Frame, target: Any, source: Any) -> None:
     if type(source) in (dict, set):
         frame.spend(len(source) // NODES_PER_STEP)
-    target.update(source if type(source) in (dict, set) else members(frame, source))
+    target.update(source if type(source) in (dict, set) else list_members(frame, source))
 
 
 def _plain(method: Function) -> Function:
@@ -248,9 +248,9 @@ def _plain(method: Function) -> Function:
 
     def call(frame: Frame, target: Any, *arguments: Any) -> Any:
         if type(target) is not str:
-            weigh(frame, target)
+            charge_value(frame, target)
             for argument in arguments:
-                weigh(frame, argument)
+                charge_value(frame, argument)
         else:
             frame.spend(len(target) // MEMBERS_PER_STEP)
             for argument in arguments:
@@ -272,7 +272,7 @@ def _light(method: Function) -> Function:
     def call(frame: Frame, target: Any, *arguments: Any) -> Any:
         for argument in arguments:
             if type(argument) is not Uniform:
-                weigh(frame, argument)
+                charge_value(frame, argument)
         check_size(len(target))
         frame.spend(len(target) // (MEMBERS_PER_STEP if type(target) is list else NODES_PER_STEP))
         result = method(target, *arguments)
@@ -316,7 +316,7 @@ def _times(frame: Frame, left_value: Any, right_value: Any) -> Any:
             charge_copy(frame, len(text) * max(number, 0))
             result = text * number
             if type(result) is tuple:
-                weigh(frame, result)
+                charge_value(frame, result)
             return result
     return checked_number(left_value * right_value)
 
@@ -324,7 +324,7 @@ def _times(frame: Frame, left_value: Any, right_value: Any) -> Any:
 def _minus(frame: Frame, left_value: Any, right_value: Any) -> Any:
     for value in (left_value, right_value):
         if type(value) is set:
-            weigh(frame, value)
+            charge_value(frame, value)
         elif type(value) in _VIEWS:
             frame.spend(len(value))
         elif type(value) not in SCALARS and type(value) is not Uniform:
@@ -368,8 +368,8 @@ def augmented_operator(kind: ast.operator) -> Callable[[Frame, Any, Any], Any]:
             old[:] = apply(frame, old, new)
             return old
         if type(old) is set and type(new) is set and isinstance(kind, ast.Sub):
-            weigh(frame, old)
-            weigh(frame, new)
+            charge_value(frame, old)
+            charge_value(frame, new)
             old -= new
             return old
         return apply(frame, old, new)
@@ -411,7 +411,7 @@ def compare_values(frame: Frame, compare: Callable[[Any, Any], Any], left_value:
     """Compare two values; charge large or deep ones first."""
     for value in (left_value, right_value):
         if type(value) in CONTAINERS:
-            weigh(frame, value)
+            charge_value(frame, value)
         elif type(value) not in SCALARS and type(value) not in (Uniform, range):
             raise Unsupported(f"{type(value).__name__} is compared")
     if compare in (_contains, _lacks):

@@ -1,8 +1,8 @@
-"""Execution limits of an interpreted program: fuel, sizes of values, nesting; names, and what a statement costs.
+"""Execution limits of an interpreted program: fuel, sizes of values, nesting; scopes of names; steps of a statement.
 
 Method: a step counter ("fuel") and size checks, not a timeout, so that a verdict does not depend on the machine.
 A statement costs a step and one more per NODES_PER_STEP nodes of its expressions; a copy one per MEMBERS_PER_STEP
-members; a call STEPS_PER_CALL on top, charged to the program.
+members. The steps of a call are charged to the program too, with STEPS_PER_CALL on top.
 Invariants: a bound on size precedes each allocation; budgets only fall, until `renew`; a container is charged in full
 before it is compared, hashed or written, because nested ones share parts and would be walked again and again.
 Bounds: memory of a value by MAX_SIZE, MAX_WEIGHT and MAX_DEPTH, time of a call by MAX_STEPS, of a program by MAX_WORK,
@@ -20,23 +20,24 @@ from calibrant.dsl.causim.language.randomness import Choices, Uniform, Unsupport
 
 # --- Execution limits of an interpreted program: fuel per call, sizes of the values it builds, depth of nesting -------
 MAX_STEPS: Final = 20_000  # per call
-MAX_WORK: Final = 2_000_000  # per program, while it is read: about 2 s; the largest of the vectors takes 22,512
+# steps of a program while it is read, that is, turned into tables: about 2 s; the largest test vector takes 22,512
+MAX_WORK: Final = 2_000_000
 MAX_ENTRIES: Final = 20_000_000  # of all tables of a program together
 MAX_SUPPORT: Final = 10_000  # values of a sampler
-MEMBERS_PER_STEP: Final = 64  # that are copied
+MEMBERS_PER_STEP: Final = 64  # members or characters that one step copies
 STEPS_PER_CALL: Final = 20
 MAX_SIZE: Final = 10_000  # characters of a string, members of a container
 MAX_INTEGER: Final = 10**12
-MAX_WEIGHT: Final = 20_000  # members of a container and of all containers in it, written out
+MAX_WEIGHT: Final = 20_000  # members of a container and of those nested in it; shared ones count at each occurrence
 MAX_DEPTH: Final = 50  # of containers in containers
-NODES_PER_STEP: Final = 8  # a statement costs a step, and another one for each eight nodes of its expressions
+NODES_PER_STEP: Final = 8  # syntax nodes that one step evaluates; also members or characters that one step visits
 
 SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 CONTAINERS: Final = (list, tuple, set, dict)
 
 
 class Deferred(dict[str, Any]):
-    """The names of a call whose arguments are chosen when they are first read; `read` makes the choice."""
+    """Values by name in a call; a value that was not assigned is chosen by `read` when it is first looked up."""
 
     __slots__ = ("_chosen", "_read")
 
@@ -51,12 +52,12 @@ class Deferred(dict[str, Any]):
         value = self[name] = self._chosen[name]
         return value
 
-    def everything(self) -> dict[str, Any]:
-        """All names with a value, those that only an inner scope read included."""
+    def all_values(self) -> dict[str, Any]:
+        """Return all values by name, including those that only an inner scope looked up."""
         return {**self._chosen, **self}
 
     def copy(self) -> Deferred:
-        """Return the names of an inner scope, which shares what was read."""
+        """Return the names of an inner scope, which shares the values chosen so far and later."""
         inner = Deferred(self._read, self._chosen)
         inner.update(self)
         return inner
@@ -67,7 +68,10 @@ class TooManyCombinations(Unsupported):
 
 
 class StepBudget:
-    """The budget of a program while it is read: steps of all its functions, and entries of all its tables."""
+    """The budget of a program while it is turned into tables.
+
+    left: remaining steps of all its calls; entries: remaining entries of all its tables
+    """
 
     __slots__ = ("entries", "left")
 
@@ -75,33 +79,36 @@ class StepBudget:
         self.renew()
 
     def renew(self) -> None:
-        """Allow the same again: the program is read, and its tables under an intervention have their own budget."""
+        """Restore the full budget: tables under an intervention have one of their own."""
         self.left = MAX_WORK
         self.entries = MAX_ENTRIES
 
     def spend(self, steps: int) -> None:
-        """Charge the steps of a call, and what a call costs at least."""
+        """Charge a call: its steps, and STEPS_PER_CALL."""
         self.charge(steps + STEPS_PER_CALL)
 
     def charge(self, steps: int) -> None:
-        """Charge steps."""
+        """Charge steps; `Unsupported` if none remain."""
         self.left -= steps
         if self.left < 0:
             raise Unsupported(f"reading the program takes more than {MAX_WORK} steps")
 
     def reserve(self, entries: int) -> None:
-        """Charge the entries of a table."""
+        """Charge the entries of a table; `TooManyCombinations` if none remain."""
         self.entries -= entries
         if self.entries < 0:
             raise TooManyCombinations(f"the tables have more than {MAX_ENTRIES} combinations of arguments together")
 
     def charge_text(self, text: str) -> None:
-        """Charge for a value that is written, kept, and read again."""
+        """Charge the text of a value: 16 characters a step, for writing, storing and parsing it."""
         self.charge(len(text) // 16)
 
 
 class Frame:
-    """One call: the values of its names, the steps it has left, and where its random choices come from."""
+    """One call of a function.
+
+    names: values by name; choices: source of random choices; left: remaining steps; result: returned value
+    """
 
     __slots__ = ("choices", "left", "names", "result")
 
@@ -129,8 +136,8 @@ def check_size(size: int) -> None:
         raise Unsupported(f"a string or container of more than {MAX_SIZE} characters or members")
 
 
-def weigh(frame: Frame, value: Any) -> None:
-    """Refuse what nests too deeply, holds itself, or is too large to compare, hash or write; charge for its size."""
+def charge_value(frame: Frame, value: Any) -> None:
+    """Charge a value before it is compared, hashed or written; `Unsupported` if it is too deep or too large."""
     if type(value) in SCALARS or type(value) is range:
         return
     weight = 0
@@ -156,7 +163,7 @@ def weigh(frame: Frame, value: Any) -> None:
 
 
 def charge_copy(frame: Frame, size: int) -> None:
-    """Check and charge what has that many characters or members and is about to be copied, or was."""
+    """Check the size of a value, in characters or members, and charge one copy of it."""
     check_size(size)
     frame.spend(size // MEMBERS_PER_STEP)
 
@@ -164,7 +171,7 @@ def charge_copy(frame: Frame, size: int) -> None:
 def require_ordered(frame: Frame, value: Any) -> Any:
     """Return a value that may be looped over; `Unsupported` for others.
 
-    The order of a set of anything but numbers depends on the hash seed, so it has none.
+    A set of at least two members that are not all numbers is refused: its order depends on the hash seed.
     """
     if type(value) is set:
         frame.spend(len(value) // NODES_PER_STEP)
@@ -173,8 +180,8 @@ def require_ordered(frame: Frame, value: Any) -> Any:
     return value
 
 
-def members(frame: Frame, value: Any) -> list[Any]:
-    """Everything an iterable gives, at most MAX_SIZE of it."""
+def list_members(frame: Frame, value: Any) -> list[Any]:
+    """Return the members of an iterable, of which there may be MAX_SIZE, and charge them."""
     if type(value) is Uniform:
         raise Unsupported("a continuous random number is not a collection")
     elements = list(islice(require_ordered(frame, value), MAX_SIZE + 1))
@@ -191,7 +198,7 @@ def text_of(frame: Frame, value: Any) -> str:
         text: str = value
         return text
     if kind in CONTAINERS:
-        weigh(frame, value)
+        charge_value(frame, value)
         if _holds_unordered(value):
             raise Unsupported("the order of a set is used")
     elif kind not in SCALARS and kind is not range:
@@ -213,7 +220,10 @@ def _holds_unordered(value: Any) -> bool:
 
 
 class Scope:
-    """The names that a function may use, and whether it may draw random numbers."""
+    """The variables that a function may use, and whether it may draw random numbers.
+
+    depth: current nesting of expressions; loops: number of loops around the statement that is compiled
+    """
 
     def __init__(self, variables: frozenset[str], *, random: bool) -> None:
         self.variables = variables
@@ -221,14 +231,15 @@ class Scope:
         self.depth = 0
         self.loops = 0
 
-    def within(self, names: set[str]) -> Scope:
+    def add_names(self, names: set[str]) -> Scope:
+        """Return an inner scope with further variables."""
         inner = Scope(self.variables | names, random=self.random)
         inner.depth = self.depth
         return inner
 
 
-def cost(*nodes: ast.AST | None) -> int:
-    """Return the steps that a statement with these expressions costs each time."""
+def statement_cost(*nodes: ast.AST | None) -> int:
+    """Return the steps of one execution of a statement with these expressions."""
     return 1 + sum(len(tree_nodes(node)) for node in nodes if node is not None) // NODES_PER_STEP
 
 

@@ -22,14 +22,14 @@ from calibrant.dsl.causim.language.execution_limits import (
     Frame,
     Scope,
     charge_copy,
+    charge_value,
     check_name,
     check_size,
     checked_number,
-    cost,
     require_ordered,
+    statement_cost,
     target_names,
     text_of,
-    weigh,
 )
 from calibrant.dsl.causim.language.randomness import RANDOM, RANDOM_KEYWORDS, Unsupported
 
@@ -142,7 +142,7 @@ def _tuple(node: ast.Tuple, scope: Scope) -> Evaluate:
         elements = tuple([part(frame) for part in parts])
         for member in elements:
             if type(member) in CONTAINERS:
-                weigh(frame, elements)
+                charge_value(frame, elements)
                 break
         return elements
 
@@ -338,12 +338,12 @@ def _comprehension(node: ast.expr, scope: Scope) -> Evaluate:
     loops = []
     for number, generator in enumerate(node.generators):
         source = outer if number == 0 else expression(generator.iter, inner)
-        inner = inner.within(set(target_names(generator.target)))
+        inner = inner.add_names(set(target_names(generator.target)))
         tests = [expression(test, inner) for test in generator.ifs]
         loops.append((source, assign(generator.target, inner), tests))
     parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
     compiled_parts = [expression(part, inner) for part in parts]
-    price = cost(*parts, *(test for generator in node.generators for test in generator.ifs))
+    price = statement_cost(*parts, *(test for generator in node.generators for test in generator.ifs))
 
     def members_of(frame: Frame) -> Iterator[Any]:
         before = frame.names

@@ -15,8 +15,8 @@ from calibrant.dsl.causim.language.execution_limits import (
     Scope,
     StepBudget,
     check_name,
-    cost,
     require_ordered,
+    statement_cost,
     target_names,
     tree_nodes,
 )
@@ -166,7 +166,7 @@ def _statement(node: ast.stmt, scope: Scope, depth: int) -> Run:
 def _return(node: ast.Return, scope: Scope, depth: int) -> Run:
     if node.value is None:
         return lambda frame: RETURN
-    value, price = expression(node.value, scope), cost(node.value)
+    value, price = expression(node.value, scope), statement_cost(node.value)
 
     def run(frame: Frame) -> object:
         frame.left -= price
@@ -183,7 +183,9 @@ def _if(node: ast.If, scope: Scope, depth: int) -> Run:
     otherwise: list[ast.stmt] = [node]
     while len(otherwise) == 1 and isinstance(otherwise[0], ast.If):  # `elif` by `elif`, however many there are
         branch = otherwise[0]
-        branches.append((expression(branch.test, scope), _block(branch.body, scope, depth + 1), cost(branch.test)))
+        branches.append(
+            (expression(branch.test, scope), _block(branch.body, scope, depth + 1), statement_cost(branch.test))
+        )
         otherwise = branch.orelse
     last = _block(otherwise, scope, depth + 1) if otherwise else None
 
@@ -202,10 +204,10 @@ def _if(node: ast.If, scope: Scope, depth: int) -> Run:
 def _for(node: ast.For, scope: Scope, depth: int) -> Run:
     source, bind = expression(node.iter, scope), assign(node.target, scope)
     scope.loops += 1
-    body, price = _block(node.body, scope, depth + 1), cost(node.target)
+    body, price = _block(node.body, scope, depth + 1), statement_cost(node.target)
     scope.loops -= 1
     last = _block(node.orelse, scope, depth + 1) if node.orelse else None
-    first_price = cost(node.iter)
+    first_price = statement_cost(node.iter)
 
     def run(frame: Frame) -> object:
         frame.spend(first_price)
@@ -227,7 +229,7 @@ def _assignment(node: ast.Assign | ast.AnnAssign, scope: Scope, depth: int) -> R
         return _pass(node, scope, depth)
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     value, binds = expression(node.value, scope), [assign(target, scope) for target in targets]
-    price = cost(node.value, *targets)
+    price = statement_cost(node.value, *targets)
 
     def run(frame: Frame) -> object:
         frame.spend(price)
@@ -241,7 +243,8 @@ def _assignment(node: ast.Assign | ast.AnnAssign, scope: Scope, depth: int) -> R
 
 def _augmented_assignment(node: ast.AugAssign, scope: Scope, depth: int) -> Run:
     """Read the target once, then the value, then change or rebind the target, in the order of Python."""
-    value, change, price = expression(node.value, scope), augmented_operator(node.op), cost(node.value, node.target)
+    value, change = expression(node.value, scope), augmented_operator(node.op)
+    price = statement_cost(node.value, node.target)
     if isinstance(node.target, ast.Name):
         name, before = node.target.id, expression(ast.Name(node.target.id, ast.Load()), scope)
 
@@ -269,7 +272,7 @@ def _augmented_assignment(node: ast.AugAssign, scope: Scope, depth: int) -> Run:
 def _expression(node: ast.Expr, scope: Scope, depth: int) -> Run:
     if not isinstance(node.value, ast.Call) or not isinstance(node.value.func, ast.Attribute):
         raise Unsupported("an expression that does nothing")
-    value, price = expression(node.value, scope), cost(node.value)
+    value, price = expression(node.value, scope), statement_cost(node.value)
 
     def run(frame: Frame) -> object:
         frame.spend(price)

@@ -169,7 +169,7 @@ class _Tabulation:
             if signal is RETURN:
                 yield Way(tuple(positions), self.encode(frame.result), None)
             else:
-                live_names = {name: value for name, value in names.everything().items() if name in needed}
+                live_names = {name: value for name, value in names.all_values().items() if name in needed}
                 key = self._key(live_names, frame.left)
                 after.setdefault(key, _State(live_names, frame.left))
                 yield Way(tuple(positions), None, key)

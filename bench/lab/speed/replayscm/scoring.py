@@ -288,7 +288,7 @@ def _beginning(source: Path, part: Path, max_bytes: int) -> int:
 
 def _peak(cost: Cost) -> int:
     """Return the peak memory of all processes; where unknown, an upper bound from the largest one."""
-    return cost.peaks or cost.peak * (1 + usable_cores())
+    return cost.sum_of_peaks or cost.peak * (1 + usable_cores())
 
 
 def _bulk_row(case: str, name: str, count: int, cost: Cost, counts: dict[str, float], *, goal: bool = False) -> Row:
