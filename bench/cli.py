@@ -95,8 +95,8 @@ def _run(arguments: list[str]) -> int:
         reason = f"{error.filename or 'input or output'}: {error.strerror or error}"
         return _refused(reason, _hint(error, arguments))
     except (KeyboardInterrupt, typer.Abort, StoppedError) as stop:
-        goes_on = isinstance(stop, StoppedError) and stop.goes_on
-        print("calibrant: interrupted" + "; the same command goes on from here" * goes_on, file=sys.stderr)
+        is_resumable = isinstance(stop, StoppedError) and stop.is_resumable
+        print("calibrant: interrupted" + "; the same command goes on from here" * is_resumable, file=sys.stderr)
         return INTERRUPTED
     return code if isinstance(code, int) else OK
 

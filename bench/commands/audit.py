@@ -54,7 +54,7 @@ Records: TypeAlias = Annotated[
     typer.Option(
         "--out", metavar="DIR", help="Folder of the records; an earlier audit resumes.", rich_help_panel=OUTPUT
     ),
-    Writes(("audits.jsonl", "audits.replaced.jsonl", "audits.lock"), goes_on=True),
+    Writes(("audits.jsonl", "audits.replaced.jsonl", "audits.lock"), is_resumable=True),
 ]
 
 

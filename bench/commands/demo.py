@@ -41,7 +41,9 @@ def demo(
             help=f"Folder of records and report. [default: a report in {FOLDER}]",
             rich_help_panel=OUTPUT,
         ),
-        Writes(("records.jsonl", "records.lock", "report.html", "*.svg", SIGNATURES, BOARD, NETWORKS), goes_on=True),
+        Writes(
+            ("records.jsonl", "records.lock", "report.html", "*.svg", SIGNATURES, BOARD, NETWORKS), is_resumable=True
+        ),
     ] = None,
     workers: Annotated[
         int,

@@ -14,7 +14,7 @@ from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help import ITEMS, OUTPUT
 from calibrant.dsl.text import plural
 
-_OUT = Writes(beside=(*WRITES_POOL.beside, "heldout_{}"), goes_on=True)
+_OUT = Writes(beside=(*WRITES_POOL.beside, "heldout_{}"), is_resumable=True)
 
 
 @with_options("generate")

@@ -31,12 +31,12 @@ RECORD_FILES = ("records.jsonl", "audits.jsonl")  # what is read of a folder tha
 class StoppedError(Exception):
     """Ctrl-C in a command.
 
-    goes_on: what is done is kept, and the same command goes on from it
+    is_resumable: the finished work is stored, and the same command resumes from it
     """
 
-    def __init__(self, *, goes_on: bool) -> None:
+    def __init__(self, *, is_resumable: bool) -> None:
         super().__init__()
-        self.goes_on = goes_on
+        self.is_resumable = is_resumable
 
 
 @dataclass(frozen=True)
@@ -48,60 +48,66 @@ class Reads:
 class Writes:
     """The parameter is what the command writes.
 
-    inside: names, or patterns of names, of the files that are written where it is a folder; empty for a file
-    beside: further files that are written, `{}` standing for its own name
-    goes_on: after Ctrl-C the same command goes on from what is there
-    replaces: first bytes, in small letters, of the files whose place it takes; marks: of which such a file begins
-        with one, for others are not ours
+    inside: names of the files, or patterns of names, that are written into a folder; empty if the value is a file
+    beside: names of further files in the same parent folder; `{}` stands for the name of the value
+    is_resumable: after Ctrl-C the same command resumes from the files that it wrote
+    replaces: first bytes, in lower case, of existing files that may be replaced; none may if empty
+    marks: texts of which an existing file has to contain one to be replaced, as our own files do
     """
 
     inside: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
-    goes_on: bool = False
+    is_resumable: bool = False
     replaces: tuple[bytes, ...] = ()
     marks: tuple[bytes, ...] = (b"",)
 
     def targets(self, option: str, path: Path) -> Iterator[_Target]:
-        yield _Target(option, path, self.inside, goes_on=self.goes_on and bool(self.inside))
+        yield _Target(option, path, self.inside, is_resumable=self.is_resumable and bool(self.inside))
         for name in self.beside:
-            yield _Target(option, path.parent / name.format(path.name), goes_on=UNFINISHED in name)
+            yield _Target(option, path.parent / name.format(path.name), is_resumable=UNFINISHED in name)
 
 
 READS = Reads()
 WRITES = Writes()
 WRITES_PAGE = Writes(replaces=(b"<!doctype html",), marks=(b'<meta name="generator" content="calibrant">',))
-# as pages/design/page.py writes now, and wrote before
+# of drawings by `standalone_svg` of bench/pages/page.py, and of those by earlier versions
 PICTURE_MARKS = (
     b"<style>svg text { font-family: ",
     b"<style>:root{color-scheme:",
     b"<style>@media (prefers-color-scheme:dark){",
 )
 WRITES_PICTURE = Writes(replaces=(b"<svg", b"<?xml"), marks=PICTURE_MARKS)
-WRITES_OR_READS = Writes(replaces=(b"",))  # the command itself refuses what is there
-RUN_FOLDER = Writes(("records.jsonl", "records.replaced.jsonl", "records.lock"), goes_on=True)
-UNFINISHED = ".unfinished"  # folders of records from which a command goes on
-WRITES_POOL = Writes(beside=(f"{{}}{UNFINISHED}/instances.jsonl", f"{{}}{UNFINISHED}/instances.lock"), goes_on=True)
+WRITES_OR_READS = Writes(
+    replaces=(b"",)
+)  # any existing file passes: the command itself refuses those it may not replace
+RUN_FOLDER = Writes(("records.jsonl", "records.replaced.jsonl", "records.lock"), is_resumable=True)
+UNFINISHED = ".unfinished"  # suffix of a folder of records from which a command resumes
+WRITES_POOL = Writes(
+    beside=(f"{{}}{UNFINISHED}/instances.jsonl", f"{{}}{UNFINISHED}/instances.lock"), is_resumable=True
+)
 
 
 @dataclass(frozen=True)
 class _Target:
     """A file, or the files of these names in a folder, that an option makes a command write.
 
-    goes_on: it holds what is done, from which the same command goes on
+    names: names of the files, or patterns of names, in the folder `path`; empty if `path` is the file
+    is_resumable: the file holds finished work, from which the same command resumes
     """
 
     option: str
     path: Path
     names: tuple[str, ...] = ()
-    goes_on: bool = False
+    is_resumable: bool = False
 
     def require_kind(self) -> None:
-        """Raise `HintedError`, with what would work, for a file where a folder is written, and for `-`."""
+        """Raise `HintedError`, with a command that would work, for `-` and for a file in the place of a folder."""
         from calibrant.bench.terminal import elsewhere_error, unused_path
 
         if self.path == STANDARD_INPUT:
             message = f"{self.option}: - is not a path; "
             if self.names:
+                # the same path twice: no command is proposed
                 raise elsewhere_error(f"{message}a folder is expected", self.path, self.path)
             raise elsewhere_error(f"{message}/dev/stdout is standard output", self.path, STANDARD_OUTPUT)
         if self.names and self.path.is_file():
@@ -112,18 +118,18 @@ class _Target:
         """Return the files that exist, or the file itself where no names are given."""
         return [file for name in self.names for file in self.path.glob(name)] if self.names else [self.path]
 
-    def takes(self, path: Path, identity: tuple[int, int] | None) -> bool:
-        """Return whether writing this replaces the file, or the one of this device and number."""
-        place = path.resolve()
+    def overwrites(self, path: Path, identity: tuple[int, int] | None) -> bool:
+        """Return whether writing this target replaces a file, under this path or another; identity: see `_identity`."""
+        resolved = path.resolve()
         if self.names:
-            is_target = place.parent == self.path.resolve() and any(fnmatch(place.name, name) for name in self.names)
+            is_target = resolved.parent == self.path.resolve() and any(fnmatch(resolved.name, n) for n in self.names)
         else:
-            is_target = place == self.path.resolve()
+            is_target = resolved == self.path.resolve()
         return is_target or (identity is not None and any(_identity(file) == identity for file in self.files()))
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Device and number of an ordinary file; None for what is not there, and for terminals, pipes and devices."""
+    """Return device and inode of a regular file; None for a missing file, a terminal, a pipe or a device."""
     try:
         status = os.fstat(sys.stdin.fileno()) if path == STANDARD_INPUT else path.stat()
     except (OSError, ValueError):  # no such file; a standard input that is no file at all
@@ -132,17 +138,17 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def require_apart(inputs: Iterable[Path], outputs: Iterable[_Target]) -> None:
-    """Raise a usage error if an output is an input, or another output; said before the work, not after it."""
+    """Raise a usage error, before any work, if an output is also an input or another output."""
     files = [(path, _identity(path)) for source in inputs for path in _files_of(source)]
     earlier: list[_Target] = []
     for target in outputs:
         for path, identity in files:
-            if target.takes(path, identity):
+            if target.overwrites(path, identity):
                 where = "standard input" if path == STANDARD_INPUT else f"the input {path}"
                 name = target.path if not target.names else f"a file in {target.path}"
                 raise typer.BadParameter(f"{name} is {where} too", param_hint=target.option)
         for previous in earlier:
-            if previous.option != target.option and _meet(previous, target):
+            if previous.option != target.option and _overlap(previous, target):
                 raise typer.BadParameter(
                     f"{target.path} is what {previous.option} writes too", param_hint=target.option
                 )
@@ -153,16 +159,16 @@ def _files_of(path: Path) -> list[Path]:
     return [path / name for name in RECORD_FILES] if path.is_dir() else [path]
 
 
-def _meet(first: _Target, second: _Target) -> bool:
+def _overlap(first: _Target, second: _Target) -> bool:
     if not second.names:
-        return first.takes(second.path, _identity(second.path))
+        return first.overwrites(second.path, _identity(second.path))
     if not first.names:
-        return second.takes(first.path, _identity(first.path))
+        return second.overwrites(first.path, _identity(first.path))
     return first.path.resolve() == second.path.resolve() and not set(first.names).isdisjoint(second.names)
 
 
 def guard_paths(command: Callable[P, R]) -> Callable[P, R]:
-    """Return the command behind the check of its paths. Ctrl-C in it becomes `StoppedError`."""
+    """Wrap a command: its paths are checked first, and Ctrl-C in it becomes `StoppedError`."""
 
     @functools.wraps(command)
     def run_checked(*arguments: P.args, **options: P.kwargs) -> R:
@@ -187,13 +193,13 @@ def guard_paths(command: Callable[P, R]) -> Callable[P, R]:
         except OptionError as error:
             raise typer.BadParameter(str(error), param_hint=error.option) from None
         except KeyboardInterrupt:
-            raise StoppedError(goes_on=any(role.goes_on for role in output_roles.values())) from None
+            raise StoppedError(is_resumable=any(role.is_resumable for role in output_roles.values())) from None
 
     return run_checked
 
 
 def _require_all_new(command: Callable[..., Any], values: Mapping[str, Any], roles: Mapping[str, Writes]) -> None:
-    """Refuse every output that is there already, before the work."""
+    """Refuse every output that exists, before the work; a folder with records to resume from may exist."""
     from calibrant.bench.terminal import refuse_existing
 
     listed = [
@@ -202,9 +208,9 @@ def _require_all_new(command: Callable[..., Any], values: Mapping[str, Any], rol
         for path in _paths(values[name])
         for target in role.targets(_option(command, name), path)
     ]
-    resumes = any(file.exists() for _, target in listed if target.goes_on for file in target.files())
+    resumes = any(file.exists() for _, target in listed if target.is_resumable for file in target.files())
     for role, target in listed:
-        if not target.goes_on and not (target.names and resumes):
+        if not target.is_resumable and not (target.names and resumes):
             refuse_existing(target.files(), target.option, target.path, role.replaces, role.marks)
 
 
@@ -231,8 +237,8 @@ def _paths(value: object) -> list[Path]:
 def _option(command: Callable[..., Any], name: str) -> str:
     """Return the name of a parameter on the command line."""
     metadata = getattr(get_type_hints(inspect.unwrap(command), include_extras=True)[name], "__metadata__", ())
-    setting = next((mark for mark in metadata if not isinstance(mark, Reads | Writes)), None)
-    if isinstance(setting, typer.models.OptionInfo):
-        flags = [text for text in (setting.default, *(setting.param_decls or ())) if str(text).startswith("--")]
+    declaration = next((entry for entry in metadata if not isinstance(entry, Reads | Writes)), None)
+    if isinstance(declaration, typer.models.OptionInfo):
+        flags = [text for text in (declaration.default, *(declaration.param_decls or ())) if str(text).startswith("--")]
         return str(flags[0]) if flags else f"--{name.replace('_', '-')}"
-    return str(getattr(setting, "metavar", None) or name)
+    return str(getattr(declaration, "metavar", None) or name)

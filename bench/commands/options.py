@@ -358,7 +358,7 @@ def _role(option: DeclaredOption) -> Any:
     if option.extra["role"] == "reads":
         return READS
     inside = tuple(option.extra.get("inside", ()))
-    return Writes(inside, goes_on=bool(option.extra.get("goes_on"))) if inside else WRITES
+    return Writes(inside) if inside else WRITES
 
 
 def _plain(hint: Any) -> tuple[Any, msgspec.Meta]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 RECORDS_FILE = "records.jsonl"
 PLAY_FOLDER = Writes(
-    (RECORDS_FILE, "records.lock", "moves.jsonl", "moves.lock", "address.json", "links.csv"), goes_on=True
+    (RECORDS_FILE, "records.lock", "moves.jsonl", "moves.lock", "address.json", "links.csv"), is_resumable=True
 )
 DEFAULT_PARTICIPANT = "you"
 

@@ -169,7 +169,7 @@ def test_no_command_takes_the_place_of_a_file(
     others = {name: tmp_path / f"other_{name}" for name in path_roles(one.callback) if name in needed}
     error, hint = refusal(capsys, *arguments(one, others | {written: target}))
     assert place.read_bytes() == BYTES
-    if role.inside and role.goes_on:
+    if role.inside and role.is_resumable:
         assert "is there already" not in error
         return
     assert f"{place} is there already" in error

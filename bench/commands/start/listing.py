@@ -146,13 +146,8 @@ def list_items(
     conditioned = None if assume is None else _apply_knowledge(benchmark, [items[k] for k in indices], assume)
     num_matching = len(chosen) if ids is None else len(ids)
     if html is None or why or as_json:
-        _print_rows(
-            _item_rows(benchmark, conditioned or (items[k] for k in indices), why=why),
-            len(indices),
-            num_matching,
-            "item",
-            as_json=as_json,
-        )
+        rows = _item_rows(benchmark, conditioned or (items[k] for k in indices), why=why)
+        _print_rows(rows, len(indices), num_matching, "item", as_json=as_json)
     if html is not None:
         _write_index(benchmark, pool, conditioned or (items[k] for k in indices), html)
         print_next([] if as_json else [NextCommand(("audit", pool), "counts and findings")])
