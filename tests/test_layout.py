@@ -68,10 +68,10 @@ SIZES = {
     "solvers": Size(files=109, lines=28990, small_files=7, import_lines=1585),
     "audits": Size(files=62, lines=19445, small_files=2, import_lines=1317),
     "baselines": Size(files=31, lines=9810, small_files=3, import_lines=531),
-    "bench": Size(files=283, lines=77488, small_files=11, import_lines=6455),
+    "bench": Size(files=284, lines=77543, small_files=11, import_lines=6462),
     "calibrant": Size(files=15, lines=1811, small_files=4, import_lines=283),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=358, lines=94983, small_files=17, import_lines=8209),
+    "tests": Size(files=358, lines=95024, small_files=17, import_lines=8210),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -29,6 +29,7 @@ from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, Part, panels_s
 from calibrant.bench.report.layout import Cell, Heading, Source, Table, own_rows
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Score, Words
 from calibrant.bench.report.overview.sentences import answer_text, class_sentence
+from calibrant.bench.report.pairs import over_settings
 from calibrant.bench.report.people import group_people
 from calibrant.bench.report.rows import Answer, Grouping, NamedAnswer, Row, coverage_notes, named_answers, section_rows
 from calibrant.bench.report.sections import (
@@ -279,6 +280,8 @@ def _tables(
     rows = section_rows(by_topology(answers), METRICS, contents.by)
     notes = coverage_notes(entries)
     levels = section_rows(by_level(answers), METRICS, contents.by)
+    if len({(row.setting, row.stratum) for row in rows}) > 1:
+        rows += section_rows(over_settings(answers), METRICS, contents.by)
     views = [
         _label_table(view_table(view, levels, notes), _BY_LEVEL)
         if name == BY_LEVEL

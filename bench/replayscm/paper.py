@@ -12,12 +12,12 @@ from typing import Any, NamedTuple, TypeAlias
 from calibrant.bench.answers.frame import AnswerFrame
 from calibrant.bench.answers.intervals import LEVEL
 from calibrant.bench.answers.names import natural
-from calibrant.bench.answers.rates import Difference, Means, paired_differences
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, BASE
-from calibrant.bench.core.metrics import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED, InvalidHandling, Item
+from calibrant.bench.core.metrics import UNDEFINED, InvalidHandling, Item
 from calibrant.bench.papers import Paper, PrintedTable, group_answers, read_paper
 from calibrant.bench.replayscm.verdict import METRICS, REPLAY_METRICS
-from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, cell
+from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow
+from calibrant.bench.report.pairs import difference_cell, difference_headings, differences
 from calibrant.bench.report.rows import Answer, Grouping, Row, group
 from calibrant.bench.report.sections import rate_cell
 from calibrant.dsl.replayscm.generation.scms import STRATA
@@ -478,33 +478,6 @@ RUNGS: Mapping[str, tuple[str, int]] = {
 STEPS = ((0, 1), (1, 2), (0, 2), (2, 3))  # the pairs of the paper's Table D.1, in its order
 
 
-def difference_cell(difference: Difference, decimals: int = 3) -> Cell:
-    """Return a difference with its interval; suppressed, as a conditional rate is, over 1 to 5 units."""
-    if difference.mean is None:
-        return NOTHING
-    if difference.num_units <= MAX_SUPPRESSED:
-        return Cell(SUPPRESSED)
-    return cell(f"{difference.mean + 0.0:+.{decimals}f}", difference.interval, decimals=decimals, signed=True)
-
-
-def differences(
-    first: Row, second: Row, means: Callable[[AnswerFrame, int], Means], keys: Iterable[str] | None = None
-) -> list[Difference]:
-    """Return differences of metrics between two rows, each over the units in which it is defined for both.
-
-    means: `AnswerFrame.item_means` or `unit_means`; keys: of the metrics, by default those of DIFFERENCES
-    """
-    sides = [
-        (means(first.frame, first.places[key]), means(second.frame, second.places[key]))
-        for key in keys or [column.key for column in DIFFERENCES]
-    ]
-    return paired_differences(sides, first.frame.clusters | second.frame.clusters)
-
-
-def difference_headings(keys: Iterable[str]) -> tuple[Heading, ...]:
-    return tuple(Heading(f"{key}_difference", f"Δ {KNOWN[key].heading}") for key in keys)
-
-
 def disclosure_deltas(rows: Sequence[Row], *, with_paper: bool) -> Table | None:
     """Table D.1: each system under two disclosures of the same latent SCMs, first minus second."""
     lines: list[tuple[Any, TableRow]] = []
@@ -515,7 +488,7 @@ def disclosure_deltas(rows: Sequence[Row], *, with_paper: bool) -> Table | None:
             continue
         if not first.units & second.units:
             continue
-        deltas = differences(first, second, AnswerFrame.unit_means)
+        deltas = differences(first, second, AnswerFrame.unit_means, [metric.key for metric in DIFFERENCES])
         pair = PAIR.join((first.setting, second.setting))
         pools = PAIR.join(dict.fromkeys((pool_name(first), pool_name(second))))
         texts = pair, first.system, pools, str(deltas[0].num_units)
@@ -531,6 +504,6 @@ def disclosure_deltas(rows: Sequence[Row], *, with_paper: bool) -> Table | None:
         f" In brackets: {LEVEL:.0%} percentile bootstrap over the latent SCMs, both disclosures of one drawn together."
         " n: matched SCMs; HeldoutWorld is over those in which both answers have one."
     )
-    headings = difference_headings(column.key for column in DIFFERENCES)
+    headings = difference_headings(DIFFERENCES)
     table = Table("D.1", "What less disclosure costs", caption, labels, headings, table_lines)
     return with_printed(table, (line.labels[2] for line in table_lines), with_paper=with_paper)

@@ -7,17 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from calibrant.audits.replayscm.attribution import heldout_ceiling
 from calibrant.audits.replayscm.why.failure import is_contradicted
-from calibrant.bench.answers.frame import AnswerFrame
 from calibrant.bench.answers.intervals import LEVEL, RESAMPLES
 from calibrant.bench.answers.names import natural
-from calibrant.bench.answers.rates import Difference
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.metrics import UNDEFINED, Item
 from calibrant.bench.core.scoring import AnswerContext
@@ -29,14 +26,9 @@ from calibrant.bench.replayscm.expectations import Ambiguities, ambiguities, cei
 from calibrant.bench.replayscm.paper import (
     ATTRIBUTION,
     DIFFERENCES,
-    HELDOUT_EXACT,
     ROW_LABELS,
     SPECS,
     WORDS,
-    by_pools,
-    difference_cell,
-    difference_headings,
-    differences,
     disclosure_deltas,
     fits_printed,
     is_alternative,
@@ -49,6 +41,7 @@ from calibrant.bench.replayscm.verdict import METRICS, has_heldout, is_right
 from calibrant.bench.report.layout import Cell, Heading, Table, TableRow, shown_columns
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Score, Words
 from calibrant.bench.report.overview.sentences import class_sentence, fit_text
+from calibrant.bench.report.pairs import PAIRED, comparisons
 from calibrant.bench.report.rows import Answer, Row
 from calibrant.bench.report.sections import NoAnswersError, ReportContents, Section
 from calibrant.bench.report.sources import read_answers
@@ -56,7 +49,7 @@ from calibrant.bench.report.table import sample_rows, sample_table
 from calibrant.bench.runs.executors import Progress
 from calibrant.bench.scoring.answers import FieldNames
 from calibrant.dsl.episode import ActionError
-from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.formulas.table import MAX_TABLE_VARS
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.item import Problem
@@ -191,76 +184,14 @@ def _worlds(score: Score) -> str:
 GUIDE = ReplayGuide()
 
 
-# --- Every pair of systems on the same pools --------------------------------------------------------------------------
-MANY_SYSTEMS = 6  # beyond that every pair would be a table of its own
-REFERENCE = "exact"  # what many systems are compared with
+# --- Every pair of systems on the same pools, and times of the searches -----------------------------------------------
 
 
-def comparisons(rows: Sequence[Row], against: Sequence[str]) -> Table | None:
-    """Every pair of systems on the same pools; with many systems, each against `against`.
-
-    By default that is `exact`, or where it is missing the row of each pool that is best on held-out replay.
-
-    `CalibrantError` for a system that is not there.
-    """
-    systems = {row.system for row in rows}
-    for name in against:
-        if name not in systems:
-            raise CalibrantError(
-                f"no system {short_repr(name)} to compare with; there are {', '.join(sorted(systems))}"
-            )
-    references = tuple(against) or ((REFERENCE,) if len(systems) > MANY_SYSTEMS and REFERENCE in systems else ())
-    many = len(systems) > MANY_SYSTEMS and not references
-    groups = by_pools([row for row in rows if not is_alternative(row.setting)])
-    lines = [
-        _compare(first, second)
-        for group in groups
-        for first, second in _pairs(group, _best(group) if many else references)
-    ]
-    if not lines:
-        return None
-    headings = (
-        *difference_headings(column.key for column in DIFFERENCES),
-        Heading("verdict", "On held-out replay"),
-    )
-    labels = (*ROW_LABELS[:2], Heading("other", "Compared with"), *ROW_LABELS[2:])
-    caption = (
-        f"System minus the other, over the instances that both answered, with paired {LEVEL:.0%} percentile bootstrap"
-        " intervals over latent SCMs. “Better” or “worse” is said only where the interval of HeldoutExact excludes"
-        " zero; intervals are for one comparison each, not for all of them at once."
-    )
-    return Table("paired", "Which row beats which", caption, labels, headings, tuple(lines))
-
-
-def _best(group: Sequence[Row]) -> tuple[str, ...]:
-    """Return the system with most answers that replay what is held out, the first of equals."""
-
-    def num_right(row: Row) -> float:
-        return float(row.frame.total(row.places[HELDOUT_EXACT.key]))
-
-    return tuple(row.system for row in sorted(group, key=num_right, reverse=True)[:1])
-
-
-def _pairs(group: Sequence[Row], references: tuple[str, ...]) -> list[tuple[Row, Row]]:
-    if not references:
-        return list(combinations(group, 2))
-    reference_rows = [row for row in group if row.system in references]
-    return [(row, reference) for reference in reference_rows for row in group if row is not reference]
-
-
-def _compare(first: Row, second: Row) -> TableRow:
-    deltas = differences(first, second, AnswerFrame.item_means)
-    labels = first.setting, first.system, second.system, pool_name(first), str(deltas[0].num_units)
-    return TableRow(labels, (*map(difference_cell, deltas), Cell(verdict(deltas[-1]))))
-
-
-def verdict(heldout: Difference) -> str:
-    """Return what may be claimed of a difference."""
-    if heldout.interval is None:
-        return UNDEFINED
-    if not heldout.interval.excludes_zero:
-        return "not separated"
-    return "better" if heldout.interval.low > 0 else "worse"
+def compare_systems(rows: Sequence[Row], against: Sequence[str]) -> Table | None:
+    """Return the comparisons of rows that ask for an SCM, by what is held out."""
+    named = [replace(row, pool_labels={digest: pool_name(row) for digest in row.pools}) for row in rows]
+    compared = [row for row in named if not is_alternative(row.setting)]
+    return comparisons(compared, DIFFERENCES, against, units="latent SCMs", on="held-out replay")
 
 
 # --- Times of the searches --------------------------------------------------------------------------------------------
@@ -355,7 +286,7 @@ def _wrong_cells(count: Counter[str]) -> tuple[Cell, ...]:
 
 # --- All tables -------------------------------------------------------------------------------------------------------
 _PRINTED = (*(spec.id for spec in SPECS), "3A", "D.1", "F.11")
-_ALWAYS = (*sorted(_PRINTED, key=natural), "paired", "samples", "ceiling", "attribution", "time")
+_ALWAYS = (*sorted(_PRINTED, key=natural), PAIRED, "samples", "ceiling", "attribution", "time")
 TABLE_IDS = (*_ALWAYS, *sorted(APPENDIX_IDS, key=natural), WRONG)
 
 
@@ -389,7 +320,7 @@ def report_tables(
         "D.1": partial(disclosure_deltas, rows, with_paper=contents.with_paper),
         "F.11": partial(per_problem, rows, with_paper=contents.with_paper),
         "3A": partial(SUPPLIED_REFERENCE.make, rows, facts, with_paper=contents.with_paper),
-        "paired": partial(comparisons, rows, contents.against),
+        PAIRED: partial(compare_systems, rows, contents.against),
         "samples": lambda: sample_table(sample_rows(rows, METRICS.rights), METRICS.rights),
         "ceiling": partial(ceilings, rows, audited or {}),
         "attribution": partial(ATTRIBUTION.make, [row for row in all_rows if _is_attributed(row)], with_paper=False),

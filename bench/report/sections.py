@@ -124,7 +124,7 @@ def view_table(view: View, rows: Sequence[Row], notes: tuple[str, ...]) -> Table
     """Return the table of a view, without columns that are undefined in every row."""
     lines = tuple(
         TableRow(
-            (row.setting, row.stratum, row.system, row.pool, str(row.num_items)),
+            (row.setting, row.stratum, row.system, row.pool, str(_num_items(view, row))),
             _metric_cells(row, view.metrics),
         )
         for row in rows
@@ -141,6 +141,12 @@ def view_tables(views: Mapping[str, View], rows: Sequence[Row], notes: Callable[
     """
     tables = ((view, view_table(view, rows, notes(name))) for name, view in views.items())
     return [table for view, table in tables if table.headings or not view.optional]
+
+
+def _num_items(view: View, row: Row) -> int:
+    """Return how many items a view is over: of attribution those with an outcome, where evidence may be uncounted."""
+    is_about_evidence = any(metric.key == Kind.EARNED for metric in view.metrics)
+    return row.rates[Kind.EARNED].num_items if is_about_evidence else row.num_items
 
 
 def _metric_cells(row: Row, columns: Sequence[Metric]) -> tuple[Cell, ...]:

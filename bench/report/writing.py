@@ -13,7 +13,7 @@ from calibrant.bench.answers.intervals import INTERVALS
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.registry import benchmark, benchmarks
 from calibrant.bench.pages.page import standalone_svg
-from calibrant.bench.report import consistency, reading
+from calibrant.bench.report import consistency, pairs, reading
 from calibrant.bench.report.capabilities import REPORT
 from calibrant.bench.report.layout import (
     NOTHING,
@@ -98,6 +98,7 @@ def chosen_tables(names: Sequence[str]) -> frozenset[str]:
         *TABLE_IDS,
         *consistency.TABLE_IDS,
         *reading.TABLE_IDS,
+        pairs.PAIRED,
         SETS_TABLE,
     )
     table_ids = list(dict.fromkeys(listed))
@@ -161,6 +162,7 @@ def _sections(
         section = add_people(section, of.name, items[of.name], contents)
         section = consistency.add_consistency(section, of.name, answers[of.name], contents)
         section = reading.add_reading(section, of, items[of.name], contents)
+        section = pairs.add_pairs(section, of, items[of.name], contents)
         if of.name in sets:
             section = replace(section, tables=(*section.tables, sets[of.name]))
         if has_other or section.tables:

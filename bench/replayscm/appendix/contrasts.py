@@ -27,9 +27,6 @@ from calibrant.bench.replayscm.paper import (
     TableSpec,
     count,
     count_defined,
-    difference_cell,
-    difference_headings,
-    differences,
     finish_table,
     is_alternative,
     is_hidden_roots,
@@ -40,6 +37,7 @@ from calibrant.bench.replayscm.paper import (
     size_text,
 )
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow
+from calibrant.bench.report.pairs import difference_cell, difference_headings, differences
 from calibrant.bench.report.rows import Row
 from calibrant.dsl.records import file_digest
 
@@ -426,7 +424,7 @@ def _structure_differences(panel: str, title: str, *keys: str) -> Contrast:
         " bootstrap over them, both sides drawn together. The longer prompts after added worlds are part of the"
         " difference.",
         partial(_differing_settings, keys),
-        (Columns(difference_headings(keys), cells),),
+        (Columns(difference_headings(KNOWN[key] for key in keys), cells),),
         PAIR_LABELS,
     )
 

@@ -339,8 +339,10 @@ def test_reports_state_the_expected_rates_and_intervals(answered: Answered) -> N
 
 
 def _belongs(answered: Answered, line: Mapping[str, Any], row: Mapping[str, str]) -> bool:
-    """Return whether a line is of a row of a view: CauSim's are by topology, or by type and number of nodes."""
+    """Return whether a line is of a row of a view: CauSim's are by topology, by type and nodes, or of all."""
     if answered.name == "causim":
+        if row["setting"] == "all":
+            return True
         topology, _, nodes = line["stratum"].rpartition("-")
         kind = line["setting"].partition("-")[0]
         return (row["setting"], row["stratum"]) in ((line["setting"], topology), (kind, str(int(nodes))))

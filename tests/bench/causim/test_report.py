@@ -47,8 +47,9 @@ from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.lab.causim import main as print_tables
 from calibrant.bench.report.layout import NOTHING as EMPTY_CELL
 from calibrant.bench.report.layout import Source, Table
-from calibrant.bench.report.rows import Answer, named_answers
-from calibrant.bench.report.sections import ReportContents
+from calibrant.bench.report.pairs import PAIRED, add_pairs
+from calibrant.bench.report.rows import Answer, Grouping, named_answers
+from calibrant.bench.report.sections import ReportContents, Section
 from calibrant.bench.report.sources import context_of
 from calibrant.bench.runs.records import Record, folder_records
 from calibrant.dsl.causim import networks
@@ -66,6 +67,7 @@ NOT = {"correct": False, "answered": True, "why": "wrong_answer", "trivial": Fal
 YES = {**NOT, "correct": True, "why": None, "meaning": "right", "nodes": OK, "first": None, "wrong": {}}
 DO = {**NOT, "meaning": "a", "nodes": {"ok": 3, "do ignored": 1}, "first": "do ignored", "wrong": {"A": "do ignored"}}
 NOISE = {**NOT, "meaning": "b", "nodes": {"ok": 2, "wrong noise": 2}, "first": "wrong noise", "wrong": {}}
+SETTINGS = ("counterfactual-deterministic", "counterfactual-stochastic")
 NONE = {**NOT, "answered": False, "why": "no_object", "meaning": None, "nodes": None, "first": None, "wrong": None}
 
 
@@ -100,6 +102,42 @@ def test_a_question_weighs_the_same_however_often_it_was_answered() -> None:
     assert [row.cells[3].text for row in ours] == ["0.500"]
 
 
+def test_attribution_states_the_number_of_questions_that_its_shares_are_over() -> None:
+    """Two refusals, and four answers to questions whose evidence is not counted: NoAnswer is 1 of 2, not of 6."""
+    found = tables(*(answer(k, {**(NONE if k < 2 else YES), KEY: None}) for k in range(6)))
+    (row,) = found["causim-attribution"].rows
+    assert row.labels[-1] == "2"
+    assert figures(found["causim-attribution"], "m")["no_answer"][0] == "1.000"
+    assert next(line.labels[-1] for line in found["causim"].rows) == "6"
+
+
+@pytest.mark.parametrize(("by", "pools"), [("pool", ["one", "two"]), ("setting", ["2 pools"])])
+def test_two_systems_are_compared_over_all_settings_and_in_each(by: str, pools: list[str]) -> None:
+    """Of eight programs in each pool `a` is right on all and `b` on none but, in the second setting, on one."""
+    answers = []
+    for system, is_right in (
+        ("a", lambda k, setting: True),
+        ("b", lambda k, setting: k == 0 and setting == SETTINGS[1]),
+    ):
+        for pool, setting, k in product(("one", "two"), SETTINGS, range(8)):
+            score = {**YES, "accuracy": 1.0} if is_right(k, setting) else {**DO, "accuracy": 0.0}
+            origin = AnswerContext(
+                system, pool, pool, 16, f"p{k}-v0-{setting}", setting, "chain-04", benchmark="causim"
+            )
+            answers.append((origin, score))
+    contents = ReportContents(tables=frozenset({PAIRED}), by=Grouping(by))
+    (table,) = add_pairs(Section.of("CauSim", "", answers, (), ()), BENCHMARK, answers, contents).tables
+    rows = {row.labels[:1] + row.labels[3:]: row for row in table.rows}
+    assert [row.labels[:3] for row in table.rows] == [(s, "a", "b") for s in ("all", *SETTINGS) for _ in pools]
+    for pool in pools:
+        number = 16 // len(pools)
+        assert rows["all", pool, str(2 * number)].cells[0].text == "+0.938"
+        assert rows[SETTINGS[0], pool, str(number)].cells[0].text == "+1.000"
+        assert rows[SETTINGS[1], pool, str(number)].cells[0].text == "+0.875"
+        assert rows["all", pool, str(2 * number)].cells[1].text == "better"
+    assert add_pairs(Section.of("CauSim", "", answers, (), ()), BENCHMARK, answers, ReportContents()).tables == ()
+
+
 def test_the_profile_pools_topologies_and_scenarios_of_a_level() -> None:
     other = {"setting": "counterfactual-stochastic", "stratum": "star-04"}
     kinds = [*(answer(k, YES) for k in range(3)), *(answer(k, DO, **other) for k in range(3)), answer(3, NONE)]
@@ -108,7 +146,8 @@ def test_the_profile_pools_topologies_and_scenarios_of_a_level() -> None:
     assert set(rows) == {("counterfactual", "4"), ("counterfactual", "10")}
     assert figures(found["causim-profile"], "10")["nodes_wrong_noise"][0] == "0.500"
     assert figures(found["causim-profile"], "4")["nodes_ok"][0] == "0.875"  # the answer without an object has no nodes
-    assert {row.labels[1] for row in found["causim"].rows} == {"chain", "star"}
+    assert {row.labels[1] for row in found["causim"].rows} == {"chain", "star", ""}
+    assert figures(found["causim"], "all")["accuracy"][0] == "0.231"  # 3 of 13 questions, in one row over all
 
 
 def test_fates_are_shares_of_questions_by_system_and_nodes() -> None:

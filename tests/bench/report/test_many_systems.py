@@ -26,10 +26,10 @@ from calibrant.bench.replayscm.figures import apart, report_plots
 from calibrant.bench.replayscm.paper import (
     DIFFERENCES,
     HELDOUT_EXACT,
-    differences,
 )
-from calibrant.bench.replayscm.report import comparisons
+from calibrant.bench.replayscm.report import compare_systems
 from calibrant.bench.replayscm.verdict import REPLAY_METRICS
+from calibrant.bench.report.pairs import differences
 from calibrant.bench.runs.records import FILE_NAME, read_records
 from tests.support.commands import called
 from tests.support.report_rows import Answers, answer, ours, row_of, rows_of
@@ -49,16 +49,16 @@ def test_a_rate_has_wilsons_interval_where_no_items_share_an_scm() -> None:
 
 def test_many_systems_without_exact_are_compared_with_the_best_one() -> None:
     rows = rows_of(*(Answers(f"m{k}", [HIT] * k + [MISS] * (9 - k)) for k in range(8)))
-    table = ours(comparisons(rows, ()))
+    table = ours(compare_systems(rows, ()))
     assert [(line["system"], line["other"]) for line in table] == [(f"m{k}", "m7") for k in range(7)]
-    few = ours(comparisons(rows[:3], ()))
+    few = ours(compare_systems(rows[:3], ()))
     assert [(line["system"], line["other"]) for line in few] == list(combinations(["m0", "m1", "m2"], 2))
 
 
 def test_differences_taken_together_are_those_taken_one_by_one() -> None:
     """HeldoutWorld is undefined for the invalid answer, so it is over other problems than the other two."""
     one, other = rows_of(Answers("a", [HIT] * 5 + [MISS] * 4), Answers("b", [MISS] * 8 + [{"valid": False}]))
-    together = differences(one, other, AnswerFrame.item_means)
+    together = differences(one, other, AnswerFrame.item_means, [metric.key for metric in DIFFERENCES])
     cluster = {o.item: o.unit for row in (one, other) for o in row.observations}
     for column, found in zip(DIFFERENCES, together, strict=True):
         place = one.places[column.key]  # one answer an item

@@ -14,7 +14,7 @@ from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.replayscm import paper
 from calibrant.bench.replayscm.appendix.cohorts import per_problem
 from calibrant.bench.replayscm.paper import TableSpec, disclosure_deltas, printed_settings, printed_table, report_rows
-from calibrant.bench.replayscm.report import TABLE_IDS, comparisons, report_tables
+from calibrant.bench.replayscm.report import TABLE_IDS, compare_systems, report_tables
 from calibrant.bench.report.layout import Source
 from calibrant.bench.report.rows import Grouping, Row
 from calibrant.bench.report.sections import ReportContents
@@ -162,7 +162,7 @@ LOSES = [answer(1, 1)] * 2 + [answer(1, 0.5)] * 8
 
 def test_a_row_is_better_only_where_the_paired_interval_excludes_zero() -> None:
     close = [answer(1, 0.5), *[answer(1, 1)] * 8, answer(1, 0.5)]
-    made = ours(comparisons(rows_of(Answers("a", WINS), Answers("b", LOSES), Answers("c", close)), ()))
+    made = ours(compare_systems(rows_of(Answers("a", WINS), Answers("b", LOSES), Answers("c", close)), ()))
     said = {(r["system"], r["other"]): (r["heldout_exact_difference"], r["verdict"]) for r in made}
     assert said == {
         ("a", "b"): ("+0.700", "better"),
@@ -174,20 +174,20 @@ def test_a_row_is_better_only_where_the_paired_interval_excludes_zero() -> None:
 
 def test_systems_are_compared_on_what_both_answered() -> None:
     rows = rows_of(Answers("a", WINS), Answers("b", LOSES[2:]))
-    (made,) = ours(comparisons(rows, ()))
+    (made,) = ours(compare_systems(rows, ()))
     assert (made["n"], made["heldout_exact_difference"]) == ("8", "+1.000")
-    few = ours(comparisons(rows_of(Answers("a", WINS[:5]), Answers("b", LOSES[:5])), ()))
+    few = ours(compare_systems(rows_of(Answers("a", WINS[:5]), Answers("b", LOSES[:5])), ()))
     assert (few[0]["heldout_exact_difference"], few[0]["verdict"]) == ("*", DASH)
 
 
 def test_many_systems_are_compared_with_exact_or_with_those_named() -> None:
     names = ["exact", *"abcdef"]
     rows = rows_of(*(Answers(name, WINS) for name in names))
-    assert {(r["system"], r["other"]) for r in ours(comparisons(rows, ()))} == {(n, "exact") for n in "abcdef"}
-    assert {r["other"] for r in ours(comparisons(rows, ["b"]))} == {"b"}
-    assert len(ours(comparisons(rows[:5], ()))) == 10  # every pair of few
+    assert {(r["system"], r["other"]) for r in ours(compare_systems(rows, ()))} == {(n, "exact") for n in "abcdef"}
+    assert {r["other"] for r in ours(compare_systems(rows, ["b"]))} == {"b"}
+    assert len(ours(compare_systems(rows[:5], ()))) == 10  # every pair of few
     with pytest.raises(CalibrantError, match=r"no system 'nobody' to compare with; there are a, b, c, d, e, exact, f"):
-        comparisons(rows, ["nobody"])
+        compare_systems(rows, ["nobody"])
 
 
 def test_crashes_are_noted_below_the_rates() -> None:
