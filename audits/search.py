@@ -84,14 +84,14 @@ class BooleanSearch:
         if self._sat is not None:
             return self._find_by_sat()
         if self.steps >= self.max_steps:
-            raise RecountLimitError(f"{self.engine}: {self.max_steps:,} steps are over")
+            raise RecountLimitError(f"by {self.engine}: {self.max_steps:,} steps are over")
         before = self._spent()
         self._smt.set("rlimit", self.max_steps - self.steps)
         answer = self._smt.check()
         self.steps += max(1, self._spent() - before)
         checkpoint(f"{self.engine}: steps", self.steps, self.max_steps)
         if answer == self._z3.unknown:
-            raise RecountLimitError(f"{self.engine}: {self.max_steps:,} steps are over")
+            raise RecountLimitError(f"by {self.engine}: {self.max_steps:,} steps are over")
         if answer == self._z3.unsat:
             return None
         model = self._smt.model()
@@ -102,7 +102,7 @@ class BooleanSearch:
         while answer is None:
             remaining = self.max_steps - self.steps
             if remaining <= 0:
-                raise RecountLimitError(f"{self.engine}: {self.max_steps:,} steps are over")
+                raise RecountLimitError(f"by {self.engine}: {self.max_steps:,} steps are over")
             self._sat.conf_budget(min(remaining, STEPS_BETWEEN_CHECKPOINTS))
             answer = self._sat.solve_limited()
             self.steps = int(self._sat.accum_stats()["conflicts"])

@@ -66,12 +66,12 @@ class Size(NamedTuple):
 SIZES = {
     "dsl": Size(files=103, lines=31328, small_files=3, import_lines=1501),
     "solvers": Size(files=109, lines=28990, small_files=7, import_lines=1585),
-    "audits": Size(files=62, lines=19445, small_files=2, import_lines=1317),
+    "audits": Size(files=62, lines=19447, small_files=2, import_lines=1317),
     "baselines": Size(files=31, lines=9810, small_files=3, import_lines=531),
     "bench": Size(files=284, lines=77543, small_files=11, import_lines=6462),
     "calibrant": Size(files=15, lines=1811, small_files=4, import_lines=283),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=358, lines=95024, small_files=17, import_lines=8210),
+    "tests": Size(files=358, lines=95075, small_files=17, import_lines=8211),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

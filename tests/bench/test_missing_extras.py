@@ -18,7 +18,7 @@ from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.solvers.acyclic.optimum import ENGINES, EXTRAS, optimal_choice
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.exact import solve
-from tests.support.commands import called, refused
+from tests.support.commands import CHECKOUT, called, program, refused
 
 POOL = bundled_pool("hidden-order")
 HINTS = {
@@ -85,3 +85,33 @@ def test_verify_names_the_extra_and_other_ways_work(tmp_path: Path, capsys: pyte
     done = called("verify", *files, pool, "--engine", "sat")
     assert [line for line in done.stdout.splitlines() if "proved again by sat" in line] == done.stdout.splitlines()
     assert done.returncode == 0
+
+
+COMMANDS_WITHOUT_SMT = """
+import sys
+sys.modules.update(z3=None, pysmt=None)
+from calibrant.bench.cli import main
+pool, answers, folder = sys.argv[1:]
+for line in (
+    ["run", "exact", pool, "--workers", "1", "--out", f"{folder}/runs"],
+    ["audit", pool, "--workers", "1", "--certificates", f"{folder}/certificates", "--out", f"{folder}/audit"],
+    ["verify", f"{folder}/certificates", pool, "--engine", "sat"],
+    ["score", pool, answers, "--out", f"{folder}/scores.jsonl"],
+    ["table", f"{folder}/runs"],
+    ["table", f"{folder}/scores.jsonl"],
+    ["list", pool, "--why"],
+):
+    assert main(line) == 0, line
+    print("done", line[0])
+assert sys.modules["z3"] is None and sys.modules["pysmt"] is None
+"""
+
+
+def test_commands_run_in_a_process_without_z3_and_pysmt(tmp_path: Path) -> None:
+    examples = CHECKOUT / "docs" / "examples"
+    done = program("-c", COMMANDS_WITHOUT_SMT, examples / "switches.jsonl", examples / "answers.jsonl", tmp_path)
+    assert done.returncode == 0, done.stderr
+    commands = [line.removeprefix("done ") for line in done.stdout.splitlines() if line.startswith("done ")]
+    assert commands == ["run", "audit", "verify", "score", "table", "table", "list"]
+    assert "Two SCMs fit" in done.stdout  # list --why counted
+    assert "proved again by sat" in done.stdout

@@ -326,7 +326,7 @@ class SatSearch:
         while answer is None:
             steps_left = self.max_steps - self.steps
             if steps_left <= 0:
-                raise RecountLimitError(f"{self.engine}: {self.max_steps:,} steps are over")
+                raise RecountLimitError(f"by {self.engine}: {self.max_steps:,} steps are over")
             self.solver.conf_budget(min(steps_left, STEPS_BETWEEN_CHECKPOINTS))
             answer = self.solver.solve_limited()
             self.steps = int(self.solver.accum_stats()["conflicts"])
@@ -377,7 +377,7 @@ class SatSearch:
                 check=True,
             )
         except TimeoutExpired:
-            raise RecountLimitError(f"Ganak: no count within {MAX_GANAK_SECONDS} seconds") from None
+            raise RecountLimitError(f"by Ganak: no count within {MAX_GANAK_SECONDS} seconds") from None
         return int(done.stdout.split()[-1])
 
 
@@ -462,13 +462,13 @@ class SmtSearch:
     def find(self) -> Member | None:
         steps_left = self.max_steps - self.steps
         if steps_left <= 0:
-            raise RecountLimitError(f"{self.engine}: {self.max_steps:,} steps are over")
+            raise RecountLimitError(f"by {self.engine}: {self.max_steps:,} steps are over")
         before = self._spent()
         self.solver.set("rlimit", steps_left)
         answer = self.solver.check()
         self.steps += max(1, self._spent() - before)
         if answer == self.z3.unknown:
-            raise RecountLimitError(f"{self.engine}: {self.max_steps:,} steps are over")
+            raise RecountLimitError(f"by {self.engine}: {self.max_steps:,} steps are over")
         if answer == self.z3.unsat:
             return None
         model = self.solver.model()

@@ -457,7 +457,9 @@ def reason(why: ReplayWhy, asked_parents: int) -> tuple[Span, ...]:
     number = _fit(why)
     if why.pair is None:
         return (
-            spans(f"{wider}{number}; ", (listed(list(why.open)),), " stay open.")
+            spans(
+                f"{wider}{number}; ", (listed(list(why.open)),), f" {'stays' if len(why.open) == 1 else 'stay'} open."
+            )
             if why.open
             else spans(f"{wider}{number}.")
         )

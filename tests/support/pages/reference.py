@@ -19,6 +19,7 @@ from calibrant.bench.cli import _command
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.help import GROUPS, exit_codes
 from calibrant.bench.schemas import SCHEMAS
+from calibrant.dsl.knowledge import ARC_WORDS, ARITIES, MAX_DEPTH, SCM_WORDS, SKIPPED_COMMANDS
 from tests.support.commands import CHECKOUT
 from tests.support.pages.blocks import ELLIPSIS, run_line
 from tests.support.pages.declared import SETUPS
@@ -96,6 +97,26 @@ examples.
 """
 
 
+KNOWLEDGE_SECTION = f"""## Knowledge and assumptions
+
+The file of `--knowledge` of `fit --score`, and of `--assume` of `fit` and `list --why`: plain text in UTF-8, one statement a line. A line that
+begins with `#` or `;` is a comment. Meanings: [side knowledge of SCMs](engines.md#side-knowledge), [knowledge of
+networks](structure_learning.md#knowledge), which has no {", ".join(f"`{word}`" for word in SCM_WORDS)}.
+
+| line begins with | what follows |
+|---|---|
+| {", ".join(f"`{word}`" for word in ARC_WORDS)} | arcs `A -> B`, separated by commas |
+| `tiers` | names, separated by commas within a tier and by `<` between tiers |
+| `order`, `roots`, `no-common-parent` | names, separated by commas |
+| `max-parents` | a number |
+| `max-parents-of` | `NAME=NUMBER`, separated by commas |
+| `(assert` | one formula of SMT-LIB 2 and `)`, on one line: {", ".join(f"`{operator}`" for operator in ARITIES)}, `true`, `false`, arcs `\\|A -> B\\|`; at most {MAX_DEPTH} parentheses inside each other |
+| {", ".join(f"`({command}`" for command in SKIPPED_COMMANDS)} | skipped |
+
+Names are those of columns or variables. One with a comma, an arrow or `<` is quoted like a CSV cell.
+"""  # noqa: E501  # rows of a table
+
+
 def commands() -> Iterator[tuple[str, str, Any]]:
     """Yield heading, name and command of every command, in the order of the help."""
     tree = _command().commands
@@ -169,7 +190,7 @@ def formats_page() -> str:
             written.setdefault(text, []).append(TITLES[benchmark])
         for text, titles in written.items():
             parts.append(f"### {name.capitalize()}: {', '.join(titles)}\n\n{text}")
-    return "\n".join(parts)
+    return "\n".join([*parts, KNOWLEDGE_SECTION])
 
 
 def _schema_tables(schema: Mapping[str, Any]) -> str:
