@@ -64,11 +64,11 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(files=103, lines=31328, small_files=3, import_lines=1501),
-    "solvers": Size(files=109, lines=28990, small_files=7, import_lines=1585),
+    "dsl": Size(files=103, lines=31336, small_files=3, import_lines=1501),
+    "solvers": Size(files=109, lines=28994, small_files=7, import_lines=1585),
     "audits": Size(files=62, lines=19447, small_files=2, import_lines=1317),
-    "baselines": Size(files=31, lines=9810, small_files=3, import_lines=531),
-    "bench": Size(files=284, lines=77543, small_files=11, import_lines=6462),
+    "baselines": Size(files=31, lines=9818, small_files=3, import_lines=531),
+    "bench": Size(files=284, lines=77550, small_files=11, import_lines=6462),
     "calibrant": Size(files=15, lines=1811, small_files=4, import_lines=283),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
     "tests": Size(files=358, lines=95075, small_files=17, import_lines=8211),

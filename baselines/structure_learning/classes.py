@@ -27,7 +27,7 @@ from calibrant.solvers.acyclic.least import members_of
 from calibrant.solvers.outcome import BudgetSpent
 
 MAX_LISTED = 1_000_000  # orientations of one component under knowledge
-MAX_PARENT_CLIQUES = 20_000  # of one column, whose classes are counted one by one for the next experiment
+MAX_PARENT_CLIQUES = 20_000  # possible parent sets of one column; `left_after` counts the members with each
 
 Admits = Callable[[int, Mask], bool]
 """Whether a variable may have exactly these parents."""
@@ -39,8 +39,8 @@ class NetworkClass:
 
     directed: arcs with one direction in all members; undirected: with both, the earlier column first
     members: number of members that the knowledge admits; observational_members: without any intervention
-    modelstring: of the network that the class was asked for
-    left_after: for each column the expected number of members after it was set once more; None where not counted
+    modelstring: the network whose class this is, as text
+    left_after: for each column the expected number of members after one more intervention on it; None where not counted
     """
 
     variables: tuple[str, ...]
@@ -56,7 +56,7 @@ class NetworkClass:
         return f"<NetworkClass: {len(self.variables)} columns, {edges}, {self.members:,} members>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON; expected numbers are fractions as text."""
+        """Return the class for JSON; expected numbers are fractions as text."""
         return {
             "members": self.members,
             "observational_members": self.observational_members,
@@ -92,15 +92,14 @@ def network_class(
     masks = sorted({mask_of_names(names, target) for target in targets}) or [0]
     dag = without_mechanisms(dag, masks)
     (knowledge or Knowledge()).refuse_scm_words("is about mechanisms of SCMs; a class of networks has no functions")
-    cleared = None if knowledge is None else knowledge.check(names)
-    admits = None if cleared is None else cleared.admits
+    admits = None if knowledge is None else knowledge.check(names).admits
     graph = essential_graph(dag, masks)
     try:
-        members = graph.restrict(admits).num_members
+        restricted = graph.restrict(admits)
+        members = restricted.num_members
         observational = essential_graph(dag, [0]).restrict(admits).num_members
     except BudgetSpent as spent:
         raise CalibrantError(str(spent)) from None
-    restricted = graph.restrict(admits)
     return NetworkClass(
         names,
         arcs_of_dag(names, restricted.directed),
@@ -181,7 +180,7 @@ def model_string(names: Sequence[str], dag: Dag) -> str:
 
 
 def separated_pairs(num_vars: int, targets: Sequence[Mask]) -> list[Mask]:
-    """Return per column the columns that were set without it, or the reverse: such arcs cannot be turned round."""
+    """Return per column the columns that some target has without it, or it without them: their arcs are compelled."""
     full = (1 << num_vars) - 1
     masks = [0] * num_vars
     for target in targets:
@@ -250,17 +249,19 @@ class EssentialGraph:
             yield from self._complete(tuple(a | b for a, b in zip(dag, oriented, strict=True)), parts[1:])
 
     def members_by_parents(self, v: int) -> Iterator[tuple[Dag, int]]:
-        """Yield, for every parent set of a variable in the class, one member with it and the number of those.
+        """Yield, for every parent set of a variable in the class, one member and the number of members with that set.
 
         Among undirected neighbours the parents are a clique, each clique once. `BudgetSpent` for too many cliques.
         """
         part = next((part for part in self.components if part >> v & 1), 0)
-        others = prod(count_orientations(rest, self.undirected) for rest in self.components if rest != part)
+        others = prod(
+            count_orientations(component, self.undirected) for component in self.components if component != part
+        )
         neighbours = tuple(mask & part if part >> u & 1 else 0 for u, mask in enumerate(self.undirected))
         base = list(self.directed)
-        for rest in self.components:
-            if rest != part:
-                base = [a | b for a, b in zip(base, next(iter(self.orientations(rest))), strict=True)]
+        for component in self.components:
+            if component != part:
+                base = [a | b for a, b in zip(base, next(iter(self.orientations(component))), strict=True)]
         for clique in _cliques(neighbours[v], self.undirected):
             state = _Orientation(neighbours)
             for u in members_of(neighbours[v]):
@@ -269,14 +270,16 @@ class EssentialGraph:
             state.close()
             open_edges = tuple(state.open)
             count = prod(
-                count_orientations(rest, open_edges) for rest in connected_parts(part, open_edges) if rest & (rest - 1)
+                count_orientations(component, open_edges)
+                for component in connected_parts(part, open_edges)
+                if component & (component - 1)
             )
             oriented = tuple(a | b for a, b in zip(base, state.parents, strict=True))
             rest_graph = EssentialGraph(oriented, open_edges)
             yield next(rest_graph.members()), count * others
 
     def left_after(self, v: int) -> Fraction | None:
-        """Return the expected number of members after one variable was set once more; None if not counted."""
+        """Return the expected number of members after one more intervention on a variable; None if not counted."""
         if not self.undirected[v]:
             return Fraction(self.num_members)
         try:
@@ -299,9 +302,9 @@ class RestrictedGraph(EssentialGraph):
     def of_graph(cls, graph: EssentialGraph, admits: Admits) -> RestrictedGraph:
         """List the admitted orientations of each component. `BudgetSpent` beyond MAX_LISTED of one."""
         listed: list[tuple[Dag, ...]] = []
-        inside = 0
+        in_components = 0
         for part in graph.components:
-            inside |= part
+            in_components |= part
             admitted: list[Dag] = []
             for count, oriented in enumerate(graph.orientations(part)):
                 if count == MAX_LISTED:
@@ -309,8 +312,8 @@ class RestrictedGraph(EssentialGraph):
                 if all(admits(v, oriented[v] | graph.directed[v]) for v in members_of(part)):
                     admitted.append(oriented)
             listed.append(tuple(admitted))
-        if not all(admits(v, parents) for v, parents in enumerate(graph.directed) if not inside >> v & 1):
-            listed.append(())
+        if not all(admits(v, parents) for v, parents in enumerate(graph.directed) if not in_components >> v & 1):
+            listed.append(())  # no member: a fixed parent set violates the knowledge
         directed, undirected = list(graph.directed), [0] * len(graph.directed)
         for orientations in listed:
             for v in range(len(directed)):
@@ -342,12 +345,12 @@ class RestrictedGraph(EssentialGraph):
             yield from self._combine(tuple(a | b for a, b in zip(dag, oriented, strict=True)), listed[1:])
 
     def members_by_parents(self, v: int) -> Iterator[tuple[Dag, int]]:
-        """Yield, for every parent set of a variable in the class, one member with it and the number of those."""
+        """Yield, for every parent set of a variable in the class, one member with it and the number of such members."""
         for orientations in self.listed:
             groups: dict[Mask, list[Dag]] = {}
             for oriented in orientations:
                 groups.setdefault(oriented[v], []).append(oriented)
-            if len(groups) > 1:
+            if len(groups) > 1:  # this component contains v; its parents are the same in every other list
                 for group in groups.values():
                     lists = [[group[0]] if part is orientations else part for part in self.listed]
                     yield next(self._combine(self.directed, lists)), self.num_members // len(orientations) * len(group)
@@ -355,7 +358,7 @@ class RestrictedGraph(EssentialGraph):
         yield next(self.members()), self.num_members
 
     def left_after(self, v: int) -> Fraction | None:
-        """Return the expected number of members after one variable was set once more; None if there is no member."""
+        """Return the expected number of members after one more intervention on a variable; None without members."""
         if not self.num_members:
             return None
         sizes = [count for _, count in self.members_by_parents(v)]
@@ -401,7 +404,8 @@ def count_orientations(part: Mask, neighbours: Sequence[Mask], memo: dict[Mask, 
         orders = _orders_without_prefix(clique.bit_count(), sizes)
         if orders:
             total += orders * prod(
-                count_orientations(rest, neighbours, memo) for rest in _left_undirected(part, clique, neighbours)
+                count_orientations(component, neighbours, memo)
+                for component in _left_undirected(part, clique, neighbours)
             )
     memo[part] = total
     return total
@@ -411,7 +415,7 @@ def _orders_without_prefix(size: int, prefixes: Sequence[int]) -> int:
     """Count the orders of `size` elements that begin with none of some nested subsets of these sizes."""
     first = list[int]()  # orders of each subset in which no smaller one is a prefix
     for length in (*prefixes, size):
-        earlier = zip(prefixes, first, strict=False)
+        earlier = zip(prefixes, first, strict=False)  # the shorter prefixes, for which `first` has an entry
         first.append(factorial(length) - sum(orders * factorial(length - shorter) for shorter, orders in earlier))
     return first[-1]
 
@@ -447,7 +451,10 @@ def _clique_tree(part: Mask, neighbours: Sequence[Mask]) -> list[tuple[Mask, tup
 
 
 def _left_undirected(part: Mask, clique: Mask, neighbours: Sequence[Mask]) -> list[Mask]:
-    """Return the components of a chordal graph that stay undirected once a clique comes first (Algorithm 1)."""
+    """Return the components of a chordal graph that stay undirected once a clique comes first.
+
+    Algorithm 1 of Wienoebst et al. 2021: lexicographic breadth-first search from the clique.
+    """
     sets = [clique, part & ~clique]
     done = clique
     components: list[Mask] = []
@@ -526,7 +533,8 @@ class _Orientation:
         for a in members_of(around):
             if self.parents[a] >> u & 1:  # 2: u -> a -> v
                 return True
-            if self.open[u] >> a & 1 and into & self.open[u] & ~self.neighbours[a] & ~(1 << a):  # 3
+            if self.open[u] >> a & 1 and into & self.open[u] & ~self.neighbours[a] & ~(1 << a):
+                # 3: u - a -> v and u - b -> v, a and b apart
                 return True
             if self.parents[a] & self.neighbours[u] & apart:  # 4: u - b -> a -> v, b and v apart
                 return True

@@ -27,7 +27,7 @@ class BlicketItems(ItemFormats[BlicketItem]):
         "n",
         "objects",
         "budget",
-        "condition",  # of an informed item
+        "condition",  # an informed item alone has one
         "count",
         "order_reading",
         "informed",
@@ -79,13 +79,13 @@ def _rule(mechanism: Mechanism) -> str:
 
 
 def _steps(item: BlicketItem) -> Iterable[float]:
-    """Labels are free texts."""
+    """Return the label `steps` as a number, nothing if it is none: labels are free texts."""
     text = item.labels.get("steps", "")
     return (float(text),) if text.replace(".", "", 1).isdecimal() and text.isascii() else ()
 
 
 COLUMNS: Mapping[str, PoolStatistic[BlicketItem]] = {
-    "n": PoolStatistic(lambda item: (True,), len),
+    "n": PoolStatistic(lambda item: (True,), len),  # number of items
     "objects": PoolStatistic(lambda item: (item.task.n,), span),
     "budget": PoolStatistic(lambda item: (item.task.budget,), span),
     "first_rule": PoolStatistic(lambda item: (_rule(item.sealed.mechanisms[0]),), tally),

@@ -239,7 +239,7 @@ def history_table(why: DetectorWhy) -> WhyTable:
 
 
 class DetectorExplanations:
-    """Implements Explainable (bench.core.capabilities)."""
+    """Implements Explainable (bench.pages.capabilities)."""
 
     def explain(self, item: BlicketItem, steps: Sequence[Step[str]], *, reveal_sealed: bool = False) -> DetectorWhy:
         return explain(item, steps, reveal_sealed=reveal_sealed)

@@ -1,4 +1,7 @@
-"""Explanations of laboratories: the page, the drawing and the text of a `LabWhy`."""
+"""Explanations of laboratories: the page, the drawing and the text of a `LabWhy`.
+
+Counts of a `LabWhy` are decimal texts.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,11 @@ from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.text import plural
 
 # --- The page of a `LabWhy`: graph and matrix of edges, what each setting would leave, and the readings ---------------
-MAX_FREQUENCIES = 40  # that are listed
+MAX_FREQUENCIES = 40  # listed on a page
 
 
 def page_body(why: LabWhy, prefix: str) -> Markup:
-    """Return the contents of the page; prefix: of ids."""
+    """Return the contents of the page; prefix: beginning of all element ids."""
     settings = experiment_table(
         why.experiments,
         "What each setting would leave",
@@ -60,7 +63,7 @@ def drawing(why: LabWhy) -> str:
 
 
 def graph(why: LabWhy, prefix: str) -> str:
-    """Draw the edges that some mechanism has; stated ones that none has are contradicted."""
+    """Draw the edges of at least one mechanism, and as contradicted the stated edges of none."""
     total = int(why.count.lower)
     nodes = [GraphNode(name, *_node_state(why, name)) for name in why.nodes]
     edges = []
@@ -97,30 +100,30 @@ def matrix_caption(why: LabWhy) -> str:
         return "Posterior share of the mechanisms with each edge (cause in the row, effect in the column)"
     if why.count.lower == "1":
         return "Edges of the one mechanism that fits (cause in the row, effect in the column)"
-    number = why.count.in_words()
-    return f"In how many of the {number} mechanisms each edge occurs (cause in the row, effect in the column)"
+    total = why.count.in_words()
+    return f"In how many of the {total} mechanisms each edge occurs (cause in the row, effect in the column)"
 
 
 def matrix(why: LabWhy) -> list[dict[str, Any]]:
     """Return the rows of the matrix: each cell with its sign, number, share of all and what ruled it out."""
     total = int(why.count.lower)
-    numbers = {(edge.cause, edge.effect): int(edge.number) for edge in why.edges}
+    counts = {(edge.cause, edge.effect): int(edge.number) for edge in why.edges}
     ruled_out = {(edge.cause, edge.effect): edge.reading for edge in why.ruled_out}
     true_edges = set(why.true_edges or ())
 
     def cell(cause: str, effect: str) -> dict[str, Any]:
         if cause == effect:
             return {"text": "\N{MIDDLE DOT}", "kind": "soft", "note": "", "share": None, "is_true": False}
-        number = numbers.get((cause, effect))
+        count = counts.get((cause, effect))
         is_true = (cause, effect) in true_edges
-        if number is None:
+        if count is None:  # ruled out by a reading, numbered from 1, or by the class (0)
             note = f"reading {k}" if (k := ruled_out.get((cause, effect), 0)) else "the class"
             return {"text": "\N{BALLOT X} 0", "kind": "soft", "note": note, "share": None, "is_true": is_true}
-        if number == total:
-            words = "proven" if why.weighted or total == 1 else number_text(number)
+        if count == total:
+            words = "proven" if why.weighted or total == 1 else number_text(count)
             return {"text": f"\N{CHECK MARK} {words}", "kind": "proven", "note": "", "share": None, "is_true": is_true}
-        words = share_text(number, total, weighted=True) if why.weighted else number_text(number)
-        share = round(100 * number / total, 1)
+        words = share_text(count, total, weighted=True) if why.weighted else number_text(count)
+        share = round(100 * count / total, 1)
         return {"text": f"? {words}", "kind": "open", "note": "", "share": share, "is_true": is_true}
 
     return [{"cause": cause, "cells": [cell(cause, effect) for effect in why.nodes]} for cause in why.nodes]
@@ -134,14 +137,14 @@ def ruled_out_lines(why: LabWhy) -> list[str]:
     return [f"{reading_words(why, k)} rules out {listed(names, 12)}." for k, names in sorted(by_reading.items())]
 
 
-def reading_words(why: LabWhy, number: int) -> str:
-    """Return a reading as the subject of a sentence."""
-    if not number:
+def reading_words(why: LabWhy, position: int) -> str:
+    """Return a reading as the subject of a sentence; position: from 1, or 0 for the class."""
+    if not position:
         return f"The class, in which {FREQUENCY} has no effects,"
-    reading = why.readings[number - 1]
+    reading = why.readings[position - 1]
     if reading.changed:
-        return f"Reading {number} ({reading.changed} set to {reading.values[reading.changed]:g})"
-    return f"Reading {number}"
+        return f"Reading {position} ({reading.changed} set to {reading.values[reading.changed]:g})"
+    return f"Reading {position}"
 
 
 def advice(why: LabWhy) -> list[str]:
@@ -156,10 +159,10 @@ def advice(why: LabWhy) -> list[str]:
             "The setting that decides",
             f"{_imperative(best.in_words)}: every reading that it may give leaves one graph and one frequency.",
         ]
-    numbers = sorted(int(outcome.remaining) for outcome in best.outcomes)
+    sizes = sorted(int(outcome.remaining) for outcome in best.outcomes)
     equal = [e.in_words for e in why.experiments[1:] if e.expected == best.expected]
     either = f" As good: {listed(equal)}." if equal else ""
-    spread = f"{number_text(numbers[0])} to {number_text(numbers[-1])}" if numbers[0] < numbers[-1] else str(numbers[0])
+    spread = f"{number_text(sizes[0])} to {number_text(sizes[-1])}" if sizes[0] < sizes[-1] else str(sizes[0])
     sentence = (
         f"{_imperative(best.in_words)}: it leaves {spread} mechanisms, {expected_text(best.expected)} expected.{either}"
     )
@@ -184,7 +187,7 @@ def _imperative(words: str) -> str:
 
 
 def move_json(why: LabWhy) -> str:
-    """Return the action of the best setting, as an episode takes it."""
+    """Return the action of the best setting, as an episode takes it; parsed from its words."""
     if not why.experiments or not advice(why):
         return ""
     name, _, value = why.experiments[0].in_words.removeprefix("set ").rpartition(" to ")
@@ -224,7 +227,7 @@ def _equations(why: LabWhy) -> list[dict[str, Any]]:
 
 
 def witness_words(why: LabWhy) -> str:
-    """Say which setting tells the pair apart, and where."""
+    """Return the setting that tells the pair apart and the values that differ, as a sentence."""
     if why.witness is None:
         return "No single setting tells these two apart." if why.pair else ""
     differing = [name for name in why.nodes if why.witness.first[name] != why.witness.second[name]]
@@ -244,7 +247,7 @@ def counted_words(why: LabWhy) -> str:
 
 
 class LabExplanations:
-    """Implements Explainable (bench.core.capabilities)."""
+    """Implements Explainable (bench.pages.capabilities)."""
 
     def explain(self, item: LabItem, steps: Sequence[LabStep], *, reveal_sealed: bool = False) -> LabWhy:
         return explain(item, steps, reveal_sealed=reveal_sealed)

@@ -187,7 +187,7 @@ def _world(why: QuestionWhy) -> list[dict[str, Any]]:
 
 
 class QuestionExplanations:
-    """Implements Explainable (bench.core.capabilities)."""
+    """Implements Explainable (bench.pages.capabilities)."""
 
     def explain(self, item: CausimItem, steps: Sequence[Step[Any]], *, reveal_sealed: bool = False) -> QuestionWhy:
         try:

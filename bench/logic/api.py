@@ -33,11 +33,11 @@ class LogicFunctions(ItemApi[LogicItem]):
     """Implements ItemFunctions (bench.core.capabilities)."""
 
     def check_item(self, item: object) -> LogicItem:
-        """Return an item of the benchmark; those of trajectories are told by `is_trajectory_item`."""
+        """Return an item of the benchmark; items of trajectories have a type of their own."""
         return cast("LogicItem", item) if is_trajectory_item(item) else super().check_item(item)
 
     def score(self, item: LogicItem, answer: object) -> LogicScore:
-        """Return the verdict; a text counts by its last JSON object."""
+        """Return the verdict; of a text, its last JSON object is the answer."""
         item, parsed = self.check_item(item), parse_answer(answer)
         stated = last_object(parsed) if isinstance(parsed, str) else parsed
         verdict = grade_states(item, stated) if is_trajectory_item(item) else grade(item, stated)
@@ -84,7 +84,7 @@ FUNCTIONS = LogicFunctions(BENCHMARK, LogicItem)
 
 
 class LogicTraining:
-    """Held-out answers are what a share counts."""
+    """Stages, difficulty and rewards of logic items; the share is that of right held-out answers."""
 
     @property
     def stages(self) -> Sequence[str]:
@@ -119,11 +119,13 @@ TRAINING = LogicTraining()
 
 
 def hypotheses(item: LogicItem) -> Hypotheses:
-    """Return the family of the item; its members weigh the same."""
+    """Return the family of the item; its members have equal weight."""
     family = FUNCTIONS.version_space(item)
     return Hypotheses("models", family.in_words, family.count, _key, lambda score, key: score["fits"] is True)
 
 
 def _key(score: Mapping[str, Any]) -> str | None:
-    meaning: str | None = score["meaning"] if score["fits"] is not None else None  # a table of shares is no model
+    meaning: str | None = (
+        score["meaning"] if score["fits"] is not None else None
+    )  # without `fits` the answer was a table of probabilities, which is no model
     return meaning

@@ -65,6 +65,7 @@ class LogicWords(Words[LogicItem]):
         return readers | ({"chance": _read_chance} if item.task.questions else {})
 
     def read_form(self, item: LogicItem, position: Position, line: str) -> Act | Edit | None:
+        """Add the clause of a line `target <- sources` to the draft; None for other lines."""
         if "<-" not in line or line.partition(" ")[0].lower() in ("drop", "chance"):
             return None
         clauses = list(position.draft.get("model", []))
@@ -102,9 +103,9 @@ class LogicWords(Words[LogicItem]):
             raise WordsError(str(error)) from None
 
     def draft_lines(self, item: LogicItem, draft: Draft) -> Sequence[str]:
-        chances = (key.partition(".") for key in draft.get("probabilities", {}))
-        numbers = draft.get("probabilities", {})
-        lines = [f"chance {row} {name} = {numbers[f'{row}.{name}']}" for row, _, name in chances]
+        probabilities = draft.get("probabilities", {})
+        cells = (key.partition(".") for key in probabilities)
+        lines = [f"chance {row} {name} = {probabilities[f'{row}.{name}']}" for row, _, name in cells]
         return [*draft.get("model", ()), *lines]
 
     def check_draft(self, item: LogicItem, draft: object) -> Draft:
@@ -125,10 +126,10 @@ class LogicWords(Words[LogicItem]):
     def graph(self, item: LogicItem, draft: Draft) -> Mapping[str, Sequence[str]] | None:
         clauses = [parse_clause(text) for text in draft.get("model", ())]
         parents: dict[str, list[str]] = {}
-        for written in clauses:
-            for source in written.sources:
+        for clause in clauses:
+            for source in clause.sources:
                 parents.setdefault(source, [])
-                listed = parents.setdefault(written.target, [])
+                listed = parents.setdefault(clause.target, [])
                 listed += [] if source in listed else [source]
         return parents or None
 
@@ -178,22 +179,23 @@ def _read_clause(item: LogicItem, text: str) -> Clause:
     return written
 
 
-def _drop(item: LogicItem, position: Position, rest: str) -> Edit:
-    text = str(_read_clause(item, rest))
+def _drop(item: LogicItem, position: Position, argument: str) -> Edit:
+    text = str(_read_clause(item, argument))
     clauses = list(position.draft.get("model", []))
     if text not in clauses:
         raise WordsError(f"{text} is not written; written are {', '.join(clauses) or 'no clauses'}")
     return Edit({**position.draft, "model": [clause for clause in clauses if clause != text]})
 
 
-def _read_chance(item: LogicItem, position: Position, rest: str) -> Edit:
+def _read_chance(item: LogicItem, position: Position, argument: str) -> Edit:
+    """Read `EXPERIMENT READOUT = PROBABILITY`; without an experiment it applies to all of them."""
     readouts, num_rows = item.task.setup.readouts, len(item.task.questions)
-    if rest.lower() == "nothing":
+    if argument.lower() == "nothing":
         return Edit({key: value for key, value in position.draft.items() if key != "probabilities"})
     example = f"chance 1 {readouts[0]} = 0.7"
-    match = _CHANCE.fullmatch(rest)
+    match = _CHANCE.fullmatch(argument)
     if match is None:
-        raise WordsError(f"expected experiment, readout and probability, found {short_repr(rest)}; type {example}")
+        raise WordsError(f"expected experiment, readout and probability, found {short_repr(argument)}; type {example}")
     name, number = match_name(match[2], readouts, "readout"), read_number(match[3], example)
     rows = range(1, num_rows + 1) if match[1] is None else [int(match[1])]
     if not 0 <= number <= 1 or not all(1 <= row <= num_rows for row in rows):
@@ -202,7 +204,7 @@ def _read_chance(item: LogicItem, position: Position, rest: str) -> Edit:
     return Edit({**position.draft, "probabilities": stated})
 
 
-def _submit(item: LogicItem, position: Position, rest: str) -> Act:
+def _submit(item: LogicItem, position: Position, argument: str) -> Act:
     return Act({"submit": WORDS.answer(item, position.draft)})
 
 

@@ -85,7 +85,7 @@ def _extended_hypotheses(item: Problem, extension: Extension) -> Hypotheses:
         return text
 
     prior = Prior(
-        f"the item's {scm_class.prior} prior",
+        f"the item's {scm_class.prior.value} prior",
         lambda answer: float(members[key(answer) or ""]),
         [(1 / NUM_DRAWS, float(share)) for share in draws],
     )

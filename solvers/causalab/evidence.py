@@ -1,4 +1,8 @@
-"""Evidence of a laboratory, and linear mechanisms through it."""
+"""Measurements of a laboratory as arrays, replay of a mechanism against them, and the noise-free linear solver.
+
+A crystal is one unit of the laboratory: properties and a frequency. A stretch is a group of readings of one crystal
+during which the base of a node is constant.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,6 @@ from calibrant.dsl.errors import CalibrantError, CycleError
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
 # --- Measurements of a laboratory as arrays, and the replay of a mechanism against them -------------------------------
-# --- Measurements as arrays: readings by crystal, and for each node the stretches over which its base did not change
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 # beyond it sums of doubles lose hundredths, so larger readings are left out of equations
@@ -30,7 +33,7 @@ MAX_EXACT_READING = 1e10
 class Observation:
     """One reading: the values of the nodes of a crystal.
 
-    crystal: crystals count from 0: records, static trace, and last the manipulator crystal
+    crystal: index of the crystal: records first, then those of the static trace, last the manipulator crystal
     changed: the property that was set since the crystal's reading before; None if none was
     setting: the value that it was set to
     noisy: whether hidden noise was on this reading
@@ -48,8 +51,7 @@ class Evidence:
     """Readings in order; nodes are numbered: the properties, sorted, and last the frequency.
 
     observations: readings; those of a crystal in order of time
-    reactor: the shown values of the reactor crystal, NaN where none is shown
-    fresh: the crystals whose first reading shows bases that were drawn, not set: records and manipulator
+    fresh: crystals whose first reading precedes every setting, so that it has sampled bases: records and manipulator
     """
 
     task: Task
@@ -80,15 +82,15 @@ class Evidence:
         """Return groups of readings (indices) with a constant base of the node; one group for the frequency."""
         if node == self.frequency:
             return [list(range(len(self.observations)))]
-        pairs: list[list[int]] = []
+        stretches: list[list[int]] = []
         last: dict[int, list[int]] = {}
         for i, observation in enumerate(self.observations):
             # a setting changes the base of its own property alone: every other stretch of the crystal goes on
             if observation.crystal not in last or observation.changed == node:
                 last[observation.crystal] = []
-                pairs.append(last[observation.crystal])
+                stretches.append(last[observation.crystal])
             last[observation.crystal].append(i)
-        return pairs
+        return stretches
 
     def differences(self, node: int) -> Floats:
         """Return each reading minus the one before it in the same stretch, both exact; shape (equations, nodes)."""
@@ -101,7 +103,7 @@ class Evidence:
         return np.asarray(self.table[after[usable]] - self.table[before[usable]])
 
     @property
-    def step(self) -> Floats:
+    def last_difference(self) -> Floats:
         """Last reading minus the one before it; shape (1, nodes), or (0, nodes) where one of them is not exact."""
         last = self.table[-2:]
         return np.diff(last, axis=0) if np.abs(last).max() <= MAX_EXACT_READING else np.empty((0, len(self.nodes)))
@@ -114,6 +116,7 @@ class Evidence:
 
     @property
     def manipulator(self) -> int:
+        """Index of the manipulator crystal."""
         return max(observation.crystal for observation in self.observations)
 
 
@@ -151,15 +154,16 @@ def _row(nodes: Sequence[str], reading: Mapping[str, float]) -> tuple[float, ...
 # --- Replay of a mechanism by the reference: whether it reproduces every reading, setting by setting ------------------
 EXACT = 1e-6  # readings are multiples of 0.01
 SAME_BASE = 0.005  # bases are multiples of 0.01
-MIDDLE_BASE = 50.0  # of a property of the reactor crystal that is not shown
+MIDDLE_BASE = 50.0  # assumed base of a reactor property whose value is not shown
 
 
 def mechanism_of(
     nodes: Sequence[str], linear: Sequence[Mapping[int, float]], base: float, square: Sequence[Mapping[int, float]] = ()
 ) -> Mechanism:
-    """Build the mechanism with these weights by node and parent; `CycleError` if it has a cycle.
+    """Build a mechanism; `CycleError` if it has a cycle.
 
-    nodes: the frequency is the last; base: the frequency's
+    nodes: names, the frequency last; linear, square: for each node the weights of its terms by parent (index)
+    base: base of the frequency
     """
     equations = {}
     for i, node in enumerate(nodes):
@@ -171,9 +175,9 @@ def mechanism_of(
 
 
 def linear_matrix(mechanism: Mechanism, evidence: Evidence) -> Floats | None:
-    """Return the weights, row = child; None for other nodes, for squares, or for a base that the weights rule out.
+    """Return the weights, row = child; None if nodes differ, a term is a square, or the base is not the implied one.
 
-    The frequency's base follows from its weights and the first reading, which is free of noise.
+    The implied base of the frequency follows from its weights and the first reading, which is free of noise.
     """
     nodes, first = evidence.nodes, evidence.table[0]
     if set(mechanism.equations) != set(nodes) or any(mechanism.weights(node, 2) for node in nodes):
@@ -189,8 +193,8 @@ def misfit(
     """Return the largest difference between a reading and the reference; infinite if the reference fails.
 
     The bases of a crystal follow from its first reading, which has to be free of noise; every further reading follows
-    from its setting. Settings of static traces state the value; `reading` is the meaning of those of the manipulator. A
-    noisy reading may have any one of the `shifts`.
+    from its setting. Settings of static traces state the value; `reading` says whether those of
+    the manipulator state value or base. A noisy reading may have any one of the `shifts`.
     """
     nodes, worst = evidence.nodes, 0.0
     bases: dict[int, dict[str, float]] = {}
@@ -201,14 +205,14 @@ def misfit(
                 bases[observation.crystal] = bases_of(mechanism, row)
             elif observation.changed is not None:
                 node, crystal_bases = nodes[observation.changed], bases[observation.crystal]
-                setting_reading = reading if observation.crystal == evidence.manipulator else Reading.VALUE
+                setting_means = reading if observation.crystal == evidence.manipulator else Reading.VALUE
                 bases[observation.crystal] = bases_after(
-                    mechanism, crystal_bases, node, observation.setting, setting_reading
+                    mechanism, crystal_bases, node, observation.setting, setting_means
                 )
             possible = shifts if observation.noisy else (NO_SHIFT,)
             predictions = [values(mechanism, bases[observation.crystal], shift) for shift in possible]
             # a draw belongs to its reading: each noisy reading takes the shift that suits it best
-            worst = max(worst, min(max(abs(f[node] - row[node]) for node in nodes) for f in predictions))
+            worst = max(worst, min(max(abs(p[node] - row[node]) for node in nodes) for p in predictions))
     except CalibrantError:
         return float("inf")
     return worst
@@ -230,10 +234,6 @@ def predict_frequency(mechanism: Mechanism, evidence: Evidence) -> float:
     return reading[FREQUENCY]
 
 
-# --- Linear laboratories without noise, solved by one setting of each property; and the answer of any solver ----------
-# With x = W x + b the total effects are T = inv(I - W), so W = I - inv(T) for the properties, and the frequency's
-# weights are c = T_F inv(T). Whether a setting states base or value, T is the same, because changes are measured. One
-# setting for each property, O(n**3) arithmetic.
 # --- Answer of a solver of laboratories, and its submission -----------------------------------------------------------
 
 
@@ -261,6 +261,9 @@ def submit_answer(episode: LabEpisode, answer: Answer) -> None:
 
 
 # --- Linear laboratories without noise: set each property once, and compute direct effects from total effects ---------
+# With x = W x + b the total effects are T = inv(I - W), so W = I - inv(T) for the properties, and the frequency's
+# weights are c = T_F inv(T). Whether a setting states base or value, T is the same, because changes are measured. One
+# setting for each property, O(n**3) arithmetic.
 LOW, MIDDLE, HIGH = 0.0, 50.0, 100.0
 MARGIN_FOR_HUNDREDTHS = 10_000.0  # weights of two decimals need a step that drowns rounding
 DECIMALS = 2
@@ -282,7 +285,8 @@ def solve_linear(episode: LabEpisode) -> Outcome[Answer]:
                 evidence.observations[-1].values[node],
                 MARGIN_FOR_HUNDREDTHS if task.weights is Weights.HUNDREDTHS else 0.0,
             )
-            episode.act({"set": name, "value": value + num_trials})  # a base may happen to be the first value already
+            # + num_trials: a setting that happens to equal the present base or value moves nothing, another one does
+            episode.act({"set": name, "value": value + num_trials})
             evidence = evidence_of(task, episode.steps)
             num_trials += 1
     return solve_from_totals(evidence)
@@ -299,9 +303,9 @@ def solve_from_totals(evidence: Evidence) -> Outcome[Answer]:
     if totals is None:
         return OutOfBudget("a property was never moved")
     direct = direct_effects(totals)
-    m = evidence.frequency
+    frequency = evidence.frequency
     weights = [{p: float(w) for p, w in enumerate(row) if w} for row in direct]
-    base = float(np.round(evidence.table[-1, m] - evidence.table[-1, :m] @ direct[m], DECIMALS))
+    base = float(np.round(evidence.table[-1, frequency] - evidence.table[-1, :frequency] @ direct[frequency], DECIMALS))
     return certify_answer(evidence, weights, base, unique=True, in_words=IN_WORDS)
 
 

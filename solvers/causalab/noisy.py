@@ -277,7 +277,7 @@ def noisy_dags(
 def _extend_worlds(worlds: Sequence[World], evidence: Evidence) -> list[World]:
     """Extend every world by every next draw under which each node, and some shifted one, explains its readings."""
     changed = evidence.observations[-1].changed
-    step = evidence.step
+    step = evidence.last_difference
     worlds_by_key: dict[tuple[object, ...], World] = {}
     for world in worlds:
         for shift, times in Counter(world.law).items():

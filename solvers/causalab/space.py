@@ -362,7 +362,7 @@ class WeightedDags(GraphSpace):
         values = reading if isinstance(reading, Mapping) else dict(zip(self.evidence.nodes, reading, strict=True))
         evidence = self.evidence.after(name, value, values)
         changed = evidence.observations[-1].changed
-        row = evidence.step
+        row = evidence.last_difference
         # the base of the property that was set is new, so its change says nothing about its weights
         narrowed = tuple(
             local_space if local_space.node == changed else local_space.filter_explaining(row)

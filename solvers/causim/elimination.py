@@ -1,4 +1,4 @@
-"""Variable elimination over the nodes of a model, and probabilities of single nodes.
+"""Variable elimination over the nodes of a model, and conditional tables.
 
 The factor of node i is phi_i(pa_i, v_i): number, weight or existence of the noise values u with f_i(pa_i, u) = v_i.
 Noise is summed out within each factor and never enters the graph, so work is exponential in the treewidth of the moral
@@ -23,8 +23,8 @@ from calibrant.solvers.outcome import Budget, BudgetSpent
 # --- Variable elimination over the nodes of a model: sums of products of one factor per equation ----------------------
 Table: TypeAlias = NDArray[Any]
 MAX_ENTRIES = 20_000_000  # entries of the largest factor
-NODE_COST = 5_000  # of a node that is eliminated, however small its tables: 40 us
-LONG_COST = 30  # of an entry that is beyond 64 bits
+NODE_COST = 5_000  # budget units of an eliminated node beside its entries: 40 us
+LONG_COST = 30  # budget units of a table entry of Python integers; an entry of 64 bits costs 1
 _SAFE = 1 << 62
 
 
@@ -40,7 +40,7 @@ def equation_factor(local: Local, node: int, weights: Sequence[int], positions: 
     size = len(local.domain)
     if prod(local.table.shape[:-1]) * size > MAX_ENTRIES:
         raise BudgetSpent(f"a table of more than {MAX_ENTRIES} entries")
-    # 2**62: an entry is at most the sum of the weights, and a sign bit and one more are to spare
+    # an entry is at most the sum of the weights; below 2**62 that fits 63 bits with one to spare
     kind = np.int64 if sum(weights) < _SAFE else object
     values = np.zeros((*local.table.shape[:-1], size), dtype=kind)
     domain = np.arange(size)
@@ -60,8 +60,8 @@ def restrict(factor: Factor, evidence: Mapping[int, int]) -> Factor:
 def sum_of_products(factors: Sequence[Factor], bound: int, work: Budget | None = None) -> int:
     """Sum the product of all factors over all nodes; exact for values up to `bound`.
 
-    work: charged with the entries of each product, plus NODE_COST
-    `BudgetSpent` where a table would have more than MAX_ENTRIES entries, and without work left.
+    work: budget, charged NODE_COST a node, and the entries of each product
+    `BudgetSpent` where a table would have more than MAX_ENTRIES entries, or the budget ends.
     """
     return _eliminate(factors, bound, lambda product: product.sum(axis=-1), work)
 
@@ -156,10 +156,10 @@ def treewidth(system: System) -> int:
     return width
 
 
-# --- Probabilities of single nodes, under no intervention or one, and conditional tables ------------------------------
+# --- Conditional tables of single nodes -------------------------------------------------------------------------------
 
 
-def conditional(model: Model, name: str) -> dict[tuple[Symbol, ...], dict[Symbol, Fraction]]:
+def conditional_table(model: Model, name: str) -> dict[tuple[Symbol, ...], dict[Symbol, Fraction]]:
     """Return P(name | parents) for every combination of the parents' values, zeros left out."""
     i = model.position[name]
     node = model.nodes[i]

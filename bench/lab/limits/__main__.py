@@ -13,7 +13,7 @@ import msgspec
 from calibrant.bench.lab.limits.sweep import Point, Sweep, plot, points, table
 from calibrant.dsl.errors import CalibrantError
 
-TOPICS = (  # module:function
+TOPICS = (  # module:function, below calibrant.bench.lab
     "limits.replayscm:sweeps",
     "limits.replayscm:row_sweeps",
     "limits.replayscm:command_sweeps",
@@ -53,7 +53,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("key", nargs="*", metavar="SWEEP", help="which sweeps; all if none is named")
     parser.add_argument("--out", type=Path, default=Path("limits"), metavar="DIR", help="where the files go [limits]")
     parser.add_argument(
-        "--minutes", type=float, default=MINUTES, help=f"a curve begins no further size after that time [{MINUTES:.0f}]"
+        "--minutes", type=float, default=MINUTES, help=f"time after which a curve starts no larger size [{MINUTES:.0f}]"
     )
     return parser
 
@@ -70,10 +70,10 @@ def _measure(sweep: Sweep, minutes: float) -> Iterator[Point]:
         yield point
 
 
-def _write(sweep: Sweep, points: Sequence[Point], out: Path) -> None:
-    (out / f"{sweep.key}.json").write_bytes(msgspec.json.format(msgspec.json.encode(points), indent=1) + b"\n")
-    (out / f"{sweep.key}.svg").write_text(plot(sweep, points), encoding="utf-8")
-    print(f"### {sweep.title}\n\n{table(sweep, points)}")
+def _write(sweep: Sweep, measured: Sequence[Point], out: Path) -> None:
+    (out / f"{sweep.key}.json").write_bytes(msgspec.json.format(msgspec.json.encode(measured), indent=1) + b"\n")
+    (out / f"{sweep.key}.svg").write_text(plot(sweep, measured), encoding="utf-8")
+    print(f"### {sweep.title}\n\n{table(sweep, measured)}")
 
 
 if __name__ == "__main__":

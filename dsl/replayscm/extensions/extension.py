@@ -16,7 +16,7 @@ from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.replayscm.disclosure import Disclosure, Names, RootedDisclosure
 
 # --- Mechanism noise: each unclamped observed endogenous cell is flipped with a rational rate below 1/2 ---------------
-MAX_RATE = Fraction(1, 2)  # a rate of 1/2 says nothing, above it functions and their negations swap places
+MAX_RATE = Fraction(1, 2)  # exclusive: at 1/2 a cell tells nothing; above it a function and its negation swap places
 MAX_GRID_RATES = 16
 MAX_DENOMINATOR = 1_000_000  # exact masses have denominators of this number to the power of the cells
 _RATE = re.compile(r"([0-9]{1,9})(?:/([1-9][0-9]{0,8}))?")
@@ -45,7 +45,7 @@ class NoiseModel:
 
     @property
     def is_silent(self) -> bool:
-        """Return whether no cell is ever flipped."""
+        """Whether no cell is ever flipped: every rate is 0."""
         return all(rate == 0 for rate, _ in self.grid)
 
     @property
@@ -96,11 +96,11 @@ def _parse_grid(pairs: Any, field: str) -> Grid:
     if not isinstance(pairs, Sequence) or isinstance(pairs, str) or not 1 <= len(pairs) <= MAX_GRID_RATES:
         raise PoolError(f"expected 1 to {MAX_GRID_RATES} pairs [rate, prior], found {short_repr(pairs)}", field=field)
     grid: list[tuple[Fraction, Fraction]] = []
-    for number, pair in enumerate(pairs):
-        where = f"{field}[{number}]"
+    for index, pair in enumerate(pairs):
+        pair_field = f"{field}[{index}]"
         if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
-            raise PoolError(f"expected a pair [rate, prior], found {short_repr(pair)}", field=where)
-        grid.append((parse_rate(pair[0], where), parse_fraction(pair[1], where)))
+            raise PoolError(f"expected a pair [rate, prior], found {short_repr(pair)}", field=pair_field)
+        grid.append((parse_rate(pair[0], pair_field), parse_fraction(pair[1], pair_field)))
     if len({rate for rate, _ in grid}) < len(grid):
         raise PoolError("a rate is listed twice", field=field)
     if any(prior == 0 for _, prior in grid) or sum(prior for _, prior in grid) != 1:
@@ -170,8 +170,9 @@ class Question(Enum):
 class Allowance:
     """The budget of an episode.
 
-    worlds: that may be requested after the start; rows: of a world, at most if contexts are chosen
-    max_targets: variables that one action may set
+    worlds: number of worlds that may be requested after the start
+    rows: number of rows of each world; the largest number if contexts are chosen
+    max_targets: largest number of variables that one action may set
     """
 
     worlds: int
@@ -195,8 +196,9 @@ class ForecastWorld:
 class Extension:
     """The fields of an extended item that a plain one lacks.
 
-    variables: observed ones as row strings have them; roots: as contexts have them
-    allowance: None for passive items; forecast_worlds: of the question FORECAST alone
+    variables: observed variables, in the order of row strings; roots: roots, in the order of contexts
+    allowance: budget of an episode, None for a passive item
+    forecast_worlds: worlds to forecast, empty unless the question is FORECAST
     """
 
     variables: Names
@@ -229,7 +231,7 @@ class MechanismClass:
     observed: in the order of row strings
     roots: in the order of contexts: row c of a world of all contexts gives root i bit i of c
     disclosure: of observed and hidden variables together
-    max_parents: of a mechanism, hidden parents included
+    max_parents: largest number of functional parents of a mechanism, hidden parents included
     hidden: name -> exact functional parents; None: any admissible observed set of at most `max_parents`
     """
 
@@ -257,7 +259,7 @@ class MechanismClass:
         return tuple(v for v in self.observed if v not in self.roots)
 
     def admissible_parents(self, variable: str) -> Names:
-        """Return what a mechanism may depend on, in the order of `variables`; observed ones only for a hidden one."""
+        """Return the candidate parents, in the order of `variables`; those of a hidden variable are observed."""
         allowed = self.disclosure.admissible_parents(variable)
         candidates = self.observed if variable in self.hidden_parents else self.variables
         return tuple(v for v in candidates if v in allowed)
@@ -274,7 +276,7 @@ class MechanismClass:
         return parent_weights(self.prior, len(self.variables), self.max_parents)
 
     def mechanism_weight(self, variable: str, num_parents: int) -> Fraction:
-        """Return the prior weight of a mechanism; functions of stated hidden parents all weigh 1."""
+        """Return the prior weight of a mechanism; 1 for every function of a hidden variable with stated parents."""
         if self.hidden_parents.get(variable) is not None:
             return Fraction(1)
         return self.parent_weights[num_parents]
@@ -313,10 +315,10 @@ FLIP_BITS = 64
 
 @dataclass(frozen=True)
 class Spelling:
-    """Names and roots by which the flips and contexts of an item go that was renamed since.
+    """Original names and root order of a renamed item, which its flips and sampled contexts still depend on.
 
-    names: name in the item -> name that is hashed
-    roots: root i, as the item names it, has bit i of a context that is hashed
+    names: name in the item -> original name, which is hashed
+    roots: roots, as the item names them, in the original order: root i is bit i of a hashed context
     """
 
     names: Mapping[str, str]
@@ -327,11 +329,11 @@ class Spelling:
         return self.names[variable]
 
     def context_of(self, hashed: int, roots: Sequence[str]) -> int:
-        """Return a hashed context over the roots as the item lists them."""
+        """Return the context in which bit i is root i of `roots`, from the hashed context."""
         return sum((hashed >> i & 1) << roots.index(root) for i, root in enumerate(self.roots))
 
     def hashed_context(self, context: int, roots: Sequence[str]) -> int:
-        """Return the inverse of `context_of`."""
+        """Return the hashed context, from the context in which bit i is root i of `roots`."""
         return sum((context >> roots.index(root) & 1) << i for i, root in enumerate(self.roots))
 
 
@@ -362,7 +364,7 @@ MAX_NOISY_ENDOGENOUS = 12  # sums over acyclic choices have 3**12 terms of large
 MAX_HIDDEN = 2
 MAX_STATED_PARENTS = {1: 4, 2: 3}  # by number of hidden variables
 MAX_NOISY_STATED_PARENTS = {1: 3, 2: 2}
-MAX_NULL_PARENTS = 3  # `max_parents` of an item with a hidden variable of unknown parents
+MAX_UNSTATED_PARENTS = 3  # limit of `max_parents` of an item with a hidden variable of unknown parents
 MAX_WORLDS = 1_000
 MAX_ROWS = 256
 
@@ -390,9 +392,9 @@ def _require_hidden(extension: Extension) -> None:
         raise PoolError(f"{len(hidden)} hidden variables; at most {MAX_HIDDEN}", field="hidden")
     limit = (MAX_NOISY_STATED_PARENTS if is_noisy else MAX_STATED_PARENTS)[len(hidden)]
     for name, parents in hidden.items():
-        if parents is None and extension.max_parents > MAX_NULL_PARENTS:
+        if parents is None and extension.max_parents > MAX_UNSTATED_PARENTS:
             raise PoolError(
-                f"unknown parents need max_parents of at most {MAX_NULL_PARENTS}, not {extension.max_parents}",
+                f"unknown parents need max_parents of at most {MAX_UNSTATED_PARENTS}, not {extension.max_parents}",
                 field=f"hidden.{name}",
             )
         if parents is not None and len(parents) > limit:

@@ -1,7 +1,7 @@
 """The meaning of noise and hidden variables: enumerate SCMs, run each under every noise assignment.
 
 Slow on purpose and without any closed form; every fast path is compared with it. An SCM of the class is a map of
-functional parents and truth tables (`LocalFunction`), hidden variables included.
+functional parents and truth tables (`LocalFunction`), hidden variables included. A context assigns the roots.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class EvidenceWorld:
     """Rows of observed values under constants.
 
     rows: texts of 0 and 1, a character for each observed variable
-    is_clean: whether rows are of noise-free replay, so that they admit only tables that agree
+    is_clean: whether rows come from noise-free replay, so that only SCMs that reproduce them fit
     """
 
     constants: Mapping[str, int] = field(default_factory=dict)
@@ -94,7 +94,10 @@ def replay_row(
     constants: Mapping[str, int],
     flipped: frozenset[str] = frozenset(),
 ) -> dict[str, int]:
-    """Return all values, hidden ones too, in one row: roots from `observed`, flips at the cells of `flipped`."""
+    """Return all values, hidden ones too, in one row of an acyclic SCM.
+
+    observed: values of the roots at least; flipped: variables whose cell the noise flips
+    """
     values = {root: constants.get(root, observed[root]) for root in scm_class.roots}
     for variable in evaluation_order(mechanisms) or ():
         if variable in constants:
@@ -109,7 +112,7 @@ def row_likelihood(
 ) -> Fraction:
     """Return the probability of a row given its context: summed over all noise assignments.
 
-    rates: of each observed endogenous variable
+    rates: probability of a flip, for each observed endogenous variable
     """
     observed = {v: int(bit) for v, bit in zip(scm_class.observed, row, strict=True)}
     noisy = [] if world.is_clean else [v for v in scm_class.endogenous if v not in world.constants]
@@ -150,7 +153,7 @@ def rate_assignments(scm_class: MechanismClass) -> Iterator[tuple[dict[str, Frac
 def posterior_weights(
     scm_class: MechanismClass, worlds: Sequence[EvidenceWorld]
 ) -> Iterator[tuple[Mechanisms, Fraction]]:
-    """Every SCM with prior x P(rows | contexts), rates summed out; their sum is the mass."""
+    """Every SCM with prior x P(rows | contexts), rates summed out; these add up to the evidence's mass."""
     assignments = list(rate_assignments(scm_class))
     for mechanisms, weight in enumerate_scms(scm_class):
         terms = (prior * likelihood(scm_class, mechanisms, worlds, rates) for rates, prior in assignments)
@@ -158,7 +161,10 @@ def posterior_weights(
 
 
 def visible_rows(scm_class: MechanismClass, mechanisms: Mechanisms) -> tuple[tuple[int, ...], ...]:
-    """Return the observed rows under every intervention on observed variables, in every context: the meaning."""
+    """Return the observed rows under every intervention on observed variables, in every context.
+
+    SCMs with the same rows have the same meaning.
+    """
     rows = []
     for constants in all_interventions(scm_class.endogenous):
         for context in product((0, 1), repeat=len(scm_class.roots)):

@@ -17,7 +17,7 @@ from calibrant.dsl.causim.model import Model, ModelError, assignment_text, rows,
 from calibrant.dsl.causim.networks import TOTAL, items, network, nihss, program
 from calibrant.dsl.causim.question import Question, project, record_of, scenario_of
 from calibrant.dsl.causim.reference import work_out, worlds
-from calibrant.solvers.causim.elimination import conditional
+from calibrant.solvers.causim.elimination import conditional_table
 from calibrant.solvers.causim.exact import AnswerSet, first_answers
 from calibrant.solvers.causim.experiments import SatQuestion
 from calibrant.solvers.causim.generation import BUILT_IN, built_in_items
@@ -177,7 +177,7 @@ def test_networks_have_the_expected_noise_worlds_tables_and_marginals() -> None:
             states = list(expected["marginals"][name])
             parents = model.nodes[model.position[name]].parents
             orders = [list(expected["marginals"][parent]) for parent in parents]
-            table = conditional(model, name)
+            table = conditional_table(model, name)
             assert len(table) == len(known)
             for number, row in enumerate(known):
                 given, rest = [], number
@@ -199,9 +199,9 @@ def test_the_grid_is_that_of_the_printed_program() -> None:
     for node in ours.nodes:
         other = printed.nodes[printed.position[node.name]]
         assert (node.support, node.weights) == (other.support, other.weights)
-        assert conditional(ours, node.name) == {
+        assert conditional_table(ours, node.name) == {
             tuple(given[other.parents.index(parent)] for parent in node.parents): own
-            for given, own in conditional(printed, node.name).items()
+            for given, own in conditional_table(printed, node.name).items()
         }
 
 
