@@ -71,7 +71,7 @@ SIZES = {
     "bench": Size(files=284, lines=77550, small_files=11, import_lines=6462),
     "calibrant": Size(files=15, lines=1811, small_files=4, import_lines=283),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=358, lines=95075, small_files=17, import_lines=8211),
+    "tests": Size(files=358, lines=95076, small_files=17, import_lines=8211),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

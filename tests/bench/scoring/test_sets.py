@@ -219,6 +219,7 @@ def test_sets_are_weighed_as_by_enumeration(rate: str | None, num_hidden: int, n
     exact_draws = sum(float(weight / total) * (1 - float(1 - weight / total) ** 8) for _, weight in fitting)
     assert score.draws_prior_mass == pytest.approx(exact_draws, abs=0.1)  # a mean over 100 draws
     assert bool(excluded) is (rate is None)
+    assert score.prior in ("the item's uniform prior", "the item's by_parents prior")  # the word of a pool file
     assert {_terms(other) for other in _renamed(item)} == {_terms(item)}
 
 
