@@ -227,9 +227,13 @@ class CoreGuided:
 
     def settle(self) -> None:
         """Restrict to the models of least cost; call after `cheapest_model`."""
-        # RC2's current assumptions describe exactly these models; `active_assumps` is new in 1.9.dev16
-        for literal in [*self._rc2.sels, *self._rc2.sums]:
+        for literal in self.optimum_assumptions():
             self.add([literal])
+
+    def optimum_assumptions(self) -> list[Literal]:
+        """Return assumptions under which exactly the models of least cost are left; call after `cheapest_model`."""
+        # RC2's current assumptions; `active_assumps` is new in 1.9.dev16
+        return [*self._rc2.sels, *self._rc2.sums]
 
     def model(self, assumptions: Iterable[Literal]) -> set[Literal] | None:
         """Return the literals that hold in a model of any cost under assumptions; None if there is none."""

@@ -65,13 +65,13 @@ class Size(NamedTuple):
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
     "dsl": Size(files=103, lines=31336, small_files=3, import_lines=1501),
-    "solvers": Size(files=109, lines=28994, small_files=7, import_lines=1585),
+    "solvers": Size(files=110, lines=29326, small_files=7, import_lines=1601),
     "audits": Size(files=62, lines=19447, small_files=2, import_lines=1317),
     "baselines": Size(files=31, lines=9818, small_files=3, import_lines=531),
-    "bench": Size(files=284, lines=77550, small_files=11, import_lines=6462),
+    "bench": Size(files=285, lines=77599, small_files=11, import_lines=6475),
     "calibrant": Size(files=15, lines=1811, small_files=4, import_lines=283),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=358, lines=95076, small_files=17, import_lines=8211),
+    "tests": Size(files=359, lines=95274, small_files=17, import_lines=8223),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -6,6 +6,8 @@ Of five and six variables the functions that the catalogue lists are compared (1
 depend on all. A row with gaps counts by the patterns that its completions have: it is surely wrong if none of them has
 the target's value, possibly wrong if some has not.
 
+Sums of products of more than four columns are searched by MaxSAT (`sum_fronts`), up to ten columns in the table.
+
 A formula on the front is a least formula of its function: with fewer nodes and the same errors it would be off it.
 """
 
@@ -13,10 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from itertools import combinations
 from math import comb
-from operator import itemgetter
+from operator import itemgetter, or_
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -37,11 +39,15 @@ from calibrant.solvers.formulas.least_formulas import (
     Size,
     Tree,
     formula_book,
+    is_dual,
     least_sizes,
     relabel_tree,
     size_of_code,
+    sum_tree,
     tree_text,
 )
+from calibrant.solvers.formulas.minimal_sums import cube_word
+from calibrant.solvers.formulas.sum_fronts import SumPoint, front_of_sums
 
 I16 = npt.NDArray[np.int16]
 I64 = npt.NDArray[np.int64]
@@ -252,10 +258,17 @@ def num_sets(num_columns: int, max_parents: int) -> int:
 
 @dataclass(frozen=True)
 class Front:
-    """Points by rising size. max_size: sizes up to which every function of the class was compared, None for all."""
+    """Points by rising size.
+
+    max_size: sizes up to which every function of the class was compared, None for all
+    open_points: formulas with fewer errors whose size is not proven least, where a budget ended
+    at_least: proven bound of the size of formulas with fewer errors than the points have, None if nothing is open
+    """
 
     points: tuple[FrontPoint, ...]
     max_size: int | None
+    open_points: tuple[FrontPoint, ...] = ()
+    at_least: Size | None = None
 
 
 def front(
@@ -271,7 +284,10 @@ def front(
     """Return the front of errors and size over all formulas that depend on at most so many columns.
 
     names: of columns as they stand in texts; max_errors: points of more errors are left out
+    `ValueError` for sums of more than four columns where rows have gaps, or the table more columns than are compared
     """
+    if is_sum_search(measure, min(patterns.num_columns, max_parents)):
+        return _sum_front(patterns, measure, max_parents, names, max_errors, ties)
     scan = _Scan(patterns, measure, max_parents, counting)
     goals = {code: least for code, least in pareto(scan.best).items() if max_errors is None or least <= max_errors}
     matches: dict[int, dict[tuple[tuple[int, ...], int], FrontFunction]] = {code: {} for code in goals}
@@ -286,6 +302,47 @@ def front(
     limits = [least_sizes(measure, k) for k in range(NUM_VARS + 1, widest + 1) if measure in ("all", "and-or-not")]
     incomplete = [int(sizes.sizes.max()) for sizes in limits if not sizes.is_complete]
     return Front(tuple(points), min(incomplete, default=None))
+
+
+def is_sum_search(measure: Measure, num_columns: int) -> bool:
+    """Return whether formulas of so many columns are searched by MaxSAT, not compared function by function."""
+    return measure in ("sop", "pos") and num_columns > NUM_VARS
+
+
+def _sum_front(
+    patterns: Patterns, measure: Measure, max_parents: int, names: Sequence[str], max_errors: int | None, ties: int
+) -> Front:
+    """Return the front of sums of products, or, of complements, of products of sums."""
+    if (patterns.codes == GAP).any():
+        raise ValueError("sums of products of more than four columns are searched on rows without gaps")
+    dual, num_columns = is_dual(measure), patterns.num_columns
+    row_numbers = patterns.codes.astype(np.int64) @ (1 << np.arange(num_columns, dtype=np.int64))
+    zeros, ones = (
+        np.bincount(row_numbers, counts, minlength=1 << num_columns) for counts in (patterns.zeros, patterns.ones)
+    )
+    low, high = (ones, zeros) if dual else (zeros, ones)
+    rows = [(int(row), int(low[row]), int(high[row])) for row in np.unique(row_numbers)]
+    sums = front_of_sums(num_columns, rows, max_parents, max_errors=max_errors)
+
+    def points(listed: Sequence[SumPoint]) -> tuple[FrontPoint, ...]:
+        return tuple(FrontPoint(p.errors, p.size, _sum_functions(p, dual, names, ties)) for p in listed)
+
+    return Front(points(sums.points), None, points(sums.open_points), sums.at_least)
+
+
+def _sum_functions(point: SumPoint, dual: bool, names: Sequence[str], ties: int) -> tuple[FrontFunction, ...]:
+    """Return the functions of the sums of a point: each product of a least sum is prime, so it mentions all."""
+    formulas: dict[tuple[tuple[int, ...], int], list[tuple[str, Tree]]] = {}
+    for cubes in point.sums:
+        columns = tuple(sorted({v for cube in cubes for v, digit in enumerate(cube) if digit != 2}))
+        bits = reduce(or_, (cube_word([cube[v] for v in columns]) for cube in cubes), 0)
+        bits ^= full_mask(len(columns)) if dual else 0
+        tree = sum_tree(cubes, dual=dual)
+        formulas.setdefault((columns, bits), []).append((tree_text(tree, names), tree))
+    return tuple(
+        FrontFunction(*key, len(formulas[key]), tuple(sorted(formulas[key], key=itemgetter(0))[:ties]))
+        for key in sorted(formulas)
+    )
 
 
 class _Scan:

@@ -24,7 +24,7 @@ from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.text import plural
 from calibrant.solvers.acyclic.count import Bounds
 from calibrant.solvers.formulas.completions import CompletionCounts, count_functions
-from calibrant.solvers.formulas.fronts import MAX_WIDE, BoolArray, FrontPoint, Patterns, front
+from calibrant.solvers.formulas.fronts import MAX_WIDE, BoolArray, FrontPoint, Patterns, front, is_sum_search
 from calibrant.solvers.formulas.least_formulas import infix_text
 
 MAX_CLAIMED_PARENTS = 12  # 4,096 sets of them, of which functions may depend
@@ -289,7 +289,8 @@ def _judge_column(table: Table, name: str, parents: list[str], options: FormulaO
     zeros = np.bincount(inverse.ravel(), claimed.zeros[is_complete])
     ones = np.bincount(inverse.ravel(), claimed.ones[is_complete])
     least = None
-    if len(parents) <= MAX_WIDE:
+    is_search = is_sum_search(options.operators, len(parents))  # of complete rows alone
+    if len(parents) <= MAX_WIDE and (not is_search or is_complete.all()):
         texts = list(map(quote_name, parents))
         points = front(claimed, options.operators, len(parents), texts, max_errors=0, ties=options.ties).points
         least = points[0] if points else None

@@ -29,15 +29,14 @@ from calibrant.bench.replayscm.fitting.fronts import (
     FormulaOptions,
     ScmFront,
     TargetFront,
-    TargetRates,
     find_fronts,
     front_columns,
-    target_rates,
 )
 from calibrant.bench.replayscm.fitting.missing import GapFit, fit_with_gaps
 from calibrant.bench.replayscm.fitting.naming import ITEM, Naming, problem_of, require_size, task_of
 from calibrant.bench.replayscm.fitting.network_fit import NetworkFit
 from calibrant.bench.replayscm.fitting.networks import NetworkOptions, learn_in_steps
+from calibrant.bench.replayscm.fitting.rates import TargetRates, target_rates
 from calibrant.bench.replayscm.fitting.reading import Reading, join_names, read_with, reading_options, split_names
 from calibrant.bench.replayscm.fitting.table import Framed, Gaps, Table, handle_gaps
 from calibrant.bench.replayscm.fitting.wide import (

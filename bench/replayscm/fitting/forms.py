@@ -190,7 +190,7 @@ class ConfigurationTable:
         counts = {code: self.codes.count(code) for code in ("1", "0", FREE)}
         yield (
             f"{self.target}: rows of the truth table with consistency of at least {self.consistency} are 1; fewer than"
-            f" {plural(self.cases, 'cases')} make a remainder"
+            f" {plural(self.cases, 'cases')} {'makes' if self.cases == 1 else 'make'} a remainder"
         )
         ones = f"{plural(counts['1'], 'rows')} {'is' if counts['1'] == 1 else 'are'} 1"
         yield f"{ones}, {counts['0']} {'is' if counts['0'] == 1 else 'are'} 0, {plural(counts[FREE], 'remainders')}"

@@ -1,4 +1,4 @@
-"""Errors against size on a table, and posteriors of an unknown rate of errors, as `calibrant fit` states them."""
+"""Errors against size on a table, as `calibrant fit` states them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from calibrant.dsl.formulas.table import full_mask
 from calibrant.dsl.knowledge import Knowledge, read_knowledge
 from calibrant.dsl.text import plural
 from calibrant.solvers.acyclic.pareto_sums import MAX_VARIABLES, Counts, pareto_points, sum_over_dags
-from calibrant.solvers.formulas.flip_rates import Prior, RatePosterior, posterior_of_rates
+from calibrant.solvers.formulas.flip_rates import Prior
 from calibrant.solvers.formulas.fronts import (
     MAX_SETS,
     MAX_WIDE,
@@ -29,6 +29,7 @@ from calibrant.solvers.formulas.fronts import (
     Patterns,
     front,
     functions_of,
+    is_sum_search,
     num_sets,
     supports,
 )
@@ -42,13 +43,13 @@ from calibrant.solvers.formulas.least_formulas import (
     infix_text,
     tree_text,
 )
+from calibrant.solvers.formulas.minimal_sums import MAX_VARS
+from calibrant.solvers.formulas.sum_fronts import MAX_CONFLICTS
 from calibrant.solvers.replayscm.space import MAX_PARENTS
 
 MAX_TIES = 10_000
 MAX_TARGET_PARENTS = 12  # parents of one target
 MAX_TABLE_COLUMNS = 12  # columns up to which measures are keyed by truth tables, of 4,096 characters
-MAX_RATE_SETS = 1_000  # sets of columns whose functions are summed, a few ms each in fractions
-RATES = "1/100,1/50,1/20,1/10,1/5"
 LINES_SHOWN = 12
 MEASURE_NAMES: Mapping[Measure, str] = {
     "all": "nodes, all operators",
@@ -98,6 +99,12 @@ class TargetFront:
             entries["exact_to_size"] = self.front.max_size
         if self.too_few is not None:
             entries["least_errors"] = self.too_few.least
+        if self.front.at_least is not None:
+            open_points = [
+                {"errors": p.errors, "size": p.size, "listed": [text for text, _ in p.formulas(1)]}
+                for p in self.front.open_points
+            ]
+            entries["open"] = {"at_least": self.front.at_least, "points": open_points}
         return entries
 
     def _point(self, point: FrontPoint) -> dict[str, Any]:
@@ -151,10 +158,11 @@ class TargetFront:
 
     def lines(self, *, every: bool = False) -> Iterator[str]:
         """Yield the front as a table; every: all points."""
+        extent = "" if self.front.at_least is None else " as far as the budget goes"
         yield (
             f"{self.target}: errors against size over all formulas ({MEASURE_NAMES[self.measure]}) of at most"
             f" {min(self.max_parents, len(self.columns))} of {plural(len(self.columns), 'columns')},"
-            f" {plural(self.counted, 'rows')}; proven"
+            f" {plural(self.counted, 'rows')}; proven{extent}"
         )
         if self.front.max_size is not None:
             yield f"proven up to size {self.front.max_size}; larger formulas of five or six columns were not compared"
@@ -170,6 +178,23 @@ class TargetFront:
             yield f"{point.errors:6d}  {size:>4}  {point.num_formulas:8d}  {len(point.functions):9d}  {first}"
         if len(points) < len(self.front.points):
             yield f"and {len(self.front.points) - len(points)} more (--verbose)"
+        yield from self._open_lines(every=every)
+
+    def _open_lines(self, *, every: bool) -> Iterator[str]:
+        """Yield what is open where the budget ended: a bound of the size, and formulas whose size may not be least."""
+        if self.front.at_least is None:
+            return
+        points = self.front.open_points if every else self.front.open_points[:LINES_SHOWN]
+        fewer = f"fewer than {plural(self.front.points[-1].errors, 'errors')}" if self.front.points else "so few errors"
+        yield (
+            f"the budget of {MAX_CONFLICTS:,} conflicts ended: with {fewer} the size is at least"
+            f" {size_text(self.front.at_least)}{'; not proven least:' if points else ''}"
+        )
+        for point in points:
+            first = infix_text(plain_first(point), self.names)
+            yield f"{point.errors:6d}  {size_text(point.size):>4}  {'?':>8}  {'?':>9}  {first}"
+        if len(points) < len(self.front.open_points):
+            yield f"and {len(self.front.open_points) - len(points)} more (--verbose)"
 
 
 @dataclass(frozen=True)
@@ -224,43 +249,6 @@ def front_columns(fronts: Iterable[TargetFront | ScmFront]) -> dict[str, list[An
             for column, value in zip(columns.values(), row, strict=True):
                 column.append(value)
     return columns
-
-
-@dataclass(frozen=True)
-class TargetRates:
-    """Posteriors of a target that is flipped with an unknown rate."""
-
-    target: str
-    columns: tuple[str, ...]
-    prior: Prior
-    posterior: RatePosterior
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON; probabilities are fractions."""
-        posterior, number = self.posterior, len(self.columns)
-        entries: dict[str, Any] = {
-            "functions": posterior.num_functions,
-            "evidence": str(posterior.evidence),
-            "rates": {str(rate): str(p) for rate, p in posterior.rates.items() if p},
-            "parents": [[[self.columns[v] for v in s], str(p)] for s, p in posterior.parents.items()],
-            "arcs": {name: str(p) for name, p in zip(self.columns, posterior.arcs, strict=True)},
-            "predict": {"".join(map(str, pattern)): str(p) for pattern, p in posterior.predictions.items()},
-        }
-        if number <= MAX_TABLE_COLUMNS:
-            tables = [_wide_table(columns, bits, number) for columns, bits in posterior.best]
-            entries["best"] = {"tables": sorted(tables), "posterior": str(posterior.best_posterior)}
-        return entries
-
-    def lines(self) -> Iterator[str]:
-        """Yield the posteriors, most probable first."""
-        yield f"{self.target} as a function of others, flipped with an unknown rate; prior {self.prior}"
-        for rate, p in sorted(self.posterior.rates.items()):
-            yield f"  rate {rate!s:>6}  {float(p):.4f}"
-        ranked = sorted(self.posterior.parents.items(), key=lambda item: (-item[1], item[0]))
-        for s, p in ranked[:LINES_SHOWN]:
-            yield f"  parents {', '.join(self.columns[v] for v in s) or 'none'}: {float(p):.4f}"
-        if len(ranked) > LINES_SHOWN:
-            yield f"  and {len(ranked) - LINES_SHOWN} more sets"
 
 
 @dataclass(frozen=True)
@@ -381,26 +369,6 @@ def _is_count(value: object) -> bool:
     return not isinstance(value, bool) and isinstance(value, int | str) and text.isascii() and text.isdigit()
 
 
-def parse_rates(rates: Any) -> list[tuple[Fraction, Fraction]]:
-    """Return rates with their prior: `1/10`, `1/100:1/5,1/20:4/5`, or pairs; without priors every rate alike."""
-    items = [tuple(part.split(":")) for part in rates.split(",")] if isinstance(rates, str) else [
-        tuple(item) if isinstance(item, tuple | list) else (item,) for item in rates
-    ]  # fmt: skip
-    try:
-        parsed = [tuple(map(Fraction, item)) for item in items]
-    except (ValueError, ZeroDivisionError, TypeError):
-        parsed = []
-    if not parsed or len({len(item) for item in parsed}) > 1 or len(parsed[0]) not in (1, 2):
-        raise CalibrantError(f"rates is {short_repr(rates)}; write 1/10, 1/100,1/20 or 1/100:1/5,1/20:4/5")
-    priors = [item[1] if len(item) == 2 else Fraction(1, len(parsed)) for item in parsed]
-    values = [item[0] for item in parsed]
-    if not all(0 <= rate < Fraction(1, 2) for rate in values) or len(set(values)) < len(values):
-        raise CalibrantError(f"rates is {short_repr(rates)}; different rates from 0 and below 1/2 are allowed")
-    if sum(priors) != 1 or min(priors) < 0:
-        raise CalibrantError(f"rates is {short_repr(rates)}; their prior probabilities do not add up to 1")
-    return list(zip(values, priors, strict=True))
-
-
 def patterns_of_target(table: Table, target: str) -> tuple[tuple[str, ...], Patterns]:
     """Return the other columns, and the rows in which the target is known and was not set."""
     place = table.position(target)
@@ -415,14 +383,21 @@ def target_front(table: Table, target: str, options: FormulaOptions) -> TargetFr
     """Return the front of one target."""
     max_parents = options.max_parents
     names, patterns = patterns_of_target(table, target)
-    limit = NUM_VARS if options.operators in ("sop", "pos") else MAX_WIDE
-    if min(max_parents, len(names)) > limit:
+    widest = min(max_parents, len(names))
+    is_search = is_sum_search(options.operators, widest)
+    if is_search and (len(names) > MAX_VARS or (patterns.codes == GAP).any()):
+        table_limit = f"tables of at most {MAX_VARS} columns beside the target, without gaps"
         raise CalibrantError(
-            f"{table.source}: errors against size ({options.operators}) is compared for formulas of at most {limit}"
-            f" columns: lower max_parents (--max-parents {limit})"
+            f"{table.source}: errors against size ({options.operators}) of more than {NUM_VARS} columns is searched in"
+            f" {table_limit}: lower max_parents (--max-parents {NUM_VARS}), or leave out columns"
+        )
+    if widest > MAX_WIDE and not is_search:
+        raise CalibrantError(
+            f"{table.source}: errors against size ({options.operators}) is compared for formulas of at most {MAX_WIDE}"
+            f" columns: lower max_parents (--max-parents {MAX_WIDE})"
         )
     number = num_sets(len(names), max_parents)
-    if number > MAX_SETS:
+    if number > MAX_SETS and not is_search:
         raise CalibrantError(
             f"{table.source}: {len(names)} columns have {number:,} sets of columns to compare; at most {MAX_SETS:,}"
             " are: lower max_parents (--max-parents), or leave out columns"
@@ -431,7 +406,7 @@ def target_front(table: Table, target: str, options: FormulaOptions) -> TargetFr
     points = front(patterns, options.operators, max_parents, texts, max_errors=options.max_errors, ties=options.ties)
     counted, ones = int((patterns.zeros + patterns.ones).sum()), int(patterns.ones.sum())
     too_few = None
-    if options.max_errors is not None and not points.points:
+    if options.max_errors is not None and not points.points and points.at_least is None:
         every = front(patterns, options.operators, max_parents, texts, max_errors=None, ties=1)
         points = replace(points, max_size=every.max_size)
         too_few = TooFewErrors(options.max_errors, min(point.errors for point in every.points))
@@ -448,23 +423,6 @@ def target_front(table: Table, target: str, options: FormulaOptions) -> TargetFr
         too_few,
         options.max_errors,
     )
-
-
-def target_rates(table: Table, target: str, options: FormulaOptions) -> TargetRates:
-    """Return the posteriors of an unknown rate."""
-    max_parents = options.max_parents
-    names, patterns = patterns_of_target(table, target)
-    number = sum(1 for k in range(min(max_parents, len(names)) + 1) for _ in combinations(names, k))
-    if max_parents > NUM_VARS or number > MAX_RATE_SETS:
-        raise CalibrantError(
-            f"{table.source}: rates are for at most {NUM_VARS} parents and {MAX_RATE_SETS:,} sets of columns; here are"
-            f" {number:,}: lower max_parents (--max-parents), or leave out columns"
-        )
-    try:
-        posterior = posterior_of_rates(patterns, max_parents, parse_rates(options.rates), options.prior)
-    except ValueError as error:
-        raise CalibrantError(f"{table.source}: {error}; give rates above 0") from None
-    return TargetRates(target, names, options.prior, posterior)
 
 
 def scm_front(table: Table, roots: Sequence[str], options: FormulaOptions) -> ScmFront:
@@ -532,11 +490,6 @@ def _widened(word: int, number: int) -> int:
     for width in range(number, NUM_VARS):
         word |= word << (1 << width)
     return word & full_mask(NUM_VARS)
-
-
-def _wide_table(columns: Sequence[int], bits: int, number: int) -> str:
-    rows = range(1 << number)
-    return "".join(str(bits >> sum((row >> v & 1) << k for k, v in enumerate(columns)) & 1) for row in rows)
 
 
 def size_text(size: Size) -> str:

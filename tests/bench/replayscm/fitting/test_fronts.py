@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Mapping
 from fractions import Fraction
@@ -127,14 +128,47 @@ def test_what_is_wrong_is_one_line(options: dict[str, Any], reason: str) -> None
     assert "\n" not in str(refusal.value)
 
 
-@pytest.mark.parametrize(("operators", "max_parents", "limit"), [("sop", 5, 4), ("pos", 6, 4), ("all", 7, 6)])
-def test_classes_that_are_not_compared_are_refused(operators: str, max_parents: int, limit: int) -> None:
+def conjunction(num_columns: int) -> dict[str, list[int]]:
+    rows = list(product((0, 1), repeat=num_columns))
+    return {f"c{k}": [row[k] for row in rows] for k in range(num_columns)} | {"F": [min(row) for row in rows]}
+
+
+@pytest.mark.parametrize(("operators", "size"), [("sop", [1, 5]), ("pos", [5, 5])])
+def test_sums_of_all_columns_are_proven(operators: Any, size: list[int]) -> None:
+    table = conjunction(5)
+    answer = calibrant.fit(table, target="F", operators=operators, errors="front", max_parents=5).to_dict()
+    assert "open" not in answer
+    last = answer["front"][-1]
+    assert (last["errors"], last["size"], last["formulas"]) == (0, size, 1)
+    none = calibrant.fit(table, target="F", operators=operators, errors=0, max_parents=5).to_dict()
+    assert none["front"] == [last]
+
+
+def test_a_budget_that_ends_is_stated_with_bounds(tmp_path: Path) -> None:
+    rng = random.Random(4)
+    rows = [(*row, rng.randrange(2)) for row in product("01", repeat=6)]
+    table = tmp_path / "table.csv"
+    table.write_text("a,b,c,d,e,f,F\n" + "".join(",".join(map(str, row)) + "\n" for row in rows), "utf-8")
+    options = ("--target", "F", "--errors", "front", "--operators", "sop", "--max-parents", "6")
+    done = called("fit", table, *options)
+    assert "proven as far as the budget goes" in done.stdout
+    assert "the budget of 30,000 conflicts ended: with fewer than" in done.stdout
+    assert "not proven least:" in done.stdout
+    answer = calibrant.fit(table, target="F", errors="front", operators="sop", max_parents=6).to_dict()
+    proven, left = answer["front"], answer["open"]
+    assert len(proven) > 2
+    assert left["points"][-1]["errors"] == 0
+    assert tuple(left["at_least"]) > tuple(proven[-1]["size"])
+    assert all(tuple(point["size"]) >= tuple(left["at_least"]) for point in left["points"])
+
+
+@pytest.mark.parametrize(("operators", "num_columns", "limit"), [("sop", 11, 4), ("all", 7, 6)])
+def test_classes_that_are_not_compared_are_refused(operators: str, num_columns: int, limit: int) -> None:
     """The conjunction of all columns would be left out of such a front."""
-    rows = list(product((0, 1), repeat=7))
-    table: dict[str, Any] = {f"c{k}": [row[k] for row in rows] for k in range(7)}
-    table["F"] = [min(row) for row in rows]
-    options: dict[str, Any] = {"operators": operators, "errors": "front", "max_parents": max_parents}
-    with pytest.raises(calibrant.CalibrantError, match=f"at most {limit} columns: lower max_parents"):
+    seven = conjunction(7)
+    table = {f"d{k}": seven[f"c{k % 7}"] for k in range(num_columns)} | {"F": seven["F"]}
+    options: dict[str, Any] = {"operators": operators, "errors": "front", "max_parents": 7}
+    with pytest.raises(calibrant.CalibrantError, match=f"lower max_parents .--max-parents {limit}"):
         calibrant.fit(table, target="F", **options)
     narrow = calibrant.fit(table, target="F", **{**options, "max_parents": 4}).to_dict()
     assert narrow["front"][-1]["errors"] == 1
