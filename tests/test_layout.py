@@ -68,10 +68,10 @@ SIZES = {
     "solvers": Size(files=110, lines=29326, small_files=7, import_lines=1601),
     "audits": Size(files=62, lines=19447, small_files=2, import_lines=1317),
     "baselines": Size(files=31, lines=9818, small_files=3, import_lines=531),
-    "bench": Size(files=285, lines=77599, small_files=11, import_lines=6475),
+    "bench": Size(files=285, lines=77622, small_files=11, import_lines=6477),
     "calibrant": Size(files=15, lines=1811, small_files=4, import_lines=283),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=359, lines=95274, small_files=17, import_lines=8223),
+    "tests": Size(files=359, lines=95292, small_files=17, import_lines=8224),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -154,6 +154,7 @@ def _show_answers(
     refuse_verdicts(runs)
     if _print_crashes(of, pool, instance, runs, system, writes=html is not None or as_json):
         return
+    _require_views(of, pool, runs, gold=gold and not why)
     if why:
         _explain_episode(of, pool, instance, runs, system, html, fields, gold=gold, as_json=as_json)
     elif gold and _has_revealed_views(of):
@@ -163,6 +164,25 @@ def _show_answers(
         _explain_answers(of, pool, instance, runs, system, html, fields, as_json=as_json)
     else:
         _show_episodes(of, pool, instance, runs, system, html, fields)
+
+
+def _require_views(of: Benchmark[Any], pool: Path, runs: Sequence[Path], *, gold: bool) -> None:
+    """Refuse answers of a benchmark that cannot be shown item by item, with a command that shows them."""
+    import shlex
+
+    from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS, EPISODE_VIEWS
+
+    try:
+        if gold and not _has_revealed_views(of):
+            of.require(ANSWER_EXPLANATIONS)
+        else:
+            of.require(EPISODE_VIEWS)
+    except CalibrantError as error:
+        if of.has(EPISODE_VIEWS):
+            raise CalibrantError(f"{error}; without --gold its episodes are shown") from None
+        sources = [word for run in runs for word in ((run,) if run.is_dir() else ("--predictions", run))]
+        line = shlex.join(map(str, ("calibrant", "report", *sources, "--pool", pool, "--out", "report.html")))
+        raise CalibrantError(f"{error}; `{line}` shows each answer beside the right one") from None
 
 
 def _print_crashes(

@@ -435,6 +435,7 @@ WARNINGS = {
     "prompt_removed": "the response repeats the prompt, which was removed",
     "skipped_line": "the line is left out",
     "partial_last_line": "the last line breaks off, as of a run that was killed or still writes",
+    "other_pool": "the line states the digest of another pool, whose items may differ under equal ids; give that pool",
     "unknown_item": "the line names no item of the pools",
     "second_sample": "the sample number is stated twice, with different answers",
 }

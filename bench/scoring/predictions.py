@@ -275,6 +275,8 @@ class Predictions:
         place = f"{entry.where}, {shown_id(instance)}"
         notes: list[str] = []
         pool.check_prompt(instance, line)
+        if line.get("pool_digest", line.get("poolDigest", pool.digest)) != pool.digest:
+            notes.append("other_pool")
         if name == _PROMPT:
             notes.append("item_from_prompt")
         model = self._line_model(line, field, notes)

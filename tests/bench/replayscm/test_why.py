@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -324,6 +325,8 @@ def test_what_cannot_be_explained_is_refused_in_one_line(case: tuple[Path, Path]
     )
     assert lacking.returncode == 2
     assert "`show --run --gold` does not support CauSim" in lacking.stderr
+    (advised,) = re.findall(r"`calibrant (report .*) --out report.html` shows each answer", lacking.stderr)
+    assert shlex.split(advised) == ["report", "--predictions", str(answers), "--pool", str(other)]
 
 
 def test_a_report_counts_wrong_mechanisms_by_what_training_shows(case: tuple[Path, Path]) -> None:

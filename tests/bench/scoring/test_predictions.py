@@ -504,3 +504,18 @@ def test_a_template_s_digest_goes_into_verdicts_and_parts_the_rows(tmp_path: Pat
         assert {"template": first[:12]} in options
         assert {"template": second[:12]} in options
         assert {} in options
+
+
+def test_records_of_another_pool_with_equal_ids_are_said(tmp_path: Path) -> None:
+    """Ordered and Hidden-order sample pools share ids; only a record states which of them it answers."""
+    hidden, ordered = (bundled_pool("ordered").with_name(f"sample_{n}.jsonl") for n in ("hidden_order", "ordered"))
+    item = read_pool(hidden).problems[0].id
+    for field in ("pool_digest", "poolDigest"):
+        record = {"instance": item, "protocol": "m", "outcome": "found", "answer": {}, field: file_digest(hidden)}
+        file = jsonl(tmp_path / f"{field}.jsonl", record)
+        said = {pool: called("score", pool, file, "--id-field", "instance", "--json") for pool in (hidden, ordered)}
+        assert all(done.returncode == 0 for done in said.values()), said[ordered].stderr
+        assert "other_pool 1" not in said[hidden].stderr
+        assert (
+            f"other_pool 1 (first: line 1, {item}): the line states the digest of another pool" in said[ordered].stderr
+        )
