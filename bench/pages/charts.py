@@ -69,7 +69,7 @@ def _at(position: float | str) -> str:
 def figure(width: float, height: float, label: str, marks: Iterable[str]) -> str:
     """Return an SVG element whose label states the finding; on a phone it shrinks to 9 px letters, then scrolls."""
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
-    size += f' style="min-width:{LEAST_SCALE * width:.0f}px"'
+    size += f' style="--least:{LEAST_SCALE * width:.0f}px"'  # for pages of ours alone: elsewhere it shrinks freely
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="fixed" role="img" aria-label="{escape(printable(label))}"'
         f" {size}>{''.join(marks)}</svg>"

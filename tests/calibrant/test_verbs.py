@@ -400,7 +400,7 @@ def test_a_laboratory_repeats_the_notebook_and_returns_a_broken_schema() -> None
     [
         (calibrant.generate(1, of="causim", suite="chain"), {}, "`text_episode` does not support CauSim"),
         (next(iter(calibrant.load_pool(bundled_pool("ordered")))), {}, "no episode: it is answered at once"),
-        (DETECTOR, {"prompting": "loud"}, "known: base, cg, cg\\+db"),
+        (DETECTOR, {"prompting": "loud"}, "is none of base, cg, cg\\+db"),
         (DETECTOR, {"aid": "members"}, "text_episode has no option 'aid'; its options: prompting, actions"),
         (3, {}, "is no item"),
     ],

@@ -319,6 +319,7 @@ ELSEWHERE = {
     "difficulty:ResponseModel": "information of items",
     "pages:_reorder": "places of nodes",
     "replayscm:_Learning": "networks that were sampled",
+    "replayscm:_effect": "completions of a table with gaps",
     "replayscm:extended_share": "cells of one answer",
     "replayscm:calibration": "bounds of items",
     "replayscm:_row": "bounds of items",

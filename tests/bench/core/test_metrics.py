@@ -118,7 +118,14 @@ LINE = line_struct("Line", "chess", Fields, "A line.", problem=Annotated[str, Me
 
 
 def test_a_line_has_the_fields_of_the_score_between_those_of_all() -> None:
-    assert [field.encode_name for field in msgspec.structs.fields(LINE)] == [*HEAD, "class", "size", "problem", *TAIL]
+    assert [field.encode_name for field in msgspec.structs.fields(LINE)] == [
+        *HEAD,
+        "template",
+        "class",
+        "size",
+        "problem",
+        *TAIL,
+    ]
     assert LINE.__doc__ == "A line."
     schema = msgspec.json.schema(LINE)["$defs"]["Line"]
     assert all(value["description"] for value in schema["properties"].values())

@@ -191,7 +191,7 @@ def test_every_column_of_an_audit_is_explained_and_no_other(
     width: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", width)
-    table, legend, *_ = called("audit", "switches.jsonl").stdout.split("\n\n")
+    _, table, legend, *_ = called("audit", "switches.jsonl").stdout.split("\n\n")
     _, heads, *_ = table.splitlines()
     headings = re.split(r"\s{2,}", heads)
     counts = [heading for heading in headings if heading.startswith("k<=")]
