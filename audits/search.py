@@ -83,6 +83,13 @@ class BooleanSearch:
         """Return the variables that are true in some solution, None after exhaustion; `RecountLimitError` else."""
         if self._sat is not None:
             return self._find_by_sat()
+        model = self._find_model()
+        if model is None:
+            return None
+        return frozenset(key for key, number in self._keys.items() if self._z3.is_true(model.eval(self._term(number))))
+
+    def _find_model(self) -> Any:
+        """Return a solution of z3, None after exhaustion."""
         if self.steps >= self.max_steps:
             raise RecountLimitError(f"by {self.engine}: {self.max_steps:,} steps are over")
         before = self._spent()
@@ -92,10 +99,7 @@ class BooleanSearch:
         checkpoint(f"{self.engine}: steps", self.steps, self.max_steps)
         if answer == self._z3.unknown:
             raise RecountLimitError(f"by {self.engine}: {self.max_steps:,} steps are over")
-        if answer == self._z3.unsat:
-            return None
-        model = self._smt.model()
-        return frozenset(key for key, number in self._keys.items() if self._z3.is_true(model.eval(self._term(number))))
+        return None if answer == self._z3.unsat else self._smt.model()
 
     def _find_by_sat(self) -> frozenset[Key] | None:
         answer = None
@@ -121,6 +125,44 @@ class BooleanSearch:
 
     def _spent(self) -> int:
         return next((int(value) for key, value in self._smt.statistics() if key == "rlimit count"), 0)
+
+
+class IntegerSearch(BooleanSearch):
+    """Search over integers under formulas of linear arithmetic, by SMT alone; `NotExaminedError` for SAT."""
+
+    def __init__(self, engine: EngineName, max_steps: int | None = None) -> None:
+        if engine == "sat":
+            raise NotExaminedError("sat search has no encoding of equations over integers; take smt")
+        super().__init__(engine, max_steps)
+        self._integers: dict[Key, Any] = {}
+
+    def integer(self, *key: Hashable) -> Any:
+        """Return the z3 term of an integer."""
+        if key not in self._integers:
+            self._integers[key] = self._z3.Int(f"i{len(self._integers)}", self._context)
+        return self._integers[key]
+
+    def multiply(self, factor: Any, value: Any, max_factor: int) -> Any:
+        """Return the product of two terms, linear where the value is a number; factor: 0 to max_factor."""
+        if isinstance(value, int):
+            return factor * value
+        cases = [self._z3.If(factor == k, k * value, 0) for k in range(1, max_factor + 1)]
+        return self._z3.Sum(cases)
+
+    def require(self, *alternatives: Any) -> None:
+        """Require one of the formulas."""
+        self._smt.add(self._z3.Or(*alternatives) if alternatives else self._false())
+
+    def add_at_most_positive(self, terms: Iterable[Any], limit: int) -> None:
+        """Limit how many of the terms are above 0."""
+        self._smt.add(self._z3.AtMost(*(term > 0 for term in terms), limit))
+
+    def find_integers(self) -> dict[Key, int] | None:
+        """Return the integers of some solution, None after exhaustion; `RecountLimitError` else."""
+        model = self._find_model()
+        if model is None:
+            return None
+        return {key: model.eval(term, model_completion=True).as_long() for key, term in self._integers.items()}
 
 
 def proved_by(search: BooleanSearch) -> str:

@@ -66,12 +66,12 @@ class Size(NamedTuple):
 SIZES = {
     "dsl": Size(files=103, lines=31336, small_files=3, import_lines=1501),
     "solvers": Size(files=110, lines=29326, small_files=7, import_lines=1601),
-    "audits": Size(files=62, lines=19447, small_files=2, import_lines=1317),
+    "audits": Size(files=63, lines=19823, small_files=2, import_lines=1343),
     "baselines": Size(files=31, lines=9818, small_files=3, import_lines=531),
-    "bench": Size(files=285, lines=77622, small_files=11, import_lines=6477),
+    "bench": Size(files=285, lines=77616, small_files=11, import_lines=6477),
     "calibrant": Size(files=15, lines=1811, small_files=4, import_lines=283),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=359, lines=95300, small_files=17, import_lines=8224),
+    "tests": Size(files=360, lines=95532, small_files=17, import_lines=8267),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -245,13 +245,14 @@ MAX_DIFFERENCE = 1e-6
 MAX_ROWS = 100_000
 
 
-def _mechanism(record: Mapping[str, Any]) -> Mechanism:
+def stated_mechanism(record: Mapping[str, Any]) -> Mechanism:
+    """Return a mechanism from its `equations_record`."""
     return Mechanism(
         {n: Equation(tuple(Term(p, int(k), float(w)) for p, k, w in e["terms"]), e["base"]) for n, e in record.items()}
     )
 
 
-def _item(evidence: Mapping[str, Any]) -> LabItem:
+def item_of_evidence(evidence: Mapping[str, Any]) -> LabItem:
     """Return the item; reading it recomputes every number that it states."""
     return item_of_record(msgspec.convert({**evidence, "id": "evidence"}, LabRecord))
 
@@ -274,7 +275,7 @@ def _class_in_words(item: LabItem, bases: str) -> str:
 
 def unwinnable(evidence: Mapping[str, Any], certificate: Certificate) -> str:
     """Try every dial position within a tick of the target, and both ends of the dial."""
-    item = _item(evidence)
+    item = item_of_evidence(evidence)
     target, tries = item.sealed.target, item.task.tries
     if target != certificate.data["target"]:
         return f"the target is {target:g}"
@@ -285,7 +286,7 @@ def unwinnable(evidence: Mapping[str, Any], certificate: Certificate) -> str:
 
 def cannot_matter(evidence: Mapping[str, Any], certificate: Certificate) -> str:
     """Walk from the frequency back through unseen nodes: only the edges on the way can matter."""
-    item = _item(evidence)
+    item = item_of_evidence(evidence)
     mechanism, reactor = item.sealed.mechanism, item.task.reactor
     matter: set[Edge] = set()
     unseen = [FREQUENCY]
@@ -310,7 +311,7 @@ def frequency_decided(evidence: Mapping[str, Any], certificate: Certificate) -> 
     Where bases are bounded, the base is a whole number within BASE_RANGE; a prediction that no acyclic choice for
     the other nodes goes with is left out.
     """
-    item = _item(evidence)
+    item = item_of_evidence(evidence)
     if why := unlisted_reason(item):
         return why
     bounded = "base" in certificate.data
@@ -338,16 +339,16 @@ def frequency_decided(evidence: Mapping[str, Any], certificate: Certificate) -> 
 def _frequency_words(evidence: Mapping[str, Any], certificate: Certificate) -> str:
     low, high = BASE_RANGE
     bases = f"integers from 0 to 100 where they were drawn, {low:g} to {high:g} for the frequency"
-    return _class_in_words(_item(evidence), bases if "base" in certificate.data else "any")
+    return _class_in_words(item_of_evidence(evidence), bases if "base" in certificate.data else "any")
 
 
 def _free_words(evidence: Mapping[str, Any], certificate: Certificate) -> str:
-    return _class_in_words(_item(evidence), "any")
+    return _class_in_words(item_of_evidence(evidence), "any")
 
 
 def graph_decided(evidence: Mapping[str, Any], certificate: Certificate) -> str:
     """Check that every acyclic choice of one explaining vector for each node has the claimed edges."""
-    item = _item(evidence)
+    item = item_of_evidence(evidence)
     if item.task.noise:
         return "a noisy laboratory"
     visible = _after_settings(item, certificate)
@@ -362,22 +363,23 @@ def graph_decided(evidence: Mapping[str, Any], certificate: Certificate) -> str:
 
 def ambiguous(evidence: Mapping[str, Any], certificate: Certificate) -> str:
     """Check two different mechanisms of the class that give all readings, after every property was set."""
-    item = _item(evidence)
+    item = item_of_evidence(evidence)
     if item.task.noise:
         return "a noisy laboratory"
     visible = _after_settings(item, certificate)
     if isinstance(visible, str):
         return visible
-    first, second = (_mechanism(record) for record in certificate.data["members"])
+    first, second = (stated_mechanism(record) for record in certificate.data["members"])
     if first.all_weights == second.all_weights:  # terms in another order, or a base that differs by rounding
         return "the two mechanisms are one"
     for member in (first, second):
-        if why := _no_member(member, visible):
+        if why := nonmember_reason(member, visible):
             return why
     return ""
 
 
-def _no_member(member: Mechanism, evidence: Mapping[str, Any]) -> str:
+def nonmember_reason(member: Mechanism, evidence: VisibleData) -> str:
+    """Return why a mechanism is outside the class or gives other readings by the reference; "" if it is a member."""
     if set(member.equations) != {*evidence["properties"], FREQUENCY}:
         return "a mechanism of other nodes"
     terms = [term for e in member.equations.values() for term in e.terms]

@@ -26,7 +26,9 @@ class LabFindings:
 
     @property
     def examiners(self) -> Mapping[str, Examiner]:
-        return {}
+        from calibrant.audits.causalab.cross_examination import EXAMINERS
+
+        return EXAMINERS
 
     def findings(self, item: LabItem) -> Iterator[Finding]:
         from calibrant.audits.causalab.items import item_findings
@@ -40,7 +42,5 @@ class LabFindings:
 
 
 FINDINGS = LabFindings()
-AUDIT = FindingsAudit(
-    "causalab", unexamined="they are about equations over integers and means, which a recount solves exactly"
-)
+AUDIT = FindingsAudit("causalab")
 CHECK = ItemChecks("causalab", SOUNDNESS)

@@ -36,7 +36,6 @@ from calibrant.audits.claims import (
 )
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import FINDINGS, Capability
-from calibrant.bench.core.options import OptionError
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pages.aligned import wrapped_lines
 from calibrant.bench.pages.page import html_page
@@ -227,12 +226,10 @@ class FindingsAudit:
     """The audit and verification of a benchmark's pools, from its FINDINGS.
 
     workers: processes where --workers is not given; None for one per core
-    unexamined: why no certificate can be examined by an engine in place of being recounted; empty if some can
     """
 
     name: str
     workers: int | None = 1  # an item takes milliseconds, a process a second to start
-    unexamined: str = ""
 
     def work(self, options: Any, fail_on: str | None, *, certify: bool) -> AuditWork[Any]:
         """Return what to do with each item; refuse options of `audit` that do not go together."""
@@ -245,14 +242,11 @@ class FindingsAudit:
         return FindingsReport[FindingsRecord](audited, benchmark(self.name).title, fail_on)
 
     def check_against(self, pool: Path, engine: EngineName | None = None) -> CertificateCheck:
-        """Return the check of one certificate against the items of a pool; `OptionError` without such an engine.
+        """Return the check of one certificate against the items of a pool.
 
         `MissingExtraError` where the engine is not installed: no certificate is at fault.
         """
         of = benchmark(self.name)
-        if engine is not None and self.unexamined:
-            reason = f"certificates of {of.title} have no encoding for it: {self.unexamined}; verify without it"
-            raise OptionError(reason, "--engine")
         if engine == "smt":
             require_extra("smt", "z3")
         items = items_by_id(of.items.read_pool(pool).items)

@@ -16,12 +16,26 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from calibrant.audits import claims
+from calibrant.audits.causalab.attribution import decided_frequency, space_of
+from calibrant.audits.causalab.cross_examination import EXAMINERS as LAB_EXAMINERS
+from calibrant.audits.causalab.items import after_every_setting
+from calibrant.audits.causalab.verify import (
+    FREQUENCY_DECIDED,
+    GRAPH_DECIDED,
+    UNWINNABLE,
+    every_property_set,
+    item_evidence,
+    nonmember_reason,
+    visible_data,
+)
+from calibrant.audits.causalab.verify import VERIFIERS as LAB_VERIFIERS
 from calibrant.audits.causim.cross_examination import EXAMINERS as CAUSIM_EXAMINERS
 from calibrant.audits.causim.verify import VERIFIERS as CAUSIM_VERIFIERS
 from calibrant.audits.causim.verify import Evidence, answer_count, evidence_of, unique_answer
@@ -33,6 +47,10 @@ from calibrant.audits.replayscm.certificates.cross_examination import MAX_LISTED
 from calibrant.bench.core.registry import bundled_pool, bundled_sample
 from calibrant.bench.pools.findings_audit import VERIFY, Verdict, check_file
 from calibrant.bench.replayscm.rows.exact import Exact, ExactDp, ExactSat, ExactSmt
+from calibrant.dsl.causalab.configs import View
+from calibrant.dsl.causalab.generation import PLANS, generate_items
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Reactor, Term, winnable
 from calibrant.dsl.causim.bundle import load_source
 from calibrant.dsl.causim.model import run, symbols
 from calibrant.dsl.causim.question import project, question_from_record
@@ -51,7 +69,7 @@ from tests.support.replayscm.random_problems import Limits, small_problems
 
 ENGINES: tuple[EngineName, ...] = ("sat", "smt")
 REPLAYSCM = ("ordered", "block", "hidden-order", "hidden-roots")
-OTHERS = ("causim", "blickets", "logic")
+OTHERS = ("causim", "blickets", "logic", "causalab")
 
 
 # --- Random items: four rows, and counts ------------------------------------------------------------------------------
@@ -240,13 +258,61 @@ def logic_forgeries(folder: Path) -> Iterator[Forgery]:
             yield Forgery(f"logic, {kind}", refusal, is_model and (" has misfit " not in refusal or figures in refusal))
 
 
+def lab_forgeries() -> Iterator[Forgery]:
+    """Yield graphs, frequencies and targets of generated laboratories that other mechanisms or the dial refute."""
+    plan = replace(PLANS["4nodes_freqparent"], allowance=2, view=View.HIDE_ONE)
+    plans = [plan, replace(plan, records=1), replace(PLANS["6nodes"], records=0, allowance=4), PLANS["3nodes"]]
+    for item in chain.from_iterable(zip(*(generate_items(plan, 5, 60) for plan in plans), strict=True)):
+        evidence, space = item_evidence(item), after_every_setting(item)
+        assert space is not None
+        settings = [[step.action["set"], step.action["value"]] for step in every_property_set(item)]
+        edges = sorted(map(list, item.sealed.mechanism.edges))
+        graphs = [edges[1:]] if space[0].graph_decided else [edges, edges[1:]]
+        forged: list[tuple[str, str, dict[str, Any]]] = [
+            ("uniqueness", GRAPH_DECIDED, {"edges": graph, "settings": settings}) for graph in graphs
+        ]
+        stated = item.sealed.target if decided_frequency(space_of(item.task)) is None else item.sealed.target + 1
+        forged += [("uniqueness", FREQUENCY_DECIDED, {"frequency": stated})]
+        if winnable(item.sealed.target, item.task.tries):
+            forged += [("emptiness", UNWINNABLE, {"target": item.sealed.target})]
+        for kind, claim, data in forged:
+            certificate = claims.certify(claim, "", evidence, data)
+            refusal = _refusal(certificate, evidence, LAB_VERIFIERS, LAB_EXAMINERS)
+            yield Forgery(f"causalab, {kind}", refusal, _lab_replays(item, certificate, refusal))
+
+
+def _lab_replays(item: LabItem, certificate: Certificate, refusal: str) -> bool:
+    """Return whether the printed frequency activates the reactor, or the printed mechanism fits and contradicts."""
+    if certificate.claim == UNWINNABLE:
+        dialled = float(refusal.partition(" finds that ")[2].partition(" ")[0])
+        return Reactor(item.sealed.target, item.task.tries).dial_frequency(dialled).activated
+    printed = json.loads(refusal[refusal.index("{") :])
+    equations = {}
+    for node in item.task.nodes:
+        terms = dict(printed.get(node, {}))
+        base = terms.pop("base") if node == FREQUENCY else None
+        equations[node] = Equation(tuple(Term(parent, 1, float(weight)) for parent, weight in terms.items()), base)
+    member = Mechanism(equations)
+    is_graph = certificate.claim == GRAPH_DECIDED
+    if nonmember_reason(member, visible_data(item, every_property_set(item) if is_graph else ())):
+        return False
+    if is_graph:
+        return sorted(map(list, member.edges)) != sorted(certificate.data["edges"])
+    predicted = float(refusal.partition(" predicts ")[2].partition(":")[0])
+    shown, parents = item.task.reactor, member.frequency.terms
+    if any(term.parent not in shown for term in parents):
+        return predicted != float(certificate.data["frequency"])  # the hidden value is free
+    total = member.frequency_base + sum(term.weight * shown[term.parent] for term in parents)
+    return abs(total - predicted) < 1e-6 and predicted != float(certificate.data["frequency"])
+
+
 def compare_forgeries(number: int) -> tuple[Counter[str], list[str]]:
     """Return refuted claims by kind, and those that are not, or whose counterexample does not replay."""
     totals: Counter[str] = Counter()
     lines = []
     with TemporaryDirectory() as directory:
-        streams = (logic_forgeries(Path(directory)), causim_forgeries(), scm_forgeries(77))
-        for forgery in chain.from_iterable(islice(stream, number // 3) for stream in streams):
+        streams = (logic_forgeries(Path(directory)), causim_forgeries(), scm_forgeries(77), lab_forgeries())
+        for forgery in chain.from_iterable(islice(stream, number // len(streams)) for stream in streams):
             totals[f"{forgery.kind}: refuted, counterexample replays" if forgery.replays else forgery.kind] += 1
             if not forgery.replays:
                 lines.append(f"{forgery.kind}: {forgery.refusal}")
