@@ -21,6 +21,7 @@ from calibrant.solvers.replayscm.conflicts import conflicting_statements
 from calibrant.solvers.replayscm.exact import solve
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.effort import cases, examples
+from tests.support.packages import needs
 from tests.support.replayscm.brute_force import (
     Parents,
     Structure,
@@ -33,6 +34,8 @@ from tests.support.replayscm.brute_force import (
     seen,
 )
 from tests.support.replayscm.random_problems import SETTINGS, Limits, small_problem
+
+needs("z3", "highspy")  # all engines are compared
 
 MAX_PARENTS = 3
 WORDS = ("require", "forbid", "tiers", "order", "roots", "max-parents", "max-parents-of", "increasing", "decreasing")
@@ -194,7 +197,7 @@ def _compare(task: Task, lines: list[Line]) -> bool:
     assert space.has_member() == (number > 0)
     expected = _least(task, lines)
     is_related = any(line.is_relation for line in lines)
-    for engine in ("auto", "smt") if is_related else [name for name in ENGINES if name != "integer_program"]:
+    for engine in ("auto", "smt") if is_related else ENGINES:
         outcome = solve(assumed, max_parents=MAX_PARENTS, nested_roots=False, engine=engine)
         if expected is None:
             assert isinstance(outcome, Impossible), (engine, [line.text for line in lines])
