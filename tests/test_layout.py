@@ -71,7 +71,7 @@ SIZES = {
     "bench": Size(files=285, lines=77616, small_files=11, import_lines=6477),
     "calibrant": Size(files=15, lines=1811, small_files=4, import_lines=283),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=360, lines=95539, small_files=17, import_lines=8269),
+    "tests": Size(files=360, lines=95547, small_files=17, import_lines=8269),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

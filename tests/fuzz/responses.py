@@ -54,6 +54,12 @@ def _evaluator(extractor: str, pool: int, instance: str) -> Evaluator:
     return Evaluator(problem, extractor=extractor)
 
 
+def forget_scores() -> None:
+    """Make evaluators anew, with nothing that they keep of responses."""
+    _evaluator.cache_clear()
+    _scorer.cache_clear()
+
+
 @cache
 def _scorer(extractor: Extractor) -> PoolScorer:
     return PoolScorer(bundled_pools(), reading=ReadingOptions(extractor))
