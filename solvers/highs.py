@@ -59,7 +59,9 @@ def run(program: Highs) -> bool:
 
     # HiGHS has one scheduler for the process: if another program set it up with more threads, this run is refused
     if program.run() == highspy.HighsStatus.kError:
-        highspy.Highs.resetGlobalScheduler(True)
+        reset = getattr(highspy.Highs, "resetGlobalScheduler", None)
+        if reset is not None:  # highspy 1.7 has none: there the refusal stays
+            reset(True)
         if program.run() == highspy.HighsStatus.kError:
             raise CalibrantError(f"HiGHS refuses a program: {program.modelStatusToString(program.getModelStatus())}")
     return bool(program.getModelStatus() == highspy.HighsModelStatus.kOptimal)
