@@ -30,7 +30,7 @@ from calibrant.bench.answers.intervals import (
     unit_moments,
 )
 from calibrant.bench.answers.rates import paired_differences
-from calibrant.bench.replayscm.paper import difference_cell
+from calibrant.bench.report.pairs import difference_cell
 from calibrant.bench.statistics import Forecast, reliability, wilson
 from tests.support.commands import CHECKOUT
 
