@@ -21,12 +21,53 @@ Examiner: TypeAlias = Callable[[Any, Certificate, EngineName], str]
 """(evidence, certificate, engine): one line on how the claim was proved again; `Refused` where it is false."""
 
 
-class BooleanSearch:
-    """Search over Boolean variables that are named by keys; `engine` names engine and version, `steps` were done."""
+class CountedSearch:
+    """Search in counted steps; engine: its name and version; steps: those done, of max_steps."""
+
+    engine: str
+
+    def __init__(self, max_steps: int) -> None:
+        self.steps = 0
+        self.max_steps = max_steps
+
+    def has_solution(self, solver: Any) -> bool:
+        """Solve clauses by a solver of PySAT; `RecountLimitError` out of steps."""
+        answer = None
+        while answer is None:
+            solver.conf_budget(min(self._count_left(), STEPS_BETWEEN_CHECKPOINTS))
+            answer = solver.solve_limited()
+            self.steps = int(solver.accum_stats()["conflicts"])
+            checkpoint(f"{self.engine}: conflicts", self.steps, self.max_steps)
+        return bool(answer)
+
+    def model(self, solver: Any) -> Any:
+        """Return a solution by a solver of z3, None after exhaustion; `RecountLimitError` out of steps."""
+        solver.set("rlimit", self._count_left())
+        before = _spent(solver)
+        answer = str(solver.check())
+        self.steps += max(1, _spent(solver) - before)
+        if answer == "unknown":
+            raise self._out_of_steps()
+        return None if answer == "unsat" else solver.model()
+
+    def _count_left(self) -> int:
+        if self.steps >= self.max_steps:
+            raise self._out_of_steps()
+        return self.max_steps - self.steps
+
+    def _out_of_steps(self) -> RecountLimitError:
+        return RecountLimitError(f"by {self.engine}: {self.max_steps:,} steps are over")
+
+
+def _spent(solver: Any) -> int:
+    return next((int(value) for key, value in solver.statistics() if key == "rlimit count"), 0)
+
+
+class BooleanSearch(CountedSearch):
+    """Search over Boolean variables that are named by keys."""
 
     def __init__(self, engine: EngineName, max_steps: int | None = None) -> None:
-        self.steps = 0
-        self.max_steps = MAX_STEPS[engine] if max_steps is None else max_steps
+        super().__init__(MAX_STEPS[engine] if max_steps is None else max_steps)
         self._keys: dict[Key, int] = {}
         self._terms: list[Any] = []  # of z3, by number
         if engine == "sat":
@@ -90,28 +131,12 @@ class BooleanSearch:
 
     def _find_model(self) -> Any:
         """Return a solution of z3, None after exhaustion."""
-        if self.steps >= self.max_steps:
-            raise RecountLimitError(f"by {self.engine}: {self.max_steps:,} steps are over")
-        before = self._spent()
-        self._smt.set("rlimit", self.max_steps - self.steps)
-        answer = self._smt.check()
-        self.steps += max(1, self._spent() - before)
+        model = self.model(self._smt)
         checkpoint(f"{self.engine}: steps", self.steps, self.max_steps)
-        if answer == self._z3.unknown:
-            raise RecountLimitError(f"by {self.engine}: {self.max_steps:,} steps are over")
-        return None if answer == self._z3.unsat else self._smt.model()
+        return model
 
     def _find_by_sat(self) -> frozenset[Key] | None:
-        answer = None
-        while answer is None:
-            remaining = self.max_steps - self.steps
-            if remaining <= 0:
-                raise RecountLimitError(f"by {self.engine}: {self.max_steps:,} steps are over")
-            self._sat.conf_budget(min(remaining, STEPS_BETWEEN_CHECKPOINTS))
-            answer = self._sat.solve_limited()
-            self.steps = int(self._sat.accum_stats()["conflicts"])
-            checkpoint(f"{self.engine}: conflicts", self.steps, self.max_steps)
-        if not answer:
+        if not self.has_solution(self._sat):
             return None
         true = {number for number in self._sat.get_model() if number > 0}
         return frozenset(key for key, number in self._keys.items() if number in true)
@@ -122,9 +147,6 @@ class BooleanSearch:
 
     def _false(self) -> Any:
         return self._z3.BoolVal(False, self._context)
-
-    def _spent(self) -> int:
-        return next((int(value) for key, value in self._smt.statistics() if key == "rlimit count"), 0)
 
 
 class IntegerSearch(BooleanSearch):

@@ -6,7 +6,6 @@ import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -33,7 +32,7 @@ from calibrant.dsl.networks.functions import rename_inputs
 from calibrant.dsl.networks.writers import bnet_text
 from calibrant.dsl.text import known_names, plural
 from calibrant.solvers.networks.folder import read_folder
-from calibrant.solvers.networks.windows import Source, UnreachableStratumError
+from calibrant.solvers.networks.windows import UnreachableStratumError, read_sources
 
 # --- Generation of pools of logic models: suites of experiments, and series of published networks ---------------------
 OF_SERIES = ("networks", "decoys", "functions", "question", "steps")  # options of items
@@ -71,7 +70,7 @@ class SeriesSource:
 
     def draw(self, stratum: str, seed: int, places: range) -> Iterator[LogicItem]:
         """Yield items, under published names if these are asked for."""
-        sources = _read_sources(self.folder, self.digests)
+        sources = read_sources(self.folder, self.digests)
         for place in places:
             item = generate_trajectories(sources, TRAJECTORY_STRATA[stratum], seed, place, self.plan)
             record = ITEMS.record(item)  # type: ignore[arg-type]  # told by its fields
@@ -79,15 +78,6 @@ class SeriesSource:
                 names = gene_names(record)
                 record = VARIANTS.map_record(record, CopyMap(item.id, "names", names))
             yield ITEMS.item_of_record(record)
-
-
-@cache
-def _read_sources(folder: Path, digests: tuple[str, ...]) -> tuple[Source, ...]:
-    """Return the networks of a folder; `CalibrantError` if a file changed since the digests were taken."""
-    networks = read_folder(folder).networks
-    if tuple(networks) != digests:
-        raise CalibrantError(f"{folder}: a file changed while items were made; run the same command again")
-    return tuple(map(Source, networks.values()))
 
 
 class LogicGenerator(SuiteGenerator):

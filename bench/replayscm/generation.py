@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
@@ -60,7 +59,7 @@ from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.text import known_names, plural
 from calibrant.solvers.networks.folder import read_folder
-from calibrant.solvers.networks.windows import Source, UnreachableStratumError, WindowSize
+from calibrant.solvers.networks.windows import Source, UnreachableStratumError, WindowSize, read_sources
 
 # --- Generation of ReplaySCM pools: with filters and audit, sampled, extended, and of Alternative-SCM items -----------
 J = TypeVar("J")
@@ -247,7 +246,7 @@ def generate_of_networks(
 
 def make_network_item(job: NetworkJob) -> Made:
     """Return one item and its audit; its names are those of the network if the job asks for them."""
-    sources = _read_sources(job.folder, job.digests)
+    sources = read_sources(job.folder, job.digests)
     stratum = NETWORK_STRATA[job.stratum]
     try:
         generated = generate_from_networks(sources, stratum, job.seed, setting=job.setting, max_added=job.max_added)
@@ -259,15 +258,6 @@ def make_network_item(job: NetworkJob) -> Made:
         problem = ITEMS.item_of_record(rename_json(ITEMS.record(problem), names, VARIANTS.fixed))
         audit = rename_json(audit, names)
     return Made(problem, {"id": problem.id, **audit})
-
-
-@cache
-def _read_sources(folder: Path, digests: tuple[str, ...]) -> tuple[Source, ...]:
-    """Return the networks of a folder; `CalibrantError` if a file changed since the digests were taken."""
-    networks = read_folder(folder).networks
-    if tuple(networks) != digests:
-        raise CalibrantError(f"{folder}: a file changed while items were made; run the same command again")
-    return tuple(map(Source, networks.values()))
 
 
 def _network_strata(text: str) -> Sequence[WindowSize]:

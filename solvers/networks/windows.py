@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.networks.functions import Function
 from calibrant.dsl.networks.writers import unique_ids
 from calibrant.solvers.networks.cut import least_feedback_set, propagate_constants
+from calibrant.solvers.networks.folder import read_folder
 from calibrant.solvers.networks.network import BooleanNetwork
 
 NODES = {8: (3, 8), 15: (9, 15), 30: (16, 30)}  # of a window, roots included, by the number in a stratum's name
@@ -80,6 +83,15 @@ class Source:
             "both_edges": f"{signs.count('both') / len(signs):.3f}",
             "feedback": str(size) if is_least else f"at most {size}",
         }
+
+
+@cache
+def read_sources(folder: Path, digests: tuple[str, ...]) -> tuple[Source, ...]:
+    """Return the networks of a folder; `CalibrantError` if a file changed since the digests were taken."""
+    networks = read_folder(folder).networks
+    if tuple(networks) != digests:
+        raise CalibrantError(f"{folder}: a file changed while items were made; run the same command again")
+    return tuple(map(Source, networks.values()))
 
 
 def valid_names(names: Sequence[str]) -> list[str]:

@@ -45,7 +45,8 @@ from calibrant.audits.claims import Certificate, EngineName, Refused
 from calibrant.audits.logic.cross_examination import EXAMINERS as LOGIC_EXAMINERS
 from calibrant.audits.logic.verify import VERIFIERS as LOGIC_VERIFIERS
 from calibrant.audits.logic.verify import Case, model_from_texts
-from calibrant.audits.replayscm.certificates.cross_examination import MAX_LISTED, Claim, examine
+from calibrant.audits.replayscm.certificates.cross_examination import Claim, examine
+from calibrant.audits.search import MAX_LISTED
 from calibrant.bench.core.registry import bundled_pool, bundled_sample
 from calibrant.bench.pools.findings_audit import VERIFY, Verdict, check_file
 from calibrant.bench.replayscm.rows.exact import Exact, ExactDp, ExactSat, ExactSmt

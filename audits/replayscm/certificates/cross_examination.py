@@ -27,6 +27,7 @@ from typing import Any, NamedTuple, Protocol
 
 from calibrant.audits.claims import EngineName, NotExaminedError, RecountLimitError, Refused, checkpoint
 from calibrant.audits.replayscm.certificates.verify import Verification, check_shape
+from calibrant.audits.search import MAX_LISTED, MAX_STEPS, CountedSearch
 from calibrant.dsl.errors import short_repr
 from calibrant.dsl.formulas.text import ALL_OPERATORS, parse
 from calibrant.dsl.replayscm.item import Problem, Task
@@ -35,11 +36,8 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.text import plural
 
 ENGINES: tuple[EngineName, ...] = ("sat", "smt")
-MAX_LISTED = 20
 MAX_DIGITS = 1000  # digits of a count
 MAX_ADMISSIBLE = {"sat": 11, "smt": 20}  # sat: 2**11 bits a mechanism, 270,000 clauses a variable; smt: bits of a row
-MAX_STEPS = {"sat": 2_000_000, "smt": 400_000_000}  # about a minute each
-STEPS_BETWEEN_CHECKPOINTS = 20_000  # conflicts; about a second
 MAX_GANAK_SECONDS = 60
 GANAK = """
 import json, sys, pyganak
@@ -233,7 +231,7 @@ def _free_rows(task: Task, variable: str) -> Iterator[Mapping[str, int]]:
 # --- SAT ------------------------------------------------------------------------------------------------------------
 
 
-class SatSearch:
+class SatSearch(CountedSearch):
     """Search over whole functions of the admissible variables."""
 
     engine = "sat (CaDiCaL 1.5.3)"
@@ -242,9 +240,8 @@ class SatSearch:
         from pysat.card import CardEnc
         from pysat.solvers import Cadical153
 
+        super().__init__(max_steps)
         self.claim = claim
-        self.steps = 0
-        self.max_steps = max_steps
         self.clauses: list[list[int]] = []
         self._numbers: dict[tuple[Any, ...], int] = {}
         task = claim.task
@@ -322,16 +319,7 @@ class SatSearch:
             self.clauses.append([self._before(u, v), self._before(v, w), -self._before(u, w)])
 
     def find(self) -> Member | None:
-        answer = None
-        while answer is None:
-            steps_left = self.max_steps - self.steps
-            if steps_left <= 0:
-                raise RecountLimitError(f"by {self.engine}: {self.max_steps:,} steps are over")
-            self.solver.conf_budget(min(steps_left, STEPS_BETWEEN_CHECKPOINTS))
-            answer = self.solver.solve_limited()
-            self.steps = int(self.solver.accum_stats()["conflicts"])
-            checkpoint(f"{self.engine}: conflicts", self.steps, self.max_steps)
-        if not answer:
+        if not self.has_solution(self.solver):
             return None
         model = self.solver.get_model()
         roots = self.claim.task.disclosure.roots
@@ -394,17 +382,16 @@ class _Terms(NamedTuple):
     is_root: Any
 
 
-class SmtSearch:
+class SmtSearch(CountedSearch):
     """Search over masks of parents and uninterpreted functions of masked rows."""
 
     def __init__(self, claim: Claim, max_steps: int) -> None:
         import z3
 
+        super().__init__(max_steps)
         self.z3 = z3
         self.engine = f"smt (z3 {z3.get_version_string()})"
         self.claim = claim
-        self.steps = 0
-        self.max_steps = max_steps
         self.context = z3.Context()
         self.solver = z3.Solver(ctx=self.context)
         task = claim.task
@@ -460,18 +447,9 @@ class SmtSearch:
                 self.solver.add(z3.Implies(is_parent, self.terms[u].rank < terms.rank))
 
     def find(self) -> Member | None:
-        steps_left = self.max_steps - self.steps
-        if steps_left <= 0:
-            raise RecountLimitError(f"by {self.engine}: {self.max_steps:,} steps are over")
-        before = self._spent()
-        self.solver.set("rlimit", steps_left)
-        answer = self.solver.check()
-        self.steps += max(1, self._spent() - before)
-        if answer == self.z3.unknown:
-            raise RecountLimitError(f"by {self.engine}: {self.max_steps:,} steps are over")
-        if answer == self.z3.unsat:
+        model = self.model(self.solver)
+        if model is None:
             return None
-        model = self.solver.model()
         roots = self.claim.task.disclosure.roots
         if roots is None:
             roots = tuple(v for v, terms in self.terms.items() if self._holds(model, terms.is_root))
@@ -482,9 +460,6 @@ class SmtSearch:
                 values = (self._holds(model, terms.function(row)) for row in self._rows(parents))
                 mechanisms[v] = Mechanism(parents, tuple(values))
         return Member(roots, mechanisms)
-
-    def _spent(self) -> int:
-        return next((int(value) for key, value in self.solver.statistics() if key == "rlimit count"), 0)
 
     def _holds(self, model: Any, term: Any) -> bool:
         return bool(self.z3.is_true(model.eval(term, model_completion=True)))

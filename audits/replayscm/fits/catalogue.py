@@ -164,52 +164,38 @@ class _Lists:
         return (ordered // np.uint64(factorial(number))).astype(np.int64)
 
 
-def _halves(values: U64, row: int) -> tuple[U64, U64]:
-    """Return views on the functions that are 0 and 1 in a row."""
-    parts = values.reshape(-1, 2, 1 << row)
-    return parts[:, 0], parts[:, 1]
+def _transform(values: U64, change: Callable[[U64, U64], object]) -> U64:
+    """Return values that `change` went through row by row, given those of functions that are 0 and 1 there."""
+    values = values.copy()
+    for row in range(NUM_ROWS):
+        parts = values.reshape(-1, 2, 1 << row)
+        change(parts[:, 0], parts[:, 1])
+    return values
 
 
 def _superset_sums(values: U64) -> U64:
-    values = values.copy()
-    for row in range(NUM_ROWS):
-        low, high = _halves(values, row)
-        low += high
-    return values
+    return _transform(values, lambda low, high: np.add(low, high, out=low))
 
 
 def _superset_terms(values: U64) -> U64:
-    values = values.copy()
-    for row in range(NUM_ROWS):
-        low, high = _halves(values, row)
-        low -= high
-    return values
+    return _transform(values, lambda low, high: np.subtract(low, high, out=low))
 
 
 def _subset_sums(values: U64) -> U64:
-    values = values.copy()
-    for row in range(NUM_ROWS):
-        low, high = _halves(values, row)
-        high += low
-    return values
+    return _transform(values, lambda low, high: np.add(high, low, out=high))
 
 
 def _subset_terms(values: U64) -> U64:
-    values = values.copy()
-    for row in range(NUM_ROWS):
-        low, high = _halves(values, row)
-        high -= low
-    return values
+    return _transform(values, lambda low, high: np.subtract(high, low, out=high))
 
 
 def _parity_sums(values: U64) -> U64:
-    values = values.copy()
-    for row in range(NUM_ROWS):
-        low, high = _halves(values, row)
+    def change(low: U64, high: U64) -> None:
         difference = low - high
         low += high
         high[:] = difference
-    return values
+
+    return _transform(values, change)
 
 
 def _parity_terms(values: U64) -> U64:

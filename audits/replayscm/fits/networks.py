@@ -52,15 +52,9 @@ class NetworkScoreData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     best_score: float
 
 
-class NetworkOptimumData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class NetworkOptimumData(NetworkScoreData, frozen=True, forbid_unknown_fields=True):
     """A network of highest score. optimal_networks: how many have this score, to 1e-9; None if not counted."""
 
-    reading: ReadingRecord
-    score: Score
-    iss: Positive
-    knowledge: list[StatementRecord]
-    arcs: list[Arc]
-    best_score: float
     optimal_networks: Annotated[int, Meta(ge=1)] | None
 
 
@@ -160,9 +154,7 @@ def _require_complete(evidence: TableEvidence) -> None:
         raise ValueError("the table has gaps, over which no score is recounted")
 
 
-def _check_score(
-    evidence: TableEvidence, data: NetworkScoreData | NetworkOptimumData, knowledge: CheckedKnowledge
-) -> str:
+def _check_score(evidence: TableEvidence, data: NetworkScoreData, knowledge: CheckedKnowledge) -> str:
     """Return why the network is not admitted, or has a different score."""
     _require_complete(evidence)
     dag = _dag_of(evidence, data.arcs)
@@ -336,7 +328,7 @@ def _limit_words(evidence: TableEvidence, knowledge: Sequence[StatementRecord]) 
     return f" of at most {DEFAULT_PARENTS} parents a column" if is_limited else ""
 
 
-def _score_words(data: NetworkScoreData | NetworkOptimumData) -> str:
+def _score_words(data: NetworkScoreData) -> str:
     return f"{data.score}, {data.iss:g} imaginary rows" if data.score in ("bde", "bds") else data.score
 
 

@@ -14,12 +14,12 @@ from calibrant.audits.replayscm.certificates import cross_examination
 from calibrant.audits.replayscm.certificates.certificate import build_certificate, to_json
 from calibrant.audits.replayscm.certificates.cross_examination import (
     ENGINES,
-    MAX_LISTED,
     Claim,
     SatSearch,
     examine,
     examine_certificate,
 )
+from calibrant.audits.search import MAX_LISTED
 from calibrant.dsl.formulas.text import ALL_OPERATORS, parse
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.reference import replays_exactly
