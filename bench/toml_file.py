@@ -11,18 +11,20 @@ import msgspec
 from msgspec import inspect
 
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.parse_limits import child_type, plain_type
+from calibrant.dsl.parse_limits import child_type, plain_type, possessive
 from calibrant.dsl.text import known_names
 
 MAX_TOML_BYTES = 1_000_000
 # parts of a dotted key, and brackets in brackets; ours have 3. tomllib's memory is quadratic in parts: 32,000 take 4 GB
 MAX_TOML_DEPTH = 32
 # strings may lack their end, where tomllib stops anyway: each character is then passed over once
-_PART = r"""(?:[\w-]++|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"?+|'[^'\n]*+'?+)"""
-_FURTHER_PART = rf"(?:[ \t]*+\.[ \t]*+{_PART})"
-_LONG_TEXT = r"""\"{3}(?:[^"\\]++|\\.|"(?!""))*+(?:"{3,5}+)?+|'{3}(?:[^']++|'(?!''))*+(?:'{3,5}+)?+"""
+_PART = r"""(?:[\w-]++|"[^"\\\n]*+""" + possessive(r'\\.[^"\\\n]*+', "*") + r""""?+|'[^'\n]*+'?+)"""
+_FURTHER_PART = rf"[ \t]*+\.[ \t]*+{_PART}"
+_DEEP = f"{{{MAX_TOML_DEPTH},}}"
+_LONG_TEXT = r'"{3}' + possessive(r'[^"\\]++|\\.|"(?!"")', "*") + possessive('"{3,5}+', "?")
+_LONG_TEXT += "|'{3}" + possessive("[^']++|'(?!'')", "*") + possessive("'{3,5}+", "?")
 _TOKEN = re.compile(
-    rf"{_LONG_TEXT}|#[^\n]*+|(?P<key>{_PART}{_FURTHER_PART}{{{MAX_TOML_DEPTH},}}+)|{_PART}{_FURTHER_PART}*+"
+    rf"{_LONG_TEXT}|#[^\n]*+|(?P<key>{_PART}{possessive(_FURTHER_PART, _DEEP)})|{_PART}{possessive(_FURTHER_PART, '*')}"
     r"|(?P<open>[\[{])|(?P<close>[\]}])",
     re.DOTALL,
 )

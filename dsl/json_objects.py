@@ -12,6 +12,7 @@ from json.decoder import scanstring  # type: ignore[attr-defined]  # undocumente
 from typing import Any, NamedTuple, TypeAlias
 
 from calibrant.dsl.memory import gc_paused
+from calibrant.dsl.parse_limits import possessive
 
 # --- Every JSON object of a text, in linear time whatever the text ----------------------------------------------------
 # An object of a text is what `json.JSONDecoder().raw_decode` decodes at one of its `{`: nested objects count, and so do
@@ -35,10 +36,12 @@ _CLOSER = {"{": "}", "[": "]"}
 # Strict JSON without containers, escapes and exponents, which regular expressions find and the C decoder reads at once
 _WS = r"[ \t\n\r]*+"
 _TEXT = r'"[^"\\\x00-\x1f]*+"'
-SCALAR = rf"(?:{_TEXT}|-?(?:0|[1-9][0-9]{{0,15}})(?:\.[0-9]+)?+|true|false|null)"
-LISTED = re.compile(rf"(?:{SCALAR}{_WS},{_WS})++")
-KEYED = re.compile(rf"(?:{_TEXT}{_WS}:{_WS}{SCALAR}{_WS},{_WS})++")
-FLAT_OBJECT = re.compile(rf"\{{{_WS}(?:{_TEXT}{_WS}:{_WS}{SCALAR}{_WS}(?:,{_WS}(?={_TEXT})|(?=\}})))*+\}}")
+_FRACTION = possessive(r"\.[0-9]+", "?")
+SCALAR = rf"(?:{_TEXT}|-?(?:0|[1-9][0-9]{{0,15}}){_FRACTION}|true|false|null)"
+LISTED = re.compile(possessive(rf"{SCALAR}{_WS},{_WS}", "+"))
+KEYED = re.compile(possessive(rf"{_TEXT}{_WS}:{_WS}{SCALAR}{_WS},{_WS}", "+"))
+_MEMBER = rf"{_TEXT}{_WS}:{_WS}{SCALAR}{_WS}(?:,{_WS}(?={_TEXT})|(?=\}}))"
+FLAT_OBJECT = re.compile(rf"\{{{_WS}{possessive(_MEMBER, '*')}\}}")
 # a brace that opens well: it closes, or key, colon and the start of a value stand behind it, as far as the text goes
 _VALUE = rf'{_WS}(?:["{{\[0-9tfnNI-]|\Z)'
 _OPENING = re.compile(rf'\{{(?={_WS}(?:\}}|\Z|"[^"\\\x00-\x1f]*+(?:"{_WS}(?::{_VALUE}|\Z)|\\|\Z)))')

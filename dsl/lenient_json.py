@@ -14,6 +14,7 @@ from json.decoder import scanstring  # type: ignore[attr-defined]  # undocumente
 from typing import Any, Final, NamedTuple
 
 from calibrant.dsl.json_objects import FLAT_OBJECT, KEYED, LISTED, decode
+from calibrant.dsl.parse_limits import possessive
 
 MAX_DEPTH: Final = 500
 MAX_WRAPPERS: Final = 4
@@ -26,7 +27,7 @@ _LINE_COMMENT: Final = re.compile(r"(?://|#)[^\n]*")
 _PLAIN_STRING: Final = re.compile(r'"([^"\\\x00-\x1f]*)"')
 _CLOSING_QUOTES: Final = {'"': '"', "'": "'", "“": "”", "„": "“", "‘": "’"}  # noqa: RUF001  # quotes of prose
 _STRINGS: Final = {
-    opens: re.compile(rf"{opens}([^{closes}\\]*+(?:\\.[^{closes}\\]*+)*+){closes}", re.DOTALL)
+    opens: re.compile(rf"{opens}([^{closes}\\]*+" + possessive(rf"\\.[^{closes}\\]*+", "*") + f"){closes}", re.DOTALL)
     for opens, closes in _CLOSING_QUOTES.items()
 }
 _ESCAPED_QUOTE: Final = re.compile(r"\\([^\"\\/bfnrtu])|(\\.)", re.DOTALL)
@@ -429,7 +430,7 @@ _NOTES: Final = frozenset(
 # brackets behind which a first member can stand, with its colon or comma, and strings that may be a container
 def _quoted_before(characters: str) -> str:
     """Return a pattern of a string in plain quotes before one of these or a comment."""
-    string = r"%s[^%s\\]*+(?:\\[\s\S][^%s\\]*+)*+%s"
+    string = r"%s[^%s\\]*+" + possessive(r"\\[\s\S][^%s\\]*+", "*") + "%s"
     return "|".join(rf"{string % ((quote,) * 4)}[ \t\n\r]*+[/#{re.escape(characters)}]" for quote in "\"'")
 
 

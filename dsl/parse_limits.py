@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -30,10 +31,23 @@ MAX_JSON_TOKENS = MAX_PARSED_BYTES // MAX_TOKEN_BYTES  # 4,000,000
 # Shorter texts are not checked: of the shapes measured nested lists take most memory, 96 bytes for "[" and "]",
 # which makes 50 MB.
 UNCHECKED_JSON = 1 << 20
+# Up to CPython 3.11.4 a possessive group takes back what it has matched (gh-106052): `{"}` is an object there
+_HAS_POSSESSIVE_GROUPS = sys.version_info >= (3, 11, 5)
+
+
+def possessive(group: str, times: str) -> str:
+    """Return a pattern that repeats a group and gives nothing back; times: `*`, `+`, `?` or `{m,}`.
+
+    Before 3.11.5 it is an atomic group, right as well, which holds about 200 bytes a repetition until it ends.
+    """
+    return f"(?:{group}){times}+" if _HAS_POSSESSIVE_GROUPS else f"(?>(?:{group}){times})"
+
+
 # A token is a string (or the rest of the text where it is not closed), "[", "{" or ",". Possessive: linear time.
-_TOKEN = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{,]'
+_STRING = r'"[^"\\]*+' + possessive(r'\\.[^"\\]*+', "*") + '"?'
+_TOKEN = _STRING + r"|[\[{,]"
 _TEXT_TOKEN, _BYTES_TOKEN = re.compile(_TOKEN, re.DOTALL), re.compile(_TOKEN.encode(), re.DOTALL)
-_BRACKET = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{}\]]', re.DOTALL)  # or a string, whose brackets do not count
+_BRACKET = re.compile(_STRING + r"|[\[{}\]]", re.DOTALL)  # or a string, whose brackets do not count
 _ESCAPE = re.compile(rb"\\.", re.DOTALL)
 _NOT_STRUCTURE = bytes(set(range(256)) - set(b'[]{}"'))  # what `bytes.translate` deletes: depth is in the others alone
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # 1 and -1 as signed bytes

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tracemalloc
 from collections.abc import Callable
+from itertools import product
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any, SupportsIndex
 
@@ -19,8 +21,12 @@ from calibrant.datasets import bundled_pool, right_answer
 from calibrant.dsl.answer_text import read_answer_text
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.json_objects import MAX_NESTING, decode, json_fragments, json_objects
+from calibrant.dsl.parse_limits import possessive
 from calibrant.dsl.yaml_text import UNREADABLE, NotPlainError, load_whole, load_yaml, plain_document
+from tests.support.commands import CHECKOUT
 from tests.support.effort import examples
+
+PRODUCT = ("dsl", "solvers", "audits", "baselines", "bench", "calibrant_tasks")
 
 # --- JSON objects of a text: the same as decoding at every brace, and linear on the texts where that is not -----------
 Located = tuple[str, int, int]  # a value by its repr, which tells NaN from NaN's absence and 1 from 1.0 from True
@@ -385,3 +391,21 @@ def test_what_is_outside(text: str, answer: str) -> None:
 
 def test_a_kelvin_sign_is_no_letter_of_a_mark() -> None:
     assert read_answer_text("<thin\N{KELVIN SIGN}>a").text == "<thin\N{KELVIN SIGN}>a"
+
+
+def test_no_pattern_repeats_a_group_possessively_but_where_the_interpreter_can() -> None:
+    """CPython 3.11.0 to 3.11.4 match too much there (gh-106052); `possessive` knows, and alone spells it."""
+    spelled = re.compile(r"\)(?:[*+?]|\{[^}]*\})\+")
+    sources = [path for name in PRODUCT for path in sorted((CHECKOUT / name).rglob("*.py"))]
+    assert len(sources) > 500
+    assert {path.name for path in sources if spelled.search(path.read_text(encoding="utf-8"))} == {"parse_limits.py"}
+
+
+@pytest.mark.parametrize("times", ["*", "+", "?", "{2,}"])
+def test_a_possessive_group_matches_what_an_atomic_one_does(times: str) -> None:
+    group = r'"[^"]*+":1(?:,(?=")|(?=\}))'
+    ours, atomic = re.compile(possessive(group, times)), re.compile(f"(?>(?:{group}){times})")
+    for length in range(7):
+        for letters in product('":1,}', repeat=length):
+            text = "".join(letters)
+            assert str(ours.match(text)) == str(atomic.match(text)), text

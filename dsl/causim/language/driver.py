@@ -19,6 +19,7 @@ from typing import Final
 from calibrant.dsl.causim.language.execution_limits import check_name
 from calibrant.dsl.causim.language.randomness import Unsupported
 from calibrant.dsl.causim.language.statements import Function, function
+from calibrant.dsl.parse_limits import possessive
 
 # --- The statements of a module, parsed one by one so that nothing but the text is ever looked at ---------------------
 MAX_SOURCE: Final = 200_000
@@ -33,7 +34,7 @@ _PIECES: Final = re.compile(
     r"#[^\n]*|\\\n|[()\[\]{}]|\n",
     re.DOTALL,
 )
-_EMPTY_LINES: Final = re.compile(r"(?:[ \t\f]*(?:#[^\n]*)?\n)*+")
+_EMPTY_LINES: Final = re.compile(possessive(r"[ \t\f]*(?:#[^\n]*)?\n", "*"))
 # A form feed at the beginning of a line sets the indentation back to nothing (Python reference, 2.1.8).
 _BEGINNING: Final = re.compile(r"(?:[ \t\f]*+(?<=\f))?(?![ \t\f\n#])")
 
