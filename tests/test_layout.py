@@ -64,14 +64,14 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(files=103, lines=31336, small_files=3, import_lines=1501),
+    "dsl": Size(files=103, lines=31355, small_files=3, import_lines=1505),
     "solvers": Size(files=110, lines=29340, small_files=7, import_lines=1604),
     "audits": Size(files=63, lines=19798, small_files=2, import_lines=1344),
     "baselines": Size(files=31, lines=9818, small_files=3, import_lines=531),
-    "bench": Size(files=285, lines=77596, small_files=11, import_lines=6475),
+    "bench": Size(files=285, lines=77598, small_files=11, import_lines=6475),
     "calibrant": Size(files=15, lines=1811, small_files=4, import_lines=283),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=360, lines=95550, small_files=17, import_lines=8270),
+    "tests": Size(files=360, lines=95576, small_files=17, import_lines=8274),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60
