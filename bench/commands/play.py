@@ -88,7 +88,13 @@ StudyPath: TypeAlias = Annotated[
     READS,
 ]
 # asked again while a study goes on: its own table, CSV or JSON, is replaced
-WRITES_RESULTS = Writes(replaces=(b"participant,position,benchmark,", b'[\n {\n  "participant":', b"[]\n"))
+WRITES_RESULTS = Writes(
+    beside=("moves.csv", "codebook.md"),
+    replaces=(
+        *(b"participant,position,benchmark,", b"participant,number,event,", b"# columns of the results of "),
+        *(b'[\n {\n  "participant":', b"[]\n"),
+    ),
+)
 Static: TypeAlias = Annotated[
     Path | None,
     typer.Option(
@@ -104,7 +110,7 @@ Results: TypeAlias = Annotated[
     typer.Option(
         "--results",
         metavar="FILE",
-        help="With --study: write a line for each participant and item as CSV, or as JSON in FILE.json; print means.",
+        help="With --study: write people as CSV, moves.csv and codebook.md beside it, or FILE.json; print means.",
         rich_help_panel=OUTPUT,
     ),
     WRITES_RESULTS,
@@ -318,12 +324,10 @@ def _play_study(
             typer.echo(line)
         return 0
     if results is not None:
-        from calibrant.bench.play.results import csv_text, json_text, person_rows, summary_lines
+        from calibrant.bench.play.results import summary_lines, write_results
 
         refuse_options({"--participant": participant}, "results are of all participants")
-        rows = person_rows(study.out, study.pools)
-        write_atomically(results, json_text(rows) if results.suffix == ".json" else csv_text(rows))
-        typer.echo("\n".join(summary_lines(rows)))
+        typer.echo("\n".join(summary_lines(write_results(results, study))))
         return 0
     if static is not None:
         write_atomically(static, static_page(study, participant or ""))

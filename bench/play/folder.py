@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from math import fsum
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import msgspec
 from msgspec import Meta
@@ -42,6 +42,7 @@ from calibrant.bench.runs.records import (
 )
 from calibrant.bench.runs.workers import ExactEpisode, exact_episode
 from calibrant.bench.version import program_version
+from calibrant.dsl.atomic_write import PRIVATE
 from calibrant.dsl.episode import Action, Step
 from calibrant.dsl.errors import CalibrantError, short_repr
 
@@ -59,6 +60,16 @@ class EventKey(NamedTuple):
     number: int
 
 
+class PageClock(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Seconds of an event by the clock of a participant's page."""
+
+    seconds: Annotated[float, Meta(ge=0, le=1e7, description="since the event before it, or since the page was loaded")]
+    interruptions: Annotated[
+        list[Literal["reload", "sleep", "hidden", "resent"]],
+        Meta(max_length=4, description="what interrupted these seconds"),
+    ] = []
+
+
 class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One event of a game."""
 
@@ -72,6 +83,9 @@ class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seconds: Annotated[float, Meta(description="since the event before it; 0 where the item was opened again")]
     at: Annotated[str, Meta(description="UTC, ISO 8601")]
     version: Annotated[int, Meta(description="version of the format")] = JOURNAL_VERSION
+    clock: Annotated[
+        PageClock | msgspec.UnsetType, Meta(description="by the participant's page; absent in a terminal")
+    ] = msgspec.UNSET
 
     @property
     def key(self) -> EventKey:
@@ -83,7 +97,8 @@ class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return ItemKey(self.pool_digest, self.instance)
 
 
-EVENTS = RecordKind("moves", "a game", EventRecord, JOURNAL_VERSION, lambda event: tuple(event.key))
+# private: events have what participants typed
+EVENTS = RecordKind("moves", "a game", EventRecord, JOURNAL_VERSION, lambda event: tuple(event.key), PRIVATE)
 
 
 class Journal(JsonlFile[EventRecord]):
@@ -232,13 +247,23 @@ class PlayFolder:
         """Everybody who has an event, in the order of their first."""
         return list(dict.fromkeys(participant for participant, _ in self._events))
 
-    def add(self, participant: str, item: ItemKey, event: Mapping[str, Any], seconds: float) -> EventRecord:
-        """Append an event; it is on disk when this returns."""
+    def add(
+        self,
+        participant: str,
+        item: ItemKey,
+        event: Mapping[str, Any],
+        seconds: float,
+        clock: PageClock | msgspec.UnsetType = msgspec.UNSET,
+    ) -> EventRecord:
+        """Append an event; it is on disk when this returns. clock: of the participant's page."""
         seconds = round(min(seconds, MAX_IDLE_SECONDS), 3)
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         with self._lock:
             events = self._events.setdefault((participant, item), [])
-            record = EventRecord(participant, item.pool_digest, item.instance, len(events), dict(event), seconds, at)
+            number = len(events)
+            record = EventRecord(
+                participant, item.pool_digest, item.instance, number, dict(event), seconds, at, clock=clock
+            )
             if self._journal is not None:
                 self._journal.append(record)
             events.append(record)

@@ -7,78 +7,164 @@ import io
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_type_hints
 
 import msgspec
+from msgspec import Meta
 
 from calibrant.bench.answers.intervals import Value, clustered_mean
 from calibrant.bench.core.benchmark import load_benchmark
 from calibrant.bench.core.registry import stated_name
 from calibrant.bench.core.scoring import PEOPLE
-from calibrant.bench.play.folder import EVENTS, check_participant, evidence_attribution, protocol_of
-from calibrant.bench.play.game import QUESTIONS, PlayPool
+from calibrant.bench.play.folder import EVENTS, apply_event, check_participant, evidence_attribution, protocol_of
+from calibrant.bench.play.game import QUESTIONS, Game, ItemKey, PlayPool
 from calibrant.bench.play.review import ReviewedItem
+from calibrant.bench.play.study.config import Study, page_names
+from calibrant.bench.play.study.pages import value_text
 from calibrant.bench.report.people import seconds_a_move
 from calibrant.bench.report.remaining import MAX_EXPORTED, Remaining, RemainingLists
 from calibrant.bench.runs.records import Record, folder_records
 from calibrant.bench.runs.workers import exact_episode
 from calibrant.bench.scoring.scorer import steps_of
+from calibrant.dsl.atomic_write import write_privately
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.text import plural
 
 SEPARATOR = " | "  # between hypotheses in a cell
+PEOPLE_FILE, MOVES_FILE, CODEBOOK_FILE = "people.csv", "moves.csv", "codebook.md"
 
 
-@dataclass(frozen=True)
-class PersonRow:
-    """One participant on one item.
+# --- Columns of the tables: a field is a column, and its description stands in the codebook ---------------------------
+class PersonRow(msgspec.Struct, frozen=True):
+    """One participant on one item: a line of people.csv.
 
-    position: of the item among those that the participant ended, from 1
-    correct: 1 if the answer is right, else 0; None where nothing is held out
-    kind: earned, lucky, short or missed; empty where it was not attributed
-    hypotheses: how many were still open at the answer; remaining: the first MAX_EXPORTED of them in words
-    answers: of the participant to the pages of questions, by page and question
+    remaining: hypotheses that were open at the answer; answers: of the participant to the pages of questions, by column
     """
 
-    participant: str
-    position: int
-    benchmark: str
-    pool: str
-    item: str
-    setting: str
-    study: str
-    feedback: str
-    correct: int | None
-    kind: str
-    hypotheses: str
-    moves: int
-    refused: int
-    seconds: float
-    seconds_a_move: float
-    started: str
+    participant: Annotated[str, Meta(description="id of the participant")]
+    position: Annotated[
+        int, Meta(description="place of the item among those that the participant ended, from 1; 0: none was ended")
+    ]
+    benchmark: Annotated[str, Meta(description="kind of item")]
+    pool: Annotated[str, Meta(description="name of the item's pool")]
+    item: Annotated[str, Meta(description="id of the item in its pool")]
+    setting: Annotated[str, Meta(description="row group of tables, such as the disclosure")]
+    study: Annotated[str, Meta(description="title of the study")]
+    feedback: Annotated[str, Meta(description="none, or cells: what formulas fit was shown while they were typed")]
+    correct: Annotated[
+        int | None, Meta(description="1 if the answer is right, else 0; empty where nothing is held out")
+    ]
+    kind: Annotated[
+        str,
+        Meta(
+            description="earned (decided by the evidence, right), lucky (undecided, right), short (undecided, wrong) "
+            "or missed (decided, wrong); empty where it is not counted"
+        ),
+    ]
+    hypotheses: Annotated[str, Meta(description="how many hypotheses still fitted the evidence of the answer")]
+    moves: Annotated[int, Meta(description="moves that were made")]
+    refused: Annotated[int, Meta(description="moves that the item refused")]
+    seconds: Annotated[float, Meta(description="from the first sight of the item to its end, by the server's clock")]
+    seconds_a_move: Annotated[float, Meta(description="mean before a move, by the server's clock")]
+    started: Annotated[str, Meta(description="first sight of the item, UTC, ISO 8601")]
+    ended_by: Annotated[str, Meta(description="answer, or no answer and why")] = ""
+    answer: Annotated[str, Meta(description="the answer as JSON, as the record has it")] = ""
+    answer_text: Annotated[str, Meta(description="the answer in words; empty where there are none")] = ""
+    truth: Annotated[str, Meta(description="the truth in words; of questions one right answer")] = ""
     remaining: Remaining | None = None
-    answers: Mapping[str, Any] = field(default_factory=dict)
+    answers: Mapping[str, Any] = {}
 
     def cells(self) -> dict[str, Any]:
         """Return the row for CSV; hypotheses that are not listed are counted at the end of the list."""
         named = {name: getattr(self, name) for name in NAMES}
         open_text = "" if self.remaining is None else SEPARATOR.join(self.remaining.lines())
-        return named | {"open": open_text} | dict(self.answers)
+        return named | {OPEN: open_text} | dict(self.answers)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row, ready for JSON."""
-        return self.cells() | {"open": None if self.remaining is None else self.remaining.to_dict()}
+        return self.cells() | {OPEN: None if self.remaining is None else self.remaining.to_dict()}
 
 
-NAMES = [entry.name for entry in fields(PersonRow) if entry.name not in ("remaining", "answers")]
+class MoveRow(msgspec.Struct, frozen=True):
+    """One event of a participant: a line of moves.csv."""
+
+    participant: Annotated[str, Meta(description="id of the participant")]
+    number: Annotated[int, Meta(description="events of this participant on this item or page before it")]
+    event: Annotated[
+        str,
+        Meta(
+            description="open (the item was shown, again after a restart of the server), act (a move or the "
+            "submission), draft (a change of the answer that is being written), undo, give_up, or answers (to the "
+            "start page or a page of questions)"
+        ),
+    ]
+    benchmark: Annotated[str, Meta(description="kind of item; empty of a page")]
+    pool: Annotated[str, Meta(description="name of the item's pool; empty of a page")]
+    item: Annotated[str, Meta(description="id of the item in its pool; of a page start, or questions: and its name")]
+    position: Annotated[int | None, Meta(description="place of the item among those that the participant began")]
+    content: Annotated[str, Meta(description="the move, the draft or the answers, as JSON")]
+    reading: Annotated[str, Meta(description="what the move showed, as JSON; empty of what shows nothing")]
+    refused: Annotated[str, Meta(description="why the item refused the move; empty if it did not")]
+    cost: Annotated[int | None, Meta(description="what the move took from the allowance")]
+    hypotheses: Annotated[str, Meta(description="how many hypotheses fitted after the move; empty if not counted")]
+    seconds: Annotated[
+        float, Meta(description="since the event before it, by the server's clock; 0 where the item was opened again")
+    ]
+    page_seconds: Annotated[
+        float | None, Meta(description="the same by the clock of the participant's page; empty in a terminal")
+    ]
+    interrupted: Annotated[
+        str,
+        Meta(
+            description="what interrupted the time before it, joined by +: reload (the page was loaded anew), sleep "
+            "(the device slept), hidden (the page was not in view), resent (the server did not answer at first), "
+            "restart (the server was started again); empty if nothing did"
+        ),
+    ]
+    at: Annotated[str, Meta(description="UTC, ISO 8601, by the server's clock")]
+
+
+OPEN = "open"
+OPEN_MEANING = f"those hypotheses in words, up to {MAX_EXPORTED:,}, separated by `{SEPARATOR}`"
+NO_QUESTION = "a question that the study's file does not have"
+NAMES = [name for name in PersonRow.__struct_fields__ if name not in ("remaining", "answers")]
+
+
+def codebook_text(study: Study, rows: Sequence[PersonRow]) -> str:
+    """Return what every column of both tables means, as Markdown; of questions their texts and values."""
+    lines = [f"# Columns of the results of {study.terms.title}", "", "Times are seconds; an empty cell is no value."]
+    texts = {name: f"{question['text']} ({value_text(question)})" for name, question in study.questions}
+    people = {name: _meaning(PersonRow, name) for name in NAMES} | {OPEN: OPEN_MEANING}
+    people |= {
+        name: texts.get(name, NO_QUESTION) for name in dict.fromkeys(name for row in rows for name in row.answers)
+    }
+    moves = {name: _meaning(MoveRow, name) for name in MoveRow.__struct_fields__}
+    for file, of, columns in (
+        (PEOPLE_FILE, "a participant and an item", people),
+        (MOVES_FILE, "an event of a participant", moves),
+    ):
+        lines += ["", f"## {file}: a line for {of}", "", "| column | meaning |", "|---|---|"]
+        lines += [f"| `{name}` | {_cell(meaning)} |" for name, meaning in columns.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _meaning(kind: type[msgspec.Struct], name: str) -> str:
+    (meta,) = get_type_hints(kind, include_extras=True)[name].__metadata__
+    return str(meta.description)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+# --- The rows of a folder ---------------------------------------------------------------------------------------------
 
 
 def person_rows(folder: Path, pools: Sequence[PlayPool] = ()) -> list[PersonRow]:
     """Return the rows of a folder of play, by participant in the order in which items were begun.
 
-    pools: of whose items the hypotheses that were open are listed
+    pools: of whose items truth, and the hypotheses that were open, are listed
     """
     if not any(folder.glob("*.jsonl")):
         raise CalibrantError(f"{folder}: no item has been ended there yet")
@@ -93,16 +179,70 @@ def person_rows(folder: Path, pools: Sequence[PlayPool] = ()) -> list[PersonRow]
     for record in records:
         positions[record.protocol] = positions.get(record.protocol, 0) + 1
         attribution = record.attribution if isinstance(record.attribution, dict) else {}
-        remaining = None
+        remaining, answer_text, truth = None, "", ""
         if record.pool_digest in by_digest:
             pool, lists = by_digest[record.pool_digest]
             item = pool.item(record.instance)
             attribution = evidence_attribution(pool.benchmark, item, record)
             taken = [] if record.steps is msgspec.UNSET else steps_of(record.steps)
             remaining = lists.get(pool.digest, pool.public.shown(item), taken)
+            explanation = ReviewedItem(pool.benchmark, item, record, None, attribution).explanation
+            if explanation is not None:
+                answer_text, truth = ("; ".join(t.splitlines()) for t in (explanation.response, explanation.gold))
         row = _row(record, positions[record.protocol], attribution, remaining)
-        rows.append(replace(row, answers=answers.get(row.participant, {})))
+        is_answered = record.outcome == "found"
+        row = msgspec.structs.replace(row, answer_text=answer_text if is_answered else "", truth=truth)
+        rows.append(msgspec.structs.replace(row, answers=answers.get(row.participant, {})))
     return rows
+
+
+def move_rows(folder: Path, pools: Sequence[PlayPool] = ()) -> Iterator[MoveRow]:
+    """Yield every event of a folder, by participant, oldest first."""
+    events = sorted(EVENTS.read_records(folder / EVENTS.file_name), key=lambda event: event.participant)
+    by_digest = {pool.digest: (pool, RemainingLists(pool.benchmark, 1)) for pool in pools}
+    games: dict[tuple[str, ItemKey], Game] = {}
+    begun: Counter[str] = Counter()
+    positions: dict[tuple[str, ItemKey], int] = {}
+    is_restarted: set[tuple[str, ItemKey]] = set()
+    for event in events:
+        key = event.participant, event.item
+        game, steps, remaining = None, [], None
+        if event.pool_digest and key not in positions:
+            begun[event.participant] += 1
+            positions[key] = begun[event.participant]
+        if event.pool_digest in by_digest:
+            pool, lists = by_digest[event.pool_digest]
+            game = games.setdefault(key, Game(pool, event.instance))
+            before = len(game.steps)
+            apply_event(game, event)
+            steps = list(game.steps)[before:]
+            if any(step.reading is not None for step in steps):
+                remaining = lists.get(pool.digest, game.shown, game.steps)
+        kind, content = next(iter(event.event.items()))
+        if kind == "open" and event.number:
+            is_restarted.add(key)
+        causes: list[str] = [] if event.clock is msgspec.UNSET else [*event.clock.interruptions]
+        if kind != "open" and key in is_restarted:
+            causes.append("restart")
+            is_restarted.discard(key)
+        yield MoveRow(
+            event.participant,
+            event.number,
+            kind,
+            "" if game is None else game.pool.benchmark.name,
+            "" if game is None else game.pool.name,
+            event.instance,
+            positions.get(key),
+            json.dumps(content, ensure_ascii=False) if content else "",
+            SEPARATOR.join(json.dumps(s.reading, ensure_ascii=False) for s in steps if s.reading is not None),
+            SEPARATOR.join(step.refused for step in steps if step.refused),
+            sum(step.cost for step in steps) if steps else None,
+            "" if remaining is None else str(remaining.count),
+            event.seconds,
+            None if event.clock is msgspec.UNSET else event.clock.seconds,
+            "+".join(causes),
+            event.at,
+        )
 
 
 def _row(record: Record, position: int, attribution: Mapping[str, Any], remaining: Remaining | None) -> PersonRow:
@@ -127,22 +267,19 @@ def _row(record: Record, position: int, attribution: Mapping[str, Any], remainin
         record.timing.seconds,
         0.0 if mean_seconds is None else round(mean_seconds, 3),
         record.timing.started,
-        remaining,
+        "answer" if record.outcome == "found" else f"no answer: {record.provenance.get('reason', '')}",
+        json.dumps(record.answer, ensure_ascii=False) if record.outcome == "found" else "",
+        remaining=remaining,
     )
 
 
 def answers_to_questions(folder: Path) -> Iterator[tuple[str, str, str, object]]:
-    """Yield participant, page, question and answer of the pages of questions.
-
-    Pages are called by their files, with the number of the block where a study has one twice.
-    """
+    """Yield participant, page, question and answer of the pages of questions."""
     events = [e for e in EVENTS.read_records(folder / EVENTS.file_name) if e.instance.startswith(QUESTIONS)]
-    blocks = {event.instance: event.instance.removeprefix(QUESTIONS).partition("-") for event in events}
-    times = Counter(file for _, _, file in blocks.values())
-    names = {key: file if times[file] == 1 else f"{file}{number}" for key, (number, _, file) in blocks.items()}
+    names = page_names(dict.fromkeys(event.instance.removeprefix(QUESTIONS) for event in events))
     for event in events:
         for question, answer in event.event.get("answers", {}).items():
-            yield event.participant, names[event.instance], question, answer
+            yield event.participant, names[event.instance.removeprefix(QUESTIONS)], question, answer
 
 
 def summary_lines(rows: Sequence[PersonRow]) -> Iterator[str]:
@@ -179,13 +316,38 @@ def _mean_text(values: Sequence[Value]) -> str:
 
 def csv_text(rows: Iterable[PersonRow]) -> str:
     """Return rows as CSV with a line of names."""
-    text = io.StringIO()
     listed = [row.cells() for row in rows]
-    questions = dict.fromkeys(name for cells in listed for name in cells if name not in NAMES and name != "open")
-    writer = csv.DictWriter(text, [*NAMES, "open", *questions], lineterminator="\n")
+    questions = dict.fromkeys(name for cells in listed for name in cells if name not in NAMES and name != OPEN)
+    return _csv_text([*NAMES, OPEN, *questions], listed)
+
+
+def moves_text(rows: Iterable[MoveRow]) -> str:
+    """Return events as CSV with a line of names."""
+    names = MoveRow.__struct_fields__
+    return _csv_text(names, ({name: getattr(row, name) for name in names} for row in rows))
+
+
+def _csv_text(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(listed)
+    writer.writerows(rows)
     return text.getvalue()
+
+
+def write_results(file: Path, study: Study) -> list[PersonRow]:
+    """Write the rows of a study: as JSON, or as CSV with the moves and the codebook beside them; return them.
+
+    Files are readable by their owner alone: they have what participants typed.
+    """
+    rows = person_rows(study.out, study.pools)
+    if file.suffix == ".json":
+        write_privately(file, json_text(rows))
+        return rows
+    write_privately(file, csv_text(rows))
+    write_privately(file.with_name(MOVES_FILE), moves_text(move_rows(study.out, study.pools)))
+    write_privately(file.with_name(CODEBOOK_FILE), codebook_text(study, rows))
+    return rows
 
 
 def json_text(rows: Iterable[PersonRow]) -> str:

@@ -22,7 +22,7 @@ from msgspec import Meta
 
 from calibrant.bench.protocols import Outcome
 from calibrant.bench.runs.spill_file import StoredLines
-from calibrant.dsl.atomic_write import whole_file
+from calibrant.dsl.atomic_write import READABLE, whole_file
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, check_json_text, decode_json
@@ -55,7 +55,7 @@ class RecordKind(Generic[R]):
     """Type and order of the lines of a file.
 
     name: stem of the file, its lock and its temporary files; of: whose records, in messages
-    order: sort key of a completed file
+    order: sort key of a completed file; mode: of the file
     """
 
     name: str
@@ -63,6 +63,7 @@ class RecordKind(Generic[R]):
     type: type[R]
     version: int
     order: Callable[[R], tuple[object, ...]]
+    mode: int = READABLE
 
     @property
     def file_name(self) -> str:
@@ -228,7 +229,7 @@ class JsonlFile(Generic[R]):
 
     def _replace(self, records: Iterable[R]) -> None:
         """Replace the file by one with these records at once."""
-        with whole_file(self.path) as file:
+        with whole_file(self.path, self.kind.mode) as file:
             file.writelines(self._encode(record) + b"\n" for record in records)
             file.flush()
             os.fsync(file.fileno())
@@ -236,7 +237,10 @@ class JsonlFile(Generic[R]):
         self._descriptor = self._open_file()
 
     def _open_file(self) -> int:
-        return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, self.kind.mode)
+        if self.kind.mode != READABLE:  # of an earlier version
+            self.path.chmod(self.kind.mode)
+        return descriptor
 
 
 # --- Records of runs: one JSON line per (pool, instance, protocol, options), appended as results come in --------------

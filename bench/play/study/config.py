@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from random import Random
-from typing import Annotated, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -155,6 +156,13 @@ class Study:
         return name
 
     @property
+    def questions(self) -> list[tuple[str, Mapping[str, Any]]]:
+        """Every question with the name of its column, by page in the order of the file."""
+        pages = [stop for stops in self._stops for stop in stops if isinstance(stop, QuestionsStop)]
+        names = page_names(stop.name for stop in pages)
+        return [(f"{names[stop.name]}.{q['id']}", q) for stop in pages for q in stop.questions]
+
+    @property
     def pools(self) -> list[PlayPool]:
         return list(self._pools.values())
 
@@ -207,6 +215,16 @@ class Study:
             pool.check_aid(self.terms.aid)
         ids = block.ids or list(pool.indices)
         return [ItemStop(pool.key(instance)) for instance in ids]
+
+
+def page_names(stops: Iterable[str]) -> dict[str, str]:
+    """Return what pages of questions are called in results: by their files, with the block's number where one is twice.
+
+    stops: names of stops, such as 2-after
+    """
+    parts = {name: name.partition("-") for name in stops}
+    times = Counter(file for _, _, file in parts.values())
+    return {name: file if times[file] == 1 else f"{file}{number}" for name, (number, _, file) in parts.items()}
 
 
 def _open_pool(path: Path, pools: dict[Path, PlayPool]) -> PlayPool:

@@ -188,6 +188,19 @@ def _with_scale(question: Question) -> dict[str, Any]:
     return fields | ({"points": question.points} if question.kind == "likert" else {})
 
 
+def value_text(question: Mapping[str, Any]) -> str:
+    """Return which values a question has, for the codebook."""
+    match question["kind"]:
+        case "likert":
+            low, high = (f" ({question[end]})" if question.get(end) else "" for end in ("low", "high"))
+            text = f"1{low} to {question['points']}{high}"
+        case "choice":
+            text = " or ".join(question["options"])
+        case kind:
+            text = {"number": "a number", "text": "a text"}[kind]
+    return f"{text}; may be empty" if question.get("optional") else text
+
+
 def check_answers(questions: Sequence[Mapping[str, Any]], answers: object) -> dict[str, Any]:
     """Return the answers to a page; `WordsError` names the question that lacks one, or has none of the form."""
     if not isinstance(answers, Mapping):

@@ -5,15 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from calibrant.bench.commands.play import WRITES_RESULTS
-from calibrant.bench.play.folder import Player, PlayFolder
+from calibrant.bench.play.folder import PageClock, Player, PlayFolder
 from calibrant.bench.play.game import ItemStop, QuestionsStop
-from calibrant.bench.play.results import csv_text, json_text, person_rows, summary_lines
+from calibrant.bench.play.results import csv_text, json_text, person_rows, summary_lines, write_results
 from calibrant.bench.play.study.config import Study, latin_row, ordered
 from calibrant.bench.runs.records import folder_records
 from calibrant.dsl.errors import CalibrantError
@@ -235,3 +236,65 @@ def test_results_are_a_line_for_each_answer_with_clustered_intervals(tmp_path: P
     assert called("play", "--study", path, "--results", tmp_path / "people.json").returncode == 0
     listed = json.loads((tmp_path / "people.json").read_text(encoding="utf-8"))[0]["open"]
     assert (listed["count"], listed["unlisted"], listed["listed"][0]["number"]) == ("4", "0", "2")
+
+
+@pytest.mark.parametrize("kind", ["blickets", "causalab", "causim", "logic", "replayscm", "hidden roots"])
+def test_results_have_answers_truth_and_every_move(kind: str, tmp_path: Path) -> None:
+    """Moves are compared with the journal and with the steps of the records; all files are the owner's alone."""
+    path = study_file(tmp_path, kind=kind, ids=1)
+    study = Study(path)
+    with PlayFolder(study.out, study.pools, study.config) as folder:
+        first, last = study.plan("p01")
+        assert isinstance(first, ItemStop)
+        player = Player(folder, "p01", first.key)
+        for line in right_lines(player.game.item):
+            player.do(player.game.pool.words.read(player.game.shown, player.game.position, line))
+        player.verdict()
+        folder.add("p01", last.key, {"answers": {"sure": 4}}, 1.0, PageClock(0.9, ["reload", "sleep"]))
+        Player(folder, "p02", first.key).give_up()
+    with PlayFolder(study.out, study.pools, study.config):
+        pass  # writes the record of what was given up
+    people = tmp_path / "results" / "people.csv"
+    assert called("play", "--study", path, "--results", people).returncode == 0
+    assert called("play", "--study", path, "--results", people).returncode == 0  # again: ours may be replaced
+    files = [*people.parent.iterdir(), study.out / "moves.jsonl"]
+    assert sorted(file.name for file in files) == ["codebook.md", "moves.csv", "moves.jsonl", "people.csv"]
+    assert [file.stat().st_mode & 0o777 for file in files] == [0o600] * 4
+    right, none = csv.DictReader(io.StringIO(people.read_text(encoding="utf-8")))
+    moves = list(csv.DictReader(io.StringIO((people.parent / "moves.csv").read_text(encoding="utf-8"))))
+    (record,) = (r for r in folder_records(study.out) if r.protocol == "human:p01")
+    assert json.loads(right["answer"]) == record.answer
+    assert (right["ended_by"], none["ended_by"]) == ("answer", "no answer: the participant gave no answer")
+    assert (none["answer"], none["answer_text"]) == ("", "")
+    assert right["truth"] == none["truth"] != ""
+    steps = record.steps if isinstance(record.steps, list) else []
+    read = [json.loads(move["reading"]) for move in moves if move["reading"]]
+    assert read == [step.reading for step in steps if step.reading is not None]
+    journal = [json.loads(line) for line in (study.out / "moves.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(moves) == len(journal)
+    listed = [(move["participant"], {move["event"]: json.loads(move["content"] or "{}")}) for move in moves]
+    assert listed == [(event["participant"], event["event"]) for event in journal]
+    assert [move["interrupted"] for move in moves if move["page_seconds"]] == ["reload+sleep"]
+    counts = [move["hypotheses"] for move in moves if move["hypotheses"]]
+    if counts:
+        assert counts[-1] == right["hypotheses"]
+
+
+def test_the_codebook_explains_exactly_the_columns(tmp_path: Path) -> None:
+    path = study_file(tmp_path, ids=1)
+    study = Study(path)
+    with PlayFolder(study.out, study.pools, study.config) as folder:
+        first, last = study.plan("p01")
+        Player(folder, "p01", first.key).give_up()
+        folder.add("p01", last.key, {"answers": {"sure": 4, "method": "guessed"}}, 1.0)
+    with PlayFolder(study.out, study.pools, study.config):
+        pass
+    rows = write_results(tmp_path / "people.csv", study)
+    text = (tmp_path / "codebook.md").read_text(encoding="utf-8")
+    for part, file in zip(text.split("\n## ")[1:], ("people.csv", "moves.csv"), strict=True):
+        assert part.startswith(file)
+        explained = re.findall(r"^\| `([^`]+)` \| (?:\S.*) \|$", part, re.MULTILINE)
+        assert explained == (tmp_path / file).read_text(encoding="utf-8").splitlines()[0].split(",")
+    assert "| `after.sure` | How sure were you? (1 to 7) |" in text
+    assert "| `after.method` | How did you do it? (by hand or guessed; may be empty) |" in text
+    assert len(rows) == 1
