@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from calibrant.bench.replayscm.fitting.networks import learn_networks, rank_graph
     from calibrant.bench.replayscm.fitting.reading import read_table
     from calibrant.bench.replayscm.fitting.table import Table
+    from calibrant.bench.report.tidy import RateTable, Records, Verdicts
     from calibrant.bench.runs.records import Record
     from calibrant.bench.version import __version__
     from calibrant.dsl.episode import Step
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
         LogicScore,
         Verdict,
     )
-    from calibrant.running import protocols, run
+    from calibrant.running import protocols, run, table
     from calibrant.solvers.networks.network import BooleanNetwork, read_network
     from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
     from calibrant.solvers.replayscm.space import VersionSpace
@@ -101,7 +102,9 @@ __all__ = [
     "Problem",
     "Protocol",
     "ProtocolResult",
+    "RateTable",
     "Record",
+    "Records",
     "Scm",
     "Score",
     "SeparatedPair",
@@ -111,6 +114,7 @@ __all__ = [
     "Task",
     "TextEpisode",
     "Verdict",
+    "Verdicts",
     "VersionSpace",
     "__version__",
     "audit",
@@ -132,6 +136,7 @@ __all__ = [
     "score_many",
     "separate",
     "solve",
+    "table",
     "text_episode",
     "version_space",
 ]
@@ -168,6 +173,8 @@ _HOME = {
     "Problem": "calibrant.dsl.replayscm.item",
     "Protocol": "calibrant.bench.protocols",
     "ProtocolResult": "calibrant.bench.protocols",
+    "RateTable": "calibrant.bench.report.tidy",
+    "Records": "calibrant.bench.report.tidy",
     "Record": "calibrant.bench.runs.records",
     "Scm": "calibrant.dsl.replayscm.scm",
     "Score": "calibrant.dsl.replayscm.score",
@@ -178,6 +185,7 @@ _HOME = {
     "Task": "calibrant.dsl.replayscm.item",
     "TextEpisode": "calibrant.bench.episodes",
     "Verdict": "calibrant.item_types",
+    "Verdicts": "calibrant.bench.report.tidy",
     "VersionSpace": "calibrant.solvers.replayscm.space",
     "__version__": "calibrant.bench.version",
     "audit": "calibrant.verbs",
@@ -199,6 +207,7 @@ _HOME = {
     "score_many": "calibrant.verbs",
     "separate": "calibrant.verbs",
     "solve": "calibrant.verbs",
+    "table": "calibrant.running",
     "text_episode": "calibrant.verbs",
     "version_space": "calibrant.verbs",
 }

@@ -1,15 +1,15 @@
-"""Rows: the protocols that there are, and runs of them over pools."""
+"""Methods that there are, runs of them over pools, and tables of their rates."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from calibrant.bench.protocols import Protocol, protocols_of
-from calibrant.bench.runs.records import Record
-from calibrant.dsl.errors import CalibrantError
+from calibrant.bench.report.tidy import RateTable, Records
+from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Pool
 from calibrant.verbs import check_execution, path_argument
 
@@ -38,7 +38,7 @@ def run(
     budget: float | None = None,
     cluster: str | None = None,
     retry_crashed: bool = False,
-) -> list[Record]:
+) -> Records:
     """Answer and score every item of a pool, and append the records to a folder; what is there is not done again.
 
     With more than one worker, or with a budget, processes are started: call it below `if __name__ == "__main__":`.
@@ -76,7 +76,36 @@ def run(
     )
     key = file_digest(path), chosen.name, config_digest(config_of(chosen, budget))
     records = (record for record in folder_records(folder) if (record.key[0], *record.key[2:]) == key)
-    return [record for record in records if not isinstance(pool, Pool) or record.instance in selection.only]
+    return Records(record for record in records if not isinstance(pool, Pool) or record.instance in selection.only)
+
+
+def table(
+    *sources: str | PathLike[str],
+    by: Literal["pool", "setting", "stratum"] = "pool",
+    pools: Sequence[str | PathLike[str]] = (),
+) -> RateTable:
+    """Return the rates of systems with their intervals, those that `calibrant table` prints; `to_frame` has all.
+
+    sources: folders of `run`, and files that `calibrant score` wrote
+    by: what gets rows of its own for each system
+    pools: files of the pools, for the four classes of answers that the evidence had decided or not
+    """
+    from calibrant.bench.report.rows import Grouping
+    from calibrant.bench.report.tidy import collect_tables
+
+    if not sources:
+        raise CalibrantError("table: give folders of runs, or files that `calibrant score` wrote")
+    groupings = [grouping.value for grouping in Grouping]
+    if by not in groupings:
+        raise CalibrantError(f"table: by is {short_repr(by)}; allowed: {', '.join(groupings)}")
+    if isinstance(pools, str | PathLike) or not isinstance(pools, Sequence):
+        raise CalibrantError(f"table: pools must be a list of paths, got {type(pools).__name__}")
+    paths = [path_argument(source, "a source of table") for source in sources]
+    pool_paths = [path_argument(pool, "a pool of table") for pool in pools]
+    collected = collect_tables(paths, by=Grouping(by), pools=pool_paths, needs_attribution=bool(pools))
+    if pools:
+        collected.coverage.refuse_bare_pools(pool_paths)
+    return RateTable(collected.tables, (*collected.notes, *collected.omissions(with_coverage=bool(pools))))
 
 
 def _select_items(pool: str | PathLike[str] | Pool[Item]) -> tuple[Selection, Path]:

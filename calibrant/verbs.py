@@ -19,6 +19,7 @@ from calibrant.bench.core.capabilities import PLAY, Solution
 from calibrant.bench.core.options import keyword_struct
 from calibrant.bench.core.registry import benchmark, benchmark_of, benchmark_of_item
 from calibrant.bench.core.responses import Extractor
+from calibrant.bench.report.tidy import Verdicts
 from calibrant.bench.toml_file import explain_mismatch
 from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.episode import Step
@@ -169,27 +170,29 @@ def score(item: Item, answer: object, **options: Any) -> Verdict:
 @overload
 def score_many(
     items: Iterable[Problem], answers: Iterable[str | bytes | object], **options: Unpack[Scoring]
-) -> Iterator[Score]: ...
+) -> Verdicts[Score]: ...
 @overload
 def score_many(
     items: Iterable[BlicketItem], answers: Iterable[object], **options: Unpack[Scoring]
-) -> Iterator[BlicketScore]: ...
+) -> Verdicts[BlicketScore]: ...
 @overload
 def score_many(
     items: Iterable[LabItem], answers: Iterable[object], **options: Unpack[Scoring]
-) -> Iterator[LabScore]: ...
+) -> Verdicts[LabScore]: ...
 @overload
 def score_many(
     items: Iterable[CausimItem], answers: Iterable[object], **options: Unpack[Scoring]
-) -> Iterator[CausimScore]: ...
+) -> Verdicts[CausimScore]: ...
 @overload
 def score_many(
     items: Iterable[LogicItem], answers: Iterable[object], **options: Unpack[Scoring]
-) -> Iterator[LogicScore]: ...
+) -> Verdicts[LogicScore]: ...
 @overload
-def score_many(items: Iterable[Item], answers: Iterable[object], **options: Unpack[Scoring]) -> Iterator[Verdict]: ...
-def score_many(items: Iterable[Any], answers: Iterable[Any], **options: Any) -> Iterator[Any]:
-    """Yield the verdicts on the first answer to the first item, the second to the second, and so on, one at a time.
+def score_many(items: Iterable[Item], answers: Iterable[object], **options: Unpack[Scoring]) -> Verdicts[Verdict]: ...
+def score_many(items: Iterable[Any], answers: Iterable[Any], **options: Any) -> Verdicts[Any]:
+    """Return the verdicts on the first answer to the first item, the second to the second, and so on, one at a time.
+
+    They are made as they are taken; `to_frame` makes a data frame of them.
 
     k samples of an item are the item k times. `CalibrantError` at the end if there are more of one than of the other.
 
@@ -198,6 +201,10 @@ def score_many(items: Iterable[Any], answers: Iterable[Any], **options: Any) -> 
     failed has none. `CalibrantError` names the line that cannot be read. Answers and mechanisms that are met again are
     not read again.
     """
+    return Verdicts(_score_pairs(items, answers, options))
+
+
+def _score_pairs(items: Iterable[Any], answers: Iterable[Any], options: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
     pairs = _of_lines(items, answers) if isinstance(items, Pool) else _in_pairs(items, answers)
     judges: dict[int, Callable[..., Any]] = {}
     for item, answer in pairs:
@@ -205,7 +212,7 @@ def score_many(items: Iterable[Any], answers: Iterable[Any], **options: Any) -> 
         judge = judges.get(id(of))
         if judge is None:
             judge = judges[id(of)] = response_scoring(of, options)
-        yield judge(item, answer)
+        yield item, judge(item, answer)
 
 
 def _in_pairs(items: Iterable[Any], answers: Iterable[object]) -> Iterator[tuple[Any, object]]:

@@ -262,51 +262,40 @@ def print_table(
 
     Also of the results that official files embed; what these disagree in is listed, or is part of the JSON object.
     """
-    from calibrant.bench.core.attribution import decision_notes
     from calibrant.bench.core.metrics import InvalidHandling
     from calibrant.bench.core.names import FIRST
-    from calibrant.bench.core.registry import NAMES, benchmark
-    from calibrant.bench.report.pool_attribution import AttributionCoverage, add_attributions, decided_at
-    from calibrant.bench.report.rows import Grouping, with_chosen
-    from calibrant.bench.report.sources import scored_answers
-    from calibrant.bench.report.table import DrawnTies, Excluded, ResultTable, UnansweredCounts
+    from calibrant.bench.core.registry import benchmark
+    from calibrant.bench.report.rows import Grouping
+    from calibrant.bench.report.table import ResultTable
+    from calibrant.bench.report.tidy import collect_tables
 
-    tables: dict[str, ResultTable] = {}
-    means = InvalidHandling(given.values.get("means", InvalidHandling.PUBLISHED))
-    unanswered, ties = UnansweredCounts(), DrawnTies()
-    coverage, notes = AttributionCoverage(), dict[str, None]()
-    of_sources, excluded = scored_answers(sources, with_steps=bool(pools), with_excluded=True), Excluded()
-    answers = excluded.keep(chain(of_sources, *(results.answers() for results in stored.values())))
-    for context, score in decided_at(add_attributions(answers, pools), level):
-        coverage.count(context, score)
-        notes |= dict.fromkeys(decision_notes((score,)) if needs_attribution else ())
-        if context.benchmark not in tables:
-            measures = _with_columns(benchmark(context.benchmark).metrics, columns)
-            tables[context.benchmark] = ResultTable(measures, by=Grouping(by), handling=means)
-        for part in with_chosen((context, score)):
-            tables[context.benchmark].add(*part)
-        unanswered.add(context)
-        ties.add(context, score)
-    notes |= dict.fromkeys(ties.lines())
-    excluded.count_in(tables)
-    tables = {name: tables[name] for name in NAMES if name in tables}
-    if tables:
-        given.refuse_foreign(tables)
+    collected = collect_tables(
+        sources,
+        chain.from_iterable(results.answers() for results in stored.values()),
+        by=Grouping(by),
+        pools=pools,
+        level=level,
+        handling=InvalidHandling(given.values.get("means", InvalidHandling.PUBLISHED)),
+        needs_attribution=needs_attribution,
+        check=lambda metrics: _with_columns(metrics, columns),
+    )
+    if collected.tables:
+        given.refuse_foreign(collected.tables)
     if needs_attribution:
-        coverage.refuse_bare_pools(pools)
-    tables = tables or {FIRST: ResultTable(_with_columns(benchmark(FIRST).metrics, columns))}
+        collected.coverage.refuse_bare_pools(pools)
+    tables = collected.tables or {FIRST: ResultTable(_with_columns(benchmark(FIRST).metrics, columns))}
     if as_json:
-        _print_json(tables.values(), [*stored.values()], [*notes])
+        _print_json(tables.values(), [*stored.values()], [*collected.notes])
     else:
         for place, (name, table) in enumerate(tables.items()):
             if len(tables) > 1:
                 typer.echo(("\n" if place else "") + benchmark(name).title)
             print_rows(table, columns=columns, again=again)
-        for note in notes:
+        for note in collected.notes:
             typer.echo(note)
         for path, results in stored.items():
             _print_comparison(path, results)
-    for line in chain(coverage.lines() if needs_attribution else (), unanswered.lines(), excluded.lines()):
+    for line in collected.omissions(with_coverage=needs_attribution):
         typer.echo(line, err=True)
 
 

@@ -504,6 +504,10 @@ class ItemFunctions(Protocol):
         """(item, answer): the verdict on a response text, on an answer object, or on any other value that JSON has."""
         ...
 
+    def record(self, verdict: Any) -> Mapping[str, Any]:
+        """Return a verdict of `score` as records have it, which is what metrics read."""
+        ...
+
     @property
     def solve(self) -> Callable[..., Outcome[Solution[Any]]]:
         """(item): the exact solver's answer, from what a solver may see."""

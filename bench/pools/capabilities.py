@@ -324,6 +324,10 @@ class ItemApi(Generic[I]):
     def audit(self, item: I) -> tuple[Finding, ...]:
         return tuple(self.benchmark.require(FINDINGS).findings(self.check_item(item)))
 
+    def record(self, verdict: Any) -> Mapping[str, Any]:
+        record: Mapping[str, Any] = verdict.to_dict()
+        return record
+
     def generate(self, seed: int, *, suite: str | None = None) -> I:
         """Return a generated item.
 

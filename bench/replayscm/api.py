@@ -73,6 +73,15 @@ class ReplayScmFunctions:
             return Score(item, None, Rejection("extracted", invalid_answer_message(answer)))
         return evaluator.score_text(parsed) if isinstance(parsed, str) else evaluator.score_answer(parsed)
 
+    def record(self, verdict: Score) -> Mapping[str, Any]:
+        from calibrant.bench.replayscm.verdict import score_record
+
+        if isinstance(verdict, ExtendedScore):
+            from calibrant.bench.replayscm.episodes import ExtendedVerdicts
+
+            return ExtendedVerdicts(verdict.problem).record(verdict, ())
+        return score_record(verdict)
+
     def solve(
         self,
         item: Problem,

@@ -73,15 +73,20 @@ def scored_answers(
 
 def _read_run(folder: Path, with_steps: bool) -> Iterator[tuple[Key, bytes, AnswerContext, Mapping[str, Any]]]:
     for record in folder_records(folder):
-        score = record.score if record.outcome == "found" else {**record.score, NO_ANSWER: True}
-        if record.attribution is not msgspec.UNSET:
-            score = {**score, KEY: record.attribution, PROVENANCE: record.provenance}
-        if with_steps and record.steps is not msgspec.UNSET:
-            score = {**score, STEPS: steps_of(record.steps)}
-        if record.ties is not msgspec.UNSET and record.ties.scores:
-            parts, ties = [(part.times, _tied_score(record, part.score)) for part in record.ties.scores], record.ties
-            score = MeanScore(score, parts, is_drawn=ties.count is not None and int(ties.count) > ties.scored)
-        yield record.key, _content(record), context_of(record), score
+        yield record.key, _content(record), context_of(record), score_of(record, with_steps=with_steps)
+
+
+def score_of(record: Record, *, with_steps: bool = False) -> Mapping[str, Any]:
+    """Return the score of a record as tables read it; with_steps: with the steps of an episode under STEPS."""
+    score = record.score if record.outcome == "found" else {**record.score, NO_ANSWER: True}
+    if record.attribution is not msgspec.UNSET:
+        score = {**score, KEY: record.attribution, PROVENANCE: record.provenance}
+    if with_steps and record.steps is not msgspec.UNSET:
+        score = {**score, STEPS: steps_of(record.steps)}
+    if record.ties is not msgspec.UNSET and record.ties.scores:
+        parts, ties = [(part.times, _tied_score(record, part.score)) for part in record.ties.scores], record.ties
+        score = MeanScore(score, parts, is_drawn=ties.count is not None and int(ties.count) > ties.scored)
+    return score
 
 
 def _tied_score(record: Record, score: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -186,10 +186,20 @@ def test_the_text_of_a_fit_has_the_result_or_the_reason_first() -> None:
 def test_a_generated_item_and_a_record_fit_a_line(tmp_path: Path) -> None:
     (record,) = calibrant.run("copy-parent", calibrant.load_pool(bundled_pool("ordered"))[:1], tmp_path / "run")
     made = calibrant.generate(3)
-    for value in (record, made, calibrant.ProtocolResult("found", {"mechanisms": {"X1": "(not X2)"}}, 2)):
+    records = calibrant.run("copy-parent", calibrant.load_pool(bundled_pool("ordered"))[:1], tmp_path / "run")
+    rates = calibrant.table(tmp_path / "run")
+    for value in (
+        record,
+        records,
+        rates,
+        calibrant.score_many([], []),
+        made,
+        calibrant.ProtocolResult("found", {"mechanisms": {"X1": "(not X2)"}}, 2),
+    ):
         assert "\n" not in repr(value)
         assert len(repr(value)) <= 200
         assert "mechanisms" not in repr(value)
+    assert (repr(records), repr(rates)) == ("<Records: 1 answer: 1 found>", "<RateTable: 1 row of replayscm>")
     assert repr(made).startswith("<Generated <Problem GEN_hs_n6_easy_calibration_3: Hidden-order, 6 variables")
 
 
@@ -210,8 +220,20 @@ ELSEWHERE = {  # classes of which tests above have a value
         "OutOfBudget",
         "Problem",
     ),
-    *("ProtocolResult", "Record", "Scm", "Score", "SeparatedPair", "Solution", "Step", "Task", "TextEpisode"),
-    *("Table", "VersionSpace"),
+    *(
+        "ProtocolResult",
+        "RateTable",
+        "Record",
+        "Records",
+        "Scm",
+        "Score",
+        "SeparatedPair",
+        "Solution",
+        "Step",
+        "Task",
+        "TextEpisode",
+    ),
+    *("Table", "Verdicts", "VersionSpace"),
 }
 WITHOUT_VALUES = {"CalibrantError", "PoolError", "Protocol"}  # errors, and a base that users derive from
 
@@ -355,6 +377,9 @@ CALLS: Mapping[str, Callable[[Any, Path], Any]] = {
     "run(workers)": lambda odd, out: LOOSE.run("posterior", POOL, out, workers=odd),
     "run(budget)": lambda odd, out: LOOSE.run("posterior", POOL, out, budget=-1 if odd is None else odd),
     "run(cluster)": lambda odd, out: LOOSE.run("posterior", POOL, out, cluster=3 if odd is None else odd),
+    "table": lambda odd, out: LOOSE.table(odd),
+    "table(by)": lambda odd, out: LOOSE.table(out, by=odd),
+    "table(pools)": lambda odd, out: LOOSE.table(out, pools=odd),
     "run(retry_crashed)": lambda odd, out: LOOSE.run("posterior", POOL, out, retry_crashed=odd),
 }
 

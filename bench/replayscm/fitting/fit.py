@@ -15,6 +15,7 @@ from calibrant.audits.replayscm.why.explanation import Limits, explain, smallest
 from calibrant.audits.replayscm.why.parts import Decider, ReplayWhy, target_title, title
 from calibrant.audits.replayscm.why.smallest_pair import Choices
 from calibrant.bench.core.capabilities import Fittable, FormulaQuestion, NetworkQuestion, Suggestion
+from calibrant.bench.core.frames import Framed
 from calibrant.bench.pages.page import design_page
 from calibrant.bench.pages.why import why_page
 from calibrant.bench.pools.capabilities import CertificateCheck
@@ -38,7 +39,7 @@ from calibrant.bench.replayscm.fitting.network_fit import NetworkFit
 from calibrant.bench.replayscm.fitting.networks import NetworkOptions, learn_in_steps
 from calibrant.bench.replayscm.fitting.rates import TargetRates, target_rates
 from calibrant.bench.replayscm.fitting.reading import Reading, join_names, read_with, reading_options, split_names
-from calibrant.bench.replayscm.fitting.table import Framed, Gaps, Table, handle_gaps
+from calibrant.bench.replayscm.fitting.table import Gaps, Table, handle_gaps
 from calibrant.bench.replayscm.fitting.wide import (
     ContradictionError,
     TargetNeeds,

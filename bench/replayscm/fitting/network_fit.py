@@ -17,6 +17,7 @@ from calibrant.baselines.structure_learning.classes import always_set
 from calibrant.baselines.structure_learning.effects import MAX_RANKED, Query, Ranking
 from calibrant.baselines.structure_learning.large import ROUNDING
 from calibrant.baselines.structure_learning.levels import LevelFrame
+from calibrant.bench.core.frames import Framed
 from calibrant.bench.pages.charts import text_at
 from calibrant.bench.pages.graphs import (
     LEAST_SCALE,
@@ -35,7 +36,7 @@ from calibrant.bench.pages.graphs import (
 from calibrant.bench.pages.page import design_page
 from calibrant.bench.replayscm.fitting.certificates import Claim, Unclaimed, write_claims
 from calibrant.bench.replayscm.fitting.graph_files import WrittenNetwork, export_network, to_networkx, to_pgmpy
-from calibrant.bench.replayscm.fitting.table import Framed, Table
+from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.knowledge import Knowledge, Statement
 from calibrant.dsl.text import plural

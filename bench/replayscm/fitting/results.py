@@ -9,9 +9,10 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from calibrant.bench.core.capabilities import Suggestion
+from calibrant.bench.core.frames import Framed
 from calibrant.bench.pages.page import design_page
 from calibrant.bench.replayscm.fitting.certificates import Claim, Unclaimed, write_claims
-from calibrant.bench.replayscm.fitting.table import Framed, Table
+from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.bench.terminal import NextCommand, command_without_option, invocation
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError

@@ -6,7 +6,6 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import import_module
 from io import StringIO
 from itertools import combinations
 from typing import Any, Literal, TypeAlias, get_args
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.audits.replayscm.fits.evidence import ReadingRecord, TableEvidence
+from calibrant.bench.core.frames import Framed
 from calibrant.bench.replayscm.fitting.columns import GAP, MANY_CATEGORIES, Column, RawColumn, coding_lines, quote_name
 from calibrant.dsl.errors import CalibrantError, short_repr
 
@@ -65,28 +65,6 @@ class TableLayout:
         cells = [named if name in self.do else values.get(name, "") for name in self.header]
         csv.writer(text, delimiter=self.delimiter, lineterminator="").writerow(cells)
         return text.getvalue()
-
-
-class Framed:
-    """A result or table as a data frame, a row for each of its parts."""
-
-    @property
-    def frame_columns(self) -> Mapping[str, Sequence[Any]]:
-        """Columns of the frame by name."""
-        raise NotImplementedError
-
-    def to_frame(self, backend: str = "pandas") -> Any:
-        """Return a data frame. backend: pandas, polars, pyarrow or another that narwhals (extra `frames`) writes."""
-        try:
-            narwhals = import_module("narwhals.stable.v2")
-            return narwhals.from_dict({k: list(v) for k, v in self.frame_columns.items()}, backend=backend).to_native()
-        except ImportError as error:
-            raise CalibrantError(
-                f"a frame of {short_repr(backend)} needs narwhals (pip install 'calibrant[frames]') and that package:"
-                f" {error}"
-            ) from None
-        except (ValueError, AttributeError):
-            raise CalibrantError(f"backend is {short_repr(backend)}; allowed: pandas, polars, pyarrow, modin") from None
 
 
 @dataclass(frozen=True, eq=False)
