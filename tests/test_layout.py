@@ -68,10 +68,10 @@ SIZES = {
     "solvers": Size(files=110, lines=29340, small_files=7, import_lines=1604),
     "audits": Size(files=63, lines=19798, small_files=2, import_lines=1344),
     "baselines": Size(files=31, lines=9818, small_files=3, import_lines=531),
-    "bench": Size(files=287, lines=78168, small_files=12, import_lines=6519),
+    "bench": Size(files=287, lines=78196, small_files=12, import_lines=6520),
     "calibrant": Size(files=15, lines=1856, small_files=4, import_lines=287),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=361, lines=95810, small_files=17, import_lines=8287),
+    "tests": Size(files=361, lines=95821, small_files=17, import_lines=8287),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -188,6 +188,30 @@ def card(part: Described) -> str:
     )
 
 
+def folder_card(title: str, files: Mapping[str, str], split: str) -> str:
+    """README.md of an export: where the loader of the Hub finds each part, the first one unless another is named.
+
+    files: of parts, by their names, from the folder
+    """
+    configs = [
+        {"config_name": name, "data_files": [{"split": split, "path": file}]} | ({} if index else {"default": True})
+        for index, (name, file) in enumerate(files.items())
+    ]
+    settings = {"pretty_name": title, "configs": configs}
+    first, *others = files
+    page = [
+        f"# {_plain(title)}",
+        "",
+        "Each part is a folder that is published apart. Here they are loaded as they are:",
+        "",
+    ]
+    page += ["```python", "from datasets import load_dataset", ""]
+    page += [f'{first} = load_dataset("path/to/this/folder", split="{split}")']
+    page += [f'{name} = load_dataset("path/to/this/folder", "{name}", split="{split}")' for name in others]
+    page += ["```", "**Gold is in this folder: publish it whole only if these items are meant for training.**", ""]
+    return f"---\n{yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)}---\n\n" + "\n".join(page)
+
+
 def _settings(part: Described) -> dict[str, object]:
     number = len(part.rows)
     license_ = {"license": part.license} if part.license else {}

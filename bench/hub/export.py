@@ -28,6 +28,7 @@ from calibrant.bench.hub.card import (
     card,
     columns_of,
     croissant,
+    folder_card,
     prompt_digest,
     record_text,
     text_digest,
@@ -304,6 +305,9 @@ def export(
             title = name or " and ".join(dict.fromkeys(row[column] for row in rows))
             described = _write_rows(folder / part, part, rows, title, results)
             _write_cards(folder / part, replace(described, license=license_, split=split))
+        files = {part: f"{part}/{part}.parquet" for part in (QUESTIONS, GOLD)}
+        title = name or " and ".join(dict.fromkeys(row["benchmark"] for row in rows))
+        (folder / "README.md").write_text(printable(folder_card(title, files, split)), encoding="utf-8")
         _require_same(folder / GOLD / f"{GOLD}.parquet", rows)
     return len(rows)
 

@@ -123,7 +123,7 @@ class _Answers(Framed):
     def frame_types(self) -> Mapping[str, type]:
         from calibrant.bench.core.registry import benchmarks
 
-        metrics = {metric.key: float for each in benchmarks() for metric in each.metrics.columns}
+        metrics = {metric.key: float for benchmark in benchmarks() for metric in benchmark.metrics.columns}
         return metrics | {column.name: column.kind for column in ANSWER_COLUMNS}
 
 

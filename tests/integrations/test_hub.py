@@ -82,6 +82,17 @@ def test_datasets_loads_a_part(part: str, exported: Path, tmp_path: Path, pools:
     assert ("record" in rows.column_names) is (part == "gold")
 
 
+def test_the_whole_folder_loads_with_questions_and_gold_apart(exported: Path, tmp_path: Path) -> None:
+    loaded = [
+        datasets.load_dataset(str(exported), *name, cache_dir=str(tmp_path)) for name in ((), PARTS[:1], PARTS[1:])
+    ]
+    by_default, questions, gold = (splits["test"] for splits in loaded)
+    assert [list(splits) for splits in loaded] == [["test"]] * 3
+    assert by_default["id"] == questions["id"] == sorted(gold["id"])
+    assert SEALED.isdisjoint(by_default.column_names)
+    assert set(gold.column_names) >= SEALED
+
+
 def test_the_gold_column_is_what_rewards_take(exported: Path, tmp_path: Path) -> None:
     rows = datasets.load_dataset(str(exported / "gold"), split="test", cache_dir=str(tmp_path))
     batch = rows.filter(lambda row: row["answer"] != "")[:]
@@ -113,7 +124,7 @@ def test_the_same_pools_give_the_same_bytes(pools: list[Path], exported: Path, t
     (tmp_path / "empty").mkdir()  # an empty folder is taken
     assert main(["export", *map(str, pools), "--out", str(tmp_path / "empty"), "--license", "cc-by-4.0"]) == 0
     files = [path.relative_to(exported) for path in sorted(exported.rglob("*")) if path.is_file()]
-    assert len(files) == 6
+    assert len(files) == 7
     assert all((tmp_path / "empty" / file).read_bytes() == (exported / file).read_bytes() for file in files)
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]
 
