@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from json.encoder import c_make_encoder, encode_basestring_ascii  # type: ignore[attr-defined]  # in every CPython
 from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
 
 import msgspec
@@ -161,7 +162,22 @@ def change_score(
     return score.map(change) if isinstance(score, MeanScore) else change(score)
 
 
-encode_json = json.JSONEncoder(allow_nan=False, check_circular=False).encode  # lines are ours, without cycles
+def _line_encoder() -> Callable[[Any], str]:
+    """Return `encode` of a JSONEncoder without NaN and checks of cycles, which lines of ours have not.
+
+    The C encoder is made once, not at each call: two thirds of the time of a line.
+    """
+    encoder = json.JSONEncoder(allow_nan=False, check_circular=False)
+    if c_make_encoder is None:
+        return encoder.encode
+    separators = encoder.key_separator, encoder.item_separator
+    encode = c_make_encoder(
+        None, encoder.default, encode_basestring_ascii, None, *separators, False, False, encoder.allow_nan
+    )
+    return lambda line: "".join(encode(line, 0))
+
+
+encode_json = _line_encoder()
 
 
 class LazyVerdict(Mapping[str, Any]):

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from io import BufferedReader
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
@@ -244,37 +245,34 @@ def _whole(number: int, line: bytes | None) -> bytes:
 
 
 def _line_entries(first: tuple[int, bytes | None], lines: Iterator[tuple[int, bytes | None]]) -> Iterator[FileEntry]:
-    yield from _line_entry(*first)
-    for number, raw in lines:
-        yield from _line_entry(number, raw)
+    """Yield the lines of a file; of one that is a whole document, such as HELM's, its parts."""
+    for number, raw in chain((first,), lines):
+        entry = _line_entry(number, raw)
+        if entry.line is None or entry.line.keys().isdisjoint(_LISTS):
+            yield entry
+            continue
+        listed = next((key for key in _LISTS if isinstance(entry.line.get(key), list)), None)
+        if listed is None:
+            yield entry
+        else:
+            yield from _expand(entry.line, listed)
 
 
-def _line_entry(number: int, raw: bytes | None) -> Iterator[FileEntry]:
-    """Yield a line, None if it is too long; of one that is a whole document, such as HELM's, its parts."""
+def _line_entry(number: int, raw: bytes | None) -> FileEntry:
+    """Return a line, None if it is too long."""
     where = f"line {number}"
     if raw is None:
-        yield FileEntry(where, number, None, TOO_LONG)
-        return
+        return FileEntry(where, number, None, TOO_LONG)
     try:
         line = prediction_object(raw)
     except CalibrantError as error:
-        yield FileEntry(where, number, None, str(error))
-        return
-    if line is None:
-        is_partial = not raw.endswith(b"\n") and raw.lstrip()[:1] == b"{"
-        problem = (
-            f"{NO_OBJECT}: the line breaks off, as of a run that was killed or still writes"
-            if is_partial
-            else _problem_of(raw)
-        )
-        yield FileEntry(where, number, None, problem, PARTIAL if is_partial else BROKEN)
-        return
-    if not line.keys().isdisjoint(_LISTS):
-        listed = next((key for key in _LISTS if isinstance(line.get(key), list)), None)
-        if listed is not None:
-            yield from _expand(line, listed)
-            return
-    yield FileEntry(where, number, line, digest=hash(raw.strip()))
+        return FileEntry(where, number, None, str(error))
+    if line is not None:
+        return FileEntry(where, number, line, digest=hash(raw.strip()))
+    is_partial = not raw.endswith(b"\n") and raw.lstrip()[:1] == b"{"
+    breaks_off = f"{NO_OBJECT}: the line breaks off, as of a run that was killed or still writes"
+    problem = breaks_off if is_partial else _problem_of(raw)
+    return FileEntry(where, number, None, problem, PARTIAL if is_partial else BROKEN)
 
 
 def _problem_of(raw: bytes) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from calibrant.dsl.errors import in_one_line
@@ -158,7 +159,7 @@ class Problem:
         """Training worlds, then held-out worlds."""
         return (*self.task.training.worlds, *self.sealed.heldout.worlds)
 
-    @property
+    @cached_property  # asked for every answer
     def has_heldout_cells(self) -> bool:
         """Whether some answer has held-out cells that are scored: where roots are open they depend on the answer."""
         endogenous = self.task.disclosure.endogenous

@@ -22,7 +22,7 @@ DESCRIPTION = (
     " episodes of ReplaySCM, logic models, networks or the papers' formats; or the readers of answers."
 )
 SHOWN_FAILURES = 20
-# module with a function case(rng), loaded when it is asked for -> cases per chunk
+# module with a function case(rng), or one of its other cases, loaded when it is asked for -> cases per chunk
 TARGETS = {
     "submissions": 1_000,
     "responses": 1_000,
@@ -36,6 +36,8 @@ TARGETS = {
     "logic": 1_000,
     "networks": 1_000,
     "readings": 1_000,
+    "readings.unpaid": 1_000,
+    "readings.superset": 1_000,
     "formats": 1_000,
 }
 
@@ -49,7 +51,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin nothing after this long")
     parser.add_argument("--workers", type=int, default=1)
     options = parser.parse_args()
-    case: Case = import_module(f"tests.fuzz.{options.target}").case
+    module, _, name = options.target.partition(".")
+    case: Case = getattr(import_module(f"tests.fuzz.{module}"), f"{name}_case" if name else "case")
     chunk = TARGETS[options.target]
     started = time.perf_counter()
     plan = CampaignPlan(options.seed, options.count, options.first, options.seconds, options.workers, chunk)

@@ -39,6 +39,7 @@ PIECES = (
     "\u201c", "\u201d", "\u2018", "\u2028", "rule: conjunctive\n", "blickets: A\n", "frequency: 1\n", "model:\n",
     "mechanisms:\n",
 )  # fmt: skip
+PLAIN_PIECES = tuple(piece for piece in PIECES if "`" not in piece and not has_marks(piece))
 CHANNELS = (
     *TOKENS, "<|channel|>analysis", "<|channel|>final", "<|channel|>commentary", " to=functions.submit", " to=", "json",
     "assistant", "user", "assistantfinal", "analysisWe", "analysis", "final", "loose", '{"a": 1}', " ", "\n",
@@ -109,7 +110,11 @@ def case(rng: random.Random) -> str:
     elif kind == "several":
         text = _several(rng, fuzzed, text)
     elif kind == "thoughts":
-        return f"{fuzzed.benchmark.name}: thoughts: {_require_unpaid(rng, fuzzed, text)}"
+        draft = rng.choice(("", "Let me see.\n", text, _damaged(rng, text), _other_form(rng, fuzzed.answer)))
+        text = rng.choice((text, text, _damaged(rng, text), "", "none"))
+        is_checked = "`" not in draft + text and not has_marks(draft) and not has_marks(text)
+        outcome = _require_unpaid(fuzzed, draft, text) if is_checked else "with marks of its own"
+        return f"{fuzzed.benchmark.name}: thoughts: {outcome}"
     else:
         text = "".join(rng.choice(PIECES) for _ in range(rng.randrange(30))) + rng.choice(("", text))
     _require_plainly(fuzzed, text)
@@ -128,12 +133,43 @@ def _marks(rng: random.Random) -> str:
     return f"marks: {'unclosed' if expected.is_unclosed else 'outside' if expected.text.strip() else 'nothing'}"
 
 
-def _require_unpaid(rng: random.Random, fuzzed: FuzzedItem, text: str) -> str:
+def unpaid_case(rng: random.Random) -> str:
+    """One draft and one text, both without marks and backticks; the outcome is whether the text is right."""
+    fuzzed = rng.choice(rng.choice(fuzzed_items()))
+    while True:
+        answer, other = _other_form(rng, fuzzed.answer), _other_form(rng, fuzzed.answer)
+        noise = "".join(rng.choice(PLAIN_PIECES) for _ in range(rng.randrange(20)))
+        draft = rng.choice(("", noise, other, noise + other, other + noise, _damaged(rng, other)))
+        text = rng.choice((answer, answer, answer + noise, noise + answer, _damaged(rng, answer), noise, ""))
+        draft, text = draft.replace("`", ""), text.replace("`", "")
+        if not has_marks(draft) and not has_marks(text):
+            return f"{fuzzed.benchmark.name}: {_require_unpaid(fuzzed, draft, text)}"
+
+
+def superset_case(rng: random.Random) -> str:
+    """One mutated answer; the outcome is its benchmark and which rules get it right."""
+    fuzzed = rng.choice(rng.choice(fuzzed_items()))
+    spell = rng.choice((_other_form, _other_form, _lines))
+    text = spell(rng, fuzzed.answer)
+    noise = "".join(rng.choice(PLAIN_PIECES) for _ in range(rng.randrange(1, 6)))
+    text = rng.choice((_damaged(rng, text), noise + text, text + noise, f"{text}\n{spell(rng, fuzzed.answer)}"))
+    paper, lenient = (
+        read_response(fuzzed.rules, Response(text), ReadingOptions(name)) for name in ("paper", "lenient")
+    )
+    is_alike = bool(paper.reason) or (not lenient.reason and comparable(paper.answer) == comparable(lenient.answer))
+    require(is_alike, f"the lenient reader reads {lenient.answer} for {paper.answer} of {text!r:.400}")
+    verdict = calibrant.score(fuzzed.item, text)
+    by_paper, by_lenient = bool(verdict.correct), verdict.correct_lenient
+    require(by_lenient or not by_paper, f"right by the paper's rule alone: {text!r:.400}")
+    if paper.reason:
+        by_itself = calibrant.score(fuzzed.item, text, extractor="lenient").correct
+        require(by_lenient == by_itself and not by_paper, f"right by the lenient reader or not: {text!r:.400}")
+    outcome = "both" if by_paper else "lenient alone" if by_lenient else "neither"
+    return f"{fuzzed.benchmark.name}: {outcome}"
+
+
+def _require_unpaid(fuzzed: FuzzedItem, draft: str, text: str) -> str:
     """Require that the verdict is that of the text behind the thoughts, whatever they hold."""
-    draft = rng.choice(("", "Let me see.\n", text, _damaged(rng, text), _other_form(rng, fuzzed.answer)))
-    text = rng.choice((text, text, _damaged(rng, text), "", "none"))
-    if "`" in draft + text or has_marks(draft) or has_marks(text):
-        return "with marks of its own"
     alone = calibrant.score(fuzzed.item, text).correct
     for whole in (f"<think>{draft}</think>{text}", f"{draft}</think>{text}"):
         paid = calibrant.score(fuzzed.item, whole).correct

@@ -105,6 +105,23 @@ def test_readers_of_answers_agree_where_they_must() -> None:
 
 
 @pytest.mark.soak
+def test_a_draft_is_never_paid_and_changes_no_verdict() -> None:
+    """150,000 pairs of a draft and a text in a soak, each in three wrappings."""
+    tally = run_chunk(readings.unpaid_case, 11, 0, effort(READINGS, 200 * READINGS) // 2)
+    assert tally.failures == []
+    assert tally.outcomes.keys() == {f"{name}: {outcome}" for name in TITLES for outcome in ("right", "not right")}
+
+
+@pytest.mark.soak
+def test_the_lenient_reader_gets_right_what_the_papers_rule_gets_right() -> None:
+    """100,000 mutated answers of each benchmark in a soak."""
+    tally = run_chunk(readings.superset_case, 11, 0, effort(READINGS, 680 * READINGS) // 2)
+    assert tally.failures == []
+    outcomes = ("both", "lenient alone", "neither")
+    assert tally.outcomes.keys() == {f"{name}: {outcome}" for name in TITLES for outcome in outcomes}
+
+
+@pytest.mark.soak
 def test_files_of_predictions_are_read_or_refused_in_a_line() -> None:
     tally = run_chunk(formats.case, 7, 0, effort(FORMAT_FILES, 100 * FORMAT_FILES))
     assert tally.failures == []

@@ -18,6 +18,7 @@ LITERALS = {
     "<|channel>thought": ("gemma", True),
     "<channel|>": ("gemma", False),
 }
+FIRST_LETTERS = frozenset(literal[0] for literal in LITERALS)  # and of tags
 MAX_ATTRIBUTE_CHARS = 4_096
 
 
@@ -131,7 +132,7 @@ def has_marks(text: str) -> bool:
     """Return whether a text holds a mark of thoughts, or of Harmony's channels."""
     if any(token in text for token in (*TOKENS, "assistantfinal")) or text.lstrip().startswith("analysis"):
         return True
-    return any(_mark_at(text, place) for place in range(len(text)))
+    return any(_mark_at(text, place) for place, letter in enumerate(text) if letter in FIRST_LETTERS)
 
 
 def _split(text: str) -> list[tuple[str, str]]:
