@@ -22,15 +22,15 @@ from calibrant.bench.core.registry import benchmark
 from calibrant.bench.logic.items import ITEMS
 from calibrant.bench.logic.options import GeneratedItems, GenerateOptions
 from calibrant.bench.pools.capabilities import GenerateRequest
-from calibrant.bench.pools.generated import SuiteGenerator, write_drawn
+from calibrant.bench.pools.generated import SuiteGenerator, chosen_strata, write_drawn
 from calibrant.bench.pools.item_options import ItemOptions, read_item_options
 from calibrant.bench.variants import CopyMap, Record, Variable, Variant, permuted, rephrase, shuffled
-from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic.item import Edge, LogicError, LogicItem, Options, class_edges, discretise, parse_clause
 from calibrant.dsl.logic.trajectories import parse_model
 from calibrant.dsl.networks.functions import rename_inputs
 from calibrant.dsl.networks.writers import bnet_text
-from calibrant.dsl.text import known_names, plural
+from calibrant.dsl.text import plural
 from calibrant.solvers.networks.folder import read_folder
 from calibrant.solvers.networks.windows import UnreachableStratumError, read_sources
 
@@ -112,7 +112,7 @@ class LogicGenerator(SuiteGenerator):
         plan = TrajectoryPlan(**{{"functions": "function_class"}.get(name, name): v for name, v in chosen.items()})
         source = SeriesSource(folder, tuple(networks.networks), plan, options.names or "neutral")
         strata = []
-        for stratum in _chosen_strata(request.suites):
+        for stratum in chosen_strata(request.suites, TRAJECTORY_STRATA, "stratum", " of series"):
             try:
                 next(source.draw(stratum, request.seed, range(1)))
             except UnreachableStratumError as error:
@@ -135,18 +135,6 @@ class LogicGenerator(SuiteGenerator):
             options=ItemOptions(source, about),
         )
         yield f"{plural(number, 'instances')} written to {request.out}"
-
-
-def _chosen_strata(text: str) -> Sequence[str]:
-    if text == "all":
-        return tuple(TRAJECTORY_STRATA)
-    names = [part.strip() for part in text.split(",")]
-    for name in names:
-        if name not in TRAJECTORY_STRATA:
-            raise OptionError(
-                f"unknown stratum {short_repr(name)} of series; {known_names(name, TRAJECTORY_STRATA)}", "--strata"
-            )
-    return names
 
 
 def draw_with_options(

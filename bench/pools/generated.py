@@ -28,7 +28,7 @@ from calibrant.bench.runs.runner import EVERYTHING, Selection
 from calibrant.bench.runs.spill_file import SpillBuffer
 from calibrant.bench.runs.workers import as_completed, open_executor, prepare_nothing
 from calibrant.dsl.atomic_write import write_atomically, write_pieces
-from calibrant.dsl.errors import CalibrantError, in_one_line
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Item, Pool
 from calibrant.dsl.records import item_ids, plain_pool, pool_digest, pool_lines
 from calibrant.dsl.text import known_names, plural
@@ -175,12 +175,20 @@ def _iterate_part(name: str, seed: int, options: Any, part: _Part) -> Iterator[A
 
 def chosen_suites(name: str, text: str) -> list[str]:
     """Return the suites that --strata names; `OptionError` for an unknown one."""
-    of = benchmark(name)
-    suites = list(of.suites.names) if text == "all" else [part.strip() for part in text.split(",")]
-    for suite in suites:
-        if suite not in of.suites.names:
-            raise OptionError(f"unknown suite '{suite}'; {known_names(suite, of.suites.names)}", "--strata")
-    return suites
+    return chosen_strata(text, benchmark(name).suites.names, "suite")
+
+
+def chosen_strata(text: str, allowed: Iterable[str], noun: str, kind: str = "") -> list[str]:
+    """Return the names that --strata lists, or all that are allowed; `OptionError` for an unknown one.
+
+    noun, kind: for the message, as in "unknown stratum 'x' of networks"
+    """
+    allowed = list(allowed)
+    names = allowed if text == "all" else [part.strip() for part in text.split(",")]
+    for name in names:
+        if name not in allowed:
+            raise OptionError(f"unknown {noun} {short_repr(name)}{kind}; {known_names(name, allowed)}", "--strata")
+    return names
 
 
 @dataclass(frozen=True)

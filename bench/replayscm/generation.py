@@ -29,6 +29,7 @@ from calibrant.audits.replayscm.generation.published import (
 )
 from calibrant.bench.core.options import OptionError, require_form
 from calibrant.bench.pools.capabilities import GenerateRequest
+from calibrant.bench.pools.generated import chosen_strata
 from calibrant.bench.pools.item_options import read_item_options
 from calibrant.bench.replayscm.audit.extended import finding_records, label_problem
 from calibrant.bench.replayscm.hardening import (
@@ -52,14 +53,14 @@ from calibrant.bench.variants import (
     shuffled,
 )
 from calibrant.dsl.atomic_write import write_pieces
-from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.replayscm.generation.problems import sample_pool
 from calibrant.dsl.replayscm.generation.scms import NAMED_STRATA, Stratum, stratum
 from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
-from calibrant.dsl.text import known_names, plural
+from calibrant.dsl.text import plural
 from calibrant.solvers.networks.folder import read_folder
-from calibrant.solvers.networks.windows import Source, UnreachableStratumError, WindowSize, read_sources
+from calibrant.solvers.networks.windows import Source, UnreachableStratumError, read_sources
 
 # --- Generation of ReplaySCM pools: with filters and audit, sampled, extended, and of Alternative-SCM items -----------
 J = TypeVar("J")
@@ -177,16 +178,7 @@ def make_item(job: ExtendedJob) -> Made:
 
 def _extended_strata(text: str) -> Sequence[ExtendedStratum]:
     by_name = {stratum.name: stratum for stratum in extended_strata()}
-    if text == "all":
-        return tuple(by_name.values())
-    chosen = []
-    for part in text.split(","):
-        name = part.strip()
-        if name not in by_name:
-            names_text = known_names(name, by_name)
-            raise OptionError(f"unknown stratum {short_repr(name)} of extended items; {names_text}", "--strata")
-        chosen.append(by_name[name])
-    return tuple(chosen)
+    return tuple(by_name[name] for name in chosen_strata(text, by_name, "stratum", " of extended items"))
 
 
 # --- Items whose mechanisms are those of published networks, from a folder of the user's own --------------------------
@@ -218,7 +210,8 @@ def generate_of_networks(
     jobs: dict[str, NetworkJob] = {}
     strata = []
     sources = [*map(Source, networks.networks.values())]
-    for rules in _network_strata(request.suites):
+    for name in chosen_strata(request.suites, NETWORK_STRATA, "stratum", " of networks"):
+        rules = NETWORK_STRATA[name]
         try:
             next(draw_windows(sources, rules, Random(rules.name)))
         except UnreachableStratumError as error:
@@ -258,18 +251,6 @@ def make_network_item(job: NetworkJob) -> Made:
         problem = ITEMS.item_of_record(rename_json(ITEMS.record(problem), names, VARIANTS.fixed))
         audit = rename_json(audit, names)
     return Made(problem, {"id": problem.id, **audit})
-
-
-def _network_strata(text: str) -> Sequence[WindowSize]:
-    if text == "all":
-        return tuple(NETWORK_STRATA.values())
-    chosen = []
-    for part in text.split(","):
-        if part.strip() not in NETWORK_STRATA:
-            names_text = known_names(part.strip(), NETWORK_STRATA)
-            raise OptionError(f"unknown stratum {short_repr(part.strip())} of networks; {names_text}", "--strata")
-        chosen.append(NETWORK_STRATA[part.strip()])
-    return chosen
 
 
 # --- Generation of ReplaySCM pools: from nothing with every filter and its audit, or sampled quickly ------------------

@@ -1,4 +1,4 @@
-"""Variable elimination over the nodes of a model, and conditional tables.
+"""Variable elimination over the nodes of a model.
 
 The factor of node i is phi_i(pa_i, v_i): number, weight or existence of the noise values u with f_i(pa_i, u) = v_i.
 Noise is summed out within each factor and never enters the graph, so work is exponential in the treewidth of the moral
@@ -8,16 +8,14 @@ graph alone. Order: min-fill (R. Dechter, Bucket elimination, 1999), ties by deg
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from functools import lru_cache
-from itertools import product
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.dsl.causim.model import Local, Model, Symbol, System
+from calibrant.dsl.causim.model import Local, System
 from calibrant.solvers.outcome import Budget, BudgetSpent
 
 # --- Variable elimination over the nodes of a model: sums of products of one factor per equation ----------------------
@@ -154,20 +152,3 @@ def treewidth(system: System) -> int:
         # the factor that eliminating the node leaves behind
         scopes.append(merged)
     return width
-
-
-# --- Conditional tables of single nodes -------------------------------------------------------------------------------
-
-
-def conditional_table(model: Model, name: str) -> dict[tuple[Symbol, ...], dict[Symbol, Fraction]]:
-    """Return P(name | parents) for every combination of the parents' values, zeros left out."""
-    i = model.position[name]
-    node = model.nodes[i]
-    table: dict[tuple[Symbol, ...], dict[Symbol, Fraction]] = {}
-    for row in product(*(model.system[parent].domain for parent in model.system[i].parents)):
-        distribution: dict[Symbol, Fraction] = {}
-        for noise, weight in zip(node.support, node.weights, strict=True):
-            value = node.value(row, noise)
-            distribution[value] = distribution.get(value, Fraction(0)) + weight
-        table[row] = distribution
-    return table

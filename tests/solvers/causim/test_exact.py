@@ -6,18 +6,17 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from fractions import Fraction
-from itertools import islice
+from itertools import islice, product
 
 import numpy as np
 import pytest
 
 from calibrant.dsl.causim.bundle import load_source
 from calibrant.dsl.causim.generated_functions import TOPOLOGIES, satisfies, vacuity
-from calibrant.dsl.causim.model import Model, ModelError, assignment_text, rows, run, symbol, value_of
+from calibrant.dsl.causim.model import Model, ModelError, Symbol, assignment_text, rows, run, symbol, value_of
 from calibrant.dsl.causim.networks import TOTAL, items, network, nihss, program
 from calibrant.dsl.causim.question import Question, project, record_of, scenario_of
 from calibrant.dsl.causim.reference import work_out, worlds
-from calibrant.solvers.causim.elimination import conditional_table
 from calibrant.solvers.causim.exact import AnswerSet, first_answers
 from calibrant.solvers.causim.experiments import SatQuestion
 from calibrant.solvers.causim.generation import BUILT_IN, built_in_items
@@ -163,6 +162,20 @@ def test_the_first_worlds_give_some_answers_and_all_worlds_give_all() -> None:
 
 
 # --- Built-in networks and the stroke scale against the shared vectors and the figures of the specification -----------
+
+
+def conditional_table(model: Model, name: str) -> dict[tuple[Symbol, ...], dict[Symbol, Fraction]]:
+    """Return P(name | parents) for every combination of the parents' values, zeros left out."""
+    i = model.position[name]
+    node = model.nodes[i]
+    table: dict[tuple[Symbol, ...], dict[Symbol, Fraction]] = {}
+    for row in product(*(model.system[parent].domain for parent in model.system[i].parents)):
+        distribution: dict[Symbol, Fraction] = {}
+        for noise, weight in zip(node.support, node.weights, strict=True):
+            value = node.value(row, noise)
+            distribution[value] = distribution.get(value, Fraction(0)) + weight
+        table[row] = distribution
+    return table
 
 
 def test_networks_have_the_expected_noise_worlds_tables_and_marginals() -> None:
