@@ -1,6 +1,6 @@
 """Exact symbolic solvers, ambiguity audits and calibration baselines for executable causal-mechanism benchmarks.
 
-Every public name is here and loaded when it is first used; docs/api.md has an example of each.
+Every public name is here and loaded when it is first used; docs/names has an example of each.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ SIZES = {
     "bench": Size(files=287, lines=78187, small_files=12, import_lines=6523),
     "calibrant": Size(files=15, lines=1862, small_files=4, import_lines=288),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=361, lines=95891, small_files=17, import_lines=8286),
+    "tests": Size(files=361, lines=96009, small_files=17, import_lines=8291),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -149,7 +149,7 @@ class FittedTable(Protocol):
 
 
 class FormulaQuestion(TypedDict, total=False):
-    """Question about functions; docs/api.md states what each option of `calibrant.fit` means."""
+    """Question about functions; docs/names/fit.md states what each option of `calibrant.fit` means."""
 
     target: str | None
     roots: str | None
@@ -166,7 +166,7 @@ class FormulaQuestion(TypedDict, total=False):
 
 
 class NetworkQuestion(TypedDict, total=False):
-    """Question about networks; docs/api.md states what each option of `calibrant.learn_networks` means."""
+    """Question about networks; docs/names/learn_networks.md states what each option means."""
 
     score: str
     iss: float

@@ -307,7 +307,7 @@ def _rates_of(row: Row) -> Iterator[dict[str, Any]]:
 
 
 def column_table(columns: Iterable[FrameColumn]) -> str:
-    """Return a Markdown table of columns, for docs/api.md."""
+    """Return a Markdown table of columns, for a page of docs/names."""
     kinds = {str: "text", int: "whole number", float: "number"}
     rows = [f"| `{column.name}` | {kinds[column.kind]} | {column.meaning} |" for column in columns]
     return "\n".join(["| column | type | meaning |", "|---|---|---|", *rows])

@@ -23,7 +23,7 @@ from calibrant.bench.version import __version__
 from calibrant.solvers.outcome import BestSoFar
 from tests.support.commands import CHECKOUT, program
 
-# --- Public names: typed, lazy, each once in docs/api.md with an example ----------------------------------------------
+# --- Public names: typed, lazy, each once in docs/names with an example -----------------------------------------------
 # --- The public names: what is there, what importing costs, and how values show themselves ----------------------------
 SOURCE = ast.parse((CHECKOUT / "calibrant" / "__init__.py").read_text(encoding="utf-8"))
 
@@ -259,9 +259,13 @@ def test_hostile_names_do_not_break_a_line() -> None:
     assert repr(pool) == "<Pool a b [31m: 0 items of replayscm>"
 
 
-# --- docs/api.md: every public name once, each with an example (tests/test_pages.py runs them) ------------------------
-PAGE = (CHECKOUT / "docs" / "api.md").read_text(encoding="utf-8")
-SECTIONS = re.findall(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL)
+# --- docs/names: every public name once, each with an example (tests/test_pages.py runs them) -------------------------
+PAGES = [page.read_text(encoding="utf-8") for page in sorted((CHECKOUT / "docs" / "names").glob("*.md"))]
+SECTIONS = [
+    section
+    for page in PAGES
+    for section in re.findall(r"^##? `(\w+)`\n(.*?)(?=^##? `|\Z)", page, re.MULTILINE | re.DOTALL)
+]
 
 
 def test_every_public_name_has_a_section_with_an_example_of_it() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -152,17 +152,30 @@ def require_cluster_records(folder: Path) -> None:
 
 
 EXAMPLE_FILES = ("switches.jsonl", "switches.csv", "answers.jsonl", "prior.sif", "cells.csv", "feedback.bnet")
+COMMANDS = PageSetup(
+    files={
+        **dict.fromkeys(EXAMPLE_FILES, example),
+        "detectors.jsonl": bundled("sample_blickets.jsonl"),
+        "causim.jsonl": bundled("sample_causim.jsonl"),
+    },
+    exits={"calibrant play": 1},  # standard input is empty
+    variables={"COLUMNS": "80", "NO_COLOR": "1"},  # the pages are generated with them
+)
+
+
+def sampled_pool(path: Path) -> None:
+    """Write the pool that the example of `sample` writes."""
+    line = f"sample --seed 1 --per-stratum 1 --strata hs_n6_easy_calibration --out {path}"
+    assert called(*line.split()).returncode == 0
+
+
 SETUPS: dict[str, PageSetup] = {
     "README.md": PageSetup(files={f"docs/examples/{name}": example for name in EXAMPLE_FILES}),
-    "docs/commands.md": PageSetup(
-        files={
-            **dict.fromkeys(EXAMPLE_FILES, example),
-            "detectors.jsonl": bundled("sample_blickets.jsonl"),
-            "causim.jsonl": bundled("sample_causim.jsonl"),
-        },
-        exits={"calibrant play": 1},  # standard input is empty
-        variables={"COLUMNS": "80", "NO_COLOR": "1"},  # the page is generated with them
-    ),
+    **{
+        f"docs/commands/{group}.md": COMMANDS
+        for group in ("start", "score_answers", "run_solvers", "judge_items", "make_items", "publish")
+    },
+    "docs/commands/files.md": replace(COMMANDS, files={**COMMANDS.files, "pool.jsonl": sampled_pool}),
     "docs/releases.md": PageSetup(written={"suite.toml": 'name = "two-pools"'}),
     "CONTRIBUTING.md": PageSetup(
         smaller={"--count 1000000": "--count 20", "--count 200000": "--count 2", "--count 10000": "--count 10"}

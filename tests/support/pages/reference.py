@@ -1,41 +1,45 @@
-"""Reference pages made from the program: `python -m tests.support.pages.reference` writes commands.md and formats.md.
+"""Reference pages made from the program: `python -m tests.support.pages.reference` writes them.
 
-Usage, options and exit codes come from the command tree, fields from the JSON Schemas, and what examples print from a
-run of each in a folder of its own. tests/test_pages.py runs the examples again.
+commands.md, formats.md and api.md are lists; the folders of these names have a page for each group of commands and for
+each kind of file. Usage, options and exit codes come from the command tree, fields from the JSON Schemas, and what
+examples print from a run of each page in a folder of its own. tests/test_pages.py runs the examples again. The pages of
+docs/names are written by hand around signatures and docstrings, which Sphinx reads; their list is made from both.
 """
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import calibrant
 from calibrant.bench.cli import _command
 from calibrant.bench.core.names import TITLES
-from calibrant.bench.help import GROUPS, exit_codes
+from calibrant.bench.help import GROUPS, exit_codes, short_help
 from calibrant.bench.schemas import SCHEMAS
 from calibrant.dsl.knowledge import ARC_WORDS, ARITIES, MAX_DEPTH, SCM_WORDS, SKIPPED_COMMANDS
 from tests.support.commands import CHECKOUT
 from tests.support.pages.blocks import ELLIPSIS, run_line
-from tests.support.pages.declared import SETUPS
+from tests.support.pages.declared import SETUPS, PageSetup
 from tests.support.pages.pictures import gallery_page
 
-COMMANDS_PAGE, FORMATS_PAGE = CHECKOUT / "docs" / "commands.md", CHECKOUT / "docs" / "formats.md"
-GALLERY_PAGE = CHECKOUT / "docs" / "gallery.md"
+DOCS = CHECKOUT / "docs"
 NOT_EXECUTED = {
     "demo": "`make demo` runs it; it takes one to two minutes.",
-    "difficulty": "It needs answers of several systems; [difficulty](difficulty.md) shows one.",
-    "pool subset": "It needs runs of several systems; [difficulty](difficulty.md) shows one.",
-    "release": "It takes a minute; [releases](releases.md) builds a suite.",
-    "submission": "It needs a suite; [releases](releases.md) builds one, and submits to it.",
-    "board": "It needs a suite; [releases](releases.md) builds one, and its board.",
-    "bench evaluator": "Its figures are those of the machine; [the evaluator](evaluator.md) has some.",
-    "export": "It needs the extra `hub`; [data sets](hub.md) shows an export.",
+    "difficulty": "It needs answers of several systems; [difficulty](../difficulty.md) shows one.",
+    "pool subset": "It needs runs of several systems; [difficulty](../difficulty.md) shows one.",
+    "release": "It takes a minute; [releases](../releases.md) builds a suite.",
+    "submission": "It needs a suite; [releases](../releases.md) builds one, and submits to it.",
+    "board": "It needs a suite; [releases](../releases.md) builds one, and its board.",
+    "bench evaluator": "Its figures are those of the machine; [the evaluator](../evaluator.md) has some.",
+    "export": "It needs the extra `hub`; [data sets](../hub.md) shows an export.",
 }
 EXAMPLES: Mapping[str, str] = {
     "list": "calibrant list switches.jsonl --why",
@@ -73,12 +77,14 @@ MAX_LINES, FIRST_LINES, LAST_LINES = 14, 6, 4  # of what an example prints
 
 COMMANDS_HEAD = """# Commands
 
-Every command with its usage, options, exit codes and an example, generated from the program
-(`python -m tests.support.pages.reference`). `-h` and `--help` print the same on a terminal. The files `switches.jsonl`,
-`switches.csv`, `answers.jsonl`, `prior.sif`, `cells.csv` and `feedback.bnet` are in `docs/examples`; `detectors.jsonl`
-and `causim.jsonl` are the bundled pools of the extended blickets and of CauSim. A line `...` stands for lines
-that are left out here.
-
+Every command with its usage, options, exit codes and an example, generated from the program (`python -m
+tests.support.pages.reference`). `-h` and `--help` print the same on a terminal. In the examples `switches.jsonl`,
+`switches.csv`, `answers.jsonl`, `prior.sif`, `cells.csv` and `feedback.bnet` are in `docs/examples`;
+`detectors.jsonl` and `causim.jsonl` are the bundled pools of the extended blickets and of CauSim, `pool.jsonl` is
+that of `calibrant sample`. A line `...` stands for lines that are left out.
+"""
+COMMANDS_FOOT = """
+## Output, errors and files
 Tables go to standard output, JSON too; what was recognised, hints and commands to run next go to standard error.
 The width is that of the terminal; in a pipe or a file it is 80. `COLUMNS` (40 to 400) sets another. An error is a line
 `error`, and where another command would work a line `hint`.
@@ -95,13 +101,40 @@ Fields of the files that commands read and write, generated from the JSON Schema
 certificates are JSON lines, and a table is about one line. [Pools](pools.md) and [predictions](predictions.md) have
 examples.
 """
+FILE_KINDS = {  # of a schema: who writes such files
+    "records": "written by `calibrant run` and `play`, a line for each item that a method or a person answered",
+    "verdicts": "written by `calibrant score --out`, a line for each answer",
+    "audits": "written by `calibrant audit --out`, a line for each item",
+    "certificates": "written by `calibrant audit --certificates`, a claim that `verify` checks",
+    "pools": "items: written by `calibrant generate`, `sample` and `harden`, or by yourself",
+    "training": "written by `calibrant training`, worked solutions",
+}
+NAMES_HEAD = """# Public names
 
+Each name below is `calibrant.NAME`. It is loaded at its first use and typed for strict checkers. Names that are not
+on these pages may change without notice. A page has the signature, the docstring and an example that runs as it
+stands.
 
-KNOWLEDGE_SECTION = f"""## Knowledge and assumptions
+Wrong arguments raise a `CalibrantError` of one line. Reprs fit a line and show nothing that is sealed; `print` of a
+fit or of an outcome without an answer shows its text. Functions take the benchmark from the item, so they are the
+same for all benchmarks. Options are keywords and are checked before any work starts. `separate` and `harden` support
+ReplaySCM alone and refuse other items.
+"""
+NAMES: Mapping[str, tuple[str, ...]] = {  # pages of docs/names by task
+    "Pools, items and episodes": ("load_pool", "generate", "open_episode", "text_episode", "datasets"),
+    "Scoring": ("score", "score_many", "table", "evaluate", "rewards"),
+    "Solving": ("solve", "protocols", "run"),
+    "What the evidence leaves open": ("version_space", "audit", "separate", "harden"),
+    "Tables of your own": ("read_table", "fit", "learn_networks", "rank_graph", "network_class"),
+    "Models of cells": ("logic_family", "read_network"),
+    "Errors and version": ("errors",),
+}
+
+KNOWLEDGE_PAGE = f"""# Knowledge and assumptions
 
 The file of `--knowledge` of `fit --score`, and of `--assume` of `fit` and `list --why`: plain text in UTF-8, one statement a line. A line that
-begins with `#` or `;` is a comment. Meanings: [side knowledge of SCMs](engines.md#side-knowledge), [knowledge of
-networks](structure_learning.md#knowledge), which has no {", ".join(f"`{word}`" for word in SCM_WORDS)}.
+begins with `#` or `;` is a comment. Meanings: [side knowledge of SCMs](../engines.md#side-knowledge), [knowledge of
+networks](../structure_learning.md#knowledge), which has no {", ".join(f"`{word}`" for word in SCM_WORDS)}.
 
 | line begins with | what follows |
 |---|---|
@@ -128,22 +161,50 @@ def commands() -> Iterator[tuple[str, str, Any]]:
                 yield heading, name, tree[name]
 
 
-def commands_page(*, run: bool = True) -> str:
-    """Return the page of commands; their examples are run in a folder of their own, or printed without output."""
-    parts, last = [COMMANDS_HEAD], ""
-    variables = SETUPS["docs/commands.md"].variables
-    with tempfile.TemporaryDirectory() as folder, chdir(folder), patch.dict(os.environ, variables):
-        for heading, name, command in commands():
-            if heading != last:
-                parts.append(f"## {heading}\n")
-                last = heading
-            parts.append("\n".join(_section(name, command, run=run)))
+def command_pages(*, run: bool = True) -> dict[Path, str]:
+    """Return the pages of commands by file; examples of a page are run in one folder, or printed without output."""
+    groups: dict[str, list[tuple[str, Any]]] = {}
+    for heading, name, command in commands():
+        groups.setdefault(heading, []).append((name, command))
+    pages, index = {}, [COMMANDS_HEAD]
+    for heading, members in groups.items():
+        file = f"commands/{_slug(heading)}.md"
+        rows = [f"| [`{name}`]({file}#calibrant-{_slug(name, '-')}) | {_short_help(name)} |" for name, _ in members]
+        index.append("\n".join([f"## {heading}", "| command | what it does |", "|---|---|", *rows, ""]))
+        pages[DOCS / file] = _group_page(heading, members, f"docs/{file}", run=run)
+    tree = _toctree([f"commands/{_slug(heading)}" for heading in groups])
+    return {DOCS / "commands.md": "\n".join([*index, COMMANDS_FOOT, tree])} | pages
+
+
+def _slug(text: str, separator: str = "_") -> str:
+    return text.lower().replace(" ", separator)
+
+
+def _toctree(pages: Sequence[str]) -> str:
+    """Return the list of pages below one, which the site shows beside its text."""
+    return "\n".join(["```{toctree}", ":hidden:", "", *pages, "```", ""])
+
+
+def _short_help(name: str) -> str:
+    """Return the first sentence of a command's help in the list of `--help`, or of its own."""
+    command = next(command for _, other, command in commands() if other == name)
+    try:
+        return short_help(name)
+    except StopIteration:  # below a group, which is in the list
+        return _cell((command.help or "").partition(".")[0])
+
+
+def _group_page(heading: str, members: Sequence[tuple[str, Any]], page: str, *, run: bool) -> str:
+    parts = [f"# Commands: {heading.lower()}\n\n[All commands](../commands.md) says which files the examples read.\n"]
+    setup = SETUPS[page]
+    with tempfile.TemporaryDirectory() as folder, chdir(folder), patch.dict(os.environ, setup.variables):
+        parts += ["\n".join(_section(name, command, setup, run=run)) for name, command in members]
     return "\n".join(parts)
 
 
-def _section(name: str, command: Any, *, run: bool) -> Iterator[str]:
+def _section(name: str, command: Any, setup: PageSetup, *, run: bool) -> Iterator[str]:
     context = command.make_context(f"calibrant {name}", [], resilient_parsing=True)
-    yield f"### `calibrant {name}`"
+    yield f"## `calibrant {name}`"
     yield from (f"{' '.join(paragraph.split())}\n" for paragraph in (command.help or "").split("\n\n"))
     usage = re.sub(r"[{}]", "", command.get_usage(context).removeprefix("Usage: "))
     yield f"Usage: `{' '.join(usage.split())}`\n"
@@ -156,17 +217,17 @@ def _section(name: str, command: Any, *, run: bool) -> Iterator[str]:
     yield ""
     codes = "; ".join(f"{code}: {meaning}" for code, meaning in exit_codes(name).items())
     yield f"Exit codes: {codes}.\n"
-    yield f"{NOT_EXECUTED[name]}\n" if name in NOT_EXECUTED else _example(EXAMPLES[name], run=run)
+    yield f"{NOT_EXECUTED[name]}\n" if name in NOT_EXECUTED else _example(EXAMPLES[name], setup, run=run)
 
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def _example(line: str, *, run: bool) -> str:
+def _example(line: str, setup: PageSetup, *, run: bool) -> str:
     if not run:
         return f"```console\n$ {line}\n```\n"
-    for file, write in SETUPS["docs/commands.md"].files.items():
+    for file, write in setup.files.items():
         if file in line and not Path(file).exists():
             write(Path(file))
     done = run_line(line)
@@ -176,21 +237,50 @@ def _example(line: str, *, run: bool) -> str:
     return "\n".join(["```console", f"$ {line}", *printed, "```", ""])
 
 
-def formats_page() -> str:
-    """Return the page of file formats."""
-    parts = [FORMATS_HEAD]
+def format_pages() -> dict[Path, str]:
+    """Return the pages of file formats by file: one for each schema and the benchmarks that share it."""
+    pages: dict[Path, str] = {}
+    rows = ["| files | of | what they are |", "|---|---|---|"]
     for name, schema in SCHEMAS.items():
-        parts.append(f"## {name.capitalize()}\n")
         written: dict[str, list[str]] = {}
         for benchmark in TITLES:
-            try:
-                text = _schema_tables(schema(benchmark))
-            except Exception as error:  # a benchmark without such files
-                text = f"There are none: {error}.\n"
-            written.setdefault(text, []).append(TITLES[benchmark])
-        for text, titles in written.items():
-            parts.append(f"### {name.capitalize()}: {', '.join(titles)}\n\n{text}")
-    return "\n".join([*parts, KNOWLEDGE_SECTION])
+            written.setdefault(_schema_tables(schema(benchmark)), []).append(benchmark)
+        for text, benchmarks in written.items():
+            titles = ", ".join(TITLES[each] for each in benchmarks)
+            file = f"formats/{name}.md" if len(benchmarks) > 1 else f"formats/{name}_{benchmarks[0]}.md"
+            about = f" of {titles}" if len(written) > 1 else ""
+            rows.append(f"| [{name}]({file}) | {titles} | {FILE_KINDS[name]} |")
+            pages[DOCS / file] = f"# {name.capitalize()}{about}\n\n{_sentence(FILE_KINDS[name])}.\n\n{text}"
+    pages[DOCS / "formats" / "knowledge.md"] = KNOWLEDGE_PAGE
+    rows.append("| [knowledge](formats/knowledge.md) | ReplaySCM, networks | lines of `--knowledge` and `--assume` |\n")
+    tree = _toctree([f"formats/{file.stem}" for file in pages])
+    return {DOCS / "formats.md": "\n".join([FORMATS_HEAD, *rows, tree])} | pages
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def names_page() -> str:
+    """Return the list of public names: by task, each with the first sentence of its docstring."""
+    parts = [NAMES_HEAD]
+    for task, pages in NAMES.items():
+        rows = ["| page | what it does | also there |", "|---|---|---|"]
+        for page in pages:
+            title, *others = re.findall(r"^##? `?([\w. ]+)`?$", (DOCS / f"names/{page}.md").read_text("utf-8"), re.M)
+            about = inspect.getdoc(_public(page)) or ""
+            first = re.sub(r"(?<!`)`([^`]+)`(?!`)", r"`\1`", _cell(about.split("\n\n")[0].split(". ")[0].rstrip(".")))
+            rows.append(f"| [{title}](names/{page}.md) | {first} | {', '.join(f'`{name}`' for name in others)} |")
+        parts.append("\n".join([f"## {task}", *rows, ""]))
+    parts.append("Tasks and solvers for Inspect are in calibrant.inspect: [Inspect](inspect.md).\n")
+    return "\n".join([*parts, _toctree([f"names/{page}" for pages in NAMES.values() for page in pages])])
+
+
+def _public(page: str) -> Any:
+    """Return the function or module that a page of docs/names is about; of errors the base of all."""
+    if page == "errors":
+        return calibrant.CalibrantError
+    return getattr(calibrant, page) if page in calibrant.__all__ else import_module(f"calibrant.{page}")
 
 
 def _schema_tables(schema: Mapping[str, Any]) -> str:
@@ -238,9 +328,10 @@ def _type(of: Mapping[str, Any], values: Mapping[str, Mapping[str, Any]]) -> str
 
 
 def main() -> None:
-    COMMANDS_PAGE.write_text(commands_page(), encoding="utf-8")
-    FORMATS_PAGE.write_text(formats_page(), encoding="utf-8")
-    GALLERY_PAGE.write_text(gallery_page(), encoding="utf-8")
+    texts = command_pages() | format_pages() | {DOCS / "gallery.md": gallery_page(), DOCS / "api.md": names_page()}
+    for file, text in texts.items():
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
