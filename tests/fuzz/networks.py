@@ -1,6 +1,6 @@
 """Files of Boolean networks and edge tables, damaged, in every format that is read.
 
-Whatever the bytes, the outcome is a network or one line, in MAX_SECONDS of processor time. A network that is read is
+Whatever the bytes, the outcome is a network or one line, in MAX_SECONDS of processor time and MAX_BYTES. A network that is read is
 written as bnet and SBML and read again, and is the same; its edges are those of the networkx graph.
 """
 
@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import io
 import random
+import resource
 import time
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from calibrant.dsl.errors import CalibrantError, PoolError
 from calibrant.dsl.networks.edge_tables import parse_edges
@@ -18,6 +22,7 @@ from tests.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE
 from tests.oracles.independent import require
 
 MAX_SECONDS = 5.0
+MAX_BYTES = 1 << 30
 TEXTS = {
     "bnet": "targets, factors\n# a comment\na, b & !(c | d)\nb, maj(a, c, d)\nc, 1\ne.f, sumgt(a, b, c, 1) # more\n",
     "booleannet": "A = B = True\nC = Random\n1: A *= B and not Ca2+\n2: B *= A or (C & ~IL-2)\n",
@@ -49,7 +54,8 @@ def case(rng: random.Random) -> str:
         content = _damage_bytes(rng, content)
     started = time.process_time()
     try:
-        outcome = _read(rng, name, content)
+        with bounded_memory(MAX_BYTES):
+            outcome = _read(rng, name, content)
     except CalibrantError as error:
         message = str(error)
         require(isinstance(error, PoolError), f"{type(error).__name__} names no file")
@@ -58,6 +64,18 @@ def case(rng: random.Random) -> str:
     seconds = time.process_time() - started
     require(seconds < MAX_SECONDS, f"{seconds:.1f} s")
     return f"{name} {outcome}"
+
+
+@contextmanager
+def bounded_memory(num_bytes: int) -> Iterator[None]:
+    """Let the address space of the process grow by so many bytes; beyond, there is a `MemoryError`."""
+    num_pages = int(Path("/proc/self/statm").read_text().split()[0])
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (num_pages * resource.getpagesize() + num_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def _read(rng: random.Random, name: str, content: bytes) -> str:

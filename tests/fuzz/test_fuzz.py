@@ -72,6 +72,8 @@ def test_files_of_networks_are_read_or_refused_in_a_line() -> None:
     assert tally.failures == []
     expected = {f"{name} {outcome}" for name in (*networks.TEXTS, "zginml") for outcome in ("read", "refused")}
     assert expected <= tally.outcomes.keys()
+    with pytest.raises(MemoryError), networks.bounded_memory(1 << 24):
+        bytearray(1 << 26)
 
 
 def test_actions_answers_and_records_of_episodes_get_a_reading_or_a_line() -> None:
