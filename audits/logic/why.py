@@ -9,6 +9,7 @@ from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic.files.midas import candidate_experiments
 from calibrant.dsl.logic.item import Experiment, LogicItem, Sealed, Task, model_texts
 from calibrant.dsl.text import plural
+from calibrant.solvers.logic.comparison import mean_squared_error
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.experiments import Predictions
 from calibrant.solvers.logic.family import LogicFamily, first_member, solve_class, solve_family
@@ -267,6 +268,7 @@ def _facts(family: LogicFamily, predictions: Predictions | None, order: list[int
     facts = [
         Fact("1 model fits", "good") if family.count == 1 else Fact(f"{number_text(family.count)} models fit", "warn"),
         Fact(f"least misfit {family.optimum[0]:,}; least size at that misfit {family.optimum[1]}"),
+        Fact(f"MSE {mean_squared_error(family.witness, family.task):.4f} of the first optimal model"),
         Fact(f"{plural(always, 'edges')} in all models", "good" if always else ""),
     ]
     if len(edges) > always:

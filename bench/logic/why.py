@@ -41,7 +41,7 @@ from calibrant.dsl.logic.item import Clause, LogicItem, parse_clause
 from calibrant.dsl.logic.trajectories import is_trajectory_item
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.experiments import Predictions
-from calibrant.solvers.logic.family import LogicFamily, MeasuredCell, measured_cells
+from calibrant.solvers.logic.family import LogicFamily, MeasuredCell, ValueTimes, measured_cells
 
 # --- The network of a family in layers: width is the share of members, colour the sign, dots are clauses --------------
 MAX_NODES = 60
@@ -263,34 +263,65 @@ MAX_MEASURED = 2_000
 
 def measured_table(cells: Sequence[MeasuredCell]) -> WhyTable:
     """Return measured values beside predictions, those that the first optimal model misses marked."""
-    listed = cells[:MAX_MEASURED]
+    listed, times = cells[:MAX_MEASURED], _times(cells)
     rows = tuple(
-        (c.experiment, c.readout, f"{c.value:.3g}", str(c.predicted), percent(c.share), f"{c.square:.4f}")
+        (
+            c.experiment,
+            *((f"{c.time:g}",) if times else ()),
+            c.readout,
+            f"{c.value:.3g}",
+            str(c.predicted),
+            percent(c.share),
+            f"{c.square:.4f}",
+        )
         for c in listed
     )
     missed = frozenset(place for place, cell in enumerate(listed) if cell.square > MISSED)
     caption = "Measured values, the first optimal model, the share of models that predict 1, and the squared difference"
-    headings = ("experiment", "readout", "measured", "predicted", "share", "square")
-    return WhyTable("Measured and predicted", caption, headings, rows, missed, numeric=frozenset({2, 3, 4, 5}))
+    headings = ("experiment", *(("time",) if times else ()), "readout", "measured", "predicted", "share", "square")
+    numeric = frozenset(range(len(headings))) - {0, headings.index("readout")}
+    return WhyTable("Measured and predicted", caption, headings, rows, missed, numeric=numeric)
 
 
 MISSED = 0.25  # a value on the other side of 1/2
+PREDICTED_RADIUS = 5.5  # pixels; the measured value is drawn inside where both agree
+
+
+def _times(cells: Sequence[MeasuredCell]) -> list[float]:
+    """Return the times of the values where there are several."""
+    times = sorted({cell.time for cell in cells if cell.time is not None})
+    return times if len(times) > 1 else []
 
 
 def measured_chart(cells: Sequence[MeasuredCell]) -> str:
-    """Return a panel for each readout, measured and predicted by number of experiment; empty where there are many."""
-    readouts = list(dict.fromkeys(cell.readout for cell in cells))
-    if not cells or len(readouts) > MAX_READOUTS or cells[-1].number > MAX_EXPERIMENTS:
+    """Return a panel for each readout, measured and predicted by experiment; empty where there are many.
+
+    Times of the same treatments stand above each other; experiments are numbered as the table lists them.
+    """
+    readouts, times = list(dict.fromkeys(cell.readout for cell in cells)), _times(cells)
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(cell.experiment for cell in cells), 1)}
+    if not cells or len(readouts) > MAX_READOUTS or max(cell.number for cell in cells) > MAX_EXPERIMENTS:
         return ""
     panels = []
     for readout in readouts:
-        values = [cell for cell in cells if cell.readout == readout]
-        lines = (
-            Line("measured", tuple(Mark(c.number, c.value, title=c.experiment) for c in values), kind="points"),
-            Line("predicted", tuple(Mark(c.number, c.predicted, title=c.experiment) for c in values), kind="points"),
-            Line("share of models", tuple(Mark(c.number, c.share) for c in values), kind="dots"),
-        )
-        panels.append(Panel(readout, lines))
+        values = [(numbers[c.experiment] if times else c.number, c) for c in cells if c.readout == readout]
+        lines = [
+            Line(
+                "predicted",
+                tuple(Mark(x, c.predicted, title=c.experiment, radius=PREDICTED_RADIUS) for x, c in values),
+                printed=True,
+                kind="points",
+            ),
+            Line("share of models", tuple(Mark(x, c.share) for x, c in values), kind="dots"),
+        ]
+        for name in [f"measured at {time:g}" for time in times] or ["measured"]:
+            marks = tuple(
+                Mark(x, c.value, title=f"{c.experiment}: {c.value:.3g}")
+                for x, c in values
+                if not times or name == f"measured at {c.time:g}"
+            )
+            lines.append(Line(name, marks, kind="points"))
+        panels.append(Panel(readout, tuple(lines)))
     return panels_svg(
         panels, Axis("experiment"), Axis("value", 0, 1), "Measured and predicted values by readout", columns=2
     )
@@ -495,16 +526,21 @@ class LogicExplanations:
 
 
 def family_page(
-    family: LogicFamily, name: str, predictions: Predictions | None, cause: str = "", data_lines: Sequence[str] = ()
+    family: LogicFamily,
+    name: str,
+    predictions: Predictions | None,
+    cause: str = "",
+    data_lines: Sequence[str] = (),
+    times: ValueTimes = (),
 ) -> str:
     """Return the page of a family with members.
 
     name: of the data; predictions: of the candidates, if any; cause: why nothing was predicted
-    data_lines: rows and readings that are used, and notes
+    data_lines: rows and readings that are used, and notes; times: of the values
     """
     why = explain_family(family, name, predictions, cause)
     try:
-        measured = tuple(measured_cells(family))
+        measured = tuple(measured_cells(family, times))
     except LatticeLimitError:  # shares are out of budget
         measured = ()
     return why_page(why, page_body(why, "why", data_lines, measured), "family", name)

@@ -12,7 +12,7 @@ from functools import cached_property
 from importlib import import_module
 from itertools import product
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -433,12 +433,13 @@ def predictions_csv(family: LogicFamily, predictions: Predictions) -> str:
 class MeasuredCell(NamedTuple):
     """A measured value beside predictions.
 
-    number: of the experiment, from 1; value: as measured; integer: discretised
-    predicted: by the witness; share: of members that predict 1
+    number: of the experiment, from 1; time: None where the data state none
+    value: as measured; integer: discretised; predicted: by the witness; share: of members that predict 1
     """
 
     number: int
     experiment: str
+    time: float | None
     readout: str
     value: float
     integer: int
@@ -451,32 +452,32 @@ class MeasuredCell(NamedTuple):
         return (self.predicted - self.value) ** 2
 
 
-def measured_cells(family: LogicFamily) -> Iterator[MeasuredCell]:
+ValueTimes: TypeAlias = Sequence[Sequence[float | None]]
+"""Times of values, a row an experiment, in the order of readouts."""
+
+
+def measured_cells(family: LogicFamily, times: ValueTimes = ()) -> Iterator[MeasuredCell]:
     """Yield the measured values, experiment by experiment; `LatticeLimitError` where shares are out of budget."""
     task, predictions = family.task, family.predict(family.task.experiments)
     rows = zip(task.experiments, task.values, task.discretised, strict=True)
     for number, (experiment, values, integers) in enumerate(rows):
         answers = reference.predict(family.witness, task.setup, experiment)
         columns = zip(task.setup.readouts, values, integers, answers, predictions.shares(number), strict=True)
-        for readout, value, integer, answer, share in columns:
+        for column, (readout, value, integer, answer, share) in enumerate(columns):
             if value is not None and integer is not None:
-                text = experiment.text(task.setup)
-                yield MeasuredCell(number + 1, text, readout, value, integer, int(answer), float(share))
+                text, time = experiment.text(task.setup), times[number][column] if times else None
+                yield MeasuredCell(number + 1, text, time, readout, value, integer, int(answer), float(share))
 
 
-def predicted_csv(family: LogicFamily, times: Sequence[float]) -> str:
-    """Return the measured values beside predictions as CSV, a row a value; the square is of values as measured.
-
-    times: of the values; the column is empty where there are several
-    """
-    time = f"{times[0]:g}" if len(times) == 1 else ""
+def predicted_csv(family: LogicFamily, times: ValueTimes = ()) -> str:
+    """Return the measured values beside predictions as CSV, a row a value; the square is of values as measured."""
     head = ("number", "experiment", "time", "readout", "measured", "discretised", "predicted", "share", "square")
     rows = (
         (
-            *(cell.number, cell.experiment, time, cell.readout),
+            *(cell.number, cell.experiment, "" if cell.time is None else f"{cell.time:g}", cell.readout),
             *(f"{cell.value:.9g}", cell.integer, cell.predicted, f"{cell.share:.6g}", f"{cell.square:.9g}"),
         )
-        for cell in measured_cells(family)
+        for cell in measured_cells(family, times)
     )
     return _csv(head, rows)
 

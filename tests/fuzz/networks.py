@@ -1,7 +1,7 @@
 """Files of Boolean networks and edge tables, damaged, in every format that is read.
 
-Whatever the bytes, the outcome is a network or one line, in MAX_SECONDS of processor time and MAX_BYTES. A network that is read is
-written as bnet and SBML and read again, and is the same; its edges are those of the networkx graph.
+Whatever the bytes, the outcome is a network or one line, in MAX_SECONDS of processor time and MAX_BYTES. A network that
+is read is written as bnet and SBML and read again, and is the same; its edges are those of the networkx graph.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from calibrant.bench.logic.family.words import (
     data_lines,
     family_lines,
     item_name,
+    merged_lines,
     require_members,
 )
 from calibrant.bench.logic.why import family_page
@@ -60,6 +61,7 @@ def counted_record(counted: Counted) -> dict[str, Any]:
             "readouts": list(counted.task.setup.readouts),
         },
         **family_record(counted.family, counted.ranking.best),
+        "merged_nodes": sorted(counted.task.merged_nodes),
         "notes": list(counted.notes),
         "models_of_class": None if counted.total is None else str(counted.total),
         "members_of_whole_family": str(counted.whole.count),
@@ -208,9 +210,17 @@ def write_outputs(counted: Counted, *, out: Path | None, html: Path | None, cert
         require_members(counted.family)
         best = counted.ranking.best
         predictions = None if best is None else best.predictions
-        lines = [*data_lines(counted.dataset), *(f"note      {note}" for note in counted.notes)]
+        lines = [*data_lines(counted.dataset), *merged_lines(counted.task)]
+        lines += [f"note      {note}" for note in counted.notes]
         lines += [f"list      {line}" for entries in audit_lines(counted) for line in entries]
-        page = family_page(counted.family, item_name(counted.data), predictions, counted.ranking.reason, lines)
+        page = family_page(
+            counted.family,
+            item_name(counted.data),
+            predictions,
+            counted.ranking.reason,
+            lines,
+            counted.dataset.value_times,
+        )
         write_atomically(html, page)
         yield f"page written to {html}"
     if certificates is not None:
@@ -223,7 +233,7 @@ def _write_folder(counted: Counted, folder: Path) -> Iterator[str]:
     write_atomically(folder / "spectrum.csv", spectrum_csv(family))
     write_atomically(folder / "marginals.csv", marginals_csv(family))
     try:
-        write_atomically(folder / "predicted.csv", predicted_csv(family, counted.dataset.use.times))
+        write_atomically(folder / "predicted.csv", predicted_csv(family, counted.dataset.value_times))
     except LatticeLimitError as error:
         yield f"predicted.csv not written: {error}"
     best = counted.ranking.best

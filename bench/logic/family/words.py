@@ -148,6 +148,7 @@ def _summary(counted: Counted) -> Iterator[str]:
     yield from data_lines(counted.dataset)
     for note in counted.notes:
         yield _line("note", note)
+    yield from merged_lines(task)
     yield _line("class", family.in_words)
     misfit, size = family.optimum
     best = counted.whole.spectrum.get(family.optimum, 0)
@@ -187,6 +188,15 @@ def data_lines(dataset: Dataset) -> Iterator[str]:
     ]
     if ranges:
         yield _line("scaled", f"{use.normalisation}: {listed(ranges)}")
+
+
+def merged_lines(task: Task) -> Iterator[str]:
+    """Yield the nodes that compression merged, if any: they have no formula in the class."""
+    merged = sorted(task.merged_nodes)
+    if merged:
+        more = f" and {len(merged) - MAX_PRINTED} more" if len(merged) > MAX_PRINTED else ""
+        names = f"{', '.join(merged[:MAX_PRINTED])}{more}"
+        yield _line("merged", f"{plural(len(merged), 'nodes')}, neither clamped nor measured: {names}")
 
 
 def _range_words(bounds: tuple[float, float]) -> str:

@@ -58,12 +58,14 @@ class Dataset:
     """Experiments at the chosen times.
 
     values: a row an experiment, None where nothing was measured at a chosen time; notes: a line each
+    value_times: time of each value, where a row has values, whether one was measured or not
     counts: word of what was read otherwise than it stands -> how often
     """
 
     setup: Setup
     experiments: tuple[Experiment, ...]
     values: tuple[tuple[float | None, ...], ...]
+    value_times: tuple[tuple[float | None, ...], ...]
     use: DataUse
     notes: tuple[str, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -171,7 +173,10 @@ def parse_midas(
         notes.append(f"readouts of one value, which minmax leaves unmeasured: {', '.join(constant)}")
     if len(times) > 1:
         notes.append("times together are more experiments under the same clamps; the class of models has no time")
-    return Dataset(header.setup, experiments, values, use, tuple(filter(None, notes)), dict(read_otherwise))
+    value_times = tuple(row.times for row in used)
+    return Dataset(
+        header.setup, experiments, values, value_times, use, tuple(filter(None, notes)), dict(read_otherwise)
+    )
 
 
 _NOTES: Final[Mapping[str, str]] = {

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench.commands.lines import COMMANDS
+from tests.support.browser import needs_chromium, pressed
 from tests.support.commands import called
 from tests.support.packages import needs
 
@@ -227,6 +228,49 @@ def test_the_page_has_the_candidates_of_the_file_alone(files: tuple[Path, Path],
         candidates.write_text(f"TR:a,TR:b\n{rows}", encoding="utf-8")
         assert called("family", *files, *LIMITS, "--predict", candidates, "--html", page).returncode == 0
         assert f"<mark>{best}</mark> was never measured" in page.read_text(encoding="utf-8")
+
+
+def test_times_of_one_treatment_stand_together(files: tuple[Path, Path], tmp_path: Path) -> None:
+    """Values of a at 10 and at 30: one number of an experiment, two times of its values; c was merged."""
+    files[1].write_text("TR:a,TR:b,DA:ALL,DV:d\n1,0,10,0.6\n0,1,10,0\n1,0,30,1\n", encoding="utf-8")
+    page, out = tmp_path / "page.html", tmp_path / "out"
+    result = called("family", *files, "--time", "10,30", "--html", page, "--out", out)
+    assert "merged    1 node, neither clamped nor measured: c" in result.stdout.splitlines()
+    rows = [line.split(",")[1:5] for line in (out / "predicted.csv").read_text("utf-8").splitlines()[1:]]
+    assert rows == [["a", "10", "d", "0.6"], ["b", "10", "d", "0"], ["a", "30", "d", "1"]]
+    assert json.loads((out / "family.json").read_text("utf-8"))["merged_nodes"] == ["c"]
+    text = page.read_text("utf-8")
+    assert "MSE 0.0533 of the first optimal model" in text  # .4**2 of three values
+    chart = text[text.index("<h2>Measured and predicted</h2>") :]
+    places = {}
+    for circle, points, value in re.findall(
+        r'<(?:circle[^>]* cx="([0-9.]+)"|polygon[^>]* points="([^"]+)")[^>]*><title>a: ([0-9.]+)</title>', chart
+    ):
+        corners = [float(corner.split(",")[0]) for corner in (points or circle).split()]
+        places[value] = round(sum(corners) / len(corners))
+    assert places.keys() == {"0.6", "1"}
+    assert len({*places.values()}) == 1
+    assert "measured at 10" in chart
+    assert "measured at 30" in chart
+
+
+@needs_chromium
+def test_pictures_of_the_page_grow_and_are_saved(files: tuple[Path, Path], tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert called("family", *files, *LIMITS, "--html", page).returncode == 0
+    presses = """
+        const picture = document.querySelector("svg"), before = picture.getBoundingClientRect().width;
+        document.querySelector("button[data-zoom='1.25']").click();
+        said.push(Math.round(100 * picture.getBoundingClientRect().width / before));
+        URL.createObjectURL = (file) => { said.push(file.type.replace("/", " "), file.size > 1000); return "#"; };
+        HTMLAnchorElement.prototype.click = function () { said.push(this.download); };
+        document.querySelectorAll("button[data-save]").forEach((button) => button.click());
+    """
+    names = ["network.svg", "spectrum.svg", "measured.svg"]
+    assert pressed(page.read_text("utf-8"), presses, tmp_path) == [
+        "125",
+        *(said for name in names for said in ("image svg+xml", "true", name)),
+    ]
 
 
 def test_lines_are_solid_where_all_members_have_the_edge(files: tuple[Path, Path], tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_tables() -> None:
         "edge,a 1 r,3,0.75,open",
         "edge,b 1 r,3,0.75,open",
     ]
-    assert export.predicted_csv(family, (30.0,)).splitlines() == [
+    assert export.predicted_csv(family, ((30.0,),)).splitlines() == [
         "number,experiment,time,readout,measured,discretised,predicted,share,square",
         "1,a + b,30,r,1,100,1,1,0",
     ]
@@ -98,9 +98,9 @@ def test_edges_of_no_member_and_values_beside_predictions() -> None:
     assert family.never() == [prior[1]]
     assert export.marginals_csv(family).splitlines()[1:] == ["clause,r<-a,1,1,always", "edge,a 1 r,1,1,always",
                                                              "edge,b 1 r,0,0,never"]  # fmt: skip
-    assert export.predicted_csv(family, (10.0, 30.0)).splitlines()[1:] == [
-        "1,a,,r,0.75,75,1,1,0.0625",
-        "2,b,,r,0.25,25,0,0,0.0625",
+    assert export.predicted_csv(family, ((10.0,), (30.0,), (None,))).splitlines()[1:] == [
+        "1,a,10,r,0.75,75,1,1,0.0625",
+        "2,b,30,r,0.25,25,0,0,0.0625",
     ]
     record = export.family_record(family)
     assert (record["mse"], record["never"]) == (0.0625, ["b 1 r"])
