@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import exp, fsum, prod
+from math import exp, prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -209,7 +209,6 @@ def _multiply(tables: Sequence[_Table], scope: tuple[int, ...]) -> npt.NDArray[A
 
 # --- Rank of a network among all that the knowledge admits: how many score higher, and which arc to change first ------
 MAX_RANKED = 1_000_000  # networks that score as high
-LocalScore = Callable[[int, Mask], float]
 
 
 @dataclass(frozen=True)
@@ -257,7 +256,7 @@ class Ranking:
         }
         if self.posterior is not None:
             values["posterior_dags"] = log_text(self.posterior)
-        if not self.is_counted:
+        if not self.is_counted and self.posterior is not None:
             values["better_networks_below"] = self.num_better_below
         return values
 
@@ -271,36 +270,49 @@ def log_text(logarithm: float) -> str:
     return f"{mantissa:.9f}e{exponent:+03d}"
 
 
+class HigherNetworks(NamedTuple):
+    """Numbers of admitted networks and classes with a higher score than a network, and of networks with its score."""
+
+    better_networks: int
+    better_classes: int
+    equal_networks: int
+
+
+def count_higher(networks: I64, totals: F64, score: float, targets: Sequence[Mask]) -> HigherNetworks:
+    """Count networks by their score. networks: all that score as high, and others, [networks, columns]."""
+    higher = networks[totals > score + TIE]
+    num_equal = int(np.count_nonzero(abs(totals - score) <= TIE))
+    return HigherNetworks(len(higher), count_classes(higher, targets), num_equal)
+
+
+def list_higher(optimum: ScoreOptimum, best: float, score: float, targets: Sequence[Mask]) -> HigherNetworks | None:
+    """List the networks within the gap to the highest score and count them; None beyond MAX_RANKED."""
+    networks, is_complete = optimum.list_within(max(0.0, best - score) + TIE, MAX_RANKED, MAX_STEPS)
+    return count_higher(networks, optimum.totals_of(networks), score, targets) if is_complete else None
+
+
 def rank_dag(
     dag: Dag,
     names: Sequence[str],
     knowledge: CheckedKnowledge,
-    local: LocalScore,
+    score: float,
     best: float,
-    optimal: Sequence[Dag],
+    optimal: Iterable[Dag],
+    gain_of: Callable[[Dag], float],
     *,
-    optimum: ScoreOptimum | None,
-    targets: Sequence[Mask],
+    higher: HigherNetworks | None,
     log_sum: float | None,
     is_proven: bool = True,
+    is_counted: bool = True,
 ) -> Ranking:
-    """Rank a network. best, optimal: highest score and networks that have it; log_sum: over all admitted networks.
+    """Rank a network. score, best: its own and the highest; optimal: networks that have the highest.
 
-    optimum: of at most 18 columns, from which higher networks are listed
+    gain_of: score of a changed network less that of this one; higher: None where there are more than MAX_RANKED
+    log_sum: of exp(score) over all admitted networks, None without a Bayesian score
+    is_proven: whether no network scores more than the optimal ones; is_counted: whether the higher were listed
     """
-    score = fsum(local(v, parents) for v, parents in enumerate(dag))
-    better: int | None = None
-    classes: int | None = None
-    equal: int | None = None
-    if optimum is not None:
-        counted = _count_higher(optimum, best, score, targets)
-        if counted is not None:
-            better, classes, equal = counted
-
-    def gain_of(changed: Dag) -> float:
-        return fsum(local(v, changed[v]) - local(v, dag[v]) for v in range(len(dag)) if changed[v] != dag[v])
-
     gain, changes = _best_changes(dag, names, knowledge, gain_of)
+    better, classes, equal = higher or (None, None, None)
     return Ranking(
         score,
         max(0.0, best - score),
@@ -313,65 +325,8 @@ def rank_dag(
         min(num_changes(dag, network) for network in optimal),
         tuple(knowledge.violations(dag)),
         is_proven,
+        is_counted,
     )
-
-
-def rank_listed(
-    dag: Dag,
-    names: Sequence[str],
-    knowledge: CheckedKnowledge,
-    networks: I64 | None,
-    optimal: I64,
-    totals: Callable[[I64], F64],
-    targets: Sequence[Mask],
-    log_total: float,
-    *,
-    is_proven: bool,
-) -> Ranking:
-    """Rank a network by a score that is no sum of local ones, a log marginal likelihood.
-
-    networks: all that the knowledge admits and that score as high, and others, [networks, columns]; None if too many
-    optimal: the best ones; totals: scores of networks; log_total: of the sum of exp(score) over all admitted
-    is_proven: whether no network scores more than the optimal ones
-    """
-
-    def score_of(network: Dag) -> float:
-        return float(totals(np.array([network], np.int64))[0])
-
-    score, best = score_of(dag), score_of(tuple(optimal[0].tolist()))
-    better = classes = equal = None
-    if networks is not None:
-        scores = totals(networks)
-        higher = networks[scores > score + TIE]
-        better, classes = len(higher), count_classes(higher, targets)
-        equal = int(np.count_nonzero(abs(scores - score) <= TIE))
-    gain, changes = _best_changes(dag, names, knowledge, lambda changed: score_of(changed) - score)
-    return Ranking(
-        score,
-        max(0.0, best - score),
-        better,
-        classes,
-        equal,
-        score - log_total,
-        gain,
-        changes,
-        min(num_changes(dag, tuple(network)) for network in optimal.tolist()),
-        tuple(knowledge.violations(dag)),
-        is_proven,
-        is_counted=networks is not None,
-    )
-
-
-def _count_higher(
-    optimum: ScoreOptimum, best: float, score: float, targets: Sequence[Mask]
-) -> tuple[int, int, int] | None:
-    """Return networks and classes above a score, and networks with it; None beyond MAX_RANKED."""
-    networks, is_complete = optimum.list_within(max(0.0, best - score) + TIE, MAX_RANKED, MAX_STEPS)
-    if not is_complete:
-        return None
-    totals = optimum.totals_of(networks)
-    higher = networks[totals > score + TIE]
-    return len(higher), count_classes(higher, targets), int(np.count_nonzero(abs(totals - score) <= TIE))
 
 
 def count_classes(dags: I64, targets: Sequence[Mask]) -> int:

@@ -10,7 +10,7 @@ C. Liu, 1968), and the optima are counted by the matrix-tree theorem. Anything e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import fsum, inf, prod
 from time import monotonic
@@ -22,7 +22,7 @@ from calibrant.baselines.structure_learning.levels import F64, I64, LevelScores
 from calibrant.dsl.errors import CalibrantError
 from calibrant.solvers.acyclic.integer_program.least import least_by_program
 from calibrant.solvers.acyclic.integer_program.order_local_search import OrderLocalSearch
-from calibrant.solvers.acyclic.integer_program.relaxation import Incumbent
+from calibrant.solvers.acyclic.integer_program.relaxation import Incumbent, Limits
 from calibrant.solvers.acyclic.least import (
     Part,
     cost_by_size,
@@ -36,13 +36,16 @@ from calibrant.solvers.highs import has_highs
 from calibrant.solvers.outcome import Undecided
 
 TIE = 1e-9
-ROUNDING = 1e-3  # nats: a gap that the rounding of an integer program's whole costs explains
+ROUNDING = 1e-3  # nats: least gap that counts as one
 MAX_UNITS = 50_000_000  # sum of all columns' ranges of costs: half of what an integer program takes
 MAX_UNITS_PER_NAT = 1_000_000
 NUM_RESTARTS = 20  # restarts of the search over orders
 RESTART_PERTURBATIONS = 100  # restart perturbations of each random order, per column
+MAX_RESTART_SETS = 30_000_000  # perturbations of a random order times parent sets: about half a second
 MAX_OPTIONAL_EDGES = 16  # edges without gain, whose 2**16 sets are gone through to count classes
-PROGRESS_SECONDS = 5.0
+MAX_STEPS = 220_000_000  # of the integer program without a time: about five seconds of the processor
+LONGER_SECONDS = 300  # on the clock, that the message of a search that stopped names
+FIRST_PROGRESS_SECONDS, PROGRESS_SECONDS = 2.0, 5.0
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class LargeOptimum:
 
     upper_bound: no network scores more; method: how it was found and bounded, in words
     num_networks, num_classes: as good as it, within 1e-9; None if they are not counted
+    rounding: nats, a gap that the rounding of an integer program's whole costs explains
     """
 
     dag: Dag
@@ -59,6 +63,7 @@ class LargeOptimum:
     method: str
     num_networks: int | None = None
     num_classes: int | None = None
+    rounding: float = ROUNDING
 
     @property
     def gap(self) -> float:
@@ -68,18 +73,19 @@ class LargeOptimum:
     @property
     def is_proven(self) -> bool:
         """Whether the network is the optimum, but for the rounding of whole costs."""
-        return self.gap <= ROUNDING
+        return self.gap <= self.rounding
 
 
 Report = Callable[[str], None]
 
 
 def best_large_network(
-    scores: LevelScores, *, is_search: bool, seconds: float, report: Report, listen: Callable[[int, int], None]
+    scores: LevelScores, *, is_search: bool, seconds: float | None, report: Report, listen: Callable[[int, int], None]
 ) -> LargeOptimum:
     """Return the best network and a bound.
 
-    is_search: whether a search over orders is enough; seconds: on the clock, of the integer program
+    is_search: whether a search over orders is enough
+    seconds: on the clock, of the integer program; None for MAX_STEPS, which end alike on every machine
     report: called with the best score, the bound and the gap every PROGRESS_SECONDS
     """
     masks, table = scores.scored_sets(listen)
@@ -269,6 +275,8 @@ class _Units:
 
 def _incumbent(options: Sequence[Mapping[Mask, float]], num_restarts: int) -> tuple[Dag, float]:
     """Return a good network by searches over orders, each with the best admitted sets of its order."""
+    num_sets = sum(map(len, options))
+    num_perturbations = min(RESTART_PERTURBATIONS * len(options), MAX_RESTART_SETS // num_sets)
     units = _units(options, inf)
     whole = {v: {mask: cost_by_size(cost, 0) for mask, cost in sets.items()} for v, sets in enumerate(units.costs)}
     good = find_good_choice(whole, 0)
@@ -278,7 +286,7 @@ def _incumbent(options: Sequence[Mapping[Mask, float]], num_restarts: int) -> tu
     best = _total(options, good[1])
     chosen = good[1]
     for _ in range(num_restarts):
-        restarted = search.restart(RESTART_PERTURBATIONS * len(options))
+        restarted = search.restart(num_perturbations)
         if restarted is not None and _total(options, restarted) > best:
             best, chosen = _total(options, restarted), restarted
     return tuple(chosen[v] for v in range(len(options))), best
@@ -308,10 +316,25 @@ def _search(options: Sequence[Mapping[Mask, float]], ceiling: float, advice: str
     return LargeOptimum(dag, score, ceiling, method)
 
 
+@dataclass
+class _Progress:
+    """Lines of progress: the first after FIRST_PROGRESS_SECONDS, then one every PROGRESS_SECONDS on the clock."""
+
+    report: Report
+    next_time: float = field(default_factory=lambda: monotonic() + FIRST_PROGRESS_SECONDS)
+
+    def tell(self, best: float, bound: float) -> None:
+        """Report a score and a bound, if it is time."""
+        if monotonic() >= self.next_time:
+            self.next_time = monotonic() + PROGRESS_SECONDS
+            self.report(f"best {best:.4f}, bound {bound:.4f}, gap {max(0.0, bound - best):.4f} nats")
+
+
 def _by_program(
-    options: Sequence[Mapping[Mask, float]], ceiling: float, seconds: float, report: Report
+    options: Sequence[Mapping[Mask, float]], ceiling: float, seconds: float | None, report: Report
 ) -> LargeOptimum:
-    until = monotonic() + seconds
+    limits = Limits(seconds, MAX_STEPS if seconds is None else None)
+    progress = _Progress(report)
     dag, score = _incumbent(options, 2)
     # a set that loses more than the incumbent does in all is in no better network
     units = _units(options, ceiling - score)
@@ -321,26 +344,22 @@ def _by_program(
         raise CalibrantError("the knowledge admits no network with these numbers of parents")
     chosen: dict[int, Mask] = {}
     loss = 0
-    is_complete = True
-    last_report = monotonic()
+    is_complete = is_solved = True
     for number, part in enumerate(parts):
-        least = _least_loss([part])
-        later = _least_loss(parts[number + 1 :])
+        at_least_outside = loss + _least_loss(parts[number:])
 
-        def listen(incumbent: Incumbent, at_least: int, settled: int = loss + later + least) -> None:
-            nonlocal last_report
-            if monotonic() - last_report >= PROGRESS_SECONDS:
-                last_report = monotonic()
-                bound = ceiling - (settled + at_least) / units.per_nat
-                report(f"best {score:.4f}, bound {bound:.4f}, gap {max(0.0, bound - score):.4f} nats")
+        def listen(incumbent: Incumbent, at_least: int, outside: int = at_least_outside) -> None:
+            # networks of several parts are compared once all of them have an assignment
+            assignment = {v: incumbent.part[v][mask].mask for v, mask in incumbent.chosen.items()}
+            best = max(score, _total(options, assignment)) if len(parts) == 1 else score
+            progress.tell(best, ceiling - (outside + at_least) / units.per_nat)
 
         try:
-            assignment: Mapping[int, Mask] | None = least_by_program(
-                part, seconds=max(0.0, until - monotonic()), listen=listen
-            )
+            assignment: Mapping[int, Mask] | None = least_by_program(part, limits, listen)
             assert assignment is not None  # the incumbent's sets are all there
             loss += sum(total_size(part[v][mask].cost) for v, mask in assignment.items())
         except Undecided as spent:
+            is_solved = False
             assignment = spent.incumbent
             loss += total_size(spent.at_least)
         if assignment is None:
@@ -350,4 +369,10 @@ def _by_program(
     if is_complete and (total := _total(options, chosen)) > score:
         dag, score = tuple(chosen[v] for v in range(len(options))), total
     upper_bound = max(score, ceiling - loss / units.per_nat)
-    return LargeOptimum(dag, score, upper_bound, "integer program by HiGHS, bound without rounding")
+    method = "integer program by HiGHS, bound without rounding"
+    rounding = ROUNDING
+    if is_solved:
+        rounding = max(ROUNDING, len(options) / units.per_nat)
+    elif seconds is None and upper_bound - score > ROUNDING:
+        method += f", stopped after {MAX_STEPS:,} steps (--seconds {LONGER_SECONDS} goes on)"
+    return LargeOptimum(dag, score, upper_bound, method, rounding=rounding)

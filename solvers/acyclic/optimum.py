@@ -142,8 +142,9 @@ def _tie_broken(part: Part, num_vars: int) -> dict[int, dict[Mask, Cost]]:
 
 def _solve_by_program(part: Part, deadline: float | None) -> Mapping[int, Mask] | None:
     from calibrant.solvers.acyclic.integer_program.least import least_by_program
+    from calibrant.solvers.acyclic.integer_program.relaxation import Limits
 
-    return least_by_program(part, seconds=None if deadline is None else max(0.0, deadline - monotonic()))
+    return least_by_program(part, Limits(None if deadline is None else max(0.0, deadline - monotonic())))
 
 
 def _complete_choice(

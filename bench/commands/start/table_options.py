@@ -344,7 +344,9 @@ GraphPrior: TypeAlias = Annotated[
 
 ProofSeconds: TypeAlias = Annotated[
     float | None,
-    typer.Option("--seconds", help="For the proof beyond 18 columns. [default: 300]", rich_help_panel=NETWORKS),
+    typer.Option(
+        "--seconds", help="For the proof beyond 18 columns. [default: counted steps]", rich_help_panel=NETWORKS
+    ),
 ]
 
 

@@ -15,7 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.baselines.structure_learning.classes import arcs_of_dag, essential_graph
-from calibrant.baselines.structure_learning.effects import Effects, Query, Ranking, count_classes, rank_listed
+from calibrant.baselines.structure_learning.effects import (
+    Effects,
+    Query,
+    Ranking,
+    count_classes,
+    count_higher,
+    rank_dag,
+)
 from calibrant.baselines.structure_learning.graph import Dag
 from calibrant.baselines.structure_learning.levels import (
     DagSum,
@@ -214,17 +221,25 @@ class _Sums:
 
     def rank(self, graph: Dag, optimal: I64, targets: Sequence[int], *, is_proven: bool) -> Ranking:
         """Return the rank of a graph; numbers of higher networks are None beyond the budgets."""
-        networks = self._list_above(float(self.totals(np.array([graph], np.int64))[0]) - TIE)
-        return rank_listed(
+
+        def score_of(network: Dag) -> float:
+            return float(self.totals(np.array([network], np.int64))[0])
+
+        score, best = score_of(graph), score_of(tuple(optimal[0].tolist()))
+        networks = self._list_above(score - TIE)
+        higher = None if networks is None else count_higher(networks, self.totals(networks), score, targets)
+        return rank_dag(
             graph,
             self.names,
             self.knowledge,
-            networks,
-            optimal,
-            self.totals,
-            targets,
-            self.log_total,
+            score,
+            best,
+            map(tuple, optimal.tolist()),
+            lambda changed: score_of(changed) - score,
+            higher=higher,
+            log_sum=self.log_total,
             is_proven=is_proven,
+            is_counted=higher is not None,
         )
 
 

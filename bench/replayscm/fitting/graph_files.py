@@ -242,15 +242,20 @@ def _unquote(name: str) -> str:
 
 def _read_csv(text: str, source: str) -> Arcs:
     """Read an arc a line; a head such as `from,to` or `source,target` is none."""
-    rows = _csv_rows(text)
-    for number, row in enumerate(rows, 1):
+    rows = []
+    for number, row in _numbered_rows(text):
+        rows.append(row)
         if len(row) < 2:
             raise CalibrantError(f"{source}, line {number}: {short_repr(','.join(row))} is not of the form from,to")
     return [(row[0].strip(), row[1].strip()) for row in (rows[1:] if _has_head(rows) else rows)]
 
 
-def _csv_rows(text: str) -> list[list[str]]:
-    return [row for row in csv.reader(text.splitlines(), skipinitialspace=True) if any(cell.strip() for cell in row)]
+def _numbered_rows(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a CSV text that are not empty, with the number of their last line, from 1."""
+    reader = csv.reader(text.splitlines(), skipinitialspace=True)
+    for row in reader:
+        if any(cell.strip() for cell in row):
+            yield reader.line_num, row
 
 
 def _has_head(rows: Sequence[Sequence[str]]) -> bool:
@@ -260,7 +265,7 @@ def _has_head(rows: Sequence[Sequence[str]]) -> bool:
 
 def _unread_of_csv(text: str) -> list[str]:
     """Return the columns after the two that have the ends of arcs."""
-    rows = _csv_rows(text)
+    rows = [row for _, row in _numbered_rows(text)]
     further = range(2, max((len(row) for row in rows), default=0))
     names = rows[0] if _has_head(rows) else []
     return [f"column {short_repr(names[k].strip()) if k < len(names) else k + 1}" for k in further]

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from calibrant.audits.replayscm.fits.networks import MAX_ARCS, MAX_OPTIMUM_COLUMNS, StatementRecord
 from calibrant.baselines.structure_learning.classes import always_set
 from calibrant.baselines.structure_learning.effects import MAX_RANKED, Query, Ranking
-from calibrant.baselines.structure_learning.large import ROUNDING
+from calibrant.baselines.structure_learning.large import ROUNDING, TIE
 from calibrant.baselines.structure_learning.levels import LevelFrame
 from calibrant.bench.core.frames import Framed
 from calibrant.bench.pages.charts import text_at
@@ -170,6 +170,7 @@ class NetworkFit(Framed):
     summary: class of the first network; log_evidence: logarithm of the mean likelihood over all admitted networks
     ranking, effect: of the graph and the effect asked for; price: nats that the knowledge costs
     upper_bound: no network scores more; None if the first is an exact optimum; method: how it was found, in words
+    rounding: nats, a gap that the rounding of an integer program's whole costs explains
     max_parents: default limit that holds because there are many columns; num_completions: of the gaps, None without
     knowledge: statements that every network keeps
     """
@@ -196,6 +197,7 @@ class NetworkFit(Framed):
     price: float | None = None
     upper_bound: float | None = None
     method: str | None = None
+    rounding: float = ROUNDING
     max_parents: int | None = None
     num_completions: int | None = None
     knowledge: Knowledge = field(default_factory=Knowledge, repr=False)
@@ -218,7 +220,7 @@ class NetworkFit(Framed):
     @property
     def refutes_graph(self) -> bool:
         """Whether a graph was given that other networks beat."""
-        return self.ranking is not None and self.ranking.gap > 1e-9
+        return self.ranking is not None and self.ranking.gap > TIE
 
     @property
     def gap(self) -> float:
@@ -235,7 +237,7 @@ class NetworkFit(Framed):
             return f"not proven: at most {self.gap:.4g} nats below the optimum, {summed}; bound: {self.method}"
         if self.upper_bound is None:
             return "proven highest over all networks"
-        if self.gap <= ROUNDING:
+        if self.gap <= self.rounding:
             rounding = f", to {self.gap:.1g} nats" if self.gap > 0 else ""
             return f"proven highest{rounding}: {self.method}"
         return f"not proven: at most {self.gap:.4g} nats below the optimum; {self.method}"
@@ -325,13 +327,13 @@ class NetworkFit(Framed):
         yield from (f"your graph violates the knowledge: {line}" for line in ranking.violations)
         rank = f"more than {MAX_RANKED:,}" if ranking.better_networks is None else f"{ranking.better_networks:,}"
         admitted = "" if self.num_admitted is None else f" of {self.num_admitted:,}"
-        if ranking.better_networks == 0:
+        if ranking.better_networks == 0 or (ranking.is_gap_exact and ranking.gap <= TIE):
             yield f"Your graph is as good as the best{admitted} (score {ranking.score:.4f})"
             return
-        if not ranking.is_counted:
+        if not ranking.is_counted and ranking.posterior is not None:
             place = f"Your graph scores {ranking.score:.4f}; too many networks to list may score higher, but fewer than"
             place += f" {ranking.num_better_below}"
-        elif ranking.better_networks is None and ranking.posterior is None and self.upper_bound is not None:
+        elif not ranking.is_counted:
             place = f"Your graph scores {ranking.score:.4f}"
         else:
             scores = "network{} scores" if ranking.better_networks == 1 else "networks{} score"

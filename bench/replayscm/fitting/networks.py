@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import comb, log
+from math import comb, fsum, log
 from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
@@ -17,7 +17,7 @@ from calibrant.baselines.structure_learning.classes import (
     essential_graph,
     model_string,
 )
-from calibrant.baselines.structure_learning.effects import Effects, Ranking, count_classes, rank_dag
+from calibrant.baselines.structure_learning.effects import Effects, Ranking, count_classes, list_higher, rank_dag
 from calibrant.baselines.structure_learning.graph import Constraints, Dag, Mask
 from calibrant.baselines.structure_learning.large import best_large_network
 from calibrant.baselines.structure_learning.levels import (
@@ -68,7 +68,7 @@ class NetworkOptions:
 
     k: number of best networks; knowledge: as it was stated; graph, effect: texts or objects, None for none
     prior: of the posterior, None for the default by the number of columns
-    seconds: on the clock, of the integer program; is_search: a search with a bound is enough
+    seconds: on the clock, of the integer program, None for counted steps; is_search: a search with a bound is enough
     """
 
     score: str = "bde"
@@ -78,7 +78,7 @@ class NetworkOptions:
     graph: Any = None
     effect: Any = None
     prior: Prior | None = None
-    seconds: float = 300.0
+    seconds: float | None = None
     is_search: bool = False
 
     def check(self) -> None:
@@ -91,7 +91,7 @@ class NetworkOptions:
             raise CalibrantError(f"k is {short_repr(self.k)}; 1 to {MAX_NETWORKS:,} networks are listed")
         if self.prior is not None and self.prior not in get_args(Prior):
             raise CalibrantError(f"prior is {short_repr(self.prior)}; allowed: {', '.join(get_args(Prior))}")
-        if not _is_number(self.seconds) or not self.seconds > 0:
+        if self.seconds is not None and (not _is_number(self.seconds) or not self.seconds > 0):
             raise CalibrantError(f"seconds is {short_repr(self.seconds)}; a number above 0 is allowed")
 
     @property
@@ -100,7 +100,7 @@ class NetworkOptions:
         large = "is for more than 18 columns, and networks are summed over gaps of at most 10"
         chosen = {
             "prior": (self.prior == "orders", "of orders is not computed over completions of gaps"),
-            "seconds": (self.seconds != NetworkOptions.seconds, large),
+            "seconds": (self.seconds is not None, large),
             "search": (self.is_search, large),
         }
         return {name: reason for name, (is_chosen, reason) in chosen.items() if is_chosen}
@@ -130,7 +130,7 @@ def learn_networks(
     graph: Any = None,
     effect: Any = None,
     prior: Prior | None = None,
-    seconds: float = 300,
+    seconds: float | None = None,
     search: bool = False,
     gaps: Gaps = "complete",
     **reading: Unpack[Reading],
@@ -146,7 +146,8 @@ def learn_networks(
     graph: a network to rank: a file, a text, pairs, or a graph of networkx or pgmpy
     effect: `Y=yes | do(X=no)`, or {"of": {"Y": "yes"}, "do": {"X": "no"}}
     prior: "dags" (every network alike; default to 12 columns) or "orders" (weighted by topological orders)
-    seconds: on the clock, beyond 18 columns; search: a search over orders with a bound instead of a proof there
+    seconds: on the clock, beyond 18 columns; None stops after as many steps on every machine
+    search: a search over orders with a bound instead of a proof there
     """
     stated = state_knowledge(
         require=require,
@@ -304,19 +305,6 @@ class _Learning:
             evidence = None if num_admitted is None else dag_sum.log_sum - log(num_admitted)
         if is_bayesian and self.options.prior != "dags":
             by_orders = self._arcs(optimum.posteriors().arcs().frequency())
-        ranking = None
-        if self.graph is not None:
-            ranking = rank_dag(
-                self.graph,
-                self.names,
-                self.knowledge,
-                self.local,
-                best[0].score,
-                dags,
-                optimum=optimum,
-                targets=self.frame.targets,
-                log_sum=None if dag_sum is None else dag_sum.log_sum,
-            )
         return NetworkFit(
             self.names,
             self.options.score,
@@ -334,7 +322,7 @@ class _Learning:
             log_evidence=evidence,
             arcs_by_dags=by_dags,
             arcs_by_orders=by_orders,
-            ranking=ranking,
+            ranking=self._rank(best[0].score, dags, optimum, None if dag_sum is None else dag_sum.log_sum),
             graph=None if self.graph is None else arcs_of_dag(self.names, self.graph),
             effect=self._effect(best[0].dag, scores, dag_sum),
             price=self._price(best[0].score),
@@ -350,20 +338,6 @@ class _Learning:
         optimum = best_large_network(
             scores, is_search=self.options.is_search, seconds=self.options.seconds, report=self.report, listen=heard
         )
-        ranking = None
-        if self.graph is not None:
-            ranking = rank_dag(
-                self.graph,
-                self.names,
-                self.knowledge,
-                self.local,
-                optimum.score,
-                [optimum.dag],
-                optimum=None,
-                targets=self.frame.targets,
-                log_sum=None,
-                is_proven=optimum.is_proven,
-            )
         return NetworkFit(
             self.names,
             self.options.score,
@@ -377,12 +351,47 @@ class _Learning:
             optimal=(arcs_of_dag(self.names, optimum.dag),),
             num_classes=optimum.num_classes,
             summary=self._summary(optimum.dag),
-            ranking=ranking,
+            ranking=self._rank(optimum.score, [optimum.dag], is_proven=optimum.is_proven),
             graph=None if self.graph is None else arcs_of_dag(self.names, self.graph),
             effect=self._effect(optimum.dag, None, None),
             upper_bound=optimum.upper_bound,
             method=optimum.method,
+            rounding=optimum.rounding,
             max_parents=self._stated_limit(),
+        )
+
+    def _rank(
+        self,
+        best: float,
+        optimal: Sequence[Dag],
+        optimum: ScoreOptimum | None = None,
+        log_sum: float | None = None,
+        *,
+        is_proven: bool = True,
+    ) -> Ranking | None:
+        """Return the rank of the given graph; None without one. optimum: None beyond 18 columns, nothing is listed."""
+        dag = self.graph
+        if dag is None:
+            return None
+        score = fsum(self.local(v, parents) for v, parents in enumerate(dag))
+
+        def gain_of(changed: Dag) -> float:
+            return fsum(
+                self.local(v, changed[v]) - self.local(v, dag[v]) for v in range(len(dag)) if changed[v] != dag[v]
+            )
+
+        return rank_dag(
+            dag,
+            self.names,
+            self.knowledge,
+            score,
+            best,
+            optimal,
+            gain_of,
+            higher=None if optimum is None else list_higher(optimum, best, score, self.frame.targets),
+            log_sum=log_sum,
+            is_proven=is_proven,
+            is_counted=optimum is not None,
         )
 
     def _network(self, scored: ScoredDag) -> Network:

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from time import monotonic
 
 import numpy as np
 
 from calibrant.solvers.acyclic.integer_program.cutting import Bits
-from calibrant.solvers.acyclic.integer_program.relaxation import Column, Incumbent, TimeLimitReached, Value
+from calibrant.solvers.acyclic.integer_program.relaxation import Column, Incumbent, LimitReached, Limits, Value
 from calibrant.solvers.acyclic.integer_program.tree import Tree
 from calibrant.solvers.acyclic.least import (
     Cost,
@@ -34,17 +33,16 @@ MAX_SUM = 10**8
 
 
 def least_by_program(
-    part: Part, *, seconds: float | None = None, listen: Callable[[Incumbent, int], None] | None = None
+    part: Part, limits: Limits | None = None, listen: Callable[[Incumbent, int], None] | None = None
 ) -> dict[int, Mask] | None:
     """Return the parents within the part of every variable; None if every assignment has a cycle.
 
-    `Undecided` with a bound and the incumbent if time ran out, `MissingExtraError` without HiGHS.
+    `Undecided` with a bound and the incumbent if a limit was reached, `MissingExtraError` without HiGHS.
 
-    seconds: on the clock, checked between steps; None means no limit
+    limits: checked between relaxations, which spend its steps; None means no limit
     listen: called with the incumbent and the lower bound of the size above each variable's least, as they improve
     """
     require_highs()
-    until = None if seconds is None else monotonic() + seconds
     good = find_good_choice(
         {v: {parents: parent_set.cost for parents, parent_set in sets.items()} for v, sets in part.items()}, 0
     )
@@ -56,7 +54,7 @@ def least_by_program(
         lower_bound = sum(min(candidates.values()).cost for candidates in part.values())
         reached = f"sizes differ by more than {MAX_SUM:,} in all: too much for floating point"
         raise Undecided(lower_bound, reached, start)
-    incumbent = Incumbent(part, start, until)
+    incumbent = Incumbent(part, start, limits or Limits())
     if listen is not None:
         incumbent.listen = partial(listen, incumbent)
     return _Search(incumbent).solve()
@@ -81,7 +79,7 @@ class _Search:
         for number, criterion in enumerate(CRITERIA):
             try:
                 sums[number] = self._fix_criterion(lambda v, parents, by=criterion: by(self.part[v][parents].cost))  # type: ignore[misc]
-            except TimeLimitReached as late:
+            except LimitReached as late:
                 sums[number] = late.at_least
                 raise Undecided(_cost(sums), None, self.incumbent.chosen) from None
             # fewer columns are left than before, so fewer cycles are possible and the part may fall apart
@@ -92,7 +90,7 @@ class _Search:
             ranks = {parents: rank for rank, (_, parents) in enumerate(ranked)}
             try:
                 self._fix_criterion(lambda u, parents, v=v, ranks=ranks: ranks[parents] if u == v else 0)  # type: ignore[misc]
-            except TimeLimitReached:
+            except LimitReached:
                 raise Undecided(_cost(sums), None, self.incumbent.chosen) from None
         return self.incumbent.chosen
 
@@ -108,12 +106,17 @@ class _Search:
         chosen = dict(self.incumbent.chosen)
         for part in smaller_parts:
             try:
-                assignment = least_by_program(part, seconds=self.incumbent.seconds_left())
+                assignment = least_by_program(part, self.incumbent.limits, self._listen_to_ties)
             except Undecided:
                 raise Undecided(_cost(sums), None, self.incumbent.chosen) from None
             assert assignment is not None
             chosen |= {v: self._within(part[v][mask].mask) for v, mask in assignment.items()}
         return chosen
+
+    def _listen_to_ties(self, incumbent: Incumbent, at_least: int) -> None:
+        """Pass on that a search among ties goes on; the bound of the whole is settled."""
+        assert self.incumbent.minimum is not None
+        self.incumbent.listen(self.incumbent.minimum)
 
     def _within(self, mask: Mask) -> Mask:
         return mask & sum(1 << v for v in self.variables)
@@ -135,10 +138,12 @@ class _Search:
             tree = Tree(self.incumbent, self.columns, excess)
             try:
                 groups = tree.grow(self.groups)
-            except TimeLimitReached as late:
-                raise TimeLimitReached(base + late.at_least) from None
+            except LimitReached as late:
+                raise LimitReached(base + late.at_least) from None
             total = base + tree.upper_bound
             self.incumbent.settled.append((excess, tree.upper_bound))
+        if self.incumbent.minimum is None:
+            self.incumbent.minimum = total - base
         needed = np.logical_or.reduce(groups)
         self.columns = [column for column, is_needed in zip(self.columns, needed, strict=True) if is_needed]
         positions = {v: position for position, v in enumerate(self.variables)}

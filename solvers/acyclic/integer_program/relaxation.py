@@ -25,6 +25,7 @@ from calibrant.solvers.highs import empty_program, run
 SCALE = 2.0**14  # prices are multiples of its inverse
 MAX_EXACT = 2.0**53 / SCALE  # below it, multiples of 1/SCALE are exact in double precision
 NO_LIMIT = 2**31 - 1  # HiGHS' default for a limit on simplex iterations
+ITERATIONS_PER_RUN = 80  # iterations that take as long as handing a relaxation over and reading its solution
 PENALTY = 64.0  # cost of the slack column, in ranges of all costs: every relaxation is feasible
 
 
@@ -76,10 +77,19 @@ class Relaxation:
     def add(self, rows: Sequence[Row]) -> None:
         """Add rows."""
         scales = [max(1.0, float(abs(row.values).max(initial=0.0))) for row in rows]  # similar magnitudes in all rows
-        for (columns, values, lower_bound), scale in zip(rows, scales, strict=True):
-            scaled = np.array([*(values / scale), max(1.0, abs(lower_bound) / scale)])
-            self.highs.addRow(
-                lower_bound / scale, np.inf, len(scaled), np.array([*columns, self.slack], np.int32), scaled
+        # one call: each one copies the whole matrix
+        indices = [np.append(row.columns, self.slack).astype(np.int32) for row in rows]
+        values = [
+            np.append(row.values / scale, max(1.0, abs(row.lower_bound) / scale))
+            for row, scale in zip(rows, scales, strict=True)
+        ]
+        if rows:
+            lower = np.array([row.lower_bound / scale for row, scale in zip(rows, scales, strict=True)])
+            starts = np.cumsum([0, *map(len, indices[:-1])], dtype=np.int32)
+            num_entries = sum(map(len, indices))
+            upper = np.full(len(rows), np.inf)
+            self.highs.addRows(
+                len(rows), lower, upper, num_entries, starts, np.concatenate(indices), np.concatenate(values)
             )
         self.rows += rows
         self.scales = np.append(self.scales, scales)
@@ -96,38 +106,47 @@ class Relaxation:
         self.scales = self.scales[~rows]
         self.unpriced = self.unpriced[~rows]
 
-    def solve(self, allowed: Bits, seconds: float | None = None) -> tuple[F64 | None, Proof]:
+    def solve(self, allowed: Bits, limits: Limits) -> tuple[F64 | None, Proof]:
         """Return the value of each column in an optimum, None if it was not reached, and the proof.
 
-        allowed: shape (columns,); seconds: time limit of HiGHS
+        allowed: shape (columns,); limits: its steps are spent
         """
         import highspy
 
+        seconds = limits.seconds_left()
         if seconds is not None:
             self.highs.setOptionValue("time_limit", float(self.highs.getRunTime()) + max(seconds, 0.01))
-        is_solved, proof = self._run(allowed)
+        if limits.steps is not None:
+            iterations = min(NO_LIMIT, 1 + max(limits.steps, 0) // self._size)
+            self.highs.setOptionValue("simplex_iteration_limit", iterations)
+        is_solved, proof = self._run(allowed, limits)
         column_values = np.array(self.highs.getSolution().col_value[: len(self.costs)])
         statuses = self.highs.getBasis().row_status[self.num_equal :]
         self.unpriced = np.array([status == highspy.HighsBasisStatus.kBasic for status in statuses], np.bool_)
         return (np.clip(column_values, 0.0, 1.0) if is_solved else None), proof
 
-    def improve_bound(self, allowed: Bits, steps: int) -> Proof:
-        """Improve the bound by a few simplex steps from the last solution; restore the basis.
+    def improve_bound(self, allowed: Bits, iterations: int, limits: Limits) -> Proof:
+        """Improve the bound by a few simplex iterations from the last solution; restore the basis.
 
-        allowed: shape (columns,)
+        allowed: shape (columns,); limits: its steps are spent
         """
         basis = self.highs.getBasis()
-        self.highs.setOptionValue("simplex_iteration_limit", steps)
-        _, proof = self._run(allowed)
+        self.highs.setOptionValue("simplex_iteration_limit", iterations)
+        _, proof = self._run(allowed, limits)
         self.highs.setOptionValue("simplex_iteration_limit", NO_LIMIT)
         self.highs.setBasis(basis)
         return proof
 
-    def _run(self, allowed: Bits) -> tuple[bool, Proof]:
+    @property
+    def _size(self) -> int:
+        return len(self.costs) + self.num_equal + len(self.rows)
+
+    def _run(self, allowed: Bits, limits: Limits) -> tuple[bool, Proof]:
         num_columns = len(self.costs)
         columns = np.arange(num_columns, dtype=np.int32)
         self.highs.changeColsBounds(num_columns, columns, np.zeros(num_columns), allowed.astype(np.float64))
         is_solved = run(self.highs)
+        limits.spend((self.highs.getInfo().simplex_iteration_count + ITERATIONS_PER_RUN) * self._size)
         return is_solved, self._prove_bound(np.array(self.highs.getSolution().row_dual), allowed)
 
     def _prove_bound(self, duals: F64, allowed: Bits) -> Proof:
@@ -160,8 +179,8 @@ Value: TypeAlias = Callable[[int, Mask], int]
 """Objective: cost of a column by one criterion."""
 
 
-class TimeLimitReached(Exception):  # noqa: N818 - no fault: the search returns its bound
-    """Time ran out.
+class LimitReached(Exception):  # noqa: N818 - no fault: the search returns its bound
+    """Time or steps ran out.
 
     at_least: proven lower bound by the criterion
     """
@@ -171,11 +190,38 @@ class TimeLimitReached(Exception):  # noqa: N818 - no fault: the search returns 
         self.at_least = at_least
 
 
+class Limits:
+    """Limits of a search; None for no limit.
+
+    until: deadline on the monotonic clock
+    steps: remaining steps; a simplex iteration takes one for each row and column of its relaxation
+    """
+
+    def __init__(self, seconds: float | None = None, steps: int | None = None) -> None:
+        self.until = None if seconds is None else monotonic() + seconds
+        self.steps = steps
+
+    def spend(self, steps: int) -> None:
+        """Count steps that were taken."""
+        if self.steps is not None:
+            self.steps -= steps
+
+    def seconds_left(self) -> float | None:
+        """Return the seconds before the deadline; None without one."""
+        return None if self.until is None else self.until - monotonic()
+
+    def are_reached(self) -> bool:
+        """Return whether the time or the steps are over."""
+        seconds = self.seconds_left()
+        return (seconds is not None and seconds <= 0) or (self.steps is not None and self.steps <= 0)
+
+
 class Incumbent:
     """Best assignment so far, by all criteria lexicographically.
 
-    until: deadline on the monotonic clock
+    limits: of the whole search, spent by all its criteria
     listen: called with the lower bound of the first criterion after every relaxation
+    minimum: of the first criterion once it is proven, None before
     settled: objectives that are fixed to their optimum, and the optimum
     cuts: clusters, as positions of variables, with which the next tree begins
     """
@@ -184,14 +230,15 @@ class Incumbent:
         self,
         part: Part,
         chosen: dict[int, Mask],
-        until: float | None,
+        limits: Limits,
         listen: Callable[[int], None] = lambda at_least: None,
     ) -> None:
         self.listen = listen
         self.part = part
         self.variables = sorted(part)
         self.chosen = chosen
-        self.until = until
+        self.limits = limits
+        self.minimum: int | None = None
         self.settled: list[tuple[Value, int]] = []
         self.cuts: set[Cluster] = set()
 
@@ -199,14 +246,6 @@ class Incumbent:
         """Replace the incumbent by an assignment that is better."""
         if self._key(chosen) < self._key(self.chosen):
             self.chosen = chosen
-
-    def seconds_left(self) -> float | None:
-        """Return the seconds before the deadline; None without one."""
-        return None if self.until is None else self.until - monotonic()
-
-    def is_late(self) -> bool:
-        seconds = self.seconds_left()
-        return seconds is not None and seconds <= 0
 
     def _key(self, chosen: Mapping[int, Mask]) -> tuple[int, ...]:
         sums = (sum(by(self.part[v][parents].cost) for v, parents in chosen.items()) for by in CRITERIA)

@@ -33,13 +33,13 @@ from calibrant.solvers.acyclic.integer_program.order_local_search import OrderLo
 from calibrant.solvers.acyclic.integer_program.relaxation import (
     Column,
     Incumbent,
+    LimitReached,
     Proof,
     Relaxation,
     Row,
-    TimeLimitReached,
     Value,
 )
-from calibrant.solvers.acyclic.least import Cost, Mask, Orders
+from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.acyclic.maxsat import find_violated_clusters, place_greedily
 
 MIN_SHARE = 1e-6  # of a column, below which it counts as zero
@@ -52,6 +52,7 @@ RESTART_PERTURBATIONS = 40  # restart perturbations of each random order, per va
 NODE_PERTURBATIONS = 30  # node perturbations of the order to which a relaxation points
 COST_UNITS = 1024  # units of a cost that is multiplied by a share
 NUM_BRANCH_CANDIDATES = 20  # arcs tried for branching
+PERTURBATIONS_PER_ITERATION = 2  # perturbations of an order that take as long as a simplex iteration
 STRONG_BRANCHING_STEPS = 50  # simplex steps for each child of a candidate
 
 
@@ -123,10 +124,8 @@ class Tree:
         """Bound a node by rounds of cuts; return its children, none if it is closed."""
         allowed, bound, stalled_rounds = node.allowed, node.bound, 0
         while True:
-            self._check_time(bound)
-            if not self.incumbent.settled:
-                self.incumbent.listen(self._lower_bound(bound))
-            column_values, proof = self.relaxation.solve(allowed, self.incumbent.seconds_left())
+            self._check_limits(bound)
+            column_values, proof = self.relaxation.solve(allowed, self.incumbent.limits)
             min_rise = max(1.0, MIN_PROGRESS * (self.upper_bound - bound))
             stalled_rounds = stalled_rounds + 1 if proof.bound - bound < min_rise else 0
             bound = max(bound, ceil(proof.bound))  # costs are whole
@@ -168,7 +167,7 @@ class Tree:
         columns = [column for column, _ in shares]
         support = Support(self.owner[columns], self.parents[columns], np.array([share for _, share in shares]))
         return find_violated_cuts(support) or (
-            find_most_violated_cut(support, self.incumbent.seconds_left()) if is_root else set()
+            find_most_violated_cut(support, self.incumbent.limits.seconds_left()) if is_root else set()
         )
 
     def _add_cuts(self, clusters: Collection[Cluster]) -> None:
@@ -216,20 +215,42 @@ class Tree:
         """Search from the order that is cheapest if columns are discounted by their share in the relaxation."""
         if self.incumbent.settled:  # later criteria start from an optimum of the first
             return
-        costs = dict[int, dict[Mask, Cost]]()
-        for (v, parents), cost, share in zip(self.columns, self.costs.tolist(), column_values.tolist(), strict=True):
-            costs.setdefault(v, {})[parents] = round(cost * (1 - share) * COST_UNITS)
-        order = Orders(costs, 0).cheapest_first()
+        order = self._place_cheapest_first(np.rint(self.costs * (1 - column_values) * COST_UNITS))
         if order is not None:
             self._update_incumbent(self.local_search.improve_from(order, NODE_PERTURBATIONS))
+            self._spend_perturbations(NODE_PERTURBATIONS)
+
+    def _place_cheapest_first(self, costs: F64) -> list[int] | None:
+        """Return the greedy order, in which the variable of least cost comes next; None if it ends before all.
+
+        costs: shape (columns,)
+        """
+        num_missing = self.parents.sum(axis=1)  # parents of each column that are not placed
+        is_placed = np.zeros(len(self.variables), np.bool_)
+        order: list[int] = []
+        for _ in self.variables:
+            least = np.minimum.reduceat(np.where(num_missing == 0, costs, np.inf), self.relaxation.starts)
+            least[is_placed] = np.inf
+            position = int(least.argmin())  # the first of several
+            if least[position] == np.inf:
+                return None
+            is_placed[position] = True
+            num_missing -= self.parents[:, position]
+            order.append(self.variables[position])
+        return order
 
     def _restart_local_search(self) -> None:
         """Search from random orders."""
+        num_perturbations = RESTART_PERTURBATIONS * len(self.variables)
         for _ in range(0 if self.incumbent.settled else NUM_RESTARTS):
-            if not self.incumbent.is_late() and (
-                chosen := self.local_search.restart(RESTART_PERTURBATIONS * len(self.variables))
-            ):
+            if self.incumbent.limits.are_reached():
+                return
+            if chosen := self.local_search.restart(num_perturbations):
                 self._update_incumbent(chosen)
+            self._spend_perturbations(num_perturbations)
+
+    def _spend_perturbations(self, num_perturbations: int) -> None:
+        self.incumbent.limits.spend(num_perturbations * len(self.columns) // PERTURBATIONS_PER_ITERATION)
 
     def _branch(self, column_values: F64, allowed: Bits, bound: float) -> Sequence[_Side]:
         """Branch on an arc by strong branching: of the most undecided arcs the one with the largest product of rises.
@@ -266,8 +287,8 @@ class Tree:
         """Bound a child by a few simplex steps; above `upper_bound` if it holds nothing as good as the incumbent."""
         if not self._is_feasible(allowed):
             return _Side(self.upper_bound + 1.0, allowed)
-        self._check_time(bound)
-        proof = self.relaxation.improve_bound(allowed, STRONG_BRANCHING_STEPS)
+        self._check_limits(bound)
+        proof = self.relaxation.improve_bound(allowed, STRONG_BRANCHING_STEPS, self.incumbent.limits)
         allowed = self._fix_by_reduced_cost(allowed, proof)
         return _Side(max(bound, ceil(proof.bound)) if self._is_feasible(allowed) else self.upper_bound + 1.0, allowed)
 
@@ -287,9 +308,11 @@ class Tree:
     def _sum(self, chosen: dict[int, Mask]) -> int:
         return sum(self.value(v, parents) for v, parents in chosen.items())
 
-    def _check_time(self, bound: float) -> None:
-        if self.incumbent.is_late():
-            raise TimeLimitReached(self._lower_bound(bound))
+    def _check_limits(self, bound: float) -> None:
+        minimum = self.incumbent.minimum
+        self.incumbent.listen(self._lower_bound(bound) if minimum is None else minimum)
+        if self.incumbent.limits.are_reached():
+            raise LimitReached(self._lower_bound(bound))
 
     def _lower_bound(self, bound: float) -> int:
         """Return the proven bound while a node with this one is open."""

@@ -18,8 +18,9 @@ from calibrant.solvers.acyclic.integer_program.cutting import (
     find_most_violated_cut,
     find_violated_cuts,
 )
-from calibrant.solvers.acyclic.integer_program.relaxation import SCALE, Relaxation, Row
-from calibrant.solvers.acyclic.least import cost_by_size
+from calibrant.solvers.acyclic.integer_program.least import least_by_program
+from calibrant.solvers.acyclic.integer_program.relaxation import SCALE, Limits, Relaxation, Row
+from calibrant.solvers.acyclic.least import cost_by_size, reduce_to_parts
 from calibrant.solvers.acyclic.optimum import optimal_choice
 from calibrant.solvers.highs import empty_program, run
 from calibrant.solvers.outcome import Undecided
@@ -159,6 +160,33 @@ def test_out_of_time_it_has_a_bound_and_a_choice() -> None:
     assert is_acyclic(dict(told.value.incumbent))
 
 
+@pytest.mark.parametrize("steps", [0, 5_000, 10_000, 20_000, 10**9])
+def test_counted_steps_end_alike_with_a_bound_and_a_choice(steps: int) -> None:
+    options = scores(Random("late"), 9, 25)
+    least = by_subsets(options, 0, 9)
+    assert least is not None
+    parts = reduce_to_parts(options, 0)
+    assert parts is not None
+    (part,) = parts
+
+    def search() -> tuple[int, int, int | None]:
+        limits = Limits(steps=steps)
+        try:
+            chosen = least_by_program(part, limits)
+        except Undecided as spent:
+            return spent.at_least, sum(part[v][m].cost for v, m in (spent.incumbent or {}).items()), limits.steps
+        cost = sum(part[v][mask].cost for v, mask in (chosen or {}).items())
+        return cost, cost, limits.steps
+
+    results = [search(), search()]
+    at_least, cost, remaining = results[0]
+    assert at_least <= least.cost <= cost
+    assert remaining is not None
+    assert remaining <= 0 or at_least == cost
+    assert (at_least == cost) == (steps > 10_000)
+    assert results[0] == results[1]
+
+
 # --- Cluster cuts: no choice without a cycle violates one, and what is violated is found ------------------------------
 def drawn_support(rng: Random, num: int) -> Support:
     """Up to three sets of each variable, with shares of a whole number of eighths."""
@@ -253,9 +281,9 @@ def test_what_is_tried_and_dropped_leaves_the_solution_as_it_was() -> None:
         places = [np.flatnonzero(random.random(2 * num) < 0.3) for _ in range(40)]
         relaxed.add([Row(own, np.ones(len(own)), 10.0) for own in places])
         everything = np.ones(2 * num, np.bool_)
-        taken, proof = relaxed.solve(everything)
+        taken, proof = relaxed.solve(everything, Limits())
         without = everything & ~((np.arange(2 * num) == 7) | (np.arange(2 * num) == 20))
-        few, many = relaxed.improve_bound(without, 1), relaxed.improve_bound(without, 1000)
+        few, many = (relaxed.improve_bound(without, iterations, Limits()) for iterations in (1, 1000))
         assert few.bound <= many.bound + 1e-6 * many.bound
         assert many.bound >= proof.bound - 1e-6 * proof.bound
         assert np.isinf(many.reduced_costs[[7, 20]]).all()
@@ -263,7 +291,7 @@ def test_what_is_tried_and_dropped_leaves_the_solution_as_it_was() -> None:
         assert 0 < np.count_nonzero(idle) < len(idle)
         relaxed.drop(idle)
         assert len(relaxed.rows) == len(relaxed.scales) == np.count_nonzero(~idle)
-        again, still = relaxed.solve(everything)
+        again, still = relaxed.solve(everything, Limits())
         assert taken is not None
         assert again is not None
         assert np.isclose(costs @ again, costs @ taken)

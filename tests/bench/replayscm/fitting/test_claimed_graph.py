@@ -138,6 +138,13 @@ def test_signs_in_a_graph_file_are_stated_as_not_read(name: str, text: str, unre
     assert "not refuted: 1 SCM has it" in called("fit", table, "--graph", graph).stdout
 
 
+def test_a_fault_of_a_graph_file_names_its_line_after_empty_ones(tmp_path: Path) -> None:
+    graph = tmp_path / "g.csv"
+    graph.write_text("from,to\n\nA,B\n\nB\n", "utf-8")
+    with pytest.raises(calibrant.CalibrantError, match="line 5: 'B' is not of the form from,to"):
+        calibrant.fit({"A": [0, 1], "B": [1, 0]}, graph=str(graph))
+
+
 def test_one_network_that_scores_higher_is_in_the_singular(tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     table.write_text("a,b,y\n" + "0,0,0\n0,1,1\n1,0,1\n1,1,1\n" * 2, "utf-8")

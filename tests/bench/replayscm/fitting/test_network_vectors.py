@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import product
@@ -17,6 +18,8 @@ from hypothesis import strategies as st
 from markupsafe import escape
 
 import calibrant
+from calibrant.baselines.structure_learning import large
+from calibrant.bench.cli import main
 from calibrant.bench.replayscm.fitting import gap_networks
 from calibrant.bench.replayscm.fitting.network_fit import compare_arcs
 from tests.support.commands import called, refused
@@ -156,6 +159,37 @@ def test_nineteen_columns_have_a_proven_optimum_or_a_stated_bound() -> None:
     assert bounded.gap >= 0
     assert "not proven: at most" in bounded.proof
     assert proven.gap <= bounded.gap + 1e-9
+
+
+def test_counted_steps_stop_a_proof_with_its_bound_and_lines_of_progress(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first seconds are made shorter, and the steps fewer."""
+    monkeypatch.setattr(large, "FIRST_PROGRESS_SECONDS", 0.0)
+    monkeypatch.setattr(large, "PROGRESS_SECONDS", 0.0)
+    rng = np.random.default_rng(3)
+    rows = rng.integers(0, 2, (150, 19))
+    for k in range(4, 12):
+        rows[:, k] = np.where(rng.random(150) < 0.1, rows[:, k], rows[:, k - 4] ^ (rows[:, k - 3] & rows[:, k - 1]))
+    file = tmp_path / "wide.csv"
+    text = [",".join(f"V{k}" for k in range(19)), *(",".join(map(str, row)) for row in rows.tolist())]
+    file.write_text("\n".join(text), encoding="utf-8")
+    results = []
+    for steps in (large.MAX_STEPS, 200_000):
+        monkeypatch.setattr(large, "MAX_STEPS", steps)
+        assert main(["fit", str(file), "--score", "bde", "--max-parents", "2", "--json"]) == 0
+        captured = capsys.readouterr()
+        results.append(json.loads(captured.out))
+        lines = re.findall(r"^best (.*), bound (.*), gap (.*) nats$", captured.err, re.MULTILINE)
+        assert len(lines) > 1
+        for best, bound, gap in (map(float, line) for line in lines):
+            assert best - 1e-4 <= results[0]["best_score"] <= bound + 1e-4
+            assert gap == pytest.approx(bound - best, abs=2e-4)
+    proven, stopped = results
+    assert proven["gap"] < 1e-3
+    assert stopped["gap"] > 1e-3
+    assert "stopped after 200,000 steps (--seconds 300 goes on)" in stopped["proof"]
+    assert stopped["best_score"] - 1e-9 <= proven["best_score"] <= stopped["upper_bound"]
 
 
 def test_the_command_ranks_a_graph_states_an_effect_and_exports(
