@@ -35,7 +35,7 @@ DIFFICULTY_LABELS: Mapping[str, str] = LABELS
 
 
 def bundled_pool(name: str) -> Path:
-    """Return the file of a bundled pool: a benchmark's, a setting of ReplaySCM's, or `replayscm-episodes`."""
+    """Return the file of a bundled pool: a benchmark's, a setting of ReplaySCM's, `series`, or `replayscm-episodes`."""
     from calibrant.bench.core.registry import bundled_sample
     from calibrant.dsl.errors import CalibrantError
 

@@ -64,14 +64,14 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(files=103, lines=31361, small_files=3, import_lines=1506),
-    "solvers": Size(files=110, lines=29390, small_files=7, import_lines=1602),
-    "audits": Size(files=63, lines=19800, small_files=2, import_lines=1345),
+    "dsl": Size(files=103, lines=31368, small_files=3, import_lines=1506),
+    "solvers": Size(files=110, lines=29398, small_files=7, import_lines=1603),
+    "audits": Size(files=63, lines=19792, small_files=2, import_lines=1345),
     "baselines": Size(files=31, lines=9798, small_files=3, import_lines=531),
-    "bench": Size(files=287, lines=78276, small_files=12, import_lines=6531),
+    "bench": Size(files=287, lines=78277, small_files=12, import_lines=6531),
     "calibrant": Size(files=15, lines=1862, small_files=4, import_lines=288),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=361, lines=96177, small_files=17, import_lines=8300),
+    "tests": Size(files=361, lines=96198, small_files=17, import_lines=8305),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

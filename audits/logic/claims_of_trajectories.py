@@ -74,16 +74,8 @@ def _task(content: Any) -> TrajectoryTask:
     )
 
 
-def trajectory_words(evidence: Any) -> str:
-    """Return the class of the evidence in words."""
-    task = _task(evidence)
-    kind = "monotone as their signs say" if task.function_class == "signed" else "of any kind"
-    num_candidates = sum(map(len, task.candidates.values()))
-    return f"networks of {len(task.genes)} genes, functions of {num_candidates} candidates, {kind}"
-
-
 def _words(evidence: Any, certificate: Certificate) -> str:
-    return trajectory_words(evidence)
+    return _task(evidence).in_words
 
 
 def _count(evidence: Any, certificate: Certificate) -> str:

@@ -11,7 +11,7 @@ import msgspec
 
 from calibrant.audits.attribution import Attribution
 from calibrant.audits.claims import Certificate, ClaimStatus, Finding, ItemIdentity, Soundness, certify
-from calibrant.audits.logic.claims_of_trajectories import trajectory_evidence, trajectory_words
+from calibrant.audits.logic.claims_of_trajectories import trajectory_evidence
 from calibrant.audits.logic.trajectories import (
     agreement_holds,
     count_holds,
@@ -198,7 +198,7 @@ def _answer_decision(item: TrajectoryItem) -> HeldoutDecision | None:
     decision = decide_answer(item)
     if decision is None or decision.ceiling is None:
         return None
-    words = trajectory_words(trajectory_evidence(item.task))
+    words = item.task.in_words
     return HeldoutDecision(decision.agreement == 1, decision.count, words, decision.agreement, decision.ceiling)
 
 

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from calibrant.audits.claims import ClaimStatus, Finding, certify
-from calibrant.audits.logic.claims_of_trajectories import trajectory_evidence, trajectory_words
+from calibrant.audits.logic.claims_of_trajectories import trajectory_evidence
 from calibrant.audits.why import Count, Fact, Span, State, Why, number_text
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic.trajectories import TrajectoryItem, TrajectorySealed, parse_model
@@ -276,7 +276,7 @@ def trajectory_findings(item: TrajectoryItem) -> Iterator[Finding]:
         yield Finding(MEMBERS, ClaimStatus.OPEN, item.id, outcome.reached)
         return
     fitting, evidence = outcome.value, trajectory_evidence(item.task)
-    words = trajectory_words(evidence)
+    words = item.task.in_words
     data = {"genes": {gene: str(number) for gene, number in fitting.counts.items()}, "count": str(fitting.count)}
     status = ClaimStatus.PROVED if fitting.count > 1 else ClaimStatus.REFUTED
     claim = "one network fits" if fitting.count == 1 else f"{fitting.count} networks fit"
@@ -363,7 +363,7 @@ def explain_trajectories(item: TrajectoryItem, *, reveal_sealed: bool = False) -
         open=tuple(gene for gene in task.genes if fitting.counts[gene] > 1),
         decided=tuple(gene for gene in task.genes if fitting.counts[gene] == 1),
         count=Count(lower=str(fitting.count), upper=str(fitting.count)),
-        class_in_words=trajectory_words(trajectory_evidence(task)),
+        class_in_words=task.in_words,
         sealed=(gold,) if reveal_sealed else (),
         genes=genes,
         answers=((" ".join(answer), f"{float(share):.6g}"),) if best is not None else (),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from calibrant.audits.logic.claims_of_trajectories import trajectory_evidence, trajectory_words
 from calibrant.audits.logic.generation import SUITES
 from calibrant.baselines.logic.trajectories import fitting_network
 from calibrant.bench.core.capabilities import ItemScore, Solution
@@ -20,7 +19,8 @@ from calibrant.dsl.logic.item import LogicItem, Model, model_size, model_texts
 from calibrant.dsl.logic.score import Verdict, answer_json, grade
 from calibrant.dsl.logic.trajectories import grade_states, is_trajectory_item, states_json
 from calibrant.solvers.logic.family import LogicFamily, solve_family
-from calibrant.solvers.outcome import Found, Outcome
+from calibrant.solvers.networks.trajectories import FittingNetworks, fit_networks
+from calibrant.solvers.outcome import Found, Outcome, OutOfBudget
 
 # --- Logic models behind the public names -----------------------------------------------------------------------------
 
@@ -57,8 +57,7 @@ class LogicFunctions(ItemApi[LogicItem]):
             answer = fitting_network(item.task)
             if not isinstance(answer, Found):
                 return answer
-            words = trajectory_words(trajectory_evidence(item.task))
-            return Found(Solution(dict(answer.value), frozenset(), None, {"class": words}))
+            return Found(Solution(dict(answer.value), frozenset(), None, {"class": item.task.in_words}))
         outcome = solve_family(self.check_item(item).task)
         if not isinstance(outcome, Found):
             return outcome
@@ -67,14 +66,13 @@ class LogicFunctions(ItemApi[LogicItem]):
         size = model_size(family.witness)
         return Found(Solution(answer_json(family.witness), family.witness, size, provenance))
 
-    def version_space(self, item: LogicItem) -> LogicFamily:
-        """Return all models within the item's tolerances."""
-        if is_trajectory_item(item):
-            raise CalibrantError(f"{item.id} asks about trajectories; its networks are counted and not listed")
-        outcome = solve_family(self.check_item(item).task)
+    def version_space(self, item: LogicItem) -> LogicFamily | FittingNetworks:
+        """Return all models within the item's tolerances; of trajectories the networks that agree with them."""
+        outcome: Found[LogicFamily] | Found[FittingNetworks] | OutOfBudget
+        outcome = fit_networks(item.task) if is_trajectory_item(item) else solve_family(self.check_item(item).task)
         if isinstance(outcome, Found):
             return outcome.value
-        raise CalibrantError(f"the models that fit {item.id} are not counted: {outcome.reached}")
+        raise CalibrantError(f"what fits {item.id} is not counted: {outcome.reached}")
 
 
 FUNCTIONS = LogicFunctions(BENCHMARK, LogicItem)
@@ -121,6 +119,8 @@ TRAINING = LogicTraining()
 def hypotheses(item: LogicItem) -> Hypotheses:
     """Return the family of the item; its members have equal weight."""
     family = FUNCTIONS.version_space(item)
+    if not isinstance(family, LogicFamily):
+        raise CalibrantError(f"{item.id} asks about trajectories; its networks are counted and not listed")
     return Hypotheses("models", family.in_words, family.count, _key, lambda score, key: score["fits"] is True)
 
 

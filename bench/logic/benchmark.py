@@ -19,6 +19,7 @@ BENCHMARK: Benchmark[LogicItem] = Benchmark(
     name="logic",
     demo_protocols=("exact", "posterior", "greedy"),
     bundled=("logic",),
+    bundled_extras=("series",),
     provides={
         ATTRIBUTION: "scoring:ATTRIBUTE",
         FAMILIES: "family.command:FAMILIES",

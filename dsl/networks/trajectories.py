@@ -49,6 +49,13 @@ class TrajectoryTask:
     function_class: FunctionClass = "signed"
     wording: Wording = "standard"
 
+    @property
+    def in_words(self) -> str:
+        """The class of networks, in the words of a claim."""
+        kind = "monotone as their signs say" if self.function_class == "signed" else "of any kind"
+        num_candidates = sum(map(len, self.candidates.values()))
+        return f"networks of {len(self.genes)} genes, functions of {num_candidates} candidates, {kind}"
+
 
 def clamped(state: str, genes: Sequence[str], clamps: Mapping[str, int]) -> str:
     """Return a state with the values of held genes."""

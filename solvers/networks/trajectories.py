@@ -27,6 +27,7 @@ from calibrant.dsl.networks.trajectories import (
 )
 from calibrant.dsl.networks.writers import bnet_text
 from calibrant.solvers.outcome import Found, OutOfBudget
+from calibrant.solvers.space import space_repr
 
 MAX_MONOTONE_CANDIDATES = 5  # 7,581 functions (R. Dedekind, 1897)
 MAX_BRANCHES = 10_000  # branches of paths to an attractor
@@ -148,6 +149,13 @@ class FittingNetworks:
     def count(self) -> int:
         """The number of networks that fit."""
         return prod(self.counts.values())
+
+    @property
+    def in_words(self) -> str:
+        return self.task.in_words
+
+    def __repr__(self) -> str:
+        return space_repr(self)
 
     def share_of_path(self, states: Sequence[str]) -> Fraction:
         """Return the share of the networks under which states follow one another, with the question's clamps."""

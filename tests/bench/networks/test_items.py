@@ -8,8 +8,13 @@ from typing import Any
 
 import pytest
 
+import calibrant
+from calibrant.bench.commands.demo import TOY_NETWORKS
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.variants import NamedPair, probe_names
+from calibrant.datasets import bundled_pool
+from calibrant.dsl.networks.trajectories import fits
+from calibrant.solvers.networks.network import parse_network
 from tests.support.commands import called, refused
 
 TOY = "Ras, GF\nRaf, Ras & !Akt\nErk, Raf\nAkt, PI3K\nPI3K, GF | Ras\nMyc, Erk | Akt\n"
@@ -204,6 +209,22 @@ def test_series_are_sound_and_rows_are_equal_under_both_names(
     by_row = {row["system"]: row["originals_mean"] for row in rows}
     assert by_row["abstain"] == 0
     assert min(by_row["exact"], by_row["vote"]) >= 0.5  # half of the items are decided
+
+
+def test_bundled_series_are_what_their_seed_gives(tmp_path: Path) -> None:
+    path, made = bundled_pool("series"), tmp_path / "sample_series.jsonl"
+    strata = "series_n8_k2_decided,series_n8_k2_partly,series_n8_k4_partly"
+    options = ("--form", "series", "-o", f"networks={TOY_NETWORKS}", "--strata", strata, "--per-stratum", 2)
+    assert called("generate", "--benchmark", "logic", *options, "--seed", 1, "--out", made).returncode == 0
+    assert made.read_bytes() == path.read_bytes()
+    items = benchmark_of(path).items.read_pool(path).items
+    assert len(items) == 6
+    for item in items:
+        networks = calibrant.version_space(item)
+        assert networks.count == int(item.labels["fits"])
+        drawn = parse_network(networks.witness().encode(), "", "bnet")
+        assert fits(drawn, item.task)
+        assert item.task.in_words in repr(networks)
 
 
 def test_prior_knowledge_has_its_sign_and_an_interval(series: Path, copies: Path, tmp_path: Path) -> None:
