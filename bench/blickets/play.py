@@ -97,7 +97,8 @@ class BlicketWords(Words[BlicketItem]):
         if answer["rule"] is None or not answer["blickets"]:
             missing = "the rule" if answer["rule"] is None else "the blickets"
             example = f"check conjunctive {' '.join(item.task.objects[:2])}"
-            raise WordsError(f"the answer lacks {missing}; type for example {example}")
+            page = "choose a rule first" if answer["rule"] is None else "tick the blickets first"
+            raise WordsError(f"the answer lacks {missing}; type for example {example}", page=page)
         return answer
 
     def draft_lines(self, item: BlicketItem, draft: Draft) -> Sequence[str]:

@@ -222,7 +222,8 @@ def _dial(item: LabItem, position: Position, rest: str) -> Act:
 
 def _submit(item: LabItem, position: Position, rest: str) -> Act:
     if last_dialled_frequency(position.steps) is None and rest.lower() != "anyway":
-        raise WordsError("no frequency was tried on the reactor; type `reactor F` first, or `submit anyway`")
+        message = "no frequency was tried on the reactor; type `reactor F` first, or `submit anyway`"
+        raise WordsError(message, page="try a frequency on the reactor first")
     return Act({"submit": {HYPOTHESIS: WORDS.answer(item, position.draft)}})
 
 

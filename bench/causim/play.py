@@ -57,7 +57,8 @@ class CausimWords(Words[CausimItem]):
         values = {**plain(item.task.question.do), **draft}
         missing = [key for key in required_keys(item) if key not in values]
         if missing:
-            raise WordsError(f"no value for {', '.join(missing)}; type for example {_example(item, missing[0])}")
+            message = f"no value for {', '.join(missing)}; type for example {_example(item, missing[0])}"
+            raise WordsError(message, page=f"choose a value for {', '.join(missing)} first")
         return {key: values[key] for key in required_keys(item)}
 
     def check_answer(self, item: CausimItem, answer: Mapping[str, Any]) -> None:

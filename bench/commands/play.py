@@ -285,7 +285,7 @@ def _serve(pool: Path, instance: str | None, out: Path | None, port: int | None,
     terms = Terms(source.name, feedback="cells", aid=aid)
     with (
         PlayFolder(out, [source], {"feedback": terms.feedback, **aid_config(aid)}) as folder,
-        open_service(folder, terms, lambda name: plan, port=port) as service,
+        open_service(folder, terms, lambda name, group: plan, port=port) as service,
     ):
         typer.echo(f"open {service.url}")
         typer.echo("moves are kept in memory alone; --out DIR writes them" if out is None else f"moves are in {out}")

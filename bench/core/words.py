@@ -24,7 +24,14 @@ MAX_LINE_CHARS = 4_000  # characters of a typed line
 
 
 class WordsError(CalibrantError):
-    """A line that is no move; it costs nothing. The message says what would work."""
+    """A line that is no move; it costs nothing. The message says what would work.
+
+    page: the message in the words of a page, where nothing is typed; by default without what could be typed
+    """
+
+    def __init__(self, message: str, *, page: str = "") -> None:
+        super().__init__(message)
+        self.page = page or message.partition("; type ")[0]
 
 
 @dataclass(frozen=True)

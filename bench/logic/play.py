@@ -81,7 +81,8 @@ class LogicWords(Words[LogicItem]):
         stated = draft.get("probabilities")
         if not stated:
             if not draft.get("model"):
-                raise WordsError(f"no clause is written; type for example {_example(item)}")
+                message = f"no clause is written; type for example {_example(item)}"
+                raise WordsError(message, page="add a clause first")
             answer: dict[str, Any] = {"model": list(draft["model"])}
         else:
             rows, readouts = range(1, len(item.task.questions) + 1), item.task.setup.readouts
@@ -89,7 +90,8 @@ class LogicWords(Words[LogicItem]):
             if missing:
                 row, name = missing[0]
                 hint = f"type for example chance {row} {name} = 0.5, or `chance nothing` to send clauses"
-                raise WordsError(f"{len(missing)} probabilities are missing; {hint}")
+                message = f"{len(missing)} probabilities are missing; {hint}"
+                raise WordsError(message, page=f"write all probabilities first: {len(missing)} are missing")
             answer = {"probabilities": [[stated[f"{row}.{name}"] for name in readouts] for row in rows]}
         try:
             return answer_json(parse_answer(answer, item.task))  # clauses in one order, however they were written

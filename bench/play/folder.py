@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from math import fsum
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias
 
 import msgspec
 from msgspec import Meta
@@ -27,7 +27,17 @@ from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import is_stated
 from calibrant.bench.core.scoring import PEOPLE
 from calibrant.bench.core.words import Act, Draft, Edit, WordsError
-from calibrant.bench.play.game import AID, START, Game, ItemKey, PlayPool
+from calibrant.bench.play.game import (
+    AID,
+    FINISH,
+    START,
+    Assignment,
+    Game,
+    ItemKey,
+    PlayPool,
+    QuestionsStop,
+    balanced_assignment,
+)
 from calibrant.bench.play.review import ReviewedItem
 from calibrant.bench.runs.records import (
     FolderInUseError,
@@ -48,6 +58,7 @@ from calibrant.dsl.errors import CalibrantError, short_repr
 
 # --- The journal of games: every event of every item, on disk before it is answered -----------------------------------
 JOURNAL_VERSION = 1
+PASSED = "passed"  # of an event: whether the questions about instructions were answered rightly
 _PARTICIPANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
 
 
@@ -70,6 +81,9 @@ class PageClock(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     ] = []
 
 
+Clock: TypeAlias = PageClock | msgspec.UnsetType
+
+
 class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One event of a game."""
 
@@ -78,14 +92,16 @@ class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     instance: Annotated[str, Meta(description="the pool's id of the item; or a page of questions")]
     number: Annotated[int, Meta(description="events of this participant on this item before it")]
     event: Annotated[
-        dict[str, Any], Meta(description="open, act, draft, give_up or answers, with what belongs to it as JSON")
+        dict[str, Any],
+        Meta(
+            description="open, act, draft, undo, give_up, time_up, answers, finished or screened_out, with what "
+            "belongs to it as JSON"
+        ),
     ]
     seconds: Annotated[float, Meta(description="since the event before it; 0 where the item was opened again")]
     at: Annotated[str, Meta(description="UTC, ISO 8601")]
     version: Annotated[int, Meta(description="version of the format")] = JOURNAL_VERSION
-    clock: Annotated[
-        PageClock | msgspec.UnsetType, Meta(description="by the participant's page; absent in a terminal")
-    ] = msgspec.UNSET
+    clock: Annotated[Clock, Meta(description="by the participant's page; absent in a terminal")] = msgspec.UNSET
 
     @property
     def key(self) -> EventKey:
@@ -185,6 +201,8 @@ def game_verdict(of: Benchmark[Any], item: Any, record: Record) -> dict[str, Any
 
 
 def _provenance(game: Game) -> dict[str, Any]:
+    if game.is_late:
+        return {"reason": "the time was up"}
     if game.gave_up:
         return {"reason": "the participant gave no answer"}
     return {} if game.answer is not None else {"reason": "the allowance was spent without an answer"}
@@ -253,7 +271,7 @@ class PlayFolder:
         item: ItemKey,
         event: Mapping[str, Any],
         seconds: float,
-        clock: PageClock | msgspec.UnsetType = msgspec.UNSET,
+        clock: Clock = msgspec.UNSET,
     ) -> EventRecord:
         """Append an event; it is on disk when this returns. clock: of the participant's page."""
         seconds = round(min(seconds, MAX_IDLE_SECONDS), 3)
@@ -273,11 +291,40 @@ class PlayFolder:
         """Return whether the start page is behind a participant."""
         return bool(self.events(participant, START))
 
-    def begin(self, participant: str, *, agreed: bool) -> None:
-        """Record that a participant began, and whether they agreed to a text; once."""
+    def begin(
+        self,
+        participant: str,
+        *,
+        agreed: bool,
+        groups: Sequence[str] = (),
+        seed: str = "",
+        clock: Clock = msgspec.UNSET,
+    ) -> None:
+        """Record that a participant began, whether they agreed to a text, and their group; once."""
         with self._lock:
             if not self.has_begun(participant):
-                self.add(participant, START, {"answers": {"agreed": agreed}}, 0.0)
+                event: dict[str, Any] = {"answers": {"agreed": agreed}}
+                if groups:
+                    number = sum(self.assignment(name) is not None for name in self.participants)
+                    event |= balanced_assignment(groups, seed, number)._asdict()
+                self.add(participant, START, event, 0.0, clock)
+
+    def assignment(self, participant: str) -> Assignment | None:
+        """Return the group of a participant; None before they began, and in studies without groups."""
+        for record in self.events(participant, START):
+            if "group" in record.event:
+                return Assignment(record.event["group"], record.event["rank"])
+        return None
+
+    def finish(self, participant: str, *, is_screened_out: bool) -> None:
+        """Record that a participant came to the end, or failed the questions about the instructions; once."""
+        with self._lock:
+            if not self.events(participant, FINISH):
+                self.add(participant, FINISH, {"screened_out" if is_screened_out else "finished": {}}, 0.0)
+
+    def is_passed(self, participant: str, stop: QuestionsStop) -> bool:
+        """Return whether a page of questions is behind a participant."""
+        return any(record.event.get(PASSED, True) for record in self.events(participant, stop.key))
 
     def game(self, participant: str, item: ItemKey) -> Game:
         """Return the game of a participant on an item, as its events leave it."""
@@ -369,6 +416,8 @@ def apply_event(game: Game, record: EventRecord) -> None:
         game.take_back(seconds)
     elif "give_up" in event:
         game.give_up(seconds)
+    elif "time_up" in event:
+        game.run_out(seconds)
     elif "open" in event:
         game.wait(seconds)
     else:
@@ -382,11 +431,18 @@ def apply_event(game: Game, record: EventRecord) -> None:
 class Player:
     """One participant on one item.
 
-    clock: seconds on a clock that does not go back
+    clock: seconds on a clock that does not go back; limit: seconds until the item ends without an answer; 0 for none
+    page_clock: of the participant's page, of the next event
     """
 
     def __init__(
-        self, folder: PlayFolder, participant: str, item: ItemKey, clock: Callable[[], float] = time.monotonic
+        self,
+        folder: PlayFolder,
+        participant: str,
+        item: ItemKey,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        limit: float = 0,
     ) -> None:
         self.folder = folder
         self.participant = participant
@@ -394,6 +450,8 @@ class Player:
         self.game = folder.game(participant, item)
         self._clock = clock
         self._since = clock()
+        self.limit = limit
+        self.page_clock: Clock = msgspec.UNSET
         if not self.game.closed:
             self._check_aid()
             self._add({"open": {AID: folder.config[AID]} if AID in folder.config else {}})
@@ -437,6 +495,18 @@ class Player:
         seconds = self._add({"give_up": {}})
         self.game.give_up(seconds)
 
+    @property
+    def seconds_left(self) -> float:
+        """Return the seconds until the item ends; time in which no server ran does not count."""
+        used = fsum(record.seconds for record in self.folder.events(self.participant, self.item))
+        return max(0.0, self.limit - used - (self._clock() - self._since))
+
+    def close_if_late(self) -> bool:
+        """End the item without an answer if its time is up; return whether it ended so."""
+        if self.limit and not self.game.closed and not self.seconds_left:
+            self.game.run_out(self._add({"time_up": {}}))
+        return self.game.is_late
+
     def verdict(self) -> dict[str, Any]:
         """Write the record of the closed game; return the verdict, ready for JSON."""
         return self.folder.verdict(self.participant, self.game)
@@ -460,4 +530,5 @@ class Player:
         """Put an event on disk; return the seconds that are recorded with it."""
         now = self._clock()
         seconds, self._since = now - self._since, now
-        return self.folder.add(self.participant, self.item, event, seconds).seconds
+        clock, self.page_clock = self.page_clock, msgspec.UNSET
+        return self.folder.add(self.participant, self.item, event, seconds, clock).seconds

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from random import Random
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Meta
 
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import AIDS, WORDS
@@ -70,22 +75,37 @@ START = ItemKey("", "start")
 AID = "aid"  # in conditions, and in the opening of an item
 MEMBERS = "members"  # the one aid that is no file
 QUESTIONS = "questions:"  # before the name of a page of questions, in journals
+FINISH = ItemKey("", "end")
+CORRECT = "correct"  # key of a question's right answer
 
 
 @dataclass(frozen=True)
 class ItemStop:
-    """An item to play."""
+    """An item to play. limit: seconds until it ends without an answer; 0 for none."""
 
     key: ItemKey
+    limit: int = 0
 
 
 @dataclass(frozen=True)
 class QuestionsStop:
-    """A page of questions. name: unique in the plan; questions: as `study.toml` has them, checked."""
+    """A page of questions, or of instructions.
+
+    name: unique in the plan; questions: as `study.toml` has them, checked
+    instructions: Markdown to read, whose questions have to be answered rightly; empty of other pages
+    tries: of these questions, after which the study ends; 0 for no limit
+    """
 
     name: str
     title: str
     questions: Sequence[Mapping[str, Any]]
+    instructions: str = ""
+    tries: int = 0
+
+    @property
+    def shown_questions(self) -> list[dict[str, Any]]:
+        """Questions as a page shows them, without right answers."""
+        return [{key: value for key, value in q.items() if key != CORRECT} for q in self.questions]
 
     @property
     def key(self) -> ItemKey:
@@ -96,6 +116,41 @@ class QuestionsStop:
 Stop: TypeAlias = ItemStop | QuestionsStop
 
 
+class Assignment(NamedTuple):
+    """Group of a participant. rank: participants who began in the group before."""
+
+    group: str
+    rank: int
+
+
+Plan: TypeAlias = Callable[[str, Assignment | None], Sequence[Stop]]
+"""Stops of a participant; the assignment is None in studies without groups."""
+
+
+def balanced_assignment(groups: Sequence[str], seed: str, number: int) -> Assignment:
+    """Return the group of who begins after so many others: permuted blocks, each with every group once."""
+    block, place = divmod(number, len(groups))
+    return Assignment(Random(f"{seed} groups {block}").sample(groups, len(groups))[place], block)
+
+
+class Completion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Proof that a participant finished, for the site that sent them: one of the two."""
+
+    code: Annotated[str, Meta(max_length=200, description="shown at the end")] = ""
+    url: Annotated[
+        str,
+        Meta(
+            max_length=2_000,
+            pattern=r"^(https?://[!-~]+)?$",
+            description="opened at the end; {participant} stands for the id",
+        ),
+    ] = ""
+
+    def stated(self, participant: str) -> dict[str, str]:
+        """Return what the end page of a participant shows."""
+        return {"code": self.code} if self.code else {"url": self.url.replace("{participant}", quote(participant))}
+
+
 @dataclass(frozen=True)
 class Terms:
     """Terms that hold for all participants.
@@ -104,6 +159,7 @@ class Terms:
     feedback: cells shows which cells formulas fit while they are typed; reveal: the verdict is shown when an item ends
     aid: what is shown after each reading; the path is a file, or the name of an aid
     minutes: that it takes, as the study states them; 0 where it states none
+    completion: what those who finished are shown; groups, seed: who begins is assigned to one of these
     """
 
     title: str
@@ -112,6 +168,9 @@ class Terms:
     reveal: bool = True
     aid: Path | None = None
     minutes: int = 0
+    completion: Completion | None = None
+    groups: tuple[str, ...] = ()
+    seed: str = ""
 
 
 @dataclass(frozen=True)
@@ -148,7 +207,8 @@ class Game:
     item: under the pool's own id; shown: under its public id
     answer: what was submitted; None if nothing was
     seconds: before each step, drafts and refused lines included
-    gave_up: the person stated that they cannot tell; num_moves: actions so far, refused ones too
+    gave_up: the person stated that they cannot tell; is_late: the time was up
+    num_moves: actions so far, refused ones too
     """
 
     def __init__(self, pool: PlayPool, instance: str) -> None:
@@ -159,7 +219,7 @@ class Game:
         self.episode: Episode[Any, Any] | None = of.play.open(self.item) if of.is_interactive(self.item) else None
         self.draft: Draft = {}
         self.answer: dict[str, Any] | None = None
-        self.gave_up = False
+        self.gave_up = self.is_late = False
         self.num_moves = 0
         self.seconds: list[float] = [0.0 for _ in self.steps]
         self._waiting = 0.0
@@ -178,7 +238,7 @@ class Game:
     @property
     def closed(self) -> bool:
         """Whether nothing can be done any more."""
-        if self.gave_up:
+        if self.gave_up or self.is_late:
             return True
         return self.answer is not None if self.episode is None else self.episode.closed
 
@@ -242,6 +302,12 @@ class Game:
         self.seconds.append(self._waiting)
         self.gave_up = True
 
+    def run_out(self, seconds: float = 0.0) -> None:
+        """Close the item without an answer because its time is up."""
+        self._waiting += seconds
+        self.seconds.append(self._waiting)
+        self.is_late = True
+
     def wait(self, seconds: float) -> None:
         """Count time that went by without an event."""
         self._waiting += seconds
@@ -298,6 +364,7 @@ def item_state(game: Game, *, with_cells: bool, aid: Path | None = None) -> dict
         "moves": game.num_moves,
         "left": game.num_left,
         "closed": game.closed,
+        "late": game.is_late,
         "draft": dict(game.draft),
         "can_undo": game.earlier_draft is not None,
         "problems": dict(words.problems(item, game.draft)),

@@ -7,6 +7,7 @@ import io
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -17,8 +18,15 @@ from calibrant.bench.answers.intervals import Value, clustered_mean
 from calibrant.bench.core.benchmark import load_benchmark
 from calibrant.bench.core.registry import stated_name
 from calibrant.bench.core.scoring import PEOPLE
-from calibrant.bench.play.folder import EVENTS, apply_event, check_participant, evidence_attribution, protocol_of
-from calibrant.bench.play.game import QUESTIONS, Game, ItemKey, PlayPool
+from calibrant.bench.play.folder import (
+    EVENTS,
+    PASSED,
+    apply_event,
+    check_participant,
+    evidence_attribution,
+    protocol_of,
+)
+from calibrant.bench.play.game import FINISH, QUESTIONS, START, Game, ItemKey, PlayPool
 from calibrant.bench.play.review import ReviewedItem
 from calibrant.bench.play.study.config import Study, page_names
 from calibrant.bench.play.study.pages import value_text
@@ -68,6 +76,18 @@ class PersonRow(msgspec.Struct, frozen=True):
     seconds: Annotated[float, Meta(description="from the first sight of the item to its end, by the server's clock")]
     seconds_a_move: Annotated[float, Meta(description="mean before a move, by the server's clock")]
     started: Annotated[str, Meta(description="first sight of the item, UTC, ISO 8601")]
+    group: Annotated[str, Meta(description="group of the participant; empty in studies without groups")] = ""
+    finished: Annotated[
+        str,
+        Meta(
+            description="when the participant came to the end, UTC, ISO 8601; screened out, of those who failed the "
+            "questions about the instructions; empty of those who stopped before"
+        ),
+    ] = ""
+    failed_checks: Annotated[
+        str, Meta(description="columns of attention checks that the participant answered wrongly, joined by +")
+    ] = ""
+    instruction_tries: Annotated[int, Meta(description="answers to the questions about instructions, all pages")] = 0
     ended_by: Annotated[str, Meta(description="answer, or no answer and why")] = ""
     answer: Annotated[str, Meta(description="the answer as JSON, as the record has it")] = ""
     answer_text: Annotated[str, Meta(description="the answer in words; empty where there are none")] = ""
@@ -95,13 +115,15 @@ class MoveRow(msgspec.Struct, frozen=True):
         str,
         Meta(
             description="open (the item was shown, again after a restart of the server), act (a move or the "
-            "submission), draft (a change of the answer that is being written), undo, give_up, or answers (to the "
-            "start page or a page of questions)"
+            "submission), draft (a change of the answer that is being written), undo, give_up, time_up, answers (to "
+            "the start page or a page of questions), finished or screened_out"
         ),
     ]
     benchmark: Annotated[str, Meta(description="kind of item; empty of a page")]
     pool: Annotated[str, Meta(description="name of the item's pool; empty of a page")]
-    item: Annotated[str, Meta(description="id of the item in its pool; of a page start, or questions: and its name")]
+    item: Annotated[
+        str, Meta(description="id of the item in its pool; of a page start, end, or questions: and its name")
+    ]
     position: Annotated[int | None, Meta(description="place of the item among those that the participant began")]
     content: Annotated[str, Meta(description="the move, the draft or the answers, as JSON")]
     reading: Annotated[str, Meta(description="what the move showed, as JSON; empty of what shows nothing")]
@@ -127,6 +149,7 @@ class MoveRow(msgspec.Struct, frozen=True):
 
 OPEN = "open"
 OPEN_MEANING = f"those hypotheses in words, up to {MAX_EXPORTED:,}, separated by `{SEPARATOR}`"
+MAY_BE_EMPTY = "; may be empty"
 NO_QUESTION = "a question that the study's file does not have"
 NAMES = [name for name in PersonRow.__struct_fields__ if name not in ("remaining", "answers")]
 
@@ -134,7 +157,10 @@ NAMES = [name for name in PersonRow.__struct_fields__ if name not in ("remaining
 def codebook_text(study: Study, rows: Sequence[PersonRow]) -> str:
     """Return what every column of both tables means, as Markdown; of questions their texts and values."""
     lines = [f"# Columns of the results of {study.terms.title}", "", "Times are seconds; an empty cell is no value."]
-    texts = {name: f"{question['text']} ({value_text(question)})" for name, question in study.questions}
+    texts = {
+        name: f"{question['text']} ({value_text(question)}{MAY_BE_EMPTY if question.get('optional') else ''})"
+        for name, question in study.questions
+    }
     people = {name: _meaning(PersonRow, name) for name in NAMES} | {OPEN: OPEN_MEANING}
     people |= {
         name: texts.get(name, NO_QUESTION) for name in dict.fromkeys(name for row in rows for name in row.answers)
@@ -161,6 +187,44 @@ def _cell(text: str) -> str:
 # --- The rows of a folder ---------------------------------------------------------------------------------------------
 
 
+@dataclass
+class Person:
+    """Events of a participant that belong to no item."""
+
+    group: str = ""
+    finished: str = ""
+    failed: list[str] = field(default_factory=list)
+    num_tries: int = 0
+    answers: dict[str, Any] = field(default_factory=dict)
+
+    def fill(self, row: PersonRow) -> PersonRow:
+        """Return a row with what belongs to no item."""
+        fields = {"group": self.group, "finished": self.finished, "failed_checks": "+".join(self.failed)}
+        return msgspec.structs.replace(row, **fields, instruction_tries=self.num_tries, answers=self.answers)
+
+
+def read_people(folder: Path) -> dict[str, Person]:
+    """Return what belongs to no item, by participant."""
+    events = [event for event in EVENTS.read_records(folder / EVENTS.file_name) if not event.pool_digest]
+    pages = [e.instance.removeprefix(QUESTIONS) for e in events if e.instance.startswith(QUESTIONS)]
+    names = page_names(dict.fromkeys(pages))
+    people: dict[str, Person] = {}
+    for event in events:
+        person = people.setdefault(event.participant, Person())
+        if event.item == START:
+            person.group = event.event.get("group", "")
+        elif event.item == FINISH:
+            person.finished = event.at if "finished" in event.event else "screened out"
+        else:
+            page = names[event.instance.removeprefix(QUESTIONS)]
+            person.answers |= {f"{page}.{question}": answer for question, answer in event.event["answers"].items()}
+            if PASSED in event.event:
+                person.num_tries += 1
+            else:
+                person.failed += [f"{page}.{question}" for question in event.event.get("failed", ())]
+    return people
+
+
 def person_rows(folder: Path, pools: Sequence[PlayPool] = ()) -> list[PersonRow]:
     """Return the rows of a folder of play, by participant in the order in which items were begun.
 
@@ -168,16 +232,14 @@ def person_rows(folder: Path, pools: Sequence[PlayPool] = ()) -> list[PersonRow]
     """
     if not any(folder.glob("*.jsonl")):
         raise CalibrantError(f"{folder}: no item has been ended there yet")
-    answers: dict[str, dict[str, Any]] = {}
-    for participant, page, question, answer in answers_to_questions(folder):
-        answers.setdefault(participant, {})[f"{page}.{question}"] = answer
+    people = read_people(folder) if (folder / EVENTS.file_name).is_file() else {}
     by_digest = {pool.digest: (pool, RemainingLists(pool.benchmark, MAX_EXPORTED)) for pool in pools}
     records = [record for record in folder_records(folder) if record.protocol.startswith(PEOPLE)]
     records.sort(key=lambda record: (record.protocol, record.timing.started))
-    positions: dict[str, int] = {}
+    positions: Counter[str] = Counter()
     rows = []
     for record in records:
-        positions[record.protocol] = positions.get(record.protocol, 0) + 1
+        positions[record.protocol] += 1
         attribution = record.attribution if isinstance(record.attribution, dict) else {}
         remaining, answer_text, truth = None, "", ""
         if record.pool_digest in by_digest:
@@ -192,8 +254,14 @@ def person_rows(folder: Path, pools: Sequence[PlayPool] = ()) -> list[PersonRow]
         row = _row(record, positions[record.protocol], attribution, remaining)
         is_answered = record.outcome == "found"
         row = msgspec.structs.replace(row, answer_text=answer_text if is_answered else "", truth=truth)
-        rows.append(msgspec.structs.replace(row, answers=answers.get(row.participant, {})))
-    return rows
+        rows.append(people.get(row.participant, Person()).fill(row))
+    with_items = {row.participant for row in rows}
+    rows += [person.fill(_row_without_item(name)) for name, person in people.items() if name not in with_items]
+    return sorted(rows, key=lambda row: row.participant)
+
+
+def _row_without_item(participant: str) -> PersonRow:
+    return PersonRow(participant, 0, "", "", "", "", "", "", None, "", "", 0, 0, 0.0, 0.0, "")
 
 
 def move_rows(folder: Path, pools: Sequence[PlayPool] = ()) -> Iterator[MoveRow]:
@@ -219,6 +287,8 @@ def move_rows(folder: Path, pools: Sequence[PlayPool] = ()) -> Iterator[MoveRow]
             if any(step.reading is not None for step in steps):
                 remaining = lists.get(pool.digest, game.shown, game.steps)
         kind, content = next(iter(event.event.items()))
+        if len(event.event) > 1:  # answers with what came of them
+            content = event.event
         if kind == "open" and event.number:
             is_restarted.add(key)
         causes: list[str] = [] if event.clock is msgspec.UNSET else [*event.clock.interruptions]
@@ -267,24 +337,15 @@ def _row(record: Record, position: int, attribution: Mapping[str, Any], remainin
         record.timing.seconds,
         0.0 if mean_seconds is None else round(mean_seconds, 3),
         record.timing.started,
-        "answer" if record.outcome == "found" else f"no answer: {record.provenance.get('reason', '')}",
-        json.dumps(record.answer, ensure_ascii=False) if record.outcome == "found" else "",
+        ended_by="answer" if record.outcome == "found" else f"no answer: {record.provenance.get('reason', '')}",
+        answer=json.dumps(record.answer, ensure_ascii=False) if record.outcome == "found" else "",
         remaining=remaining,
     )
 
 
-def answers_to_questions(folder: Path) -> Iterator[tuple[str, str, str, object]]:
-    """Yield participant, page, question and answer of the pages of questions."""
-    events = [e for e in EVENTS.read_records(folder / EVENTS.file_name) if e.instance.startswith(QUESTIONS)]
-    names = page_names(dict.fromkeys(event.instance.removeprefix(QUESTIONS) for event in events))
-    for event in events:
-        for question, answer in event.event.get("answers", {}).items():
-            yield event.participant, names[event.instance.removeprefix(QUESTIONS)], question, answer
-
-
 def summary_lines(rows: Sequence[PersonRow]) -> Iterator[str]:
     """Yield means over participants by benchmark, then the share of right answers by position (a learning curve)."""
-    for benchmark in sorted({row.benchmark for row in rows}):
+    for benchmark in sorted({row.benchmark for row in rows if row.position}):
         chosen = [row for row in rows if row.benchmark == benchmark]
         judged = [(row, row.correct) for row in chosen if row.correct is not None]
         measures: dict[str, list[Value]] = {"right": [_value(row, correct) for row, correct in judged]}

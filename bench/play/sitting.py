@@ -7,12 +7,23 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
 from calibrant.bench.core.words import WordsError
-from calibrant.bench.play.folder import Player, PlayFolder
-from calibrant.bench.play.game import ItemStop, QuestionsStop, Stop, Terms, item_state
+from calibrant.bench.play.folder import Clock, Player, PlayFolder
+from calibrant.bench.play.game import ItemStop, Plan, QuestionsStop, Stop, Terms, item_state
 from calibrant.bench.play.review import ReviewedItem, review_page
-from calibrant.bench.play.study.pages import PRIVACY, check_answers, consent_html, served_place, task_text
+from calibrant.bench.play.study.pages import (
+    OF_INSTRUCTIONS,
+    PRIVACY,
+    answers_event,
+    consent_html,
+    served_place,
+    start_text,
+    value_text,
+)
 from calibrant.dsl.episode import Action
+from calibrant.dsl.text import plural
 
 STALE_SECONDS = 15.0  # after which a tab that is silent loses its place to another one
 
@@ -21,13 +32,14 @@ class Sitting:
     """One participant.
 
     lock: held while anything here is read or changed
+    page_clock: of the participant's page, of the next move
     """
 
     def __init__(
         self,
         folder: PlayFolder,
         participant: str,
-        stops: Sequence[Stop],
+        plan: Plan,
         terms: Terms,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -35,8 +47,10 @@ class Sitting:
         self.participant = participant
         self.terms = terms
         self._folder = folder
-        self._stops = stops
+        self._plan = plan
         self._clock = clock
+        self._shown: tuple[Stop | None, float] = None, 0.0
+        self.page_clock: Clock = msgspec.UNSET
         self._player: Player | None = None
         self._verdicts: list[dict[str, Any]] | None = None
         self._tab = ""
@@ -61,17 +75,41 @@ class Sitting:
     def is_done(self, stop: Stop) -> bool:
         """Return whether a stop is behind them."""
         if isinstance(stop, QuestionsStop):
-            return bool(self._folder.events(self.participant, stop.key))
+            return self._folder.is_passed(self.participant, stop)
         return self._folder.is_closed(self.participant, stop.key)
+
+    @property
+    def _stops(self) -> Sequence[Stop]:
+        return self._plan(self.participant, self._folder.assignment(self.participant))
 
     @property
     def place(self) -> int:
         """Index of the first stop that is not done; the number of stops at the end."""
-        return next((k for k, stop in enumerate(self._stops) if not self.is_done(stop)), len(self._stops))
+        stops = self._stops
+        return next((k for k, stop in enumerate(stops) if not self.is_done(stop)), len(stops))
+
+    def num_tries(self, stop: Stop) -> int:
+        """Return how often a page of questions was answered."""
+        return len(self._folder.events(self.participant, stop.key)) if isinstance(stop, QuestionsStop) else 0
+
+    @property
+    def tries(self) -> int:
+        """Answers to the page of questions that is shown, so far."""
+        stop = self._stop_at(self.place)
+        return 0 if stop is None else self.num_tries(stop)
+
+    @property
+    def is_screened_out(self) -> bool:
+        """Whether the questions about instructions were answered wrongly too often."""
+        stop = self._stop_at(self.place)
+        return isinstance(stop, QuestionsStop) and 0 < stop.tries <= self.num_tries(stop)
+
+    def _stop_at(self, place: int) -> Stop | None:
+        stops = self._stops
+        return stops[place] if place < len(stops) else None
 
     def state(self, *, stay_at: ItemStop | None = None) -> dict[str, Any]:
         """Return what the page shows, ready for JSON. stay_at: an item that was closed by the last move."""
-        place = self._stops.index(stay_at) if stay_at is not None else self.place
         items = [stop for stop in self._stops if isinstance(stop, ItemStop)]
         state: dict[str, Any] = {
             "title": self.terms.title,
@@ -82,22 +120,25 @@ class Sitting:
         if not self.has_begun:
             return state | {
                 "phase": "start",
-                "task": task_text(self._stops, self._folder.pools, self.terms.minutes),
+                "task": start_text(self._plan, self.participant, self.terms, self._folder.pools),
                 "privacy": [PRIVACY, served_place(self._folder.folder)],
                 "consent": consent_html(self.terms.consent),
             }
-        if place == len(self._stops):
-            return state | {
-                "phase": "end",
-                "verdicts": [item.row() for item in self._reviewed()] if self.terms.reveal else [],
-            }
-        stop = self._stops[place]
+        place = self._stops.index(stay_at) if stay_at is not None else self.place
+        state |= {"steps": len(self._stops), "step": place + 1}
+        stop = self._stop_at(place)
+        if stop is None or (stay_at is None and self.is_screened_out):
+            return state | self._end(is_screened_out=stop is not None)
+        if self._shown[0] != stop:
+            self._shown = stop, self._clock()
         if isinstance(stop, QuestionsStop):
-            questions = [dict(question) for question in stop.questions]
-            return state | {"phase": "questions", "name": stop.name, "heading": stop.title, "questions": questions}
+            return state | self._questions(stop)
         player = self._player_at(stop)
+        player.close_if_late()
         item = item_state(player.game, with_cells=self.terms.feedback == "cells", aid=self.terms.aid)
         state |= {"phase": "item", "number": items.index(stop) + 1, "item": item}
+        if stop.limit:
+            item["seconds_left"] = round(player.seconds_left, 1)
         if player.game.closed:
             self._folder.record(self.participant, player.game)
             if self.terms.reveal:
@@ -106,13 +147,35 @@ class Sitting:
                 threading.Thread(target=self._folder.review, args=(self.participant, stop.key), daemon=True).start()
         return state | {"done": sum(map(self.is_done, items))}
 
+    def _questions(self, stop: QuestionsStop) -> dict[str, Any]:
+        """Return what a page of questions shows: no right answers."""
+        return {
+            "phase": "questions",
+            "name": stop.name,
+            "heading": stop.title,
+            "instructions": consent_html(stop.instructions, OF_INSTRUCTIONS),
+            "tries": self.num_tries(stop),
+            "questions": [q | {"values": value_text(q)} for q in stop.shown_questions],
+        }
+
+    def _end(self, *, is_screened_out: bool) -> dict[str, Any]:
+        """Record that the end was reached, and return what it shows: proof of it to those who finished alone."""
+        self._folder.finish(self.participant, is_screened_out=is_screened_out)
+        if is_screened_out:
+            return {"phase": "end", "screened_out": True, "verdicts": []}
+        verdicts = [item.row() for item in self._reviewed()] if self.terms.reveal else []
+        completion = self.terms.completion
+        proof = {} if completion is None else {"completion": completion.stated(self.participant)}
+        return {"phase": "end", "verdicts": verdicts} | proof
+
     # --- moves ------------------------------------------------------------------------------------------------------
 
     def begin(self, agreed: bool) -> None:
         """Leave the start page."""
         if self.terms.consent and not agreed:
             raise WordsError("please read the text and agree to it first")
-        self._folder.begin(self.participant, agreed=agreed)
+        groups, seed = self.terms.groups, self.terms.seed
+        self._folder.begin(self.participant, agreed=agreed, groups=groups, seed=seed, clock=self.page_clock)
 
     def act(self, item: str, num_moves: int, action: Action) -> ItemStop:
         """Carry out a move on the current item; the stop.
@@ -120,6 +183,8 @@ class Sitting:
         num_moves: moves before it, as the page knows them; a move that is there already is not made twice
         """
         stop, player = self._current(item)
+        if player.close_if_late():
+            return stop
         done = player.moves
         if num_moves == len(done) - 1 and done[-1] == dict(action):
             return stop
@@ -131,6 +196,8 @@ class Sitting:
     def say(self, item: str, num_moves: int, line: str) -> ItemStop:
         """Do what a line in words states."""
         stop, player = self._current(item)
+        if player.close_if_late():
+            return stop
         if num_moves != len(player.moves):
             raise StaleError
         player.do(player.game.pool.words.read(player.game.shown, player.game.position, line))
@@ -139,6 +206,8 @@ class Sitting:
     def write(self, item: str, draft: object) -> ItemStop:
         """Replace the draft."""
         stop, player = self._current(item)
+        if player.close_if_late():
+            return stop
         checked = player.game.pool.words.check_draft(player.game.shown, draft)
         if checked != player.game.draft:
             player.write(checked)
@@ -147,43 +216,62 @@ class Sitting:
     def undo(self, item: str) -> ItemStop:
         """Take back the last change of the draft."""
         stop, player = self._current(item)
-        player.undo()
+        if not player.close_if_late():
+            player.undo()
         return stop
 
     def submit_draft(self, item: str, num_moves: int) -> ItemStop:
         """Send the answer that the draft states, as the word `submit` does."""
         return self.say(item, num_moves, "submit")
 
+    def expire(self, item: str) -> ItemStop:
+        """End the item if its time is up."""
+        stop, player = self._current(item)
+        player.close_if_late()
+        return stop
+
     def give_up(self, item: str) -> ItemStop:
         """Close the item without an answer."""
         stop, player = self._current(item)
-        if not player.game.closed:
+        if not player.close_if_late() and not player.game.closed:
             player.give_up()
         return stop
 
-    def answer_questions(self, name: str, answers: object) -> None:
-        """Record the answers to the current page of questions."""
-        stop = self._stops[self.place] if self.place < len(self._stops) else None
-        if not isinstance(stop, QuestionsStop) or stop.name != name:
+    def answer_questions(self, name: str, answers: object, tries: int | None = None) -> None:
+        """Record the answers to the current page; `WordsError` if they are none, or about instructions and not right.
+
+        tries: answers to it before, as the page knows them; one that was judged already is not judged again
+        """
+        stop = self._stop_at(self.place)
+        if not isinstance(stop, QuestionsStop) or stop.name != name or self.is_screened_out:
             raise StaleError
-        self._folder.add(self.participant, stop.key, {"answers": check_answers(stop.questions, answers)}, 0.0)
+        if tries is None or tries == self.num_tries(stop):
+            event = answers_event(stop, answers)
+            seconds = self._clock() - self._shown[1] if self._shown[0] == stop else 0.0
+            self._folder.add(self.participant, stop.key, event, seconds, self.page_clock)
+        if not self.is_done(stop) and not self.is_screened_out:
+            remaining = f" {plural(stop.tries - self.num_tries(stop), 'tries')} left." if stop.tries else ""
+            raise WordsError(f"Not all answers are right. Please read the page again, and correct them.{remaining}")
 
     def _current(self, item: str) -> tuple[ItemStop, Player]:
         """Return the item in play; `StaleError` if the page shows another one."""
         if self._player is not None and self._player.game.shown.id == item:
-            return ItemStop(self._player.item), self._player
-        place = self.place
-        stop = self._stops[place] if place < len(self._stops) else None
+            key = self._player.item
+            stops = (stop for stop in self._stops if isinstance(stop, ItemStop) and stop.key == key)
+            self._player.page_clock = self.page_clock
+            return next(stops), self._player
+        stop = self._stop_at(self.place)
         if not self.has_begun or not isinstance(stop, ItemStop):
             raise StaleError
         player = self._player_at(stop)
         if player.game.shown.id != item:
             raise StaleError
+        player.page_clock = self.page_clock
         return stop, player
 
     def _player_at(self, stop: ItemStop) -> Player:
         if self._player is None or self._player.item != stop.key:
-            self._player = Player(self._folder, self.participant, stop.key, self._clock)
+            self._player = Player(self._folder, self.participant, stop.key, self._clock, limit=stop.limit)
         return self._player
 
     def _reviewed(self) -> list[ReviewedItem]:
@@ -192,7 +280,7 @@ class Sitting:
 
     def review_page(self) -> str | None:
         """Return the page of all items beside the ideal learner; None before the end, or where nothing is revealed."""
-        if not (self.terms.reveal and self.has_begun and self.place == len(self._stops)):
+        if not (self.terms.reveal and self.has_begun and self._stop_at(self.place) is None):
             return None
         return review_page(self.terms.title, self.participant, self._reviewed())
 

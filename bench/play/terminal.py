@@ -54,6 +54,9 @@ class TerminalGame:
         for line in () if self.game.closed else lines:
             if line.strip().lower() == "quit":
                 return not self.is_stored
+            if self.player.close_if_late():
+                self._echo("The time is up; the item has ended without an answer.")
+                return True
             try:
                 self._echo(self._answer_line(read_reply_text(line).strip()))
             except (ActionError, WordsError) as error:

@@ -115,10 +115,13 @@ def alternative_parts(item: Problem, draft: Draft) -> dict[str, Any]:
     verbs = {verb.form.split()[0]: verb.form for verb in part_verbs(item)}
     for key, word in (("experiment", "experiment"), ("witness", "witness"), ("differences", "differs")):
         if not draft.get(key):
-            raise WordsError(f"no {key} is written; type for example {verbs[word]}")
+            page = {"experiment": "choose an experiment first", "witness": "choose values of the roots first"}
+            message = f"no {key} is written; type for example {verbs[word]}"
+            raise WordsError(message, page=page.get(key, "choose what differs first"))
     missing = [name for name in variables if name in roots and name not in draft["witness"]]
     if missing:
-        raise WordsError(f"the witness has no value of {', '.join(missing)}; type for example {verbs['witness']}")
+        message = f"the witness has no value of {', '.join(missing)}; type for example {verbs['witness']}"
+        raise WordsError(message, page=f"choose a value for {', '.join(missing)} first")
     differences = [
         {"variable": name, "reference": first, "alternative": second}
         for name, (first, second) in draft["differences"].items()
@@ -140,7 +143,8 @@ def stated_forecast(item: Problem, draft: Draft) -> dict[str, Any] | None:
         world, row, name = missing[0]
         raise WordsError(
             f"{len(missing)} probabilities are missing; type for example chance {world}.{row} {name} = 0.5, "
-            "or `chance nothing` to send formulas"
+            "or `chance nothing` to send formulas",
+            page=f"write all probabilities first: {len(missing)} are missing",
         )
     rows: list[list[dict[str, float]]] = [[{} for _ in world.contexts] for world in extension.forecast_worlds]
     for world, row, name in forecast_cells(item):
@@ -277,7 +281,8 @@ def stated_disclosure(item: Problem, draft: Draft) -> Disclosure:
     if len(roots) != disclosure.num_roots:
         names = " ".join(item.task.variables[: disclosure.num_roots])
         raise WordsError(
-            f"there are {disclosure.num_roots} roots, {len(roots)} are named; type for example roots {names}"
+            f"there are {disclosure.num_roots} roots, {len(roots)} are named; type for example roots {names}",
+            page=f"tick {disclosure.num_roots} roots first",
         )
     return disclosure.given_roots([name for name in item.task.variables if name in roots])
 
@@ -312,13 +317,15 @@ def answer_of_draft(item: Problem, draft: Draft) -> dict[str, Any]:
     if missing:
         chance = " (or probabilities, by `chance`)" if is_forecast(item) else ""
         raise WordsError(
-            f"no formula for {', '.join(missing)}{chance}; type for example {missing[0]} = {item.task.variables[0]}"
+            f"no formula for {', '.join(missing)}{chance}; type for example {missing[0]} = {item.task.variables[0]}",
+            page=f"write a formula for {', '.join(missing)} first",
         )
     formulas = {name: read_formula(item, name, texts[name]) for name in names}
     mentioned = {name for formula in formulas.values() for name in formula.mentioned} - {*item.task.variables}
     if mentioned - formulas.keys():
         name = min(mentioned - formulas.keys())
-        raise WordsError(f"{name} is mentioned and has no formula; type for example {name} = {item.task.variables[0]}")
+        message = f"{name} is mentioned and has no formula; type for example {name} = {item.task.variables[0]}"
+        raise WordsError(message, page=f"write a formula for {name} first: another one mentions it")
     violation = disclosure.violation(formulas)
     if violation is not None:
         raise WordsError(violation.reason)

@@ -204,7 +204,7 @@ def search_bodies(pools: Sequence[Path], count: int, seconds: float, seed: int =
     Random(seed).shuffle(targets)
     tally, rng = Tally(), Random(seed)
 
-    def plan(name: str) -> list[Stop]:
+    def plan(name: str, group: object) -> list[Stop]:
         return [targets[int(name.split("-")[1]) % len(targets)].stop]
 
     # in memory: a disk would be waited for at each move

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qs
 
+import msgspec
 from markupsafe import Markup
 
 from calibrant.bench.core.words import WordsError
 from calibrant.bench.pages.page import design_page
 from calibrant.bench.pages.tokens import contrast_rules
-from calibrant.bench.play.folder import PlayFolder, check_participant
-from calibrant.bench.play.game import ItemStop, Practice, Stop, Terms, aid_config
+from calibrant.bench.play.folder import Clock, PageClock, PlayFolder, check_participant
+from calibrant.bench.play.game import ItemStop, Plan, Practice, Terms, aid_config
 from calibrant.bench.play.service.server import Address, Refusal, Response, Target
 from calibrant.bench.play.sitting import Sitting, StaleError
 from calibrant.dsl.errors import CalibrantError
@@ -39,7 +40,8 @@ class PracticeRooms:
 
     def open(self, participant: str) -> Sitting:
         """Return a sitting that has begun."""
-        sitting = Sitting(self._folder, participant, self._practice.stops, self._terms)
+        stops = self._practice.stops
+        sitting = Sitting(self._folder, participant, lambda name, group: stops, self._terms)
         sitting.begin(agreed=False)
         return sitting
 
@@ -77,7 +79,7 @@ MAX_SITTINGS = 10_000  # participants of one server
 class PlayRoutes:
     """Implements Routes (bench.play.service.server).
 
-    plan: the stops of a participant; names: those who may take part; None for any id
+    names: those who may take part; None for any id
     practice: offered on the start page; None where there is none
     """
 
@@ -86,7 +88,7 @@ class PlayRoutes:
         folder: PlayFolder,
         address: Address,
         terms: Terms,
-        plan: Callable[[str], Sequence[Stop]],
+        plan: Plan,
         names: Sequence[str] | None,
         practice: Practice | None = None,
     ) -> None:
@@ -129,9 +131,11 @@ class PlayRoutes:
             if page is None:
                 raise Refusal(404, "no such page")
             return Response(200, page)
-        if target.verb != "state":
+        if target.verb not in ("state", "alive"):
             raise Refusal(404, "no such page")
         with sitting.lock:
+            if target.verb == "alive":  # shows nothing: a page that asks in the background opens no next item
+                return Response(200, {"writer": sitting.claim(query.get("tab", ""))})
             can_write = sitting.claim(query.get("tab", ""), force=query.get("take") == "1")
             return Response(200, self._state(target.token, sitting) | {"writer": can_write})
 
@@ -147,13 +151,17 @@ class PlayRoutes:
                 state = self._state(target.token, sitting)
                 return Response(423, state | {"writer": False, "problem": "another window is in use"})
             try:
+                sitting.page_clock = _read_clock(body)
                 stop = self._do(sitting, target.verb, body)
             except StaleError:
                 state = self._state(target.token, sitting)
                 return Response(409, state | {"writer": True, "problem": "the page was not up to date"})
             except (CalibrantError, RecursionError) as error:
-                problem = str(error) if isinstance(error, WordsError) else "the move cannot be read"
-                return Response(422, {"problem": problem, "writer": True})
+                is_typed = target.verb == "say"
+                problem = "the move cannot be read"
+                if isinstance(error, WordsError):
+                    problem = str(error) if is_typed else error.page
+                return Response(422, {"problem": problem, "writer": True, "tries": sitting.tries})
             return Response(200, self._state(target.token, sitting, stop) | {"writer": True})
 
     def _state(self, token: str, sitting: Sitting, stay_at: ItemStop | None = None) -> dict[str, Any]:
@@ -184,8 +192,12 @@ class PlayRoutes:
                 return sitting.undo(item)
             case "quit":
                 return sitting.give_up(item)
+            case "expire":
+                return sitting.expire(item)
             case "answers":
-                sitting.answer_questions(str(body.get("name", "")), body.get("answers"))
+                tries = body.get("tries")
+                is_counted = type(tries) is int
+                sitting.answer_questions(str(body.get("name", "")), body.get("answers"), tries if is_counted else None)
             case _:
                 raise Refusal(404, "no such move")
         return None
@@ -233,7 +245,20 @@ class PlayRoutes:
             if token not in self._sittings:
                 if name is not None:
                     self._in_use.add(name)
-                    self._sittings[token] = Sitting(self._folder, name, self._plan(name), self._terms)
+                    self._sittings[token] = Sitting(self._folder, name, self._plan, self._terms)
                 elif practised is not None and self._rooms is not None:
                     self._sittings[token] = self._rooms.open(practised)
             return self._sittings[token]
+
+
+def _read_clock(body: Mapping[str, Any]) -> Clock:
+    """Return what the page's clock says of a move, unset without one; `CalibrantError` for what is no clock."""
+    if body.get("clock") is None:
+        return msgspec.UNSET
+    try:
+        clock = msgspec.convert(body["clock"], PageClock)
+    except msgspec.ValidationError:
+        raise CalibrantError("clock: no time of a page") from None
+    if clock.seconds != clock.seconds:
+        raise CalibrantError("clock: no time of a page")
+    return clock

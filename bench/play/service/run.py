@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from calibrant.bench.play.folder import PlayFolder
-from calibrant.bench.play.game import Practice, Stop, Terms
+from calibrant.bench.play.game import Plan, Practice, Terms
 from calibrant.bench.play.service.routes import PlayRoutes
 from calibrant.bench.play.service.server import HOST, Address, Gate, PlayServer, new_secret, read_address, write_address
 from calibrant.dsl.atomic_write import write_privately
@@ -39,7 +39,7 @@ class Service:
 def open_service(
     folder: PlayFolder,
     terms: Terms,
-    plan: Callable[[str], Sequence[Stop]],
+    plan: Plan,
     names: Sequence[str] | None = None,
     *,
     port: int | None = None,

@@ -17,7 +17,10 @@ from msgspec import Meta
 
 from calibrant.bench.play.folder import check_participant
 from calibrant.bench.play.game import (
+    CORRECT,
     MEMBERS,
+    Assignment,
+    Completion,
     Feedback,
     ItemStop,
     PlayPool,
@@ -31,6 +34,7 @@ from calibrant.bench.play.study.pages import MAX_CONSENT_CHARS, QuestionPage, ch
 from calibrant.bench.runs.records import FILE_NAME
 from calibrant.bench.toml_file import read_toml
 from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.text import known_names
 
 # --- Orders of items for participants: fixed, shuffled, or the rows of a balanced Latin square ------------------------
 Order: TypeAlias = Literal["fixed", "shuffled", "latin"]
@@ -83,17 +87,29 @@ class StudySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         False
     )
     order: Annotated[Order, Meta(description="of the items between two pages of questions")] = "fixed"
-    seed: Annotated[str, Meta(description="of shuffled orders")] = ""
+    seed: Annotated[str, Meta(description="of shuffled orders and of groups")] = ""
+    groups: Annotated[
+        list[str], Meta(max_length=20, description="to which participants are assigned as they begin, balanced")
+    ] = []
+    completion: Annotated[
+        Completion | None, Meta(description="{code = ...} or {url = ...}: for those who finished")
+    ] = None
     aid: Annotated[str, Meta(description="of CausaLab: members, or a released file: shown after each reading")] = ""
     origin: Annotated[str, Meta(pattern=r"^(https?://[A-Za-z0-9.:-]+)?$", description="of a proxy in front")] = ""
 
 
 class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A table [[block]]: items of a pool, or a page of questions."""
+    """A table [[block]]: items of a pool, a page of questions, or instructions."""
 
     pool: Annotated[str, Meta(description="file of a pool, from the study's file on")] = ""
     ids: Annotated[list[str], Meta(description="ids of items, public or the pool's; empty for all")] = []
+    limit: Annotated[int, Meta(ge=0, le=3_600, description="seconds of each item; 0 for no limit")] = 0
+    instructions: Annotated[str, Meta(description="Markdown file to read; questions beside it check that it was")] = ""
     questions: Annotated[str, Meta(description="file of a page of questions")] = ""
+    tries: Annotated[
+        int, Meta(ge=0, le=100, description="of the questions about instructions; then the study ends; 0 for no limit")
+    ] = 0
+    groups: Annotated[list[str], Meta(description="of whom it is; empty for all")] = []
 
 
 class PracticeBlock(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -128,15 +144,27 @@ class Study:
         self.names = _participants(section.participants, path.name)
         consent = _text(self._named_file("consent", section.consent)) if section.consent else ""
         aid = Path(MEMBERS) if section.aid == MEMBERS else path.parent / section.aid if section.aid else None
-        self.terms = Terms(section.title, consent, section.feedback, section.reveal, aid, section.minutes)
+        if section.completion is not None and bool(section.completion.code) == bool(section.completion.url):
+            raise CalibrantError(f"{path.name}: study.completion has a code or a url, one of the two")
+        if len(set(section.groups)) != len(section.groups) or len(section.groups) == 1 or "" in section.groups:
+            raise CalibrantError(f"{path.name}: study.groups are two names or more, each once")
+        self.terms = Terms(
+            section.title,
+            consent,
+            section.feedback,
+            section.reveal,
+            aid,
+            section.minutes,
+            section.completion,
+            tuple(section.groups),
+            section.seed,
+        )
         self.config = {"feedback": section.feedback, "study": section.title, **aid_config(aid)}
         self._pools: dict[Path, PlayPool] = {}
-        self._stops = [self._block(number, block) for number, block in enumerate(content.block)]
-        keys = set()
-        for key in (stop.key for stops in self._stops for stop in stops):
-            if key in keys:
-                raise CalibrantError(f"{path.name}: {key.instance} is named twice; each participant plays an item once")
-            keys.add(key)
+        self._blocks = [(block, self._block(number, block)) for number, block in enumerate(content.block)]
+        self._stops = [stops for _, stops in self._blocks]
+        for group in section.groups or [""]:
+            self._check_group(group)
         self.practice = self._practice(content.practice)
         if self.practice is not None:
             contents = _contents(self.pools, [stop for stops in self._stops for stop in stops])
@@ -166,12 +194,28 @@ class Study:
     def pools(self) -> list[PlayPool]:
         return list(self._pools.values())
 
-    def _plan(self, participant: str) -> tuple[Stop, ...]:
-        """Return the stops of a participant: pages of questions in their place, the items between them in order."""
-        index = index_of(participant, self.names)
+    def _check_group(self, group: str) -> None:
+        """Refuse a group without a block, and items that it has twice."""
+        keys = [stop.key for stops in self._blocks_of(group) for stop in stops]
+        where = f"{self.path.name}: group {group}" if group else self.path.name
+        for key in keys:
+            if keys.count(key) > 1:
+                raise CalibrantError(f"{where}: {key.instance} is named twice; each participant plays an item once")
+        if not keys:
+            raise CalibrantError(f"{where} has no block")
+
+    def _blocks_of(self, group: str) -> list[list[Stop]]:
+        return [stops for block, stops in self._blocks if not block.groups or group in block.groups]
+
+    def _plan(self, participant: str, assigned: Assignment | None = None) -> tuple[Stop, ...]:
+        """Return the stops of a participant: pages of questions in their place, the items between them in order.
+
+        assigned: to a group, in which orders follow from the rank
+        """
+        index = index_of(participant, self.names) if assigned is None else assigned.rank
         plan: list[Stop] = []
         waiting: list[Stop] = []
-        for stops in [*self._stops, []]:
+        for stops in [*self._blocks_of("" if assigned is None else assigned.group), []]:
             if stops and isinstance(stops[0], ItemStop):
                 waiting += stops
                 continue
@@ -201,20 +245,44 @@ class Study:
 
     def _block(self, number: int, block: Block) -> list[Stop]:
         where = f"{self.path.name}: block {number + 1}"
-        if bool(block.pool) == bool(block.questions):
-            raise CalibrantError(f"{where}: it has a pool or questions, one of the two")
-        if block.questions:
-            if block.ids:
-                raise CalibrantError(f"{where}: ids are of pools")
-            file = self._named_file(f"block {number + 1}: questions", block.questions)
-            page = read_toml(file, QuestionPage)
-            return [QuestionsStop(f"{number}-{file.stem}", page.title, check_page(page, file.name))]
+        for group in block.groups:
+            if group not in self.section.groups:
+                raise CalibrantError(
+                    f"{where}: no group {short_repr(group)}; {known_names(group, self.section.groups)}"
+                )
+        if bool(block.pool) == bool(block.questions or block.instructions):
+            raise CalibrantError(f"{where}: it has a pool or questions, with or without instructions: one of the two")
+        if not block.pool:
+            return [self._page(number, block)]
+        if block.tries:
+            raise CalibrantError(f"{where}: tries are of instructions")
         path = self._named_file(f"block {number + 1}: pool", block.pool)
         pool = _open_pool(path, self._pools)
         if self.terms.aid is not None:
             pool.check_aid(self.terms.aid)
         ids = block.ids or list(pool.indices)
-        return [ItemStop(pool.key(instance)) for instance in ids]
+        return [ItemStop(pool.key(instance), block.limit) for instance in ids]
+
+    def _page(self, number: int, block: Block) -> QuestionsStop:
+        """Return a page of questions, or of instructions and the questions that check them."""
+        where = f"{self.path.name}: block {number + 1}"
+        if block.ids or block.limit:
+            raise CalibrantError(f"{where}: ids and limit are of pools")
+        text, title, file = "", "Instructions", None
+        if block.instructions:
+            file = self._named_file(f"block {number + 1}: instructions", block.instructions)
+            text = _text(file)
+        questions: list[dict[str, Any]] = []
+        if block.questions:
+            file = self._named_file(f"block {number + 1}: questions", block.questions)
+            page = read_toml(file, QuestionPage)
+            title, questions = page.title, check_page(page, file.name)
+        if block.instructions and any(CORRECT not in question for question in questions):
+            raise CalibrantError(f"{where}: each question about instructions states what is `correct`")
+        if block.tries and not (block.instructions and questions):
+            raise CalibrantError(f"{where}: tries are of instructions with questions")
+        assert file is not None
+        return QuestionsStop(f"{number}-{file.stem}", title, questions, text, block.tries)
 
 
 def page_names(stops: Iterable[str]) -> dict[str, str]:
@@ -248,7 +316,7 @@ def _contents(pools: Sequence[PlayPool], stops: Sequence[Stop]) -> dict[str, str
 
 
 def _text(path: Path) -> str:
-    """Return the text of consent."""
+    """Return a text of consent or instructions."""
     if path.stat().st_size > 4 * MAX_CONSENT_CHARS:
         raise CalibrantError(f"{path}: at most {MAX_CONSENT_CHARS:,} characters are shown")
     try:
@@ -258,7 +326,7 @@ def _text(path: Path) -> str:
     if len(text) > MAX_CONSENT_CHARS:
         raise CalibrantError(f"{path}: at most {MAX_CONSENT_CHARS:,} characters are shown")
     if not text.strip():
-        raise CalibrantError(f"{path}: there is no text in it; leave `consent` out of the study to ask for none")
+        raise CalibrantError(f"{path}: there is no text in it; leave it out of the study to show none")
     return text
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -15,7 +16,17 @@ import msgspec
 from msgspec import Meta
 
 from calibrant.bench.core.words import WordsError
-from calibrant.bench.play.game import ItemStop, PlayPool, QuestionsStop, Stop
+from calibrant.bench.play.folder import PASSED
+from calibrant.bench.play.game import (
+    CORRECT,
+    Assignment,
+    ItemStop,
+    Plan,
+    PlayPool,
+    QuestionsStop,
+    Stop,
+    Terms,
+)
 from calibrant.bench.runs.records import FILE_NAME
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import plural
@@ -28,19 +39,20 @@ if TYPE_CHECKING:
 # --- The text of consent, in Markdown: as safe HTML for a page, and for a terminal. Nothing in it is loaded or run ----
 MAX_CONSENT_CHARS = 40_000  # about 15 pages; parsing is quadratic in unclosed brackets: 1.5 s at this length
 FIRST_HEADING = 3  # below the page's "What is kept"
+OF_INSTRUCTIONS = 2  # below the title of their page
 MAX_HEADING = 6
 MAX_COLUMNS = 100  # columns of a terminal, for lines that can be read
 
 
-@lru_cache(maxsize=4)
-def consent_html(text: str) -> str:
+@lru_cache(maxsize=16)
+def consent_html(text: str, first_heading: int = FIRST_HEADING) -> str:
     """Return the text as HTML. Raw HTML is shown as text, a link as its words and its address, a picture as its words.
 
     Headings are numbered by their nesting, so that no level is skipped below the page's own.
     """
     parser = _parser()
     tokens = parser.parse(_printable(text))
-    _nest_headings(tokens)
+    _nest_headings(tokens, first_heading)
     for token in tokens:
         if token.type == "inline":
             token.children = list(_plain_children(token.children or ()))
@@ -78,15 +90,15 @@ def _printable(text: str) -> str:
     return "".join(char for char in text if category(char) != "Cc" or char in "\n\t")
 
 
-def _nest_headings(tokens: Sequence[Token]) -> None:
-    """Set the level of each heading by its nesting, from FIRST_HEADING on."""
+def _nest_headings(tokens: Sequence[Token], first: int) -> None:
+    """Set the level of each heading by its nesting, from a first level on."""
     open_levels: list[int] = []
     tag = ""
     for token in tokens:
         if token.type == "heading_open":
             level = int(token.tag[1:])
             open_levels = [*(above for above in open_levels if above < level), level]
-            tag = f"h{min(FIRST_HEADING + len(open_levels) - 1, MAX_HEADING)}"
+            tag = f"h{min(first + len(open_levels) - 1, MAX_HEADING)}"
         if token.type in ("heading_open", "heading_close"):
             token.tag = tag
 
@@ -115,6 +127,7 @@ def _plain_children(children: Sequence[Token]) -> Iterator[Token]:
 # --- Sentences of the start: what there is to do, how long it takes, what is kept and where ---------------------------
 PRIVACY = "Every move with its time, your answers, and your participant id. No name, no address, no recording."
 IN_BROWSER = "It stays in this browser until you save it as a file."
+IN_SOME_GROUPS = "It may be less, by the group in which you are."
 IN_MEMORY = "Nothing is written to a file."
 
 
@@ -124,15 +137,27 @@ def task_text(stops: Sequence[Stop], pools: Mapping[str, PlayPool], minutes: int
     pools: by digest; minutes: as the study states them; 0 where it states none
     """
     kinds = Counter(pools[stop.key.pool_digest].words.kind for stop in stops if isinstance(stop, ItemStop))
-    num_pages = sum(isinstance(stop, QuestionsStop) for stop in stops)
+    num_pages = sum(isinstance(stop, QuestionsStop) and not stop.instructions for stop in stops)
+    num_instructions = sum(isinstance(stop, QuestionsStop) and bool(stop.instructions) for stop in stops)
     parts = []
+    if num_instructions:
+        parts.append(f"read {plural(num_instructions, 'pages')} of instructions")
     if kinds:
         listed = ", ".join(f"{number} {kind[number != 1]}" for kind, number in kinds.items())
         parts.append(f"solve {plural(kinds.total(), 'items')} ({listed})")
     if num_pages:
         parts.append(f"answer {plural(num_pages, 'pages')} of questions")
     duration = f" It takes about {plural(minutes, 'minutes')}." if minutes else ""
-    return f"You will {' and '.join(parts)}.{duration} There is nothing to prepare."
+    listed = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+    return f"You will {listed}.{duration} There is nothing to prepare."
+
+
+def start_text(plan: Plan, participant: str, terms: Terms, pools: Mapping[str, PlayPool]) -> str:
+    """Return what there is to do before a group is assigned: where groups differ, of the longest."""
+    assigned: list[Assignment | None] = [Assignment(group, 0) for group in terms.groups]
+    plans = sorted((plan(participant, group) for group in assigned or [None]), key=len)
+    texts = [task_text(stops, pools, terms.minutes) for stops in plans]
+    return texts[-1] if len(set(texts)) == 1 else f"{texts[-1]} {IN_SOME_GROUPS}"
 
 
 def served_place(folder: Path | None) -> str:
@@ -163,6 +188,12 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     low: Annotated[str, Meta(max_length=200, description="label of the lowest point")] = ""
     high: Annotated[str, Meta(max_length=200, description="label of the highest point")] = ""
     optional: Annotated[bool, Meta(description="it may be left empty")] = False
+    min: Annotated[float | None, Meta(description="least number")] = None
+    max: Annotated[float | None, Meta(description="greatest number")] = None
+    whole: Annotated[bool, Meta(description="a whole number")] = False
+    correct: Annotated[
+        str | int | float | None, Meta(description="the right answer, of a check; never shown to participants")
+    ] = None
 
 
 class QuestionPage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -180,7 +211,21 @@ def check_page(page: QuestionPage, file: str) -> list[dict[str, Any]]:
             raise CalibrantError(f"{file}: two questions have the id {short_repr(question.id)}")
         if question.kind == "choice" and len(set(question.options)) < 2:
             raise CalibrantError(f"{file}: question {question.id}: a choice needs two different options or more")
-    return [_with_scale(question) for question in page.question]
+        has_bounds = question.min is not None or question.max is not None or question.whole
+        if has_bounds and question.kind != "number":
+            raise CalibrantError(f"{file}: question {question.id}: min, max and whole are of numbers")
+        if question.min is not None and question.max is not None and question.min > question.max:
+            raise CalibrantError(f"{file}: question {question.id}: min is {question.min:g}, above max {question.max:g}")
+    checked = [_with_scale(question) for question in page.question]
+    for fields in checked:
+        if CORRECT in fields:
+            try:
+                _check_value(fields, fields[CORRECT])
+            except WordsError as error:
+                raise CalibrantError(
+                    f"{file}: question {fields['id']}: correct is none of its answers: {error}"
+                ) from None
+    return checked
 
 
 def _with_scale(question: Question) -> dict[str, Any]:
@@ -197,8 +242,39 @@ def value_text(question: Mapping[str, Any]) -> str:
         case "choice":
             text = " or ".join(question["options"])
         case kind:
-            text = {"number": "a number", "text": "a text"}[kind]
-    return f"{text}; may be empty" if question.get("optional") else text
+            text = _number_text(question) if kind == "number" else f"a text of at most {MAX_TEXT_CHARS:,} characters"
+    return text
+
+
+def _number_text(question: Mapping[str, Any]) -> str:
+    """Return which numbers are allowed: a whole number from 18 to 99."""
+    low, high = (question.get(bound) for bound in ("min", "max"))
+    text = "a whole number" if question.get("whole") else "a number"
+    if low is not None and high is not None:
+        return f"{text} from {low:g} to {high:g}"
+    if low is not None:
+        return f"{text} of at least {low:g}"
+    return text if high is None else f"{text} of at most {high:g}"
+
+
+def answers_event(stop: QuestionsStop, answers: object) -> dict[str, Any]:
+    """Return the event of answers to a page; `WordsError` as `check_answers`.
+
+    It has the ids of checks that were answered wrongly, and of instructions whether all were right.
+    """
+    event: dict[str, Any] = {"answers": check_answers(stop.questions, answers)}
+    checks = [question for question in stop.questions if CORRECT in question]
+    if checks:
+        event["failed"] = [q["id"] for q in checks if not _is_correct(q, event["answers"].get(q["id"]))]
+    if stop.instructions:
+        event[PASSED] = not event.get("failed")
+    return event
+
+
+def _is_correct(question: Mapping[str, Any], value: object) -> bool:
+    if isinstance(value, str) and question["kind"] == "text":
+        return value.strip().casefold() == str(question[CORRECT]).strip().casefold()
+    return bool(value == question[CORRECT])
 
 
 def check_answers(questions: Sequence[Mapping[str, Any]], answers: object) -> dict[str, Any]:
@@ -226,9 +302,18 @@ def _check_value(question: Mapping[str, Any], value: object) -> Any:
             if value not in question["options"]:
                 raise WordsError(f"{question['text']}: one of {', '.join(question['options'])}")
         case "number":
-            if type(value) not in (int, float) or value != value or abs(float(str(value))) == float("inf"):
-                raise WordsError(f"{question['text']}: a number")
+            if not _is_allowed_number(question, value):
+                raise WordsError(f"{question['text']}: {_number_text(question)}")
         case _:
             if not isinstance(value, str) or len(value) > MAX_TEXT_CHARS:
                 raise WordsError(f"{question['text']}: a text of at most {MAX_TEXT_CHARS:,} characters")
     return value
+
+
+def _is_allowed_number(question: Mapping[str, Any], value: object) -> bool:
+    """Return whether a value is a finite number within the bounds of a question."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    low, high = question.get("min"), question.get("max")
+    is_within = (low is None or value >= low) and (high is None or value <= high)
+    return is_within and abs(value) <= sys.float_info.max and (not question.get("whole") or value == int(value))

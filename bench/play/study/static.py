@@ -16,7 +16,15 @@ from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.game import Game, ItemStop, QuestionsStop, Stop, item_state
 from calibrant.bench.play.service.routes import play_page
 from calibrant.bench.play.study.config import Study
-from calibrant.bench.play.study.pages import IN_BROWSER, PRIVACY, check_answers, consent_html, task_text
+from calibrant.bench.play.study.pages import (
+    IN_BROWSER,
+    OF_INSTRUCTIONS,
+    PRIVACY,
+    answers_event,
+    consent_html,
+    task_text,
+    value_text,
+)
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.parse_limits import TooLargeError, decode_json
 
@@ -49,12 +57,14 @@ def static_page(study: Study, participant: str = "") -> str:
     """
     if participant:
         study.member(participant)
+    _refuse_served_terms(study)
     stops: list[dict[str, Any]] = []
     pools, digests = {pool.digest: pool for pool in study.pools}, [pool.digest for pool in study.pools]
     for stop in study.plan(participant):
         if isinstance(stop, QuestionsStop):
-            questions = [dict(question) for question in stop.questions]
-            stops.append({"phase": "questions", "name": stop.name, "heading": stop.title, "questions": questions})
+            questions = [question | {"values": value_text(question)} for question in stop.shown_questions]
+            page = {"phase": "questions", "name": stop.name, "heading": stop.title, "questions": questions}
+            stops.append(page | {"instructions": consent_html(stop.instructions, OF_INSTRUCTIONS), "tries": 0})
             continue
         pool = pools[stop.key.pool_digest]
         game = Game(pool, stop.key.instance)
@@ -74,6 +84,22 @@ def static_page(study: Study, participant: str = "") -> str:
         "digests": digests,
     }
     return play_page(study.terms.title, participant, json.dumps(plan))
+
+
+def _refuse_served_terms(study: Study) -> None:
+    """Refuse what only a server can hold to: a file would show its right answers and its code to who opens it."""
+    stops = study.plan("")
+    unsupported = {
+        "completion": study.terms.completion is not None,
+        "groups": bool(study.terms.groups),
+        "limit": any(isinstance(stop, ItemStop) and stop.limit for stop in stops),
+        "instructions with questions": any(
+            isinstance(stop, QuestionsStop) and stop.instructions and stop.questions for stop in stops
+        ),
+    }
+    for name, is_used in unsupported.items():
+        if is_used:
+            raise CalibrantError(f"{study.path.name}: a file cannot hold to {name}: serve the study instead")
 
 
 def import_downloads(study: Study, files: list[Path]) -> Iterator[str]:
@@ -108,8 +134,7 @@ def _import_one(study: Study, folder: PlayFolder, download: Download) -> str:
         if isinstance(stop, QuestionsStop):
             answered = by_stop.get(stop.name)
             if answered is not None and not folder.events(name, stop.key):
-                answers = check_answers(stop.questions, answered.answers)
-                folder.add(name, stop.key, {"answers": answers}, answered.seconds)
+                folder.add(name, stop.key, answers_event(stop, answered.answers), answered.seconds)
             continue
         try:
             counts[_import_item(folder, name, stop, by_stop)] += 1

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Any
 
 from calibrant.bench.core.words import WordsError
 from calibrant.bench.play.folder import Player, PlayFolder
-from calibrant.bench.play.game import ItemStop, Practice, QuestionsStop, aid_config
+from calibrant.bench.play.game import ItemStop, Practice, QuestionsStop, Stop, aid_config
 from calibrant.bench.play.study.config import Study
-from calibrant.bench.play.study.pages import PRIVACY, check_answers, consent_text, local_place, task_text
+from calibrant.bench.play.study.pages import (
+    PRIVACY,
+    answers_event,
+    check_answers,
+    consent_text,
+    local_place,
+    start_text,
+    value_text,
+)
 from calibrant.bench.play.terminal import TerminalGame, input_lines
+from calibrant.dsl.text import plural
 
 
 def play_study(study: Study, participant: str, echo: Callable[[str], None]) -> int:
@@ -32,7 +42,6 @@ class TerminalStudy:
         self._name = name
         self._lines = lines
         self._echo = echo
-        self._stops = study.plan(name)
 
     def play(self) -> int:
         """Play what is not done yet; the exit code."""
@@ -42,24 +51,41 @@ class TerminalStudy:
                 again = f"calibrant play --study {quote(str(self._study.path))} --participant {self._name}"
                 self._echo(f"{refusal} Nothing is recorded; to start again: {again}")
                 return 1
-            self._folder.begin(self._name, agreed=bool(self._study.terms.consent))
-        items = [stop for stop in self._stops if isinstance(stop, ItemStop)]
-        for stop in self._stops:
+            terms = self._study.terms
+            self._folder.begin(self._name, agreed=bool(terms.consent), groups=terms.groups, seed=terms.seed)
+        stops = self._stops
+        items = [stop for stop in stops if isinstance(stop, ItemStop)]
+        for stop in stops:
             if isinstance(stop, QuestionsStop):
-                is_done = bool(self._folder.events(self._name, stop.key)) or self._answer_page(stop)
+                is_done = self._folder.is_passed(self._name, stop) or self._answer_page(stop)
+                if not is_done and self._is_screened_out(stop):
+                    self._folder.finish(self._name, is_screened_out=True)
+                    self._echo("The study ends here: the questions about the instructions were not answered rightly.")
+                    return 0
             else:
                 progress = f"item {items.index(stop) + 1} of {len(items)}" if len(items) > 1 else ""
                 is_done = self._folder.is_closed(self._name, stop.key) or self._play_item(stop, progress)
             if not is_done:
                 self._echo(f"Left open; what you did is in {self._study.out}, and the same command goes on from here.")
                 return 1
+        self._folder.finish(self._name, is_screened_out=False)
         self._echo("Done. Thank you.")
+        completion = self._study.terms.completion
+        for name, value in {} if completion is None else completion.stated(self._name).items():
+            self._echo(f"Your completion code: {value}" if name == "code" else f"To finish, open {value}")
         return 0
+
+    @property
+    def _stops(self) -> Sequence[Stop]:
+        return self._study.plan(self._name, self._folder.assignment(self._name))
+
+    def _is_screened_out(self, stop: QuestionsStop) -> bool:
+        return 0 < stop.tries <= len(self._folder.events(self._name, stop.key))
 
     def _start(self) -> str:
         """Show what stands on a start page, and offer practice; why the participant does not begin, else empty."""
         study = self._study
-        task = task_text(self._stops, self._folder.pools, study.terms.minutes)
+        task = start_text(study.plan, self._name, study.terms, self._folder.pools)
         self._echo(f"{study.terms.title}\n\n{task}\n{PRIVACY} {local_place(study.out)}")
         self._echo("You can stop at any time by `quit` and go on later.\n")
         if study.terms.consent:
@@ -102,9 +128,11 @@ class TerminalStudy:
     def _play_item(self, stop: ItemStop, progress: str) -> bool:
         """Play an item; False if it is left open."""
         study = self._study
-        game = TerminalGame(Player(self._folder, self._name, stop.key), self._echo, is_stored=True, aid=study.terms.aid)
+        player = Player(self._folder, self._name, stop.key, limit=stop.limit)
+        game = TerminalGame(player, self._echo, is_stored=True, aid=study.terms.aid)
         kind = game.game.pool.words.kind[0].capitalize()
-        self._echo("\n" + ", ".join(filter(None, (kind, progress))))
+        limit = f"{plural(stop.limit, 'seconds')} at most" if stop.limit else ""
+        self._echo("\n" + ", ".join(filter(None, (kind, progress, limit))))
         if not game.play(self._lines):
             return False
         if study.terms.reveal:
@@ -114,13 +142,23 @@ class TerminalStudy:
         return True
 
     def _answer_page(self, stop: QuestionsStop) -> bool:
-        """Ask the questions of a page, and record the answers; False if the input ends before."""
-        self._echo(f"\n{stop.title}")
-        answers = _ask_all(stop, self._lines, self._echo)
-        if answers is None:
-            return False
-        self._folder.add(self._name, stop.key, {"answers": answers}, 0.0)
-        return True
+        """Ask the questions of a page, of instructions until all are right, and record the answers.
+
+        False if the input ends before, or no tries are left.
+        """
+        while not self._is_screened_out(stop):
+            self._echo(f"\n{stop.title}")
+            if stop.instructions:
+                self._echo(f"\n{consent_text(stop.instructions)}\n")
+            start = time.monotonic()
+            answers = _ask_all(stop, self._lines, self._echo)
+            if answers is None:
+                return False
+            self._folder.add(self._name, stop.key, answers_event(stop, answers), time.monotonic() - start)
+            if self._folder.is_passed(self._name, stop):
+                return True
+            self._echo("Not all answers are right. Please read the page again, and correct them.")
+        return False
 
 
 def _ask_all(stop: QuestionsStop, lines: Iterator[str], echo: Callable[[str], None]) -> dict[str, Any] | None:
@@ -143,13 +181,8 @@ def _ask_all(stop: QuestionsStop, lines: Iterator[str], echo: Callable[[str], No
 
 
 def _question_text(question: Mapping[str, Any]) -> str:
-    hints = {
-        "likert": f" (1 {question.get('low', '')} to {question.get('points', 0)} {question.get('high', '')})",
-        "choice": f" ({' | '.join(question.get('options', ()))})",
-    }
-    return (
-        str(question["text"]) + hints.get(question["kind"], "") + (" (- for none)" if question.get("optional") else "")
-    )
+    values = " | ".join(question["options"]) if "options" in question else value_text(question)
+    return f"{question['text']} ({values}){' (- for none)' if question.get('optional') else ''}"
 
 
 def _typed_value(question: Mapping[str, Any], text: str) -> Any:

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import io
+import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from calibrant.bench.play.results import move_rows, person_rows
 from calibrant.bench.play.study.config import Study
 from calibrant.bench.play.study.static import static_page
 from calibrant.bench.runs.records import Record, Timing, folder_records
+from tests.bench.play.test_start import served_study
 from tests.bench.play.test_studies import study_file
+from tests.bench.play.test_terms import full_study
 from tests.support.accessibility import needs_axe
 from tests.support.browser import needs_chromium
 from tests.support.commands import called, jsonl
 from tests.support.play.clicks import MousePage, solve_by_clicks
 from tests.support.play.right_lines import first_item, pool_file, right_lines
 from tests.support.play.served import participant_url, served
-from tests.support.play.solved_by_keys import KeyboardPage, solve
+from tests.support.play.solved_by_keys import KeyboardPage, solve, submit_by_key
 
 KINDS = (
     "logic",
@@ -149,7 +155,7 @@ def test_a_questionnaire_without_a_server_saves_what_was_answered(tmp_path: Path
             page.reach(f'[data-key="field-{field["name"]}"]')
             page.press("ArrowDown")
             page.wait("!waiting && pendingDraft === null")
-        page.press("Enter", 2)
+        submit_by_key(page)
         page.wait("state.phase === 'questions'")
         page.open(page_file.as_uri())  # a reload goes on
         page.wait("state.phase === 'questions'")
@@ -164,3 +170,137 @@ def test_a_questionnaire_without_a_server_saves_what_was_answered(tmp_path: Path
     assert "1 recorded" in called("play", "--study", path, "--import", jsonl(tmp_path / "p02.json", data)).stdout
     (record,) = folder_records(tmp_path / "pilot")
     assert list(record.answer.values()) == chosen
+
+
+# --- Page kinds of studies --------------------------------------------------------------------------------------------
+
+
+@needs_chromium
+@needs_axe
+@pytest.mark.parametrize("dark", [False, True])
+def test_pages_of_a_study_in_the_browser(tmp_path: Path, *, dark: bool) -> None:
+    """Instructions, bounds, an error in the page's words, a limit, a window that is handed over, and the code."""
+    path = full_study(tmp_path, tries=2, limit=600, more="minutes = 5")
+    width = 390 if dark else 1280
+    with served_study(path) as service, KeyboardPage() as page, KeyboardPage() as second:
+        page.width(width, dark=dark)
+        url = participant_url(service, "w1")
+
+        check = partial(_check_page, page, width)
+        page.open(url)
+        check("start")
+        page.reach('[data-key="begin"]')
+        page.press("Enter")
+        page.wait("state.phase === 'questions'")
+        check("instructions")
+        assert "step 1 of 3" in page.evaluate("screen_.textContent")
+        page.reach("[name=question-glows]")
+        page.press("ArrowDown")  # the second answer
+        page.reach('[data-key="go-on"]')
+        page.press("Enter")
+        page.wait(
+            "problemBox.textContent.includes('read the page again') && problemBox.textContent.includes('1 try left')"
+        )
+        check("instructions answered wrongly")
+        page.evaluate("screen_.querySelector('[data-key=\"question-glows-it glows\"]').click()")
+        page.reach('[data-key="go-on"]')
+        page.press("Enter")
+        page.wait("state.phase === 'item'")
+        check("limited item")
+        assert page.evaluate("document.getElementById('left').textContent") in ("10:00", "9:59", "9:58", "9:57")
+        page.press("s")
+        page.press("Enter")
+        page.wait("problemBox.textContent === 'choose a rule first'")
+        _hand_over(page, second, url, check)
+        page.evaluate("window.confirm = () => true")
+        page.reach('[data-key="quit"]')
+        page.press("Enter")
+        page.wait("state.item.closed")
+        page.reach('[data-key="next"]')
+        page.press("Enter")
+        page.wait("state.phase === 'questions'")
+        check("questions")
+        _answer_ages(page, check)
+        page.wait("state.phase === 'end'")
+        assert "CODE-C1X9" in page.evaluate("screen_.textContent")
+        check("end with a code")
+    (row,) = person_rows(Study(path).out)
+    assert (row.answers["about.age"], row.failed_checks) == (20, "")
+    events = [
+        json.loads(line) for line in (tmp_path / "pilot" / "moves.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    clocks = [event["clock"] for event in events if "clock" in event]
+    assert len(clocks) == 5  # begin, two answers about the instructions, no answer, the page of questions
+    assert all(0 <= clock["seconds"] < 120 for clock in clocks)
+
+
+def _check_page(page: KeyboardPage, width: int, kind: str) -> None:
+    assert (kind, page.violations()) == (kind, [])
+    assert page.evaluate("document.documentElement.scrollWidth") <= width, kind
+
+
+def _hand_over(page: KeyboardPage, second: KeyboardPage, url: str, check: Callable[[str], None]) -> None:
+    """Go on in another browser, then in the first again."""
+    second.open(url)  # the same person's other device: another browser context
+    second.wait("state.writer === false")
+    assert "out of date" in second.evaluate("banner.textContent")
+    second.evaluate("banner.querySelector('button').click()")
+    second.wait("state.writer === true && banner.textContent === ''")
+    page.wait("state.writer === false && document.title.startsWith('Out of date')")
+    check("handed over")
+    assert page.evaluate("screen_.inert")
+    page.evaluate("banner.querySelector('button').click()")
+    page.wait("state.writer === true && !screen_.inert && document.title === state.title")
+
+
+def _answer_ages(page: KeyboardPage, check: Callable[[str], None]) -> None:
+    """Type ages of which the last alone is allowed."""
+    for age, is_allowed in (("-5", False), ("17.5", False), ("20", True)):
+        page.reach('[data-key="question-age"]')
+        page.type(age)
+        page.evaluate("screen_.querySelector('[data-key=\"question-attention-2\"]').click()")
+        page.reach('[data-key="go-on"]')
+        page.press("Enter")
+        if not is_allowed:
+            page.wait("problemBox.textContent.includes('a whole number from 18 to 99')")
+            assert page.evaluate("state.phase") == "questions"
+            check("refused number")
+
+
+@needs_chromium
+@needs_axe
+def test_a_limit_ends_an_item_on_the_page_and_a_reload_is_flagged(tmp_path: Path) -> None:
+    path = full_study(tmp_path, kind="causim", limit=3)
+    text = path.read_text(encoding="utf-8")
+    address = '{url = "https://study.example/done?p={participant}"}'
+    path.write_text(text.replace('{code = "CODE-C1X9"}', address), encoding="utf-8")
+    with served_study(path) as service, KeyboardPage() as page:
+        page.open(participant_url(service, "w1"))
+        page.reach('[data-key="begin"]')
+        page.press("Enter")
+        page.wait("state.phase === 'questions'")
+        page.reload()
+        page.wait("state?.phase === 'questions'")
+        page.evaluate("screen_.querySelector('[data-key=\"question-glows-it glows\"]').click()")
+        page.reach('[data-key="go-on"]')
+        page.press("Enter")
+        page.wait("state.item?.closed")
+        assert "The time is up" in page.evaluate("document.querySelector('.ended').textContent")
+        assert page.violations() == []
+        page.reach('[data-key="next"]')
+        page.press("Enter")
+        page.wait("state.phase === 'questions'")
+        page.evaluate("screen_.querySelector('[data-key=\"question-attention-3\"]').click()")
+        page.reach('[data-key="question-age"]')
+        page.type("40")
+        page.reach('[data-key="go-on"]')
+        page.press("Enter")
+        page.wait("state.phase === 'end'")
+        assert page.violations() == []
+        assert page.evaluate("document.querySelector('[data-key=finish]').href") == "https://study.example/done?p=w1"
+    moves = list(move_rows(tmp_path / "pilot"))
+    assert [(move.event, move.interrupted) for move in moves if move.page_seconds is not None] == [
+        *(("answers", ""), ("answers", "reload"), ("time_up", ""), ("answers", "")),
+    ]
+    (record,) = folder_records(tmp_path / "pilot")
+    assert record.provenance == {"reason": "the time was up"}

@@ -31,7 +31,7 @@ def served(
         for source in sources:
             ids = list(source.indices)[:num_items]
             stops += [ItemStop(source.key(instance)) for instance in ids]
-        with open_service(folder, terms, lambda name: stops) as service:
+        with open_service(folder, terms, lambda name, group: stops) as service:
             thread = threading.Thread(target=service.server.serve_forever, kwargs={"poll_interval": 0.02})
             thread.start()
             try:

@@ -71,6 +71,18 @@ def solve(page: KeyboardPage, item: Any) -> None:
     page.wait("state.item?.closed || state.phase === 'end'")
 
 
+def submit_by_key(page: KeyboardPage, key: str = "") -> None:
+    """Press the key of Submit, which goes to the button and ends nothing, then Enter."""
+    page.wait(SETTLED)
+    focused = "document.activeElement.dataset.key"
+    if page.evaluate(focused) != "submit":  # Tab, or Enter in the last formula, may have led there
+        page.press(key or "Enter", 0 if key else CONTROL)
+        assert page.evaluate(focused) == "submit"
+        assert "press Enter" in page.evaluate("news.textContent")
+    assert page.evaluate("state.item.closed") is False
+    page.press("Enter")
+
+
 def _control(key: str) -> str:
     return f'[data-key="{key}"]'
 
@@ -98,7 +110,7 @@ def _detector(page: KeyboardPage, item: Any) -> None:
         page.reach(_control(f"blicket-{name}"))
         page.press("Space")
     page.wait(SETTLED)
-    page.press("s")
+    submit_by_key(page, "s")
 
 
 def _laboratory(page: KeyboardPage, item: Any) -> None:
@@ -119,7 +131,7 @@ def _laboratory(page: KeyboardPage, item: Any) -> None:
         page.type(f"{value:g}")
         page.press("Tab")
         page.wait(SETTLED)
-    page.press("Enter", CONTROL)
+    submit_by_key(page)
 
 
 def _worlds(page: KeyboardPage, item: Any) -> None:
@@ -149,7 +161,7 @@ def _worlds(page: KeyboardPage, item: Any) -> None:
         page.type(infix(mechanisms[name]))
         page.press("Enter")
         page.wait(SETTLED)
-    page.press("Enter", CONTROL)
+    submit_by_key(page)
 
 
 def _forecast(page: KeyboardPage, item: Any) -> None:
@@ -160,7 +172,7 @@ def _forecast(page: KeyboardPage, item: Any) -> None:
         page.type(str(bit))
         page.press("Tab")
         page.wait(SETTLED)
-    page.press("Enter", CONTROL)
+    submit_by_key(page)
 
 
 def _program(page: KeyboardPage, item: Any) -> None:
@@ -169,7 +181,7 @@ def _program(page: KeyboardPage, item: Any) -> None:
         if "given" not in fields[key]:
             places = [json.dumps(choice["value"]) for choice in fields[key]["choices"]]
             _choose(page, f"field-{key}", places.index(json.dumps(value)) + 1)
-    page.press("Enter", CONTROL)
+    submit_by_key(page)
 
 
 def _network(page: KeyboardPage, item: Any) -> None:
@@ -185,7 +197,7 @@ def _network(page: KeyboardPage, item: Any) -> None:
         page.reach(_control("add"))
         page.press("Enter")
         page.wait(f"{SETTLED} && state.item.draft.model?.length === {number}")
-    page.press("Enter", CONTROL)
+    submit_by_key(page)
 
 
 _SOLVERS: dict[str, Callable[[KeyboardPage, Any], None]] = {

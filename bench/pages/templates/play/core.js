@@ -33,6 +33,14 @@ function table(caption, heads, rows) {
   const body = rows.map((cells) => el("tr", {}, cells.map((c, k) => c instanceof Node ? c : el(k ? "td" : "th", k ? { class: "number" } : { scope: "row" }, String(c)))));
   return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption }, el("table", {}, el("caption", {}, caption), el("thead", {}, head), el("tbody", {}, body)));
 }
+// seconds since the last event by the clock of this page, and what interrupted them
+const clock = { since: performance.now(), causes: new Set(), beat: Date.now() };
+setInterval(() => {
+  if (document.hidden) clock.causes.add("hidden"); else if (Date.now() - clock.beat > 5000) clock.causes.add("sleep");
+  clock.beat = Date.now();
+}, 1000);
+document.addEventListener("visibilitychange", () => { clock.beat = Date.now(); clock.causes.add("hidden"); });
+function restartClock() { clock.since = performance.now(); clock.causes.clear(); }
 function show(problem) { problemBox.textContent = problem || ""; problemBox.hidden = !problem; }
 function say(text) { news.textContent = text; }
 // a request is sent again until the server answers: moves carry their number, so none is made twice
@@ -45,6 +53,7 @@ async function request(path, body) {
       banner.textContent = "";
       return { status: answer.status, data: await answer.json() };
     } catch {
+      clock.causes.add("resent");
       banner.textContent = "The server does not answer. What you did is kept here and is sent again.";
       await new Promise((done) => setTimeout(done, delay));
     }
@@ -54,11 +63,18 @@ async function send(verb, body = {}) {
   if (waiting) return false;
   waiting = true;
   const item = state?.item;
-  const sent = { item: item?.id, moves: item?.moves, ...body };
+  const read = { seconds: Math.round(performance.now() - clock.since) / 1000, interruptions: [...clock.causes] };
+  const sent = { item: item?.id, moves: item?.moves, ...body, clock: read };
   let answer = await request(verb, sent);
   if (answer.status === 409 && answer.data.item?.moves === sent.moves && answer.data.item?.id === sent.item) answer = await request(verb, sent);
   waiting = false;
-  if (answer.status === 422 || !answer.data.phase) { show(answer.data.problem); return false; }
+  if (answer.status === 422 || !answer.data.phase) {
+    if (answer.data.tries !== undefined) state.tries = answer.data.tries;
+    show(answer.data.problem);
+    return false;
+  }
+  const isSame = verb === "draft" && JSON.stringify(answer.data.item?.draft) === JSON.stringify(item?.draft);
+  if (answer.status === 200 && !isSame) restartClock(); // an equal draft is no event
   show(answer.status === 200 ? "" : answer.data.problem);
   render(answer.data);
   return answer.status === 200;
@@ -78,6 +94,28 @@ async function flushDraft() {
   return send("draft", { draft });
 }
 async function submit() { if (await flushDraft()) await send("submit"); }
+// a key alone ends no item: it goes to the button, and says what to press
+function submitByKey(event) {
+  const submitter = screen_.querySelector('[data-key="submit"]');
+  if (!submitter || submitter.disabled || event.repeat) return;
+  if (document.activeElement === submitter && event.ctrlKey) { submit(); return; }
+  submitter.focus();
+  show("");
+  say("To submit your answer, press Enter. It ends the item.");
+}
+// time that is left of an item, counted down between answers of the server
+let deadline = 0, warned = 0;
+function timeLeft() { return Math.max(0, Math.ceil((deadline - performance.now()) / 1000)); }
+const clockText = (seconds) => `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+setInterval(() => {
+  const box = document.getElementById("left");
+  if (!box || !state?.writer || state.item?.closed) return;
+  const seconds = timeLeft();
+  box.textContent = clockText(seconds);
+  for (const mark of [60, 10]) if (seconds <= mark && warned > mark) { say(`${mark} seconds left`); break; }
+  warned = seconds;
+  if (!seconds && !waiting) send("expire");
+}, 250);
 // an element that is rendered anew keeps the focus and what is being typed
 function replaceScreen(...children) {
   const active = document.activeElement, key = active?.dataset?.key;

@@ -31,7 +31,7 @@ views.detector = {
       el("p", { class: "soft" }, on.length ? `On the detector: ${on.join(", ")}.` : "The detector is empty."),
       history.length ? el("ol", { class: "moves", tabindex: 0, "aria-label": "Your moves, oldest first" }, history) : null,
       el("fieldset", {}, el("legend", {}, "Your answer"),
-        el("div", { class: "row", role: "radiogroup", "aria-label": "Rule" }, radio("conjunctive", "all are needed"), radio("disjunctive", "one is enough")),
+        el("div", { class: "row", role: "radiogroup", "aria-label": "Type of rule" }, radio("conjunctive", "conjunctive: all are needed"), radio("disjunctive", "disjunctive: at least one is enough")),
         el("div", { class: "row", role: "group", "aria-label": "Blickets" }, ticks),
         el("div", { class: "row" }, submitButton("S"), undoButton(item))),
     ];
@@ -41,7 +41,7 @@ views.detector = {
     return send("act", { action: { [verb]: name } });
   },
   key(event, item) {
-    if (event.key.toLowerCase() === "s" && !item.view.objects.some((n) => n.toLowerCase() === "s")) { submit(); return true; }
+    if (event.key.toLowerCase() === "s" && !item.view.objects.some((n) => n.toLowerCase() === "s")) { submitByKey(event); return true; }
     const named = item.view.objects.filter((n) => n.toLowerCase() === event.key.toLowerCase());
     if (named.length === 1 && !isFrozen() && item.left > 0) { this.toggle(named[0]); return true; }
     return false;

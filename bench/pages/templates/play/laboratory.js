@@ -35,7 +35,7 @@ views.laboratory = {
       table("Other crystals", ["crystal", ...heads.slice(1)], others),
       this.causes(item, frozen),
       el("fieldset", {}, el("legend", {}, "Reactor"),
-        el("div", { class: "row" }, el("label", { for: "dial" }, "frequency"), dial, button("try it", test, { "data-key": "try", disabled: frozen || tried.length >= v.tries }),
+        el("div", { class: "row" }, el("label", { for: "dial" }, "resonance frequency"), dial, button("try it", test, { "data-key": "try", disabled: frozen || tried.length >= v.tries }),
           el("span", { class: "soft" }, `${v.tries - tried.length} of ${v.tries} tries left; after the first nothing can be set`)),
         tried.length ? el("ol", { class: "moves", tabindex: 0, "aria-label": "Tries of the reactor" }, tried.map((s) => el("li", { class: s.reading.activated ? "on" : "" }, `${shown(s.action.reactor)}: ${s.reading.activated ? "activated" : "off"}`))) : null),
       el("div", { class: "row" }, submitButton("Ctrl+Enter"), undoButton(item)),

@@ -16,8 +16,8 @@ views.network = {
     const measured = table("What was measured, from 0 to 1; - was not", ["Experiment", ...v.readouts.map((text) => ({ text, number: true }))], v.measured.map(([text, values]) => [text, ...values]));
     return [
       measured,
-      el("fieldset", {}, el("legend", {}, "Your model"), el("p", { class: "soft" }, "A node is on where one of its clauses holds: all that is ticked, together."),
-        el("div", { class: "row" }, el("label", {}, "node ", select), el("span", {}, "is on where"), boxes, button("Add clause", add, { "data-key": "add", disabled: frozen })),
+      el("fieldset", {}, el("legend", {}, "Your model"), el("p", { class: "soft" }, "A node is 1 where one of its clauses holds: all that is ticked, together."),
+        el("div", { class: "row" }, el("label", {}, "node ", select), el("span", {}, "is 1 where"), boxes, button("Add clause", add, { "data-key": "add", disabled: frozen })),
         written.length ? el("ul", { "aria-label": "Clauses" }, written) : el("p", { class: "soft" }, "No clause is written."), picture(item),
         v.questions.length ? this.chances(v, draft, frozen) : null,
         el("div", { class: "row" }, submitButton("Ctrl+Enter"), undoButton(item))),

@@ -13,7 +13,7 @@ views.program = {
         ? el("select", { "data-key": `field-${field.name}`, disabled: frozen, onchange: (e) => change(e.target.value === "" ? undefined : field.choices[Number(e.target.value)].value) },
           el("option", { value: "" }, "choose"), field.choices.map((c, k) => el("option", { value: k, selected: value !== undefined && JSON.stringify(c.value) === text }, c.text)))
         : el("input", { type: "text", "data-key": `field-${field.name}`, value: value === undefined ? "" : text, disabled: frozen, onchange: (e) => { try { change(JSON.parse(e.target.value)); } catch { change(e.target.value); } } });
-      return el("label", {}, `${field.name}${field.given !== undefined ? " (set)" : ""} `, control);
+      return el("label", {}, `${field.name}${field.given !== undefined ? " (set by do)" : ""} `, control);
     });
     return [
       el("div", { class: "facts" }, v.parts.slice(1).map((part) => el("p", {}, part))),

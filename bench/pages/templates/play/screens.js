@@ -46,47 +46,78 @@ function start() {
     el("p", { class: "note" }, "Everything works with the keyboard: Tab to move, Enter to act, ? for keys. Closing the window loses nothing."),
   ];
 }
+function progress() {
+  if (!(state.steps > 1)) return null;
+  const isAll = state.steps === state.items; // no pages of questions
+  const text = isAll ? `item ${state.number} of ${state.items}` : `step ${state.step} of ${state.steps}`;
+  return el("div", { class: "progress" }, el("progress", { max: state.steps, value: state.step, "aria-label": text }), el("span", {}, text));
+}
 function questions() {
-  const answers = {};
+  const answers = {}, boxes = {};
   const asked = state.questions.map((q) => {
-    const name = `question-${q.id}`;
-    const radios = (options) => options.map(([value, text]) => el("label", {}, el("input", { type: "radio", name, "data-key": `${name}-${value}`, onchange: () => { answers[q.id] = value; } }), ` ${text}`));
+    const name = `question-${q.id}`, isFrozenPage = !state.writer;
+    const radios = (options) => options.map(([value, text]) => el("label", {}, el("input", { type: "radio", name, "data-key": `${name}-${value}`, disabled: isFrozenPage, onchange: () => { answers[q.id] = value; } }), " ", el("span", {}, text)));
     let control;
     if (q.kind === "likert") control = [q.low ? el("span", { class: "soft" }, q.low) : null, radios([...Array(q.points).keys()].map((k) => [k + 1, String(k + 1)])), q.high ? el("span", { class: "soft" }, q.high) : null];
     else if (q.kind === "choice") control = radios(q.options.map((text) => [text, text]));
-    else if (q.kind === "number") control = el("input", { type: "number", step: "any", "aria-label": q.text, "data-key": name, onchange: (e) => { answers[q.id] = e.target.value === "" ? "" : Number(e.target.value); } });
-    else control = el("textarea", { "aria-label": q.text, "data-key": name, onchange: (e) => { answers[q.id] = e.target.value; } });
-    return el("fieldset", {}, el("legend", {}, q.text + (q.optional ? " (optional)" : "")), el("div", { class: "row" }, control));
+    else if (q.kind === "number") {
+      boxes[q.id] = el("input", { type: "number", step: q.whole ? 1 : "any", min: q.min, max: q.max, "aria-label": q.text, "data-key": name, disabled: isFrozenPage, onchange: (e) => { answers[q.id] = e.target.value === "" ? "" : Number(e.target.value); } });
+      control = [boxes[q.id], el("span", { class: "soft" }, q.values)];
+    } else control = el("textarea", { "aria-label": q.text, "data-key": name, maxlength: 4000, disabled: isFrozenPage, onchange: (e) => { answers[q.id] = e.target.value; } });
+    return el("fieldset", {}, el("legend", {}, q.text, q.optional ? " (optional)" : null), el("div", { class: "row" }, control));
   });
-  return [el("h1", {}, state.heading), asked, button("Go on", () => send("answers", { name: state.name, answers }), { class: "first", "data-key": "go-on" })];
+  const go = () => {
+    const wrong = state.questions.find((q) => boxes[q.id] && !boxes[q.id].checkValidity());
+    if (!wrong) return send("answers", { name: state.name, answers, tries: state.tries });
+    show(`${wrong.text}: ${wrong.values}`);
+    boxes[wrong.id].setAttribute("aria-invalid", "true");
+    return boxes[wrong.id].focus();
+  };
+  const text = state.instructions ? el("section", { class: "instructions", "aria-label": "Instructions" }) : null;
+  if (text) text.innerHTML = state.instructions; // as a text of consent
+  return [el("h1", {}, state.heading), progress(), text, asked, button("Go on", go, { class: "first", "data-key": "go-on", disabled: !state.writer })];
 }
 function ended() {
   const verdict = state.verdict;
-  const text = verdict ? `${verdict.right ? "\u2713" : verdict.attribution?.kind === "short" ? "\u25cb" : "\u2717"} ${verdict.text}` : "Your answer is recorded.";
+  const text = verdict ? `${verdict.right ? "\u2713" : verdict.attribution?.kind === "short" ? "\u25cb" : "\u2717"} ${verdict.text}` : state.item.late ? "The time is up. The item has ended without an answer." : "Your answer is recorded.";
   const next = button("Go on", reload, { class: "first", "data-key": "next" });
   return el("section", { class: "ended", "aria-label": "Item ended" }, el("h2", {}, text), next);
 }
+let timed = "";
 function item() {
   const it = state.item, view = views[it.view.view];
   const facts = el("details", { open: !it.steps.length && !Object.keys(it.draft).length && it.view.view !== "program" && (it.view.rules ? false : true) }, el("summary", {}, "What is asked"), el("div", { class: "facts" }, (it.view.rules || it.opening.split("\n\n")).map((part) => /\S {2,}\S/.test(part) ? el("pre", { tabindex: 0, role: "region", "aria-label": "Table" }, part) : el("p", {}, part.replace(/\n(?=[a-z])/g, " ")))));
-  const progress = state.items > 1 ? el("progress", { max: state.items, value: state.number, "aria-label": `item ${state.number} of ${state.items}` }) : null;
+  if (it.seconds_left !== undefined) { deadline = performance.now() + 1000 * it.seconds_left; if (it.id !== timed) { timed = it.id; warned = it.seconds_left; } }
+  const left = it.seconds_left === undefined || it.closed ? null : el("p", { class: "limit" }, "Time left: ", el("b", { id: "left", role: "timer" }, clockText(timeLeft())));
   return [
-    el("h1", {}, it.kind), state.study ? el("p", {}, "This is practice: nothing is recorded. ", el("a", { href: state.study, "data-key": "leave" }, "Go to the study")) : null, el("div", { class: "progress" }, progress, state.items > 1 ? el("span", {}, `item ${state.number} of ${state.items}`) : null),
+    el("h1", {}, it.kind), state.study ? el("p", {}, "This is practice: nothing is recorded. ", el("a", { href: state.study, "data-key": "leave" }, "Go to the study")) : null, progress(), left,
     (it.view.brief || []).map((sentence) => el("p", { class: "reason" }, sentence)), it.view.view === "program" ? null : facts, it.aid ? el("p", { class: "note", "data-key": "aid" }, it.aid) : null, view.render(it), it.closed ? ended() : el("p", {}, button("I cannot tell", () => confirm("End this item without an answer?") && send("quit"), { class: "plain", "data-key": "quit", disabled: isFrozen() })),
   ];
+}
+// proof of having finished: the server sends it with the end alone
+function completion() {
+  const { code, url } = state.completion || {};
+  if (code) {
+    const copy = () => navigator.clipboard?.writeText(code).then(() => say("The code is copied."), () => say("Please copy the code by hand."));
+    return el("section", { class: "panel", "aria-label": "Completion code" }, el("p", {}, "Your completion code. Enter it at the site that sent you here:"), el("p", { class: "row" }, el("b", { class: "code" }, code), navigator.clipboard ? button("Copy the code", copy, { "data-key": "copy" }) : null));
+  }
+  if (!url) return null;
+  return el("section", { class: "panel", "aria-label": "Finish" }, el("p", {}, "One step is left: go back to the site that sent you here. It then knows that you finished."), el("p", {}, el("a", { class: "first", href: url, "data-key": "finish" }, "Finish and go back")));
 }
 function end() {
   const rows = state.verdicts;
   if (EMBEDDED.plan) return [el("h1", {}, "Done. Please save your answers"), el("p", {}, "They are in this browser alone. Save the file and hand it in."), button("Save my answers", download, { class: "first", "data-key": "save" })];
+  if (state.screened_out) return [el("h1", {}, "The study ends here"), el("p", {}, "The questions about the instructions were not answered rightly. What you did is recorded; you can close this window.")];
   const study = state.study ? el("p", {}, el("a", { class: "first", href: state.study, "data-key": "leave" }, "Go to the study")) : null;
   if (study && !rows.length) return [el("h1", {}, "That was practice"), study];
-  if (!rows.length) return [el("h1", {}, "Done. Thank you."), el("p", {}, "Your answers are recorded; you can close this window.")];
+  const proof = completion();
+  if (!rows.length) return [el("h1", {}, "Done. Thank you."), el("p", {}, proof ? "Your answers are recorded." : "Your answers are recorded; you can close this window."), proof];
   const right = rows.filter((row) => row.right).length, kindOf = (row) => row.class || (row.right ? "right" : "wrong");
   const count = (kind) => rows.filter((row) => kindOf(row) === kind).length, kinds = ["earned", "lucky", "right", "short", "missed", "wrong"].filter(count);
   const number = (text) => ({ text, number: true }), heads = ["#", "Kind", "Item", "You", number("Fits the evidence"), number("Moves"), number("Ideal")];
   const cell = (text) => el("td", { class: "number" }, String(text)), plain = (child) => el("td", {}, child);
   const cells = rows.map((row, k) => [k + 1, plain(row.kind), el("td", { class: "ids" }, row.item), plain(el("span", { class: `worth ${kindOf(row)}` }, worth(row.right, row.class).split(":")[0])), cell(row.left ? `${row.left.length > 15 ? `about 10^${row.left.length - 1}` : Number(row.left).toLocaleString("en")} left` : "\u2013"), cell(row.moves ?? "\u2013"), cell(row.ideal ?? "\u2013")]);
-  return [el("h1", {}, `${state.study ? "Practice" : "Done"}: ${right} of ${rows.length} right${rows.some((r) => r.class) ? `, ${count("earned")} of them earned` : ""}`),
+  return [proof, el("h1", {}, `${state.study ? "Practice" : "Done"}: ${right} of ${rows.length} right${rows.some((r) => r.class) ? `, ${count("earned")} of them earned` : ""}`),
     el("p", { class: "classes", role: "img", "aria-label": kinds.map((kind) => `${count(kind)} ${kind}`).join(", ") }, kinds.map((kind) => el("span", { class: kind, style: `flex: ${count(kind)}` }))),
     el("ul", { class: "legend" }, Object.entries(CLASSES).map(([kind, text]) => el("li", {}, el("span", { class: "classes key", "aria-hidden": "true" }, el("span", { class: kind })), ` ${text}`)), ["right", "wrong"].filter(count).map((kind) => el("li", {}, el("span", { class: "classes key", "aria-hidden": "true" }, el("span", { class: kind })), ` ${kind === "right" ? "\u2713" : "\u2717"} ${kind}: what the evidence had decided is not counted`))),
     el("p", {}, "Lucky: your evidence still allowed other answers. The ideal learner saw only what it asked for, and chose its own moves where there are any."), table("Your answers", heads, cells),
@@ -101,19 +132,35 @@ function render(next) {
   const news = state.item?.last;
   if (news && before?.item?.moves !== state.item.moves) say(state.item.closed ? "The item has ended." : news);
   else if (state.item?.closed && !before?.item?.closed) say("The item has ended.");
-  if (!state.writer) banner.replaceChildren("Another window is in use; this one only shows. ", button("Go on here", () => reload(null, true)));
+  showStale();
 }
+// a window that another one has taken over: what it shows is old, and it says so
+const windows = "BroadcastChannel" in window && !EMBEDDED.plan ? new BroadcastChannel(`calibrant ${location.pathname}`) : null;
+function showStale() {
+  screen_.inert = !state.writer;
+  screen_.classList.toggle("stale", !state.writer);
+  if (state.writer) { document.title = state.title; return; }
+  document.title = `Out of date: ${state.title}`;
+  banner.replaceChildren(el("div", { class: "callout" }, el("h1", {}, "This window is out of date"), `You went on in another window; what stands here is from ${new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })} and does nothing. `, button("Go on here", () => reload(null, true), { "data-key": "take" })));
+}
+function loseWriter() {
+  if (!state?.writer) return;
+  state.writer = false;
+  render({ ...state, writer: false });
+}
+if (windows) windows.onmessage = (message) => { if (message.data !== tab) loseWriter(); };
+
 async function reload(_, take) {
   const answer = await request(`state?tab=${tab}${take ? "&take=1" : ""}`);
   if (answer.status !== 200) { show(answer.data.problem || "this address is not known"); return; }
-  if (answer.data.writer) banner.textContent = "";
+  if (answer.data.writer) { banner.textContent = ""; windows?.postMessage(tab); }
   show("");
   render(answer.data);
 }
 addEventListener("keydown", (event) => {
   const target = event.target, it = state?.item;
   if (!it || event.metaKey || event.altKey) return;
-  if (event.ctrlKey) { if (event.key === "Enter" && !isFrozen()) { event.preventDefault(); submit(); } return; }
+  if (event.ctrlKey) { if (event.key === "Enter" && !isFrozen()) { event.preventDefault(); submitByKey(event); } return; }
   if (target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement || (target instanceof HTMLInputElement && !["checkbox", "radio"].includes(target.type))) return;
   if (event.key.length === 1 && views[it.view.view].key?.(event, it)) event.preventDefault();
 });
@@ -126,6 +173,10 @@ addEventListener("keydown", (event) => {
   const first = await request(`state?tab=${tab}`);
   if (first.status === 404) enter();
   else if (first.status !== 200) show(first.data.problem);
-  else render(first.data);
-  setInterval(() => { if (state?.writer && !waiting && state.phase !== "end") request(`state?tab=${tab}`).then((a) => { if (a.status === 200 && !a.data.writer) { state.writer = false; render({ ...state, writer: false }); } }); }, 5000);
+  else {
+    render(first.data);
+    if (state.phase !== "start") clock.causes.add("reload");
+    if (state.writer) windows?.postMessage(tab);
+  }
+  setInterval(() => { if (state?.writer && !waiting && state.phase !== "end") request(`alive?tab=${tab}`).then((a) => { if (a.status === 200 && !a.data.writer) loseWriter(); }); }, 5000);
 })();

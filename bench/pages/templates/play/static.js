@@ -8,6 +8,7 @@ function localState() {
   if (!saved.begun) return { ...base, phase: "start", consent: plan.consent, task: plan.task, privacy: plan.privacy };
   const stop = plan.stops[saved.place];
   if (!stop) return { ...base, phase: "end", verdicts: [] };
+  Object.assign(base, { steps: plan.stops.length, step: saved.place + 1 });
   if (stop.phase === "questions") return { ...base, ...stop };
   const draft = saved.drafts[saved.drafts.length - 1];
   return { ...base, phase: "item", number: items.indexOf(stop) + 1, item: { ...stop.item, draft, can_undo: saved.drafts.length > 1 } };

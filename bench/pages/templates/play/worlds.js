@@ -23,7 +23,7 @@ views.worlds = {
       return el("td", { class: `number${isSet ? " clamped" : ""}${isWrong ? " wrong" : ""}` }, el("span", {}, row.bits[k] + (isSet ? " set" : "") + (isWrong ? " \u2717" : "")));
     })));
     const head = el("tr", {}, el("th", { scope: "col" }, "World"), el("th", { scope: "col" }, "Unit"), v.variables.map(sort));
-    const worlds = el("div", { class: "scroll worlds", tabindex: 0, role: "region", "aria-label": "Worlds" }, el("table", {}, el("caption", {}, "Striped values were set by hand"), el("thead", {}, head), el("tbody", {}, body)));
+    const worlds = el("div", { class: "scroll worlds", tabindex: 0, role: "region", "aria-label": "Worlds" }, el("table", {}, el("caption", {}, "Striped values were set by an intervention"), el("thead", {}, head), el("tbody", {}, body)));
     return [v.episode ? this.ask(item, frozen) : null, this.formulas(item, frozen), cellsKnown ? el("p", {}, button("Wrong rows first", () => { this.sorted = this.wrongFirst() ? null : { name: "wrong", sign: 1 }; this.chose = true; render(state); }, { "data-key": "wrong-first", "aria-pressed": String(this.wrongFirst()) })) : null, worlds];
   },
   ask(item, frozen) {
@@ -52,14 +52,14 @@ views.worlds = {
       const input = el("input", { type: "text", value: draft.formulas[name] || "", "data-key": `formula-${name}`, "aria-label": `formula of ${name}`, "aria-describedby": `under-${name}`, "aria-invalid": Boolean(problem), spellcheck: "false", autocomplete: "off", autocapitalize: "off", inputmode: this.keyboard || !matchMedia("(pointer: coarse)").matches ? null : "none", disabled: frozen,
         onfocus: () => this.movePad(v, name),
         oninput: (e) => { draft.formulas[name] = e.target.value; writeDraft(draft, 400); },
-        onkeydown: (e) => { if (e.key !== "Enter" || e.ctrlKey) return; e.preventDefault(); flushDraft().then(() => screen_.querySelector(targets[k + 1] ? `[data-key="formula-${CSS.escape(targets[k + 1])}"]` : '[data-key="submit"]')?.focus()); } });
+        onkeydown: (e) => { if (e.key !== "Enter" || e.ctrlKey) return; e.preventDefault(); flushDraft().then(() => { if (targets[k + 1]) screen_.querySelector(`[data-key="formula-${CSS.escape(targets[k + 1])}"]`)?.focus(); else submitByKey(e); }); } });
       const under = problem ? el("span", { class: "bad" }, problem) : judged ? el("span", { class: judged.wrong.length ? "bad" : "good" }, `${judged.wrong.length ? "\u2717" : "\u2713"} ${judged.right} of ${judged.total} cells`) : "";
       return el("div", { class: "formula", "data-formula": name }, el("span", {}, `${name} =`, v.hidden.includes(name) ? el("span", { class: "soft" }, " never shown") : null), input, el("span", { class: "under", id: `under-${name}` }, under), !frozen && name === (targets.includes(this.active) ? this.active : targets[0]) ? this.pad(v, name) : null);
     });
     const roots = v.roots ? null : el("div", { class: "row", role: "group", "aria-label": "Roots" }, el("span", {}, `${v.num_roots} roots:`), v.variables.map((name) => el("label", {}, el("input", { type: "checkbox", "data-key": `root-${name}`, checked: draft.roots.includes(name), disabled: frozen,
       onchange: (e) => { draft.roots = v.variables.filter((n) => n === name ? e.target.checked : draft.roots.includes(n)); writeDraft(draft); } }), ` ${name}`)));
     const noise = v.noise.length ? el("label", {}, "rate of errors ", el("select", { "data-key": "noise", disabled: frozen, onchange: (e) => { draft.noise = e.target.value || null; writeDraft(draft); } }, ["", ...v.noise].map((text) => el("option", { value: text, selected: (draft.noise || "") === text }, text || "choose")))) : null;
-    return el("fieldset", {}, el("legend", {}, "Your formulas"), roots, boxes, el("p", { class: "soft" }, `${v.operators.join(", ")}, parentheses; X1 and not X2, or (and X1 (not X2)).`), noise, v.alternative ? this.alternative(item, draft, frozen) : null, v.forecast ? this.forecast(item, draft, frozen) : null, picture(item),
+    return el("fieldset", {}, el("legend", {}, "Your mechanisms, as formulas"), roots, boxes, el("p", { class: "soft" }, `${v.operators.join(", ")}, parentheses; X1 and not X2, or (and X1 (not X2)).`), noise, v.alternative ? this.alternative(item, draft, frozen) : null, v.forecast ? this.forecast(item, draft, frozen) : null, picture(item),
       el("div", { class: "row" }, submitButton("Ctrl+Enter"), undoButton(item)));
   },
   // tokens to press below the formula that has the focus: formulas without a keyboard, on a phone
