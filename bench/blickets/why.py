@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from typing import Any
 
@@ -12,11 +13,21 @@ from calibrant.audits.blickets.why import DetectorWhy, explain
 from calibrant.audits.why import Experiment, listed, number_text
 from calibrant.bench.pages.capabilities import Explainable
 from calibrant.bench.pages.charts import Scale, figure, text_width, widest
-from calibrant.bench.pages.page import html_page, standalone_svg
-from calibrant.bench.pages.why import WhyTable, best_advice, page_json, shown_table, tables_lines
-from calibrant.dsl.blickets.item import BlicketItem
+from calibrant.bench.pages.page import Lesson, LessonModel, WhyTable, html_page, standalone_svg
+from calibrant.bench.pages.why import (
+    NOT_DECIDED,
+    best_advice,
+    class_advice,
+    general_lesson,
+    page_json,
+    shown_table,
+    tables_lines,
+)
+from calibrant.dsl.blickets.item import BlicketItem, Form, Rule, all_rules, set_of
+from calibrant.dsl.blickets.reference import INACTIVE
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.text import plural
 
 # --- The strip of a detector's moves: when each object is on it, its light, and bars of the hypotheses that are left
 STEP, WIDE = 46, 66  # width of a move; of the first so many moves
@@ -235,6 +246,94 @@ def history_table(why: DetectorWhy) -> WhyTable:
     return WhyTable("What was tried", caption, headings, rows, numeric=frozenset({0, 4, 5}))
 
 
+# --- A detector in steps for a class ----------------------------------------------------------------------------------
+CLASS_LIGHTS = ("The light goes on", "The light stays off")
+CLASS_WORDS = (
+    ("detector", "a box that lights up by a rule about the things on it"),
+    ("rule", "hypothesis: conjunctive, all of its things must be on it; disjunctive, one is enough"),
+    ("thing that counts", "blicket"),
+)
+MAX_RIVALS = 2  # wrong rules beside the right one in a vote
+
+
+def lesson(item: BlicketItem, why: DetectorWhy) -> Lesson:
+    """Return a detector in steps: an open one asks for a light that rules disagree on, a decided one for its rule."""
+    objects = item.task.objects
+    lights = {LIT: "on", INACTIVE: "off"}
+    rows = tuple(
+        (m.in_words, listed(list(m.placed), 12) if m.placed else "nothing", lights.get(m.reading, m.reading))
+        for m in why.moves
+        if m.reading
+    )
+    evidence = WhyTable("Moves", plural(len(rows), "moves"), ("did", "on the detector", "light"), rows)
+    rules = {rule.in_words(objects): rule for rule in all_rules(len(objects))} if why.rules else {}
+    things = f"Things: {listed(objects, MAX_CHIPS)}. {'' if rows else 'Nothing was tried yet.'}"
+    if why.pair is not None and why.witness is not None and all(name in rules for name in why.pair):
+        return _open_lesson(why, evidence, things, rules, set_of(map(objects.index, why.witness)))
+    if why.state == "decided" and why.answers and why.answers[0].answer in rules:
+        return _decided_lesson(item, why, evidence, things, rules)
+    return replace(general_lesson(why, evidence, CLASS_WORDS, advice(why)), intro=(things,))
+
+
+def rule_words(rule: str) -> str:
+    """Return a rule in plain words, with its term: A and E together (conjunctive)."""
+    form, _, names = rule.partition(" ")
+    things = names.split(", ")
+    if len(things) == 1:
+        return f"{things[0]} alone decides"
+    if form == Form.CONJUNCTIVE:
+        return f"{listed(things, MAX_CHIPS)} together ({form})"
+    return f"{', '.join(things[:-1])} or {things[-1]}: one is enough ({form})"
+
+
+def _open_lesson(why: DetectorWhy, evidence: WhyTable, things: str, rules: Mapping[str, Rule], present: int) -> Lesson:
+    assert why.pair is not None
+    lights = [CLASS_LIGHTS[not rules[name].active(present)] for name in why.pair]
+    on_it = f"{'Only ' * (len(why.witness or ()) == 1)}{listed(list(why.witness or ()))}"
+    verdict = f"Both agree with every move. With {on_it[0].lower()}{on_it[1:]} on it they disagree."
+    return Lesson(
+        *(why.item, (things,), evidence, CLASS_WORDS),
+        question=f"{on_it} on the detector: what will the light do?",
+        choices=(*CLASS_LIGHTS, NOT_DECIDED),
+        answer=2,
+        heading="Two rules fit" if why.count.lower == "2" else f"{why.count.in_words()} rules fit; here are two",
+        verdict=(verdict,),
+        models=tuple(
+            LessonModel(f"Rule {letter}: {light[0].lower()}{light[1:]}", (rule_words(name),))
+            for letter, light, name in zip("AB", lights, why.pair, strict=True)
+        ),
+        advice=class_advice(why.experiments, "the light", "rules"),
+    )
+
+
+def _decided_lesson(
+    item: BlicketItem, why: DetectorWhy, evidence: WhyTable, things: str, rules: Mapping[str, Rule]
+) -> Lesson:
+    right = why.answers[0].answer
+    moves = [(set_of(map(item.task.objects.index, move.placed)), move) for move in why.moves]
+    rivals = []
+    for name in sorted(rules, key=lambda name: (rules[name].blickets != rules[right].blickets, len(name), name)):
+        against = [m for present, m in moves if m.reading and rules[name].active(present) != m.reading.startswith(LIT)]
+        if name != right and against:
+            on_it = listed(list(against[0].placed)) if against[0].placed else "nothing"
+            light = "on" if against[0].reading.startswith(LIT) else "off"
+            rivals.append((name, f"\u201c{rule_words(name)}\u201d is out: with {on_it} on it the light was {light}."))
+    rivals = rivals[:MAX_RIVALS]
+    choices = sorted([right, *(name for name, _ in rivals)])
+    return Lesson(
+        *(why.item, (things,), evidence, CLASS_WORDS),
+        question="Which rule does the detector follow?",
+        choices=(*map(rule_words, choices), NOT_DECIDED),
+        answer=choices.index(right),
+        heading="One rule fits",
+        verdict=(
+            f"Only \u201c{rule_words(right)}\u201d agrees with every move.",
+            *(sentence for _, sentence in rivals),
+        ),
+        advice=("What decided it", "Cover one move and vote again: is one rule still left?"),
+    )
+
+
 # --- Explanations of detectors ----------------------------------------------------------------------------------------
 
 
@@ -246,6 +345,9 @@ class DetectorExplanations:
 
     def body(self, why: DetectorWhy, prefix: str) -> Markup:
         return page_body(why, prefix)
+
+    def lesson(self, item: BlicketItem, why: DetectorWhy) -> Lesson:
+        return lesson(item, why)
 
     def drawing(self, why: DetectorWhy) -> str:
         return drawing(why)

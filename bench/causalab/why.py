@@ -11,12 +11,19 @@ from typing import Any
 
 from markupsafe import Markup
 
-from calibrant.audits.causalab.why import LabWhy, explain, share_text
+from calibrant.audits.causalab.why import LabMember, LabWhy, explain, share_text
 from calibrant.audits.why import expected_text, listed, number_text
 from calibrant.bench.pages.capabilities import Explainable
 from calibrant.bench.pages.graphs import GraphEdge, GraphNode, Tone, draw_ring
-from calibrant.bench.pages.page import html_page, standalone_svg
-from calibrant.bench.pages.why import WhyTable, experiment_table, page_json, shown_table, tables_lines
+from calibrant.bench.pages.page import Lesson, LessonModel, WhyTable, html_page, standalone_svg
+from calibrant.bench.pages.why import (
+    class_advice,
+    experiment_table,
+    general_lesson,
+    page_json,
+    shown_table,
+    tables_lines,
+)
 from calibrant.dsl.causalab.episode import LabStep
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
@@ -243,6 +250,66 @@ def counted_words(why: LabWhy) -> str:
     return f"{why.count.in_words()} mechanisms fit, counted exactly, in the class: {why.class_in_words}."
 
 
+# --- A laboratory in steps for a class --------------------------------------------------------------------------------
+CLASS_WORDS = (
+    ("quantity", "property, node"),
+    ("model", "mechanism: an equation for each quantity"),
+    ("set by hand", "intervention, do(...)"),
+)
+
+
+def lesson(why: LabWhy) -> Lesson:
+    """Return a laboratory in steps: the vote is on whether one quantity changes another."""
+    evidence = WhyTable("Readings", plural(len(why.readings), "readings"), *_reading_rows(why))
+    steps = class_advice(why.experiments, "every reading", "models")
+    if why.jointly and not why.experiments[0].decides:
+        steps = (*steps, f"No single setting is sure to decide; {why.jointly[0]}, then {why.jointly[1]} together are.")
+    edge = _lesson_edge(why)
+    if edge is None:
+        return general_lesson(why, evidence, CLASS_WORDS, steps)
+    cause, effect = edge
+    changes = f"{cause} changes {effect}"
+    models: tuple[LessonModel, ...] = ()
+    verdict = [f"By every model that fits, {changes}."]
+    if why.state == "open" and why.pair is not None:
+        verdict = ["Both models give every reading that was taken, and they disagree.", witness_words(why)]
+        models = tuple(
+            LessonModel(
+                f"Model {letter}: {changes if depends(member, edge) else f'{cause} does not change {effect}'}",
+                tuple(f"{node} = {text}" for node, text in member.equations.items()),
+            )
+            for letter, member in zip("AB", why.pair, strict=True)
+        )
+    return Lesson(
+        *(why.item, (), evidence, CLASS_WORDS),
+        question=f"If somebody sets {cause} by hand: does {effect} change?",
+        choices=("Yes", "No", "The readings do not say"),
+        answer=2 if models else 0,
+        heading=f"{why.count.in_words()} models fit; here are two" if models else "The answer is decided",
+        verdict=tuple(verdict),
+        models=models,
+        advice=steps or ("What decided it", *ruled_out_lines(why)[:MAX_REASONS]),
+    )
+
+
+MAX_REASONS = 4  # sentences on readings that decided
+
+
+def _lesson_edge(why: LabWhy) -> tuple[str, str] | None:
+    """Return an edge that the pair disagrees on, or one that every mechanism has where none is open."""
+    if why.state == "open" and why.pair is not None:
+        edges = [(edge.cause, edge.effect) for edge in why.edges]
+        return next((edge for edge in edges if depends(why.pair[0], edge) != depends(why.pair[1], edge)), None)
+    edges = [(edge.cause, edge.effect) for edge in why.edges if edge.number == why.count.lower]
+    return next(iter(edges), None) if why.state == "decided" else None
+
+
+def depends(member: LabMember, edge: tuple[str, str]) -> bool:
+    """Return whether the equation of the effect names the cause."""
+    cause, effect = edge
+    return cause in member.equations[effect].split()
+
+
 # --- Explanations of laboratories -------------------------------------------------------------------------------------
 
 
@@ -255,12 +322,21 @@ class LabExplanations:
     def body(self, why: LabWhy, prefix: str) -> Markup:
         return page_body(why, prefix)
 
+    def lesson(self, item: LabItem, why: LabWhy) -> Lesson:
+        return lesson(why)
+
     def drawing(self, why: LabWhy) -> str:
         return drawing(why)
 
     def lines(self, why: LabWhy) -> Iterator[str]:
         yield from tables_lines(why, _tables(why), advice(why))
         yield from ["", *ruled_out_lines(why)] if why.ruled_out else []
+
+
+def _reading_rows(why: LabWhy) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return headings and rows of a table of readings: what was set, and every value."""
+    rows = tuple((r.changed or "nothing", *(f"{r.values[name]:g}" for name in why.nodes)) for r in why.readings)
+    return ("set by hand", *why.nodes), rows
 
 
 def _tables(why: LabWhy) -> list[WhyTable]:
@@ -279,11 +355,9 @@ def _tables(why: LabWhy) -> list[WhyTable]:
         "mechanisms",
         lists_outcomes=False,
     )
+    headings, rows = _reading_rows(why)
     readings = WhyTable(
-        "Readings so far",
-        f"records and readings, {plural(len(why.readings), 'rows')}",
-        ("set", *why.nodes),
-        tuple((r.changed or "nothing", *(f"{r.values[name]:g}" for name in why.nodes)) for r in why.readings),
+        "Readings so far", f"records and readings, {plural(len(rows), 'rows')}", ("set", *headings[1:]), rows
     )
     frequencies = WhyTable(
         "Frequencies that fit",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from shlex import quote
 from typing import Any
 
@@ -12,12 +13,22 @@ from calibrant.audits.causim.why import AnswerGroup, QuestionNode, QuestionWhy, 
 from calibrant.audits.why import listed, number_text
 from calibrant.bench.causim.pictures import LayeredNode, LayeredPicture, Mark, layered_svg
 from calibrant.bench.pages.capabilities import Explainable
-from calibrant.bench.pages.page import html_page, standalone_svg
-from calibrant.bench.pages.why import POOL, WhyTable, experiment_table, page_json, shown_table, tables_lines
+from calibrant.bench.pages.page import Lesson, WhyTable, html_page, standalone_svg
+from calibrant.bench.pages.why import (
+    NOT_DECIDED,
+    POOL,
+    drop_empty,
+    experiment_table,
+    general_lesson,
+    page_json,
+    shown_table,
+    tables_lines,
+)
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import shown_value
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line
+from calibrant.dsl.text import plural
 from calibrant.solvers.outcome import BudgetSpent
 
 # --- The page of a `QuestionWhy`: graph with noise, answers by what the noise may be, and the line that decides -------
@@ -183,6 +194,57 @@ def _world(why: QuestionWhy) -> list[dict[str, Any]]:
     ]
 
 
+# --- A question in steps for a class ----------------------------------------------------------------------------------
+CLASS_WORDS = (
+    ("hidden chance", "noise: the variables whose names begin with U_"),
+    ("set by hand", "intervention, do(...)"),
+    ("world", "one value for each hidden chance"),
+)
+MAX_CHOICES = 3  # answers that can be voted for
+
+
+def lesson(item: CausimItem, why: QuestionWhy) -> Lesson:
+    """Return a question in steps; the evidence is the program and what is given of the world."""
+    rows = tuple(
+        (
+            node.name,
+            listed(list(node.parents)) if node.parents else "nothing else",
+            f"{node.noise} = {node.noise_value}" if node.noise_value is not None else f"{node.noise} unknown",
+            node.do or "",
+            node.observed or "",
+        )
+        for node in why.nodes
+    )
+    headings, cells = drop_empty(("variable", "depends on", "hidden chance", "set by hand", "seen"), rows, 4)
+    headings, cells = drop_empty(headings, cells, 3)
+    evidence = WhyTable("Variables", f"{plural(len(rows), 'variables')} of the program below", headings, cells)
+    task, code = item.task.question.form.task, item.task.source.replace("\n\n\n", "\n\n")
+    if not 1 < len(why.groups) <= MAX_CHOICES:
+        general = general_lesson(why, evidence, CLASS_WORDS, advice(why))
+        question = f"{task} Is there exactly one right answer?"
+        answers = [_answer_words(why, group) for group in why.groups] if len(why.groups) == 1 else []
+        verdict = (*general.verdict, *(f"The answer: {answer}." for answer in answers))
+        return replace(general, code=code, question=question, verdict=verdict)
+    follows = group_table(why)
+    return Lesson(
+        *(why.item, (), evidence, CLASS_WORDS),
+        question=f"What will {listed(list(why.open))} be?",
+        choices=(*(_answer_words(why, group) for group in why.groups), NOT_DECIDED),
+        answer=len(why.groups),
+        heading=f"{why.count.in_words()} answers are right",
+        verdict=(why.reason_text,),
+        comparison=follows,
+        advice=tuple(advice(why)),
+        code=code,
+    )
+
+
+def _answer_words(why: QuestionWhy, group: AnswerGroup) -> str:
+    """Return an answer by what is open in it, or all of it where nothing is."""
+    keys = [key for key in group.answer if key in why.open] or list(group.answer)
+    return ", ".join(f"{key} = {shown_value(group.answer[key])}" for key in keys)
+
+
 # --- Explanations of questions about programs -------------------------------------------------------------------------
 
 
@@ -197,6 +259,9 @@ class QuestionExplanations:
 
     def body(self, why: QuestionWhy, prefix: str) -> Markup:
         return page_body(why, prefix)
+
+    def lesson(self, item: CausimItem, why: QuestionWhy) -> Lesson:
+        return lesson(item, why)
 
     def drawing(self, why: QuestionWhy) -> str:
         return drawing(why)

@@ -7,29 +7,42 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 import calibrant.dsl.networks
 from calibrant.bench.commands.guard import Writes
-from calibrant.bench.commands.options import AsJson, execution
+from calibrant.bench.commands.options import AsJson, execution, refuse_options
 from calibrant.bench.core.names import FIRST
 from calibrant.bench.help import EXECUTION, OUTPUT
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
+    from calibrant.bench.pages.page import Lesson
     from calibrant.bench.terminal import NextCommand
 
 FOLDER = Path("calibrant-demo")
 REPORT_FILES = ("report.html", "ladder.svg")
+CLASS_PAGE = "class.html"
 BOARD = "board"
 NETWORKS = "networks"
-SUITE_FILE = Path(__file__).resolve().parents[1] / "suites" / "data" / "calibrant_mini.toml"
+DATA = Path(__file__).resolve().parents[1] / "suites" / "data"
+SUITE_FILE, CLASS_FILE = DATA / "calibrant_mini.toml", DATA / "class.toml"
 TOY_NETWORKS = Path(calibrant.dsl.networks.__path__[0]) / "data"  # five files, in as many formats
 SIGNATURES = ".calibrant-demo"  # digests of what the last demo wrote in the folder
+
+
+ForClass: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--class", help=f"Only a page of six items for a class, with votes: {CLASS_PAGE}.", rich_help_panel=OUTPUT
+    ),
+]
 
 
 def demo(
@@ -42,7 +55,8 @@ def demo(
             rich_help_panel=OUTPUT,
         ),
         Writes(
-            ("records.jsonl", "records.lock", "report.html", "*.svg", SIGNATURES, BOARD, NETWORKS), is_resumable=True
+            ("records.jsonl", "records.lock", "report.html", "*.svg", CLASS_PAGE, SIGNATURES, BOARD, NETWORKS),
+            is_resumable=True,
         ),
     ] = None,
     workers: Annotated[
@@ -60,12 +74,14 @@ def demo(
             "--force", help="Overwrite a report in the folder that demo did not write.", rich_help_panel=OUTPUT
         ),
     ] = False,
+    for_class: ForClass = False,
     as_json: AsJson = False,
 ) -> int:
     """Run a few searches on the bundled pools of every benchmark, print their tables, write a report and a board.
 
     The report is report.html, to open in any browser. Plots are SVG files next to it. The board, in
     board/, is of the suite calibrant-mini, which is released from bundled pools: audited, certified, answered by rows.
+    With --class nothing is run: one page has six items to project, each step by step, with a vote before the answer.
     In networks/ are five toy networks in as many formats, for `calibrant network` and for items of networks.
     """
     from calibrant.bench.commands.run import run_all
@@ -74,6 +90,10 @@ def demo(
     from calibrant.bench.protocols import make_protocol, protocols_of
     from calibrant.bench.terminal import print_next, print_written
 
+    if for_class:
+        refuse_options({"--json": as_json}, "--class writes a page")
+        _write_class(out or FOLDER, force=force)
+        return 0
     _require_own_report(out or FOLDER, force=force)
     pools = bundled_files()
     crashed = 0
@@ -89,7 +109,7 @@ def demo(
             print_written(file, kind)
         print_written(_write_board(out or FOLDER, Path(scratch)), "board")
         print_written(_write_networks(out or FOLDER), "toy networks")
-        _sign(out or FOLDER)
+        _sign(out or FOLDER, (*REPORT_FILES, BOARD))
     if not as_json:
         names = [name for name, files in pools.items() if not {*files}.isdisjoint(played)]
         print_next(_next_commands(pools[FIRST][0], names[:1], out, (out or FOLDER) / NETWORKS))
@@ -114,6 +134,43 @@ def _next_commands(pool: Path, names: Sequence[str], out: Path | None, networks:
     yield NextCommand(("generate", *sources, *strata), "items of networks")
 
 
+def _write_class(folder: Path, *, force: bool) -> None:
+    """Write the page of items for a class."""
+    from calibrant.bench.pages.why import steps_page
+    from calibrant.bench.terminal import NextCommand, print_next, print_written
+    from calibrant.dsl.atomic_write import write_atomically
+
+    page, content = folder / CLASS_PAGE, tomllib.loads(CLASS_FILE.read_text(encoding="utf-8"))
+    if page.exists() and _digest(page) not in _read_signatures(folder) and not force:
+        _confirm_overwriting(page)
+    folder.mkdir(parents=True, exist_ok=True)
+    lessons = [_class_lesson(entry) for entry in content["item"]]
+    write_atomically(page, steps_page(lessons, "demo", CLASS_PAGE, title=content["title"]))
+    _sign(folder, (CLASS_PAGE,))
+    print_written(page)
+    again = ("fit", "table.csv", "--target", "COLUMN", "--html", "page.html", "--steps")
+    print_next([NextCommand(again, "such a page of a table of your own")])
+
+
+def _class_lesson(entry: Mapping[str, Any]) -> Lesson:
+    """Return an item of the page for a class, after the moves that the file lists."""
+    from calibrant.bench.core.items import item_of
+    from calibrant.bench.core.registry import benchmark_of, bundled_sample
+    from calibrant.bench.pages.capabilities import EXPLANATIONS
+
+    pool = DATA / entry["file"] if "file" in entry else bundled_sample(entry["pool"])
+    of = benchmark_of(pool)
+    item, explanations = item_of(of.items.read_pool(pool), entry["id"]), of.require(EXPLANATIONS)
+    steps: Sequence[Any] = ()
+    if "moves" in entry:
+        episode = of.play.open(item)
+        for move in entry["moves"]:
+            episode.act(move)
+        steps = episode.steps
+    lesson = explanations.lesson(item, explanations.explain(item, steps))
+    return replace(lesson, item=entry.get("name", item.id))
+
+
 def _is_played(of: Benchmark[Any], path: Path) -> bool:
     """Return whether a pool has episodes."""
     from calibrant.bench.core.capabilities import PLAY
@@ -123,8 +180,6 @@ def _is_played(of: Benchmark[Any], path: Path) -> bool:
 
 def _require_own_report(folder: Path, *, force: bool) -> None:
     """Ask before overwriting a report that demo did not write, or that changed since; refuse without a terminal."""
-    from calibrant.dsl.errors import CalibrantError
-
     digests = _read_signatures(folder)
     foreign = [name for name in REPORT_FILES if (folder / name).exists() and _digest(folder / name) not in digests]
     sums = _board_sums(folder)
@@ -138,7 +193,13 @@ def _require_own_report(folder: Path, *, force: bool) -> None:
     ]
     if not foreign or force:
         return
-    file = folder / foreign[0]
+    _confirm_overwriting(folder / foreign[0])
+
+
+def _confirm_overwriting(file: Path) -> None:
+    """Ask before overwriting a file that demo did not write; refuse without a terminal."""
+    from calibrant.dsl.errors import CalibrantError
+
     if not sys.stdin.isatty():
         raise CalibrantError(f"{file}: not written by demo; give another --out, or --force to overwrite it")
     typer.confirm(f"{file} was not written by demo. Overwrite it?", abort=True, err=True)
@@ -182,13 +243,19 @@ def _write_networks(folder: Path) -> Path:
     return folder / NETWORKS
 
 
-def _sign(folder: Path) -> None:
-    """Keep digests of the report's files beside them, by which a later demo tells its own."""
+def _sign(folder: Path, names: Sequence[str]) -> None:
+    """Keep digests of the files just written, by which a later demo tells its own, and those of older ones."""
     from calibrant.dsl.atomic_write import write_atomically
 
-    sums = _board_sums(folder)
-    files = [*(folder / name for name in REPORT_FILES), *([] if sums is None else [sums])]
-    write_atomically(folder / SIGNATURES, "".join(f"{_digest(file)}\n" for file in files if file.is_file()))
+    earlier, sums = _read_signatures(folder), _board_sums(folder)
+    files = [*(folder / name for name in (*REPORT_FILES, CLASS_PAGE)), *([] if sums is None else [sums])]
+    digests = {file: _digest(file) for file in files if file.is_file()}
+    lasting = [
+        digest
+        for file, digest in digests.items()
+        if file.name in names or (file == sums and BOARD in names) or digest in earlier
+    ]
+    write_atomically(folder / SIGNATURES, "".join(f"{digest}\n" for digest in lasting))
 
 
 def _read_signatures(folder: Path) -> frozenset[str]:

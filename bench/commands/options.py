@@ -178,6 +178,14 @@ Aid: TypeAlias = Annotated[
     ),
     READS,
 ]
+Steps: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--steps", help="With --html: for a class, step by step, with a vote before the answer.", rich_help_panel=OUTPUT
+    ),
+]
+
+
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.", rich_help_panel=OUTPUT)]
 NewFolder: TypeAlias = Annotated[
     Path,
@@ -377,6 +385,11 @@ def _plain(hint: Any) -> tuple[Any, msgspec.Meta]:
 
 def _holds_paths(hint: Any) -> bool:
     return hint is Path or Path in get_args(hint)
+
+
+def refuse_steps_alone(html: Path | None, *, steps: bool) -> None:
+    """Refuse --steps without a page."""
+    refuse_options({"--steps": steps and html is None}, "it is a kind of page: give --html FILE")
 
 
 def refuse_options(options: Mapping[str, object], reason: str) -> None:

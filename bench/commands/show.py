@@ -15,10 +15,12 @@ from calibrant.bench.commands.options import (
     IdField,
     ModelField,
     PoolPath,
+    Steps,
     TextField,
     ThoughtsChoice,
     reading_options,
     refuse_options,
+    refuse_steps_alone,
 )
 from calibrant.bench.help import INPUT, OUTPUT, VIEW
 from calibrant.dsl.errors import CalibrantError
@@ -55,6 +57,13 @@ Html: TypeAlias = Annotated[
 ]
 
 
+Svg: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--svg", metavar="FILE", help="Write one picture of why the item is open.", rich_help_panel=OUTPUT),
+    WRITES_PICTURE,
+]
+
+
 Public: TypeAlias = Annotated[
     bool,
     typer.Option(
@@ -71,13 +80,8 @@ def show(
     ] = False,
     runs: Runs = None,
     html: Html = None,
-    svg: Annotated[
-        Path | None,
-        typer.Option(
-            "--svg", metavar="FILE", help="Write one picture of why the item is open.", rich_help_panel=OUTPUT
-        ),
-        WRITES_PICTURE,
-    ] = None,
+    steps: Steps = False,
+    svg: Svg = None,
     why: Annotated[
         bool,
         typer.Option(
@@ -128,11 +132,15 @@ def show(
         )
     if not (why or html or svg or gold):
         refuse_options({"--public": public}, "without --html, --svg, --why or --gold the id is the public one")
+    refuse_steps_alone(html, steps=steps)
+    refuse_options({"--steps": steps and runs and not why}, "with --run it shows what readings leave: give --why too")
     of = benchmark_of(pool)
     if runs:
-        _show_answers(of, pool, instance, runs, system, html, fields, gold=gold, why=why, as_json=as_json)
+        _show_answers(
+            of, pool, instance, runs, system, html, fields, gold=gold, why=why, in_steps=steps, as_json=as_json
+        )
     else:
-        _show(of, pool, instance, html, svg, gold=gold, why=why, public=public, as_json=as_json)
+        _show(of, pool, instance, html, svg, gold=gold, why=why, in_steps=steps, public=public, as_json=as_json)
 
 
 def _show_answers(
@@ -146,6 +154,7 @@ def _show_answers(
     *,
     gold: bool,
     why: bool,
+    in_steps: bool,
     as_json: bool,
 ) -> None:
     """Show crashes on an item, then episodes, or with gold answers, of those that did not crash."""
@@ -156,7 +165,7 @@ def _show_answers(
         return
     _require_views(of, pool, runs, gold=gold and not why)
     if why:
-        _explain_episode(of, pool, instance, runs, system, html, fields, gold=gold, as_json=as_json)
+        _explain_episode(of, pool, instance, runs, system, html, fields, gold=gold, in_steps=in_steps, as_json=as_json)
     elif gold and _has_revealed_views(of):
         refuse_options({"--json": as_json}, "episodes are shown as text or as a page")
         _show_episodes(of, pool, instance, runs, system, html, fields, gold=True)
@@ -215,6 +224,7 @@ def _show(
     *,
     gold: bool,
     why: bool,
+    in_steps: bool,
     public: bool,
     as_json: bool,
 ) -> None:
@@ -229,7 +239,7 @@ def _show(
         _show_item(of, item if gold and not public else items.shown(item), gold=gold, as_json=as_json)
         return
     visible = items.shown(item) if public else item if gold else with_id(item, instance)
-    _explain(of, pool, visible, (), html, svg, gold=gold, prints=why, as_json=as_json)
+    _explain(of, pool, visible, (), html, svg, gold=gold, prints=why, in_steps=in_steps, as_json=as_json)
     if public and instance != visible.id and not (as_json and html is None and svg is None):
         typer.echo(
             f"{in_one_line(instance)} is {in_one_line(visible.id)} there, an id that tells nothing of it", err=True
@@ -246,17 +256,18 @@ def _explain(
     *,
     gold: bool,
     prints: bool,
+    in_steps: bool,
     as_json: bool,
 ) -> None:
     """Write or print why an item is open after these steps.
 
-    gold: also what is sealed; prints: as text even where a file is written
+    gold: also what is sealed; prints: as text even where a file is written; in_steps: the page is one for a class
     """
     from msgspec.structs import replace
 
     from calibrant.audits.why import Fact
     from calibrant.bench.pages.capabilities import EXPLANATIONS
-    from calibrant.bench.pages.why import why_page, with_pool
+    from calibrant.bench.pages.why import steps_page, why_page, with_pool
     from calibrant.bench.runs.workers import exact_episode
     from calibrant.bench.terminal import NextCommand, print_next, print_written
     from calibrant.dsl.atomic_write import write_atomically
@@ -266,7 +277,9 @@ def _explain(
     exact = exact_episode(of, item) if gold else None  # its moves tell of what is sealed
     if exact is not None:
         why = replace(why, sealed=(*why.sealed, Fact(f"run exact {exact.describe()}", "gold")))
-    if html is not None:
+    if html is not None and in_steps:
+        write_atomically(html, steps_page([explanations.lesson(item, why)], pool.name, why.item))
+    elif html is not None:
         write_atomically(html, why_page(why, with_pool(explanations.body(why, "why"), pool), pool.name, why.item))
     if svg is not None:
         write_atomically(svg, explanations.drawing(why))
@@ -291,6 +304,7 @@ def _explain_episode(
     fields: FieldNames,
     *,
     gold: bool,
+    in_steps: bool,
     as_json: bool,
 ) -> None:
     """Write or print what the readings of one episode leave open."""
@@ -299,7 +313,7 @@ def _explain_episode(
         names = ", ".join(name for name, _ in episodes)
         raise CalibrantError(f"{len(episodes)} episodes on {instance}: choose one with --system: {names}")
     ((_, steps),) = episodes
-    _explain(of, pool, item, steps, html, None, gold=gold, prints=True, as_json=as_json)
+    _explain(of, pool, item, steps, html, None, gold=gold, prints=True, in_steps=in_steps, as_json=as_json)
 
 
 def _explain_answers(

@@ -142,9 +142,16 @@ class FittedTable(Protocol):
         ...
 
     def write(
-        self, name: str, *, html: Path | None, svg: Path | None, out: Path | None, certificates: Path | None
+        self,
+        name: str,
+        *,
+        html: Path | None,
+        steps: Path | None,
+        svg: Path | None,
+        out: Path | None,
+        certificates: Path | None,
     ) -> Iterator[str]:
-        """Write a page, a picture, a pool of one item and certificates, as far as asked for; yields notes."""
+        """Write a page, one in steps for a class, a picture, a pool of one item and certificates; yields notes."""
         ...
 
 

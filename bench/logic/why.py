@@ -8,7 +8,7 @@ closes a cycle with others is laid out upside down, and keeps its direction.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -17,28 +17,32 @@ from markupsafe import Markup
 from calibrant.audits.logic.trajectories import TrajectoryWhy, explain_trajectories
 from calibrant.audits.logic.why import LogicWhy, explain, explain_family
 from calibrant.audits.why import Why, number_text
-from calibrant.bench.logic.family.words import LABEL, NO_PROBABILITY, percent
+from calibrant.bench.logic.family.words import LABEL, NO_PROBABILITY, measured_chart, measured_table, percent
 from calibrant.bench.pages.capabilities import Explainable
 from calibrant.bench.pages.charts import (
-    Axis,
     BarRow,
-    Line,
-    Mark,
-    Panel,
     bar_rows,
     figure,
-    panels_svg,
     text_at,
     text_width,
     widest,
 )
 from calibrant.bench.pages.graphs import Layers, Spacing, curve_path
-from calibrant.bench.pages.page import html_page, standalone_svg
-from calibrant.bench.pages.why import WhyTable, page_json, shown_table, tables_body, tables_lines, why_page
+from calibrant.bench.pages.page import Lesson, LessonModel, WhyTable, html_page, standalone_svg
+from calibrant.bench.pages.why import (
+    NOT_DECIDED,
+    general_lesson,
+    page_json,
+    shown_table,
+    tables_body,
+    tables_lines,
+    why_page,
+)
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.logic.item import Clause, LogicItem, parse_clause
+from calibrant.dsl.logic.item import Clause, Experiment, LogicItem, parse_clause
 from calibrant.dsl.logic.trajectories import is_trajectory_item
+from calibrant.dsl.text import plural
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.experiments import Predictions
 from calibrant.solvers.logic.family import LogicFamily, MeasuredCell, ValueTimes, measured_cells
@@ -257,76 +261,6 @@ def page_body(
     return Markup(html_page("why/logic.html", content))
 
 
-MAX_READOUTS, MAX_EXPERIMENTS = 12, 60  # of the chart of measured values; the table has all to MAX_MEASURED
-MAX_MEASURED = 2_000
-
-
-def measured_table(cells: Sequence[MeasuredCell]) -> WhyTable:
-    """Return measured values beside predictions, those that the first optimal model misses marked."""
-    listed, times = cells[:MAX_MEASURED], _times(cells)
-    rows = tuple(
-        (
-            c.experiment,
-            *((f"{c.time:g}",) if times else ()),
-            c.readout,
-            f"{c.value:.3g}",
-            str(c.predicted),
-            percent(c.share),
-            f"{c.square:.4f}",
-        )
-        for c in listed
-    )
-    missed = frozenset(place for place, cell in enumerate(listed) if cell.square > MISSED)
-    caption = "Measured values, the first optimal model, the share of models that predict 1, and the squared difference"
-    headings = ("experiment", *(("time",) if times else ()), "readout", "measured", "predicted", "share", "square")
-    numeric = frozenset(range(len(headings))) - {0, headings.index("readout")}
-    return WhyTable("Measured and predicted", caption, headings, rows, missed, numeric=numeric)
-
-
-MISSED = 0.25  # a value on the other side of 1/2
-PREDICTED_RADIUS = 5.5  # pixels; the measured value is drawn inside where both agree
-
-
-def _times(cells: Sequence[MeasuredCell]) -> list[float]:
-    """Return the times of the values where there are several."""
-    times = sorted({cell.time for cell in cells if cell.time is not None})
-    return times if len(times) > 1 else []
-
-
-def measured_chart(cells: Sequence[MeasuredCell]) -> str:
-    """Return a panel for each readout, measured and predicted by experiment; empty where there are many.
-
-    Times of the same treatments stand above each other; experiments are numbered as the table lists them.
-    """
-    readouts, times = list(dict.fromkeys(cell.readout for cell in cells)), _times(cells)
-    numbers = {text: number for number, text in enumerate(dict.fromkeys(cell.experiment for cell in cells), 1)}
-    if not cells or len(readouts) > MAX_READOUTS or max(cell.number for cell in cells) > MAX_EXPERIMENTS:
-        return ""
-    panels = []
-    for readout in readouts:
-        values = [(numbers[c.experiment] if times else c.number, c) for c in cells if c.readout == readout]
-        lines = [
-            Line(
-                "predicted",
-                tuple(Mark(x, c.predicted, title=c.experiment, radius=PREDICTED_RADIUS) for x, c in values),
-                printed=True,
-                kind="points",
-            ),
-            Line("share of models", tuple(Mark(x, c.share) for x, c in values), kind="dots"),
-        ]
-        for name in [f"measured at {time:g}" for time in times] or ["measured"]:
-            marks = tuple(
-                Mark(x, c.value, title=f"{c.experiment}: {c.value:.3g}")
-                for x, c in values
-                if not times or name == f"measured at {c.time:g}"
-            )
-            lines.append(Line(name, marks, kind="points"))
-        panels.append(Panel(readout, tuple(lines)))
-    return panels_svg(
-        panels, Axis("experiment"), Axis("value", 0, 1), "Measured and predicted values by readout", columns=2
-    )
-
-
 def advice(why: LogicWhy) -> list[str]:
     """Return heading and sentence about the next experiment; nothing where none tells members apart."""
     if not why.candidates or len(why.candidates[0].readings) < 2:
@@ -498,6 +432,72 @@ def trajectory_tables(why: TrajectoryWhy) -> list[WhyTable]:
     ]
 
 
+# --- A network in steps for a class -----------------------------------------------------------------------------------
+CLASS_WORDS = (
+    ("experiment", "stimuli that are on, and nodes that are held off"),
+    ("model", "a formula for each node: clauses of signed edges"),
+    ("held off", "inhibited"),
+)
+
+
+def lesson(item: LogicItem, why: LogicWhy) -> Lesson:
+    """Return a network in steps: the vote is on a readout in an experiment that was not measured."""
+    task = item.task
+    measured = tuple(
+        (experiment.text(task.setup), *("-" if value is None else f"{value:g}" for value in row))
+        for experiment, row in zip(task.experiments, task.values, strict=True)
+    )
+    evidence = WhyTable("Measured", plural(len(measured), "experiments"), ("experiment", *why.readouts), measured)
+    arrows = ", ".join(edge_arrow(edge.source, edge.sign, edge.target) for edge in why.edges)
+    intro = (f"These arrows may exist (→ switches on, ⊣ switches off): {arrows}.",)
+    if why.pair is not None and why.state == "open":
+        answers = (why.pair.first_answers, why.pair.second_answers)
+        k = next(k for k, (a, b) in enumerate(zip(*answers, strict=True)) if a != b)
+        clamps = Experiment(frozenset(why.pair.stimuli), frozenset(why.pair.inhibited)).text(task.setup)
+        models = tuple(
+            LessonModel(f"Model {letter}: {why.readouts[k]} = {side[k]}", _model_lines(model))
+            for letter, side, model in zip("AB", answers, (why.pair.first, why.pair.second), strict=True)
+        )
+        verdict = "Both models agree with what was measured as well as any can. Here they disagree."
+        heading, answer = f"{why.count.in_words()} models fit; here are two", 2
+    elif why.predictions and why.predictions[0].shares[0] in (0, 1) and why.predictions[0].is_question:
+        k, clamps, answer = 0, why.predictions[0].in_words, int(why.predictions[0].shares[0])
+        certain = tuple(clause.text for clause in why.clauses if clause.share == 1)
+        models = (LessonModel("The model", _model_lines(certain)),) if why.count.lower == "1" else ()
+        verdict = f"By every model that fits, {why.readouts[0]} = {answer}."
+        heading = f"{plural(int(why.count.lower), 'models')} fit{'s' * (why.count.lower == '1')}"
+    else:
+        return replace(general_lesson(why, evidence, CLASS_WORDS, advice(why)), intro=intro)
+    return Lesson(
+        *(why.item, intro, evidence, CLASS_WORDS),
+        question=f"This was not measured: {clamps}. What will {why.readouts[k]} be?",
+        choices=(f"{why.readouts[k]} = 0", f"{why.readouts[k]} = 1", NOT_DECIDED),
+        answer=answer,
+        heading=heading,
+        verdict=(verdict,),
+        models=models,
+        advice=_class_advice(why) or ("What decided it", "Cover one experiment and vote again: is one answer left?"),
+    )
+
+
+def _class_advice(why: LogicWhy) -> tuple[str, ...]:
+    if not why.candidates or len(why.candidates[0].readings) < 2:
+        return ()
+    best = why.candidates[0]
+    effect = "Whatever that shows, one model is left."
+    if {members for _, members in best.readings} != {"1"}:
+        effect = f"Of {plural(int(why.count.lower), 'models')}, {percent(best.share)} are expected to be left."
+    return (
+        "What settles it" if effect.startswith("W") else "What helps most",
+        f"Measure this: {best.in_words}.",
+        effect,
+    )
+
+
+def _model_lines(model: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{target} = {formula}" for target, formula in sorted(_by_target(model).items()))
+
+
 # --- Explanations of logic models -------------------------------------------------------------------------------------
 
 
@@ -513,6 +513,11 @@ class LogicExplanations:
         if isinstance(why, TrajectoryWhy):
             return tables_body(why, trajectory_tables(why), (), prefix)
         return page_body(why, prefix)
+
+    def lesson(self, item: LogicItem, why: LogicWhy | TrajectoryWhy) -> Lesson:
+        if isinstance(why, TrajectoryWhy):
+            return general_lesson(why, trajectory_tables(why)[1], CLASS_WORDS, ())
+        return lesson(item, why)
 
     def drawing(self, why: LogicWhy | TrajectoryWhy) -> str:
         if isinstance(why, TrajectoryWhy):

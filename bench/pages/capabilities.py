@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from calibrant.audits.why import Why
+    from calibrant.bench.pages.page import Lesson
     from calibrant.bench.pages.timeline import Timeline
     from calibrant.dsl.episode import Step
 
@@ -39,6 +40,10 @@ class Explainable(Protocol):
 
     def body(self, why: Any, prefix: str) -> Markup:
         """Return the contents of its page; prefix: of ids, unique in a page that shows several items."""
+        ...
+
+    def lesson(self, item: Any, why: Any) -> Lesson:
+        """Return the reason in steps for a class, in plain words."""
         ...
 
     def drawing(self, why: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -99,3 +100,58 @@ def standalone_svg(svg: str) -> str:
 
 def _coloured(text: str, theme: str) -> str:
     return _COLOUR.sub(lambda match: str(getattr(TOKENS[match[1]], theme)), text)
+
+
+# --- Parts of pages of reasons, as data: a table, and an item in steps for a class ------------------------------------
+
+
+@dataclass(frozen=True)
+class WhyTable:
+    """A table of an explanation.
+
+    caption: meaning of the rows; rows: texts; look: numbers of the rows to look at
+    chart: an SVG above the table, empty for none; numeric: columns that are numbers; sealed: columns that only gold
+    tells
+    """
+
+    title: str
+    caption: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    look: frozenset[int] = frozenset()
+    chart: str = ""
+    numeric: frozenset[int] = frozenset()
+    sealed: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class LessonModel:
+    """A hypothesis that fits, for a class; lines: formulas or rules; chart: an SVG, empty for none."""
+
+    title: str
+    lines: tuple[str, ...]
+    chart: str = ""
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A reason in four steps for a class: what is known, a vote, what fits, what settles it.
+
+    intro: sentences above the evidence; code: a program beside it; words: plain word and technical term
+    choices: of the vote; answer: index of the one that the evidence supports, None where that was not counted
+    heading, verdict, models, comparison: of the step that answers; advice: heading and sentences of the last step
+    """
+
+    item: str
+    intro: tuple[str, ...]
+    evidence: WhyTable
+    words: tuple[tuple[str, str], ...]
+    question: str
+    choices: tuple[str, ...]
+    answer: int | None
+    heading: str
+    verdict: tuple[str, ...]
+    models: tuple[LessonModel, ...] = ()
+    comparison: WhyTable | None = None
+    advice: tuple[str, ...] = ()
+    code: str = ""

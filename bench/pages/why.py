@@ -19,10 +19,11 @@ from calibrant.audits.why import Experiment, Why, expected_text, number_text
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.capabilities import EXPLANATIONS
-from calibrant.bench.pages.page import design_page, html_page
+from calibrant.bench.pages.page import Lesson, WhyTable, design_page, html_page
 from calibrant.bench.runs.audits import ReasonRecord, explain_item
 from calibrant.bench.runs.executors import Execution, Failure, Jobs
 from calibrant.bench.runs.workers import as_completed
+from calibrant.dsl.text import plural
 
 # --- The page of a `Why` of any benchmark -----------------------------------------------------------------------------
 POOL = Markup('<span class="pool">POOL</span>')  # stands for the path in commands of a body; no escaped text is this
@@ -36,6 +37,56 @@ def with_pool(body: Markup, pool: Path) -> Markup:
 def why_page(why: Why, body: Markup, *crumbs: str) -> str:
     """Return one HTML file; body: of the benchmark; crumbs: file and item, or command and file."""
     return design_page("why/why.html", {"title": why.title, "crumbs": crumbs, "body": body, "item": why.item})
+
+
+# --- Class mode: the same reason step by step, with a vote before the answer ------------------------------------------
+NOT_DECIDED = "The data do not say"
+
+
+def general_lesson(why: Why, evidence: WhyTable, words: tuple[tuple[str, str], ...], advice: Sequence[str]) -> Lesson:
+    """Return the lesson of any reason: the vote is on whether the data leave one answer."""
+    choices = ("Yes, exactly one", "No, more than one fits", "No, nothing fits")
+    answer = {"decided": 0, "open": 1, "empty": 2}.get(why.state)
+    headings = {"decided": "One answer is left", "open": "More than one fits", "empty": "Nothing fits"}
+    return Lesson(
+        *(why.item, (), evidence, words, "Do these data leave exactly one answer?", choices, answer),
+        heading=headings.get(why.state, "That was not counted"),
+        verdict=(why.reason_text,),
+        advice=tuple(advice),
+    )
+
+
+def class_advice(experiments: Sequence[Experiment], look_at: str, hypotheses: str) -> tuple[str, ...]:
+    """Return the heading and sentences about the best next experiment; empty where nothing is told apart.
+
+    look_at: what is observed after it; hypotheses: plural noun of what is left
+    """
+    if not experiments or len(experiments[0].outcomes) < 2:
+        return ()
+    best = experiments[0]
+    numbers = [int(outcome.remaining) for outcome in best.outcomes]
+    action = f"{best.in_words[0].upper()}{best.in_words[1:]}, and look at {look_at}."
+    if best.decides:
+        return ("What settles it", action, "Whatever that shows, one answer is left.")
+    return ("What helps most", action, f"That leaves {number_range(numbers)} of {plural(sum(numbers), hypotheses)}.")
+
+
+def steps_page(lessons: Sequence[Lesson], *crumbs: str, title: str = "") -> str:
+    """Return one HTML file of lessons, large enough to project; votes are counted in the page and sent nowhere.
+
+    title: by default a question that leaves the answer to the vote
+    """
+    title = title or f"What do the data say about \u201c{lessons[0].item}\u201d?"
+    items = [
+        {
+            "lesson": lesson,
+            "evidence": shown_table(lesson.evidence),
+            "comparison": lesson.comparison and shown_table(lesson.comparison),
+            "models": [(model.title, model.lines, Markup(model.chart)) for model in lesson.models],
+        }
+        for lesson in lessons
+    ]
+    return design_page("why/steps.html", {"title": title, "crumbs": crumbs, "items": items})
 
 
 # --- One page for many items: id, verdict, count and reason of each, and the pages of the first ones inside it --------
@@ -160,25 +211,6 @@ MAX_UNFOLDED = 12  # rows in view of a page: further rows are folded, so that wh
 MAX_OUTCOMES = 6  # outcomes of an experiment that are listed one by one
 
 
-@dataclass(frozen=True)
-class WhyTable:
-    """A table of an explanation.
-
-    caption: meaning of the rows; rows: texts; look: numbers of the rows to look at
-    chart: an SVG above the table, empty for none; numeric: columns that are numbers; sealed: columns that only gold
-    tells
-    """
-
-    title: str
-    caption: str
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    look: frozenset[int] = frozenset()
-    chart: str = ""
-    numeric: frozenset[int] = frozenset()
-    sealed: frozenset[int] = frozenset()
-
-
 def tables_body(why: Why, tables: Sequence[WhyTable], advice: Sequence[str], prefix: str) -> Markup:
     """Return the contents of a page; advice: heading of what would settle it, then sentences; empty for none."""
     content = {
@@ -258,13 +290,13 @@ def experiment_table(
             (
                 experiment.in_words,
                 str(len(numbers)),
-                _range(numbers),
+                number_range(numbers),
                 expected_text(experiment.expected),
                 "decides"
                 if experiment.decides
                 else "nothing new"
                 if len(numbers) == 1
-                else f"{_range(answers)} answers",
+                else f"{number_range(answers)} answers",
                 "; ".join(
                     f"{outcome.reading}: {number_text(int(outcome.remaining))}" for outcome in experiment.outcomes
                 )
@@ -297,7 +329,8 @@ def drop_empty(
     return headings[:column] + headings[column + 1 :], tuple(row[:column] + row[column + 1 :] for row in rows)
 
 
-def _range(numbers: Sequence[int]) -> str:
+def number_range(numbers: Sequence[int]) -> str:
+    """Return the least and the largest of some numbers, once where they are equal."""
     low, high = number_text(min(numbers, default=0)), number_text(max(numbers, default=0))
     return low if low == high else f"{low} to {high}"
 
@@ -313,5 +346,7 @@ def best_advice(experiments: Sequence[Experiment], noun: str, hypotheses: str, c
     if best.decides:
         return (f"The {noun} that decides", f"{best.in_words}: every reading that it may give leaves one answer.")
     numbers = [int(outcome.remaining) for outcome in best.outcomes]
-    sentence = f"{best.in_words}: it leaves {_range(numbers)} {hypotheses}, {expected_text(best.expected)} expected."
+    sentence = (
+        f"{best.in_words}: it leaves {number_range(numbers)} {hypotheses}, {expected_text(best.expected)} expected."
+    )
     return (f"The {noun} that helps most", sentence, f"No single {noun}{compared} is sure to decide.")

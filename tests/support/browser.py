@@ -30,6 +30,7 @@ KEYS = {
     "ArrowDown": ("ArrowDown", "", 40),
     "ArrowUp": ("ArrowUp", "", 38),
     "ArrowRight": ("ArrowRight", "", 39),
+    "ArrowLeft": ("ArrowLeft", "", 37),
     "Backspace": ("Backspace", "", 8),
     "Home": ("Home", "", 36),
 }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import typer
 
-from calibrant.bench.commands.options import AsJson, refuse_options
+from calibrant.bench.commands.options import AsJson, Steps, refuse_options, refuse_steps_alone
 from calibrant.bench.commands.start.table_options import (
     AssumptionFile,
     Best,
@@ -100,6 +100,7 @@ def fit(
     fail_on: FailOn = None,
     export: Export = None,
     html: Page = None,
+    steps: Steps = False,
     svg: Picture = None,
     out: PoolOut = None,
     certificates: Certificates = None,
@@ -115,9 +116,8 @@ def fit(
     reading |= {"drop": drop or (), "missing": missing or ()}
     about_formulas: dict[str, object] = {"target": target, "operators": operators, "errors": errors, "ties": ties}
     about_formulas |= {"rates": rates, "consistency": consistency, "cases": cases, "assume": assume}
-    written = (html, svg, out, certificates)
-    _refuse_beside_assumption(assume, score, certificates)
-    of_formulas = {**about_formulas, "svg": svg, "out": out}
+    written = (html, steps, svg, out, certificates)
+    of_formulas = {**about_formulas, "svg": svg, "out": out, "steps": steps}
     stated = {"require": require, "forbid": forbid, "tiers": tiers, "order": order, "max-parents-of": max_parents_of}
     of_networks = {"best": best, "iss": iss, **stated, "knowledge": knowledge, "effect": effect}
     of_networks |= {"seconds": seconds, "search": search, "export": export}
@@ -134,14 +134,6 @@ def fit(
     networks, is_judged = _learn(table, question, gaps, reading), fail_on is not None
     checks = _write_networks(networks, table, html, certificates)
     return _print_networks(networks, best or 1, export, checks, is_judged=is_judged, as_json=as_json, verbose=verbose)
-
-
-def _refuse_beside_assumption(assume: Path | None, score: str | None, certificates: Path | None) -> None:
-    """Refuse an assumption about networks, and certificates under one."""
-    if assume is not None and score is not None:
-        raise typer.BadParameter("it is about SCMs; with --score give the file as --knowledge", param_hint="--assume")
-    if assume is not None:
-        refuse_options({"--certificates": certificates}, "a certificate states no assumption; take --assume away")
 
 
 def _options_given(iss: float | None, prior: str | None, seconds: float | None) -> NetworkQuestion:
@@ -161,6 +153,8 @@ def _refuse(
 ) -> None:
     """Refuse options of the other mode, a prior of it or without rates, and --fail-on without a graph."""
     is_about_networks = score is not None
+    if is_about_networks and options.get("assume") is not None:
+        raise typer.BadParameter("it is about SCMs; with --score give the file as --knowledge", param_hint="--assume")
     reason = ABOUT_FORMULAS if is_about_networks else ABOUT_NETWORKS
     refuse_options({f"--{name}": value for name, value in options.items()}, reason)
     if prior is not None and is_about_networks != (prior in ("dags", "orders")):
@@ -178,12 +172,15 @@ def _print_fit(
     max_parents: int | None,
     gaps: Literal["complete", "drop"],
     reading: Mapping[str, Any],
-    outputs: tuple[Path | None, Path | None, Path | None, Path | None],
+    outputs: tuple[Path | None, bool, Path | None, Path | None, Path | None],
     *,
     as_json: bool,
     verbose: bool,
 ) -> int:
-    """Fit SCMs or formulas, print and write them. outputs: page, picture, pool, certificates."""
+    """Fit SCMs or formulas, print and write them.
+
+    outputs: page, whether it is in steps, picture, pool, certificates
+    """
     from calibrant.bench.commands import options
     from calibrant.bench.core.capabilities import FITTING
     from calibrant.bench.core.registry import sole_provider
@@ -193,10 +190,14 @@ def _print_fit(
     if max_parents is not None and not 1 <= max_parents <= limit:
         allowed = f"1 to {limit} are allowed without --score, with --target to {MAX_TARGET_PARENTS}"
         raise typer.BadParameter(allowed, param_hint="--max-parents")
-    html, svg, out, certificates = outputs
+    html, in_steps, svg, out, certificates = outputs
+    refuse_steps_alone(html, steps=in_steps)
+    if question.get("assume") is not None:
+        refuse_options({"--certificates": certificates}, "a certificate states no assumption; take --assume away")
+    page, steps = (None, html) if in_steps else (html, None)
     with options.progress_bar("fitting: ", first=options.PROMPT) as listen:
         fitted = sole_provider(FITTING).fit(table, question, gaps=gaps, reading=reading, progress=listen)
-    for note in fitted.write(table.name, html=html, svg=svg, out=out, certificates=certificates):
+    for note in fitted.write(table.name, html=page, steps=steps, svg=svg, out=out, certificates=certificates):
         typer.echo(note, err=True)
     if as_json:
         typer.echo(json.dumps(fitted.to_dict(), indent=1))

@@ -13,6 +13,8 @@ import numpy as np
 from calibrant.audits.why import listed, number_text
 from calibrant.bench.logic.options import FamilyOptions
 from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, panels_svg
+from calibrant.bench.pages.page import WhyTable
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic.files.midas import Dataset
 from calibrant.dsl.logic.files.networks import ListedModel, read_networks
@@ -22,7 +24,7 @@ from calibrant.dsl.text import plural
 from calibrant.solvers.logic.comparison import Comparison, Overclaim, mean_squared_error
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.experiments import NextExperiment
-from calibrant.solvers.logic.family import LogicFamily
+from calibrant.solvers.logic.family import LogicFamily, MeasuredCell
 from calibrant.solvers.logic.membership import Judgement
 from calibrant.solvers.networks.network import BooleanNetwork, parse_network
 
@@ -377,3 +379,74 @@ def _overclaim(claim: Overclaim) -> str:
     part = f"clause {claim.part}" if isinstance(claim.part, Clause) else f"edge {_edge_words(claim.part)}"
     members = "1 member has it" if claim.count == 1 else f"{number_text(claim.count)} members have it"
     return f"{part}: in {'every model' if claim.claimed == 'always' else 'no model'} of the list, but {members}"
+
+
+# --- Measured values beside predictions, as a table and drawn ---------------------------------------------------------
+MAX_READOUTS, MAX_EXPERIMENTS = 12, 60  # of the chart of measured values; the table has all to MAX_MEASURED
+MAX_MEASURED = 2_000
+
+
+def measured_table(cells: Sequence[MeasuredCell]) -> WhyTable:
+    """Return measured values beside predictions, those that the first optimal model misses marked."""
+    listed, times = cells[:MAX_MEASURED], _times(cells)
+    rows = tuple(
+        (
+            c.experiment,
+            *((f"{c.time:g}",) if times else ()),
+            c.readout,
+            f"{c.value:.3g}",
+            str(c.predicted),
+            percent(c.share),
+            f"{c.square:.4f}",
+        )
+        for c in listed
+    )
+    missed = frozenset(place for place, cell in enumerate(listed) if cell.square > MISSED)
+    caption = "Measured values, the first optimal model, the share of models that predict 1, and the squared difference"
+    headings = ("experiment", *(("time",) if times else ()), "readout", "measured", "predicted", "share", "square")
+    numeric = frozenset(range(len(headings))) - {0, headings.index("readout")}
+    return WhyTable("Measured and predicted", caption, headings, rows, missed, numeric=numeric)
+
+
+MISSED = 0.25  # a value on the other side of 1/2
+PREDICTED_RADIUS = 5.5  # pixels; the measured value is drawn inside where both agree
+
+
+def _times(cells: Sequence[MeasuredCell]) -> list[float]:
+    """Return the times of the values where there are several."""
+    times = sorted({cell.time for cell in cells if cell.time is not None})
+    return times if len(times) > 1 else []
+
+
+def measured_chart(cells: Sequence[MeasuredCell]) -> str:
+    """Return a panel for each readout, measured and predicted by experiment; empty where there are many.
+
+    Times of the same treatments stand above each other; experiments are numbered as the table lists them.
+    """
+    readouts, times = list(dict.fromkeys(cell.readout for cell in cells)), _times(cells)
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(cell.experiment for cell in cells), 1)}
+    if not cells or len(readouts) > MAX_READOUTS or max(cell.number for cell in cells) > MAX_EXPERIMENTS:
+        return ""
+    panels = []
+    for readout in readouts:
+        values = [(numbers[c.experiment] if times else c.number, c) for c in cells if c.readout == readout]
+        lines = [
+            Line(
+                "predicted",
+                tuple(Mark(x, c.predicted, title=c.experiment, radius=PREDICTED_RADIUS) for x, c in values),
+                printed=True,
+                kind="points",
+            ),
+            Line("share of models", tuple(Mark(x, c.share) for x, c in values), kind="dots"),
+        ]
+        for name in [f"measured at {time:g}" for time in times] or ["measured"]:
+            marks = tuple(
+                Mark(x, c.value, title=f"{c.experiment}: {c.value:.3g}")
+                for x, c in values
+                if not times or name == f"measured at {c.time:g}"
+            )
+            lines.append(Line(name, marks, kind="points"))
+        panels.append(Panel(readout, tuple(lines)))
+    return panels_svg(
+        panels, Axis("experiment"), Axis("value", 0, 1), "Measured and predicted values by readout", columns=2
+    )

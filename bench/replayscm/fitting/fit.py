@@ -17,7 +17,7 @@ from calibrant.audits.replayscm.why.smallest_pair import Choices
 from calibrant.bench.core.capabilities import Fittable, FormulaQuestion, NetworkQuestion, Suggestion
 from calibrant.bench.core.frames import Framed
 from calibrant.bench.pages.page import design_page
-from calibrant.bench.pages.why import why_page
+from calibrant.bench.pages.why import steps_page, why_page
 from calibrant.bench.pools.capabilities import CertificateCheck
 from calibrant.bench.replayscm.audit.records import write_certificates
 from calibrant.bench.replayscm.fitting.certificates import check_against, claim_files, front_claims, write_claims
@@ -50,6 +50,7 @@ from calibrant.bench.replayscm.fitting.wide import (
     functions_line,
     report_exhaustion,
 )
+from calibrant.bench.replayscm.why.explainer import lesson
 from calibrant.bench.replayscm.why.page import body, drawing
 from calibrant.bench.replayscm.why.page import lines as why_lines
 from calibrant.dsl.atomic_write import write_atomically
@@ -248,19 +249,20 @@ class Fit(Framed):
         name: str,
         *,
         html: Path | None = None,
+        steps: Path | None = None,
         svg: Path | None = None,
         out: Path | None = None,
         certificates: Path | None = None,
     ) -> Iterator[str]:
-        """Write a page, a picture, a pool of this item and certificates, as far as asked for; yields notes.
-
-        name: of the table, as the page has it
-        """
+        """Write a page, one in steps, a picture, a pool of its item, certificates; yield notes. name: on the page."""
         fronts = [front for front in self.fronts if isinstance(front, TargetFront) and front.front.points]
         sections = [] if html is None else [front_section(front, self.table, k) for k, front in enumerate(fronts)]
         if html is not None and (self.why is not None or sections):
             self._write_page(html, name, Markup("\n").join(sections))
             yield f"page written to {html}"
+        if steps is not None and self.fits:
+            write_atomically(steps, self._steps_page(name))
+            yield f"page in steps written to {steps}"
         if self.why is not None and svg is not None:
             write_atomically(svg, self.naming.markup(drawing(self.why)))
             yield f"picture written to {svg}"
@@ -268,13 +270,9 @@ class Fit(Framed):
             write_pool(Pool(out.name.partition(".")[0], (self.problem,)), out)
             note = "" if self.problem.task.assumption is None else "; the assumption is no part of its item"
             yield f"pool written to {out}{note}"
-        kinds = (
-            ("page", None if sections else html),
-            ("picture", svg),
-            ("certificate", None if self.fronts else certificates),
-            ("pool", None if self.has_item else out),
-        )
-        unwritten_kinds = [name for name, path in kinds if path is not None]
+        items = {"certificate": None if self.fronts else certificates, "pool": None if self.has_item else out}
+        kinds = {"page": None if sections else html, "page in steps": steps, "picture": svg, **items}
+        unwritten_kinds = [name for name, path in kinds.items() if path is not None]
         if isinstance(self.outcome, Impossible) and unwritten_kinds:
             yield f"no {' and no '.join(unwritten_kinds)} written: nothing fits"
         if certificates is not None and self.problem.task.assumption is not None:
@@ -286,16 +284,24 @@ class Fit(Framed):
             model_class = ModelClass(self.why.max_parents)
             yield from write_certificates([self.problem], certificates, lambda _: model_class)
 
+    def _steps_page(self, name: str) -> str:
+        if self.why is None:
+            raise CalibrantError("--steps: what else fits was not counted here; --html has what is known")
+        read = tuple(self.table.reading_lines(every=True, target=self.target))
+        return self.naming.markup(
+            steps_page([replace(lesson(self.why), item=self.target or name, intro=read)], "fit", name)
+        )
+
     def _write_page(self, path: Path, name: str, sections: Markup) -> None:
         """Write the page: how the table was read, fronts, and what else fits."""
         lines = self.table.reading_lines(every=True, target=self.target)
         notes = Markup().join(map(Markup('<p class="callout">{}</p>\n').format, lines)) + sections
         if self.why is None:
-            content = {"title": name, "crumbs": ["fit", name], "body": notes, "item": ITEM}
-            write_atomically(path, design_page("why/why.html", content))
-            return
-        page = why_page(self.why, Markup(NOTES_HERE) + body(self.why, "why"), "fit", name)
-        write_atomically(path, self.naming.markup(page).replace(NOTES_HERE, notes))
+            page = design_page("why/why.html", {"title": name, "crumbs": ["fit", name], "body": notes, "item": ITEM})
+        else:
+            whole = why_page(self.why, Markup(NOTES_HERE) + body(self.why, "why"), "fit", name)
+            page = self.naming.markup(whole).replace(NOTES_HERE, notes)
+        write_atomically(path, page)
 
 
 def fit(

@@ -81,13 +81,14 @@ class FitWithoutItem(Framed):
         name: str,
         *,
         html: Path | None = None,
+        steps: Path | None = None,
         svg: Path | None = None,
         out: Path | None = None,
         certificates: Path | None = None,
     ) -> Iterator[str]:
-        """Write a page and certificates, as far as asked for; refuse pools and pictures, which are of items."""
+        """Write a page and certificates, as far as asked for; refuse pools, pictures and steps, which are of items."""
         claims = list(self.claims)
-        paths = {"--svg": svg, "--out": out, "--certificates": None if claims else certificates}
+        paths = {"--steps": steps, "--svg": svg, "--out": out, "--certificates": None if claims else certificates}
         options = [option for option, path in paths.items() if path is not None]
         if options:
             raise CalibrantError(f"{name}, {', '.join(options)}: {self.why_no_item}")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from operator import itemgetter
 from typing import Any
 
 from markupsafe import Markup
@@ -12,23 +13,43 @@ from markupsafe import Markup
 from calibrant.audits.replayscm.extended.why import EdgeShare, EstimatedWorld, ExtendedWhy, explain_extended, percent
 from calibrant.audits.replayscm.why.explanation import explain
 from calibrant.audits.replayscm.why.failure import FailureWhy, VariableComparison, explain_failure
-from calibrant.audits.replayscm.why.parts import ReplayWhy
-from calibrant.audits.why import listed
+from calibrant.audits.replayscm.why.parts import (
+    DecidedVariable,
+    FittingScm,
+    Pair,
+    ReplayWhy,
+    TableRow,
+    range_text,
+    witness_row,
+)
+from calibrant.audits.why import listed, number_text
 from calibrant.bench.core.metrics import UNDEFINED
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.capabilities import AnswerExplainable, Explainable
 from calibrant.bench.pages.graphs import Graph, GraphEdge, GraphNode, draw_ring, draw_together
-from calibrant.bench.pages.page import html_page, standalone_svg
+from calibrant.bench.pages.page import Lesson, LessonModel, WhyTable, html_page, standalone_svg
 from calibrant.bench.pages.why import (
-    WhyTable,
+    NOT_DECIDED,
     best_advice,
     drop_empty,
     experiment_table,
+    general_lesson,
     tables_body,
     tables_lines,
 )
 from calibrant.bench.replayscm.items import ASSUME
-from calibrant.bench.replayscm.why.page import body, drawing, lines
+from calibrant.bench.replayscm.why.page import (
+    MAX_EVIDENCE,
+    bearing_rows,
+    body,
+    drawing,
+    formula_text,
+    graph,
+    lines,
+    seen_text,
+    shown_but_set,
+    table,
+)
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.text import ALL_OPERATORS, infix, parse
@@ -337,6 +358,161 @@ def extended_tables(why: ExtendedWhy, chart: str = "") -> list[WhyTable]:
     return [worlds, following, edges, rates]
 
 
+# --- An item in steps for a class -------------------------------------------------------------------------------------
+MAX_RIVALS = 2  # formulas beside the right one in a vote
+WORDS = (
+    ("model", "structural causal model, SCM: a formula for each thing that depends on others"),
+    ("row", "unit of a world: one observation"),
+    ("set by hand", "intervention, do(...)"),
+)
+
+
+def lesson(why: ReplayWhy) -> Lesson:
+    """Return a reason in steps: an open item asks for the value that is not told, a decided one for its formula."""
+    evidence = class_evidence(why)
+    row = witness_row(why)
+    if row is not None and why.pair is not None:
+        return _open_lesson(why, why.pair, row, evidence)
+    mechanism = max(why.mechanisms, key=lambda decided: len(decided.parents), default=None)
+    if why.model is not None and mechanism is not None and (rivals := excluded_rivals(mechanism)):
+        return _decided_lesson(why, why.model, mechanism, rivals, evidence)
+    return general_lesson(why, evidence, WORDS, ())
+
+
+def class_evidence(why: ReplayWhy) -> WhyTable:
+    """Return the rows as a class reads them, with what was set by hand; of many rows those that bear on the item."""
+    worlds, names = why.evidence.worlds, why.evidence.variables
+    is_long = why.evidence.num_rows > MAX_EVIDENCE
+    places = (
+        bearing_rows(why) if is_long else [(w, u) for w, world in enumerate(worlds) for u in range(len(world.rows))]
+    )
+    rows = []
+    for w, u in places:
+        world = worlds[w]
+        values = dict(zip(names, world.rows[u], strict=True))
+        label = world.units[u] if len(worlds) == 1 else f"{world.id} {world.units[u]}"
+        by_hand = ", ".join(f"{name} = {values[name]}" for name in world.targets)
+        rows.append((label, by_hand, *(values[name] for name in why.columns)))
+    caption = f"{len(places)} of {plural(why.evidence.num_rows, 'rows')}, those that matter here"
+    headings, cells = drop_empty(("row", "set by hand", *why.columns), rows, 1)
+    return WhyTable("Evidence", caption if is_long else plural(len(places), "rows"), headings, cells)
+
+
+def _open_lesson(why: ReplayWhy, pair: Pair, row: TableRow, evidence: WhyTable) -> Lesson:
+    variable = pair.differing[0]
+    by_hand = why.witness.intervention if why.witness is not None and why.witness.needs_set else {}
+    values = [f"{name} = {bit}{' (set by hand)' if name in by_hand else ''}" for name, bit in row.values.items()]
+    setting = (
+        f"Next time {listed(values)}, and {variable} is not set by hand."
+        if values
+        else f"{variable} is not set by hand."
+    )
+    is_pair = why.count.is_exact and why.count.lower == "2"
+    agree = "Both models agree with every row that was seen."
+    verdict = [f"{agree} Asked about this one, A gives {row.first} and B gives {row.second}."]
+    verdict += filter(None, [shown_but_set(why)])
+    letters = (("A", pair.first, row.first), ("B", pair.second, row.second))
+    drawings = draw_together([graph(why, model, letter) for letter, model, _ in letters], f"class-{why.item}")
+    models = tuple(
+        LessonModel(
+            f"Model {letter}: {variable} = {bit}",
+            tuple(f"{name} = {formula_text(model, name)}" for name in pair.differing),
+            drawing,
+        )
+        for (letter, model, bit), drawing in zip(letters, drawings, strict=True)
+    )
+    rows = table(why)
+    compared = tuple((*map(str, r.values.values()), seen_text(r), str(r.first), str(r.second)) for r in rows)
+    look = frozenset(k for k, entry in enumerate(rows) if entry.differs)
+    comparison = WhyTable(
+        "Row by row", f"What {variable} shows, and what A and B give", (*row.values, "seen", "A", "B"), compared, look
+    )
+    return Lesson(
+        *(why.item, (), evidence, WORDS, f"{setting} What will {variable} be?"),
+        (f"{variable} = 0", f"{variable} = 1", NOT_DECIDED),
+        answer=2,
+        heading="Two models fit" if is_pair else f"{number_words(why)} models fit; here are two",
+        verdict=tuple(verdict),
+        models=models,
+        comparison=comparison,
+        advice=class_advice(why, variable),
+    )
+
+
+def number_words(why: ReplayWhy) -> str:
+    words = why.count.in_words()
+    return words[0].upper() + words[1:]
+
+
+def class_advice(why: ReplayWhy, variable: str) -> tuple[str, ...]:
+    """Return the heading and sentences about the row to try next; empty where none was measured."""
+    if not why.deciders:
+        return ()
+    best = why.deciders[0]
+    (pattern,) = best.world["rows"]
+    by_hand = best.world.get("constants", {})
+    steps = [f"set {name} = {bit} by hand" for name, bit in by_hand.items()]
+    values = [
+        f"{name} = {bit}" for name, bit in zip(why.columns, pattern, strict=True) if bit != "?" and name not in by_hand
+    ]
+    steps += [f"take a row with {listed(values)}"] if values else []
+    sentence = f"{listed([*steps, f'look at {variable}'])}."
+    effect = (
+        "Whatever it shows, one model is left."
+        if best.decides
+        else f"That leaves {range_text(best)} of {why.count.in_words()} models."
+    )
+    heading = "What settles it" if best.decides else "What helps most"
+    return heading, sentence[0].upper() + sentence[1:], effect
+
+
+def excluded_rivals(mechanism: DecidedVariable) -> list[tuple[str, TableRow]]:
+    """Return simple formulas over the parents that are wrong, each with a row that was seen and excludes it."""
+    names = mechanism.parents
+    rules: list[tuple[str, Callable[[Sequence[int]], int]]] = []
+    if len(names) > 1:
+        rules += [(" and ".join(names), lambda bits: int(all(bits))), (" or ".join(names), lambda bits: int(any(bits)))]
+    rules += [(name, itemgetter(place)) for place, name in enumerate(names)]
+    rules += [(f"not {names[0]}", lambda bits: 1 - bits[0])] if names else []
+    rules += [("0", lambda bits: 0), ("1", lambda bits: 1)]
+    rivals = []
+    for text, rule in rules:
+        against = [r for r in mechanism.rows if r.where and rule(tuple(r.values.values())) != r.first]
+        rivals += [(text, against[0])] if against else []
+    return rivals[:MAX_RIVALS]
+
+
+def _decided_lesson(
+    why: ReplayWhy,
+    model: FittingScm,
+    mechanism: DecidedVariable,
+    rivals: Sequence[tuple[str, TableRow]],
+    evidence: WhyTable,
+) -> Lesson:
+    name = mechanism.name
+    right = formula_text(model, name)
+    choices = sorted([right, *(text for text, _ in rivals)], key=lambda text: (len(text), text))
+    verdict = [f"Only {name} = {right} agrees with every row."]
+    for text, row in rivals:
+        values = " and ".join([*(f"{u} = {bit}" for u, bit in row.values.items()), f"{name} = {row.first}"])
+        verdict.append(f"{name} = {text} is out: {row.where[0].removeprefix('observed ')} has {values}.")
+    (drawing,) = draw_together([graph(why, model, "")], f"class-{why.item}")
+    counted = [(int(w.remaining), w.world) for w in why.without if w.remaining.isdecimal() and int(w.remaining) > 1]
+    cover: tuple[str, ...] = ("Cover one row and vote again: is one model still left?",)
+    if counted:
+        number, world = max(counted, key=itemgetter(0))
+        cover = (f"Without the rows of {world}, {number_text(number)} models would fit.", *cover)
+    return Lesson(
+        *(why.item, (), evidence, WORDS, f"Which formula gives {name}?"),
+        (*(f"{name} = {text}" for text in choices), "More than one of all formulas fits"),
+        answer=choices.index(right),
+        heading="One model fits",
+        verdict=tuple(verdict),
+        models=(LessonModel("The model", tuple(f"{v} = {formula_text(model, v)}" for v in model.mechanisms), drawing),),
+        advice=("What decided it", *cover),
+    )
+
+
 # --- Explanations of ReplaySCM items ----------------------------------------------------------------------------------
 
 
@@ -358,6 +534,11 @@ class ReplayExplanations:
 
     def body(self, why: ReplayWhy | ExtendedWhy, prefix: str) -> Markup:
         return extended_body(why, prefix) if isinstance(why, ExtendedWhy) else body(why, prefix)
+
+    def lesson(self, item: Problem, why: ReplayWhy | ExtendedWhy) -> Lesson:
+        if isinstance(why, ReplayWhy):
+            return lesson(why)
+        return general_lesson(why, extended_tables(why)[0], WORDS, extended_advice(why))
 
     def drawing(self, why: ReplayWhy | ExtendedWhy) -> str:
         if isinstance(why, ReplayWhy):

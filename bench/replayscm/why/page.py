@@ -81,7 +81,7 @@ def shown_but_set(why: ReplayWhy) -> str:
     variable, number = why.pair.differing[0], len(row.set_in)
     which = listed(list(row.set_in)) if number <= 3 else f"{number} rows, {row.set_in[0]} the first,"
     worlds = "it" if number == 1 else "both" if number == 2 else "all"
-    has, says = ("has", "does not show") if number == 1 else ("have", "none shows")
+    has, says = ("has", "it does not show") if number == 1 else ("have", "none shows")
     return f"{which} {has} {values}, but {variable} was set in {worlds}: {says} what {variable} would be."
 
 
@@ -291,13 +291,13 @@ MAX_READINGS = 40  # readings of a world that are listed
 def body(why: ReplayWhy, prefix: str) -> Markup:
     """Return the contents of the page, without its frame; prefix: of ids, unique in the page."""
     parting = witness_row(why)
-    bearing = _bearing_rows(why)
+    bearing = bearing_rows(why)
     compact = why.evidence.num_rows > MAX_EVIDENCE
     is_wide = _width(why.evidence.variables) > EVIDENCE_ROOM
     content = {
         "why": why,
         "prefix": prefix,
-        "evidence_summary": _evidence_summary(why),
+        "evidence_summary": evidence_summary(why),
         "caption": f"{_bearing_caption(why)}Striped: set by the intervention." if compact else STRIPED,
         "rows": _evidence_rows(why, bearing) if compact else _evidence_rows(why),
         "all_rows": _evidence_rows(why) if compact else [],
@@ -334,7 +334,7 @@ def _width(names: Iterable[str]) -> float:
     return sum(text_width(name[:MAX_UNBROKEN], 13, "bold") + 15 for name in names)
 
 
-def _evidence_summary(why: ReplayWhy) -> str:
+def evidence_summary(why: ReplayWhy) -> str:
     return f"Evidence: {plural(len(why.evidence.worlds), 'worlds')}, {plural(why.evidence.num_rows, 'rows')}"
 
 
@@ -347,8 +347,8 @@ def _bearing_caption(why: ReplayWhy) -> str:
     return "Rows that bear on the pair. " if why.pair else ""
 
 
-def _bearing_rows(why: ReplayWhy) -> list[tuple[int, int]]:
-    """World and row, those that show the parting values with the variable set first, then one of each seen row.
+def bearing_rows(why: ReplayWhy) -> list[tuple[int, int]]:
+    """Return world and row, those that show the parting values with the variable set first, then one of each seen row.
 
     Of a decided item the first of each row of a mechanism; the first rows of an item without a pair.
     """

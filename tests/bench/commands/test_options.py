@@ -158,6 +158,8 @@ BESIDE = {
     "table:--thoughts": ["--official", "POOL"],
     "score:--structure": ["--json"],
     "show:--system": ["--run", "RUN"],
+    "show:--steps": ["--html", "OUT/page.html"],
+    "fit:--steps": ["--html", "OUT/page.html"],
     "fit:--best": ["--score", "bde"],
     "fit:--ties": ["--target", "X1", "--errors", "front", "--json"],
     "fit:--rates": ["--target", "X3"],

@@ -19,13 +19,13 @@ from markupsafe import Markup, escape
 from calibrant.audits.why import Why, number_text
 from calibrant.bench.core.registry import benchmark_of, bundled_pool, bundled_sample
 from calibrant.bench.pages.capabilities import EXPLANATIONS
+from calibrant.bench.pages.page import WhyTable
 from calibrant.bench.pages.why import (
     MAX_EMBEDDED,
     MAX_ROWS,
     MAX_UNFOLDED,
     IndexItem,
     IndexText,
-    WhyTable,
     index_page,
     shown_table,
     tables_body,
@@ -241,7 +241,7 @@ KIND_EXAMPLES = CHECKOUT / "docs" / "examples"
 NETWORKS = ("--score", "bde", "--graph", "left -> lamp", "--effect", "lamp=1 | do(left=1)")
 KINDS = (
     *("why", "index", "audit", "report", "failure", "episodes", "trajectory", "review", "fit", "next-world"),
-    *("difficulty", "release", "board", "cell", "networks"),
+    *("difficulty", "release", "board", "cell", "networks", "class", "steps"),
 )
 LEAST_FONT = """Math.min(...[...document.querySelectorAll("body *")]
   .filter((part) => [...part.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim()))
@@ -263,6 +263,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     specification = write_specification(folder, whole)
     site = folder / "site" / "two-pools-1.0"
     pages |= {"release": suite / "public" / "index.html", "board": site / "index.html"}
+    pages["class"] = folder / "class" / "class.html"
     pages["cell"] = site / "systems" / "one" / "detectors.html"
     answers = suite / "gold" / "rows" / "static" / "detectors.jsonl"
     scores, played = folder / "scores.jsonl", folder / "played"
@@ -280,6 +281,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         ("show", labs, "3nodes/20/0", "--run", folder / "labs", "--html", pages["trajectory"]),
         ("fit", KIND_EXAMPLES / "switches.csv", "--target", "lamp", "--html", pages["fit"]),
         ("fit", KIND_EXAMPLES / "switches.csv", *NETWORKS, "--html", pages["networks"]),
+        ("fit", KIND_EXAMPLES / "switches.csv", "--target", "lamp", "--html", pages["steps"], "--steps"),
+        ("demo", "--class", "--out", folder / "class"),
         ("show", worlds, FIRST_EPISODE, "--why", "--html", pages["next-world"]),
         ("run", "base,quiet", cells, "--out", folder / "runs"),
         ("difficulty", folder / "runs", "--pool", cells, "--html", pages["difficulty"]),
@@ -334,6 +337,101 @@ def test_a_page_is_read_in_both_themes_by_keys_on_a_phone_and_in_print(kind: str
         assert tab.evaluate("performance.getEntriesByType('resource').length") == 0
 
 
+# --- In steps for a class: the answer comes after the vote, which is counted in the page and by keys alone ------------
+STEP_ITEMS = {
+    "replayscm": (KIND_EXAMPLES / "switches.jsonl", "lamp"),
+    "blickets": (bundled_sample("blickets"), EXAMPLES["blickets"]),
+    "causalab": (bundled_sample("causalab"), "3nodes/20/0"),
+    "causim": (bundled_sample("causim"), "chain-0000-s20-v02-deduction-000"),
+    "decided program": (bundled_sample("causim"), "chain-0000-s20-v02-intervention-000"),
+    "logic": (bundled_sample("logic"), "exact-20-1"),
+    "decided network": (bundled_sample("logic"), "exact-20-0"),
+    "episode": (bundled_sample("replayscm_episodes"), FIRST_EPISODE),
+}
+VISIBLE_STEP = "[...document.querySelectorAll('.step')].filter((step) => !step.hidden).map((step) => step.id).join()"
+COUNTS = "[...document.querySelectorAll('.step:not([hidden]) output')].map((one) => Number(one.textContent))"
+
+
+@needs_axe
+@pytest.mark.parametrize("kind", STEP_ITEMS)
+def test_a_class_votes_before_it_sees_the_answer(kind: str, tmp_path: Path) -> None:
+    pool, item = STEP_ITEMS[kind]
+    page = tmp_path / "steps.html"
+    done = called("show", pool, item, "--html", page, "--steps")
+    assert done.returncode == 0, done.stderr
+    with Tab() as tab:
+        tab.emulate(DESKTOP)
+        tab.open(page.as_uri())
+        before = tab.evaluate("document.querySelector('main').innerText")
+        assert "What the data support" not in before
+        assert not any(word in before for word in ("ambiguous", "models fit", "still open"))
+        tab.press("ArrowRight")
+        assert tab.evaluate(VISIBLE_STEP) == "i1s2"
+        assert tab.evaluate("document.activeElement.id") == "i1s2-head"
+        for key in ("1", "2", "2", "u", "1"):
+            tab.press(key)
+        assert tab.evaluate(COUNTS)[:2] == [2, 1]
+        assert re.fullmatch(r".+: 2", tab.evaluate("told.textContent"))
+        assert find_violations(tab) == []
+        tab.press("ArrowRight")
+        answer = tab.evaluate("document.querySelector('.step:not([hidden])').innerText")
+        labels = tab.evaluate("[...document.querySelectorAll('.vote')].map((one) => one.dataset.label)")
+        (supported,) = re.findall("What the data support: (.*)", answer)
+        assert supported in labels
+        assert f"The vote: {labels[0]}: 2; " in answer
+        tab.press("ArrowLeft")
+        tab.press("Tab")
+        assert tab.evaluate("document.activeElement.className") == "vote"
+        tab.press("Enter")
+        assert tab.evaluate(COUNTS)[0] == 3
+        assert tab.evaluate("performance.getEntriesByType('resource').length") == 0
+
+
+def test_models_of_a_class_page_give_what_it_says() -> None:
+    """Both of the lamp's models give every row that was seen, and differ in the row asked."""
+    pool, item = STEP_ITEMS["replayscm"]
+    of = benchmark_of(pool)
+    (problem,) = (one for one in of.items.read_pool(pool).items if one.id == item)
+    explanations = of.require(EXPLANATIONS)
+    lesson = explanations.lesson(problem, explanations.explain(problem, ()))
+    rules = [model.lines[0].removeprefix("X3 = ") for model in lesson.models]
+    assert len(lesson.evidence.rows) == 3
+    for _, *cells in lesson.evidence.rows:
+        values = dict(zip(("X1", "X2", "X3"), map(int, cells), strict=True))
+        assert [int(eval(rule, values)) for rule in rules] == [values["X3"]] * 2
+    asked = {name: int(bit) for name, bit in re.findall(r"(X\d) = (\d)", lesson.question)}
+    bits = [int(re.findall(r"X3 = (\d)", model.title)[0]) for model in lesson.models]
+    assert [int(eval(rule, asked)) for rule in rules] == bits
+    assert sorted(bits) == [0, 1]
+    assert lesson.choices[lesson.answer or 0] == "The data do not say"
+
+
+def test_formulas_that_a_class_votes_down_are_excluded_by_the_row_that_is_named(tmp_path: Path) -> None:
+    table, page = tmp_path / "whole.csv", tmp_path / "page.html"
+    table.write_text("left,right,lamp\n0,0,0\n0,1,1\n1,1,1\n1,0,1\n", encoding="utf-8")
+    assert called("fit", table, "--target", "lamp", "--html", page, "--steps").returncode == 0
+    text = re.sub(r"<[^>]+>", " ", page.read_text(encoding="utf-8"))
+    assert "What the data support: lamp = left or right" in text
+    excluded = re.findall(r"lamp = ([a-z ]+) is out: line (\d) has left = (\d) and right = (\d) and lamp = (\d)", text)
+    assert len(excluded) == 2
+    lines = table.read_text(encoding="utf-8").splitlines()
+    for formula, line, left, right, lamp in excluded:
+        assert lines[int(line) - 1] == f"{left},{right},{lamp}"
+        assert int(eval(formula, {"left": int(left), "right": int(right)})) != int(lamp)
+
+
+def test_steps_ask_for_a_page_and_a_reason() -> None:
+    pool, item = STEP_ITEMS["replayscm"]
+    table = KIND_EXAMPLES / "switches.csv"
+    for line, message in (
+        (("show", pool, item, "--steps"), "--steps: it is a kind of page: give --html FILE"),
+        (("fit", table, "--steps"), "--steps: it is a kind of page: give --html FILE"),
+        (("fit", table, "--score", "bde", "--steps", "--html", "no.html"), "--steps: not with --score"),
+    ):
+        done = called(*line)
+        assert (done.returncode, message in done.stderr) == (2, True), done.stderr
+
+
 # --- On paper: headings are read back from the PDF, nothing is cut, a report of 20 items has ten pages at most --------
 PRINT_WIDTH = 703  # of A4 within margins of 12 mm, at 96 px an inch
 HEADINGS = """[...document.querySelectorAll("th, h1, h2, h3")].filter((part) => part.getClientRects().length)
@@ -378,7 +476,7 @@ def test_a_printed_page_has_its_headings_and_all_of_its_columns(kind: str, pages
     needs("pypdf")
     with Tab() as tab:
         texts = check_print(tab, pages[kind])
-    assert len(texts) <= 4
+    assert len(texts) <= (12 if kind == "class" else 4)  # two for each of six items
     assert f"1of{len(texts)}" in texts[0]
     assert not any('"benchmark":' in text for text in texts)  # JSON is for programs
 
