@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from calibrant.dsl.episode import Step
     from calibrant.dsl.errors import CalibrantError, PoolError
     from calibrant.dsl.item import Pool
-    from calibrant.dsl.replayscm.evaluator import Evaluation, evaluate
+    from calibrant.dsl.replayscm.evaluator import Evaluation
     from calibrant.dsl.replayscm.item import Problem, Task
+    from calibrant.dsl.replayscm.replay import evaluate
     from calibrant.dsl.replayscm.scm import Scm
     from calibrant.dsl.replayscm.score import Score
     from calibrant.families import LogicFamily, logic_family
@@ -189,7 +190,7 @@ _HOME = {
     "VersionSpace": "calibrant.solvers.replayscm.space",
     "__version__": "calibrant.bench.version",
     "audit": "calibrant.verbs",
-    "evaluate": "calibrant.dsl.replayscm.evaluator",
+    "evaluate": "calibrant.dsl.replayscm.replay",
     "fit": "calibrant.bench.replayscm.fitting.fit",
     "generate": "calibrant.verbs",
     "harden": "calibrant.verbs",

@@ -223,4 +223,23 @@ def complete(table: TruthTable) -> PartialTable:
     return PartialTable(table.num_vars, full_mask(table.num_vars), table.bits)
 
 
+def look_up(
+    tables: npt.NDArray[np.uint64], parents: npt.NDArray[np.uint64], rows: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.uint64]:
+    """Look up functions of at most 6 variables in rows of values, a bit a variable; bit 0 is the value, others nothing.
+
+    tables, parents: functions and the sets that they are over, as bits; all three arrays broadcast together
+    """
+    import numpy as np
+
+    rest, patterns = parents.copy(), np.zeros_like(rows)
+    for position in range(6):
+        if not rest.any():
+            break
+        parent = rest & (~rest + np.uint64(1))
+        patterns |= (rows & parent != 0).astype(np.uint64) << np.uint64(position)
+        rest ^= parent
+    return tables >> patterns
+
+
 # --- Canonical forms of functions under permutation and negation of their variables -----------------------------------

@@ -10,8 +10,9 @@ Entries, with candidates a second on one core (10 variables, 80 rows):
 - `simulate`, `mismatches`: one candidate on Python integers, compiles nothing; 30,000. One call does any number of
   rows at nearly the same cost, so worlds to compare are laid side by side (`lay_out`).
 - `compile_formulas`, `compile_texts` -> `Programs`: many candidates on packed panels; 2,600,000 once compiled.
-- `compile_tables` -> `TablePrograms`: functions of at most six parents, with flips of noise; 840,000.
-- `evaluate`: the public entry, of SCMs or their texts, by the programs above (docs/evaluator.md).
+- `compile_tables` -> `TablePrograms`: functions of at most six parents, with flips of noise; 840,000. The first cells
+  of a process (`PlainWork`) are computed by numpy.
+- `dsl.replayscm.replay.evaluate`: the public entry, of SCMs or their texts, by the programs above (docs/evaluator.md).
 - `Judge`: one answer from its texts, in the scoring of many (dsl.replayscm.submission): it reads, orders and replays
   in one call, 1.8 times as fast as the parser and `mismatches`.
 
@@ -30,11 +31,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.dsl.errors import CalibrantError, CycleError, ParseError, short_repr
 from calibrant.dsl.formulas.formula import BY_CODE, OPERATORS, Apply, Formula, Node
-from calibrant.dsl.formulas.table import WORD_BITS, projection
-from calibrant.dsl.formulas.text import ALL_OPERATORS, MAX_TEXT, STANDARD, Grammar, parse
-from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.formulas.table import WORD_BITS, look_up, projection
+from calibrant.dsl.formulas.text import MAX_TEXT, STANDARD, Grammar, parse
+from calibrant.dsl.kernel_cache import PlainWork
 from calibrant.dsl.replayscm.world import Column, PackedPanels, Panel, Rows, World, pack_panels
 
 U8 = npt.NDArray[np.uint8]
@@ -235,6 +235,8 @@ class TablePrograms:
 
     def replay(self, rows: Rows, flips: U64 | None = None) -> U64:
         """Return the row that each candidate computes; [d, r]. flips: [d, r] cells that noise flips."""
+        if PlainWork.take(self.order.size * len(rows.words)):
+            return self._replay_plainly(rows, flips)
         from calibrant.dsl.replayscm._kernels_evaluator import replay_tables
 
         results = np.empty((len(self), len(rows.words)), np.uint64)
@@ -242,6 +244,17 @@ class TablePrograms:
             flips = np.empty((0, len(rows.words)), np.uint64)
         replay_tables(self.order, self.masks, self.tables, rows.words, rows.targets, flips, results)
         return results
+
+    def _replay_plainly(self, rows: Rows, flips: U64 | None) -> U64:
+        """Return what `replay` does, a mechanism at a time in numpy: nothing is compiled."""
+        values = np.repeat(rows.words[None], len(self), axis=0)
+        for i in range(self.order.shape[1]):
+            v = self.order[:, i, None].astype(np.uint64)
+            computed = look_up(self.tables[:, i, None], self.masks[:, i, None].astype(np.uint64), values)
+            if flips is not None:
+                computed ^= flips >> v
+            values ^= ((computed ^ values >> v) & ~rows.targets >> v & np.uint64(1)) << v
+        return values
 
 
 def compile_tables(candidates: Sequence[Sequence[tuple[int, int, int]]], num_mechanisms: int) -> TablePrograms:
@@ -405,72 +418,6 @@ def _max_stack(code: I32) -> int:
     pushes = (opcode == LOAD) | (opcode == CONSTANT)
     growth = np.where(pushes, 1, np.where(opcode == STORE, -1, 1 - argument))
     return int(np.cumsum(growth).max(initial=1))
-
-
-def evaluate(scms: Sequence[Scm | Mapping[str, str]], worlds: Panel | Sequence[World]) -> Evaluation:
-    """Replay SCMs on worlds and count their right cells and worlds; an SCM may be its mechanisms' texts by variable.
-
-    A variable without a mechanism is a root and takes its observed values. `CalibrantError` names a wrong SCM.
-    """
-    if not isinstance(worlds, Panel):
-        listed = tuple(worlds)
-        if not all(isinstance(world, World) for world in listed):
-            raise CalibrantError("worlds are a Panel such as item.task.training, or a sequence of World objects")
-        if not listed:
-            raise CalibrantError("there is no world to replay the SCMs on")
-        worlds = Panel(listed[0].variables, listed)
-    if any(set(world.variables) != set(worlds.variables) for world in worlds.worlds):
-        raise CalibrantError("all worlds must have the same variables")
-    programs = _compile_alike(scms, worlds.variables)
-    if programs is None:
-        models = [_checked_scm(number, model, worlds.variables) for number, model in enumerate(scms)]
-        programs = compile_formulas(models, worlds.variables)
-    counts = programs.compare(pack_panels([worlds]))
-    return Evaluation(*(array[:, 0] for array in counts))
-
-
-def _compile_alike(scms: Sequence[Scm | Mapping[str, str]], variables: tuple[str, ...]) -> Programs | None:
-    """Compile SCMs that are all texts and admit the evaluation order of the first; None for others, also wrong ones."""
-    maps = [model for model in scms if isinstance(model, Mapping)]
-    if len(maps) < len(scms) or not maps or any(model.keys() != maps[0].keys() for model in maps):
-        return None
-    order = _checked_scm(0, maps[0], variables).order
-    roots = set(variables) - set(order)
-    parents = {v: frozenset(roots.union(order[:i])) for i, v in enumerate(order)}
-    texts = [model[v] for model in maps for v in order]
-    if not all(isinstance(text, str) for text in texts):
-        return None
-    try:
-        return compile_texts(texts, variables, order, ALL_OPERATORS, parents)
-    except ParseError:
-        return None
-
-
-def _checked_scm(number: int, model: object, variables: Sequence[str]) -> Scm:
-    """Return an SCM over these variables; `CalibrantError` for any other."""
-    where, allowed = f"scms[{number}]", frozenset(variables)
-    if isinstance(model, Scm):
-        mechanisms = dict(model.mechanisms)
-    elif isinstance(model, Mapping):
-        mechanisms = {}
-        for variable, text in model.items():
-            try:
-                mechanisms[variable] = parse(text, ALL_OPERATORS) if isinstance(text, str) else text
-            except ParseError as error:
-                raise CalibrantError(f"{where}: mechanism of {short_repr(variable)}: {error}") from None
-            if not isinstance(text, str):
-                raise CalibrantError(f"{where}: mechanism of {short_repr(variable)} is {short_repr(text)}, not a text")
-    else:
-        raise CalibrantError(f"{where} is {short_repr(model)}; an SCM is a calibrant.Scm or texts by variable")
-    strangers = {*mechanisms, *(u for formula in mechanisms.values() for u in formula.mentioned)} - allowed
-    if strangers:
-        raise CalibrantError(
-            f"{where} has {short_repr(min(map(str, strangers)))}; the worlds have {', '.join(variables)}"
-        )
-    try:
-        return Scm(tuple(v for v in variables if v not in mechanisms), mechanisms)
-    except CycleError as error:
-        raise CalibrantError(f"{where}: {error}") from None
 
 
 class TextTables(NamedTuple):

@@ -1,15 +1,25 @@
-"""Replays of one candidate on the worlds of a split: what its wrong rows come to as counts, shares and cells."""
+"""Replays of one candidate on the worlds of a split: its wrong rows as counts, shares and cells; many SCMs counted."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import NamedTuple
 
-from calibrant.dsl.replayscm.evaluator import Candidate, mismatches
+from calibrant.dsl.errors import CalibrantError, CycleError, ParseError, short_repr
+from calibrant.dsl.formulas.text import ALL_OPERATORS, parse
+from calibrant.dsl.replayscm.evaluator import (
+    Candidate,
+    Evaluation,
+    Programs,
+    compile_formulas,
+    compile_texts,
+    mismatches,
+)
 from calibrant.dsl.replayscm.reference import Cell
-from calibrant.dsl.replayscm.world import MAX_CACHED_ORDERS, Column, Panel
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import MAX_CACHED_ORDERS, Column, Panel, World, pack_panels
 
 
 class SplitReplay(NamedTuple):
@@ -127,3 +137,70 @@ class Split:
             SplitReplay(self._first, in_first, wrong_rows & rows, *self._first.scored_counts(endogenous)),
             SplitReplay(self._second, in_second, wrong_rows >> shift, *self._second.scored_counts(endogenous)),
         )
+
+
+# --- The public entry -------------------------------------------------------------------------------------------------
+def evaluate(scms: Sequence[Scm | Mapping[str, str]], worlds: Panel | Sequence[World]) -> Evaluation:
+    """Replay SCMs on worlds and count their right cells and worlds; an SCM may be its mechanisms' texts by variable.
+
+    A variable without a mechanism is a root and takes its observed values. `CalibrantError` names a wrong SCM.
+    """
+    if not isinstance(worlds, Panel):
+        listed = tuple(worlds)
+        if not all(isinstance(world, World) for world in listed):
+            raise CalibrantError("worlds are a Panel such as item.task.training, or a sequence of World objects")
+        if not listed:
+            raise CalibrantError("there is no world to replay the SCMs on")
+        worlds = Panel(listed[0].variables, listed)
+    if any(set(world.variables) != set(worlds.variables) for world in worlds.worlds):
+        raise CalibrantError("all worlds must have the same variables")
+    programs = _compile_alike(scms, worlds.variables)
+    if programs is None:
+        models = [_checked_scm(number, model, worlds.variables) for number, model in enumerate(scms)]
+        programs = compile_formulas(models, worlds.variables)
+    counts = programs.compare(pack_panels([worlds]))
+    return Evaluation(*(array[:, 0] for array in counts))
+
+
+def _compile_alike(scms: Sequence[Scm | Mapping[str, str]], variables: tuple[str, ...]) -> Programs | None:
+    """Compile SCMs that are all texts and admit the evaluation order of the first; None for others, also wrong ones."""
+    maps = [model for model in scms if isinstance(model, Mapping)]
+    if len(maps) < len(scms) or not maps or any(model.keys() != maps[0].keys() for model in maps):
+        return None
+    order = _checked_scm(0, maps[0], variables).order
+    roots = set(variables) - set(order)
+    parents = {v: frozenset(roots.union(order[:i])) for i, v in enumerate(order)}
+    texts = [model[v] for model in maps for v in order]
+    if not all(isinstance(text, str) for text in texts):
+        return None
+    try:
+        return compile_texts(texts, variables, order, ALL_OPERATORS, parents)
+    except ParseError:
+        return None
+
+
+def _checked_scm(number: int, model: object, variables: Sequence[str]) -> Scm:
+    """Return an SCM over these variables; `CalibrantError` for any other."""
+    where, allowed = f"scms[{number}]", frozenset(variables)
+    if isinstance(model, Scm):
+        mechanisms = dict(model.mechanisms)
+    elif isinstance(model, Mapping):
+        mechanisms = {}
+        for variable, text in model.items():
+            try:
+                mechanisms[variable] = parse(text, ALL_OPERATORS) if isinstance(text, str) else text
+            except ParseError as error:
+                raise CalibrantError(f"{where}: mechanism of {short_repr(variable)}: {error}") from None
+            if not isinstance(text, str):
+                raise CalibrantError(f"{where}: mechanism of {short_repr(variable)} is {short_repr(text)}, not a text")
+    else:
+        raise CalibrantError(f"{where} is {short_repr(model)}; an SCM is a calibrant.Scm or texts by variable")
+    strangers = {*mechanisms, *(u for formula in mechanisms.values() for u in formula.mentioned)} - allowed
+    if strangers:
+        raise CalibrantError(
+            f"{where} has {short_repr(min(map(str, strangers)))}; the worlds have {', '.join(variables)}"
+        )
+    try:
+        return Scm(tuple(v for v in variables if v not in mechanisms), mechanisms)
+    except CycleError as error:
+        raise CalibrantError(f"{where}: {error}") from None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -13,9 +14,15 @@ from hypothesis import strategies as st
 
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.formula import OPERATORS, Formula, apply, var
-from calibrant.dsl.replayscm.evaluator import Candidate, compile_formulas, compile_tables, evaluate, lay_out
+from calibrant.dsl.kernel_cache import PlainWork
+from calibrant.dsl.replayscm.evaluator import (
+    Candidate,
+    compile_formulas,
+    compile_tables,
+    lay_out,
+)
 from calibrant.dsl.replayscm.reference import first_mismatch, replay_row, replay_world
-from calibrant.dsl.replayscm.replay import SplitReplay, replay, replay_splits
+from calibrant.dsl.replayscm.replay import SplitReplay, evaluate, replay, replay_splits
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, Rows, World, pack_panels, pack_rows
 from tests.support.effort import examples
@@ -224,11 +231,28 @@ def _as_table(model: Scm, variable: str) -> tuple[int, int, int]:
     return VARIABLES.index(variable), sum(1 << VARIABLES.index(u) for u in parents), bits
 
 
+@contextmanager
+def replaying(*, plainly: bool) -> Iterator[None]:
+    """Replay tables by numpy, or by the kernel."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PlainWork, "num_cells", 0)
+        patch.setattr(PlainWork, "limit", 10**9 if plainly else -1)
+        yield
+
+
+def test_a_process_compiles_once_its_plain_cells_are_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PlainWork, "num_cells", 0)
+    assert PlainWork.take(PlainWork.limit)
+    assert not PlainWork.take(1)
+    assert not PlainWork.take(1)
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
 @pytest.mark.parametrize("num_rows", [0, 1, 7, 63, 64, 65, 200])
 @given(data=st.data())
 @settings(deadline=None, max_examples=examples(12))
-def test_tables_compute_the_rows_of_the_reference(num_rows: int, data: st.DataObject) -> None:
-    """With flips, which hit a cell after its mechanism and before its children, and never a clamped one."""
+def test_tables_compute_the_rows_of_the_reference(num_rows: int, data: st.DataObject, *, is_plain: bool) -> None:
+    """By numpy and by the kernel. Flips hit a cell after its mechanism, before its children, never a clamped one."""
     order = data.draw(st.permutations(VARIABLES))
     models = [
         scm(order[:2], {order[i]: data.draw(wide_formulas(order[:i])) for i in range(2, 5)})
@@ -243,7 +267,8 @@ def test_tables_compute_the_rows_of_the_reference(num_rows: int, data: st.DataOb
     rows = pack_rows(worlds, VARIABLES)
     flips = np.array([[rng.getrandbits(5) for _ in rows.words] for _ in models], np.uint64).reshape(len(models), -1)
     for given_flips in (None, flips):
-        results = programs.replay(rows, given_flips)
+        with replaying(plainly=is_plain):
+            results = programs.replay(rows, given_flips)
         assert results.shape == (len(models), num_rows)
         for d, model in enumerate(models):
             observed = [(world, row) for world in worlds for row in world.rows()]
@@ -327,11 +352,13 @@ def test_evaluate_refuses_what_are_no_worlds() -> None:
         evaluate([], [WORLD, replace(WORLD, variables=("X1", "X2", "X4"))])
 
 
-def test_a_parent_that_is_0_in_all_rows_is_read_as_0() -> None:
+@pytest.mark.parametrize("is_plain", [True, False])
+def test_a_parent_that_is_0_in_all_rows_is_read_as_0(*, is_plain: bool) -> None:
     """Its column lies behind those of all other variables, where memory holds what the call before left there."""
     copies = compile_tables([[(0, 1 << parent, 0b10)] for parent in range(1, 63)], 1)  # masks are signed words
     ones = Rows(np.full(64, 2**64 - 1, np.uint64), np.zeros(64, np.uint64))
     zero = Rows(np.zeros(1, np.uint64), np.zeros(1, np.uint64))
     for _ in range(20):
-        assert (copies.replay(ones) == 2**64 - 1).all()
-        assert not copies.replay(zero).any()
+        with replaying(plainly=is_plain):
+            assert (copies.replay(ones) == 2**64 - 1).all()
+            assert not copies.replay(zero).any()
