@@ -65,7 +65,7 @@ class Size(NamedTuple):
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
     "dsl": Size(files=103, lines=31424, small_files=3, import_lines=1516),
-    "solvers": Size(files=110, lines=29398, small_files=7, import_lines=1603),
+    "solvers": Size(files=110, lines=29396, small_files=7, import_lines=1603),
     "audits": Size(files=63, lines=19792, small_files=2, import_lines=1345),
     "baselines": Size(files=31, lines=9798, small_files=3, import_lines=531),
     "bench": Size(files=287, lines=79527, small_files=12, import_lines=6668),

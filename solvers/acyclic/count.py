@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, reduce
-from itertools import accumulate
+from itertools import accumulate, islice
 from math import prod
 from operator import add, or_
 from typing import NamedTuple
@@ -319,17 +319,15 @@ def _add_sink_sets(weights: Weights, totals: list[dict[Mask, int]], state: tuple
     state: number of placed variables, their mask, and the mask of possible sinks; base: total weight of the placed set
     """
     number, placed, eligible = state
-    product = {0: -base}  # sign (-1)**(|sinks| + 1), folded into the first factor
-    weight_of = {1 << i: weights.within(i, placed) for i in members_of(eligible)}
-    sinks = 0
-    while True:
-        sinks = (sinks - eligible) & eligible  # next subset
-        if not sinks:
-            return
-        low = sinks & -sinks
-        product[sinks] = term = -product[sinks ^ low] * weight_of[low]
-        after = totals[number + sinks.bit_count()]
-        after[placed | sinks] = after.get(placed | sinks, 0) + term
+    masks, sizes, terms = [placed], [number], [-base]  # sign (-1)**(|sinks| + 1), folded into the first factor
+    for i in members_of(eligible):
+        weight, bit = -weights.within(i, placed), 1 << i
+        masks += [mask | bit for mask in masks]
+        sizes += [size + 1 for size in sizes]
+        terms += [term * weight for term in terms]
+    for size, mask, term in islice(zip(sizes, masks, terms, strict=True), 1, None):
+        after = totals[size]
+        after[mask] = after.get(mask, 0) + term
 
 
 class Layer(NamedTuple):
