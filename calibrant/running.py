@@ -46,7 +46,7 @@ def run(
     protocol: a name of `protocols()`, `FILE.py:CLASS`, or a protocol with its options
     pool: a file, or (a slice of) what `load_pool` read from one
     budget: wall seconds per item, after which its process is killed
-    cluster: address of a dask.distributed scheduler, tcp://HOST:PORT, whose workers answer instead of `workers` here
+    cluster: address of a dask.distributed scheduler, `tcp://HOST:PORT`, whose workers answer instead of `workers` here
     """
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.protocols import make_protocol, require_usable, with_code

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from sphinx import addnodes
+
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
@@ -97,6 +99,31 @@ def as_list(app: Any, what: str, name: str, subject: Any, options: Any, lines: l
     lines[:] = shown
 
 
+ANSWERS = {  # words that readers search for by the page, or its section, that answers; others stand in texts and titles
+    "tables": "my own table, own table, csv, spreadsheet, excel, data frame, pandas, parquet",
+    "tables#gaps": "missing values, missing data, missing, nan",
+    "logic#files": "midas, sif, perturbation data",
+    "releases#has-gold-leaked": "leak, leaks, leakage, contamination, memorised",
+    "metrics#one-rate-one-interval": "interval, confidence interval, error bar, significance, bootstrap",
+    "studies": "people, participants, survey, experiment with people",
+    "predictions": "responses, my model, jsonl, harness",
+    "names/fit": "fit a formula",
+}
+UNSEARCHED = ("decisions/", "changelog")  # about the project: its pages mention everything, and answer nobody
+
+
+def add_answers(app: Any, doctree: Any) -> None:
+    """Add words to the index of the page that answers them, which the search looks up first."""
+    page = app.env.docname
+    for place, words in ANSWERS.items():
+        name, _, anchor = place.partition("#")
+        if name == page:
+            entries = [("single", word, anchor, "main", None) for word in words.split(", ")]
+            doctree.append(addnodes.index(entries=entries))
+    if page.startswith(UNSEARCHED):
+        app.env.metadata[page]["nosearch"] = "true"
+
+
 def write_gallery(app: Any, error: Exception | None) -> None:
     """Write the pages that the gallery opens, each by its command."""
     if error is None and app.builder.format == "html":
@@ -116,6 +143,7 @@ def drop_modules_without_source(app: Any) -> list[Any]:
 def setup(app: Any) -> None:
     app.connect("html-collect-pages", drop_modules_without_source, priority=100)  # viewcode has 500
     app.connect("autodoc-process-docstring", as_list)
+    app.connect("doctree-read", add_answers)
     app.connect("build-finished", write_gallery)
 
 

@@ -21,7 +21,7 @@ import calibrant
 import calibrant.datasets
 import calibrant.rewards
 from tests.support.accessibility import PHONE
-from tests.support.browser import CHROMIUM, FLAGS, needs_chromium
+from tests.support.browser import CHROMIUM, FLAGS, Tab, needs_chromium
 from tests.support.effort import SOAKING
 from tests.support.pages.reference import commands
 from tests.support.tutorials import outputs
@@ -126,6 +126,8 @@ def test_every_link_leads_somewhere(site: Path) -> None:
     for page, links in pages.items():
         for link in links.targets:
             if re.match(r"[a-z]+:|//", link):
+                if not re.match(r"https?://[\w.-]+\.[a-z]+(?:/|$)|data:", link):  # such as tcp://HOST:PORT
+                    broken.append(f"{page.relative_to(site)}: {link}")
                 continue
             path, _, anchor = link.partition("#")
             target = (page.parent / unquote(path.partition("?")[0])).resolve() if path else page
@@ -143,6 +145,59 @@ def test_the_search_finds_every_command_and_public_name(site: Path) -> None:
         assert pages & {place for place, _ in index["alltitles"][f"calibrant {name}"]}, name
     names = {entry[-1] for entry in index["objects"]["calibrant"]}
     assert set(calibrant.__all__) - {"__version__", "Item", "Verdict"} <= names
+
+
+QUESTIONS = {  # what is typed into the search: the page that answers
+    "my own table": "tables.html",
+    "own table": "tables.html",
+    "missing values": "tables.html#gaps",
+    "midas": "logic.html#files",
+    "leak": "releases.html#has-gold-leaked",
+    "leakage": "releases.html#has-gold-leaked",
+    "interval": "metrics.html#one-rate-one-interval",
+    "confidence interval": "metrics.html#one-rate-one-interval",
+    "solve": "names/solve.html#calibrant.solve",
+    "glossary": "glossary.html",
+}
+
+
+@needs_chromium
+def test_the_first_hit_of_the_search_is_the_page_that_answers(site: Path) -> None:
+    """The site's own search, as a browser runs it; pages of decisions are no hits."""
+    first = {}
+    with Tab() as tab:
+        for question in [*QUESTIONS, "bulk scoring keeps its own workers"]:
+            tab.open(f"{(site / 'search.html').as_uri()}?q={question.replace(' ', '+')}")
+            tab.wait("document.querySelector('#search-results .search-summary')?.innerText")
+            tab.wait(
+                "document.querySelectorAll('#search-results li a').length || /not match/.test(document.body.innerText)"
+            )
+            hits = tab.evaluate(
+                "[...document.querySelectorAll('#search-results li a')].map((a) => a.getAttribute('href'))"
+            )
+            first[question] = re.sub(r"\?[^#]*", "", next(iter(hits), ""))
+            assert not [hit for hit in hits if hit.startswith("decisions")], question
+    first.pop("bulk scoring keeps its own workers")
+    assert first == QUESTIONS
+
+
+@needs_chromium
+def test_code_is_copied_without_prompts_and_output(site: Path) -> None:
+    count = "document.querySelectorAll('.copy').length === document.querySelectorAll('.content .highlight pre').length"
+    with Tab() as tab:
+        tab.open((site / "commands" / "start.html").as_uri())
+        assert tab.evaluate(count)
+        tab.evaluate("navigator.clipboard.writeText = async (text) => { document.title = text; }; 0")
+        tab.evaluate("document.querySelector('.highlight-console .copy').click()")
+        tab.wait("document.querySelector('.highlight-console .copy').textContent === 'copied'")
+        assert tab.evaluate("document.title") == "calibrant list switches.jsonl --why"
+
+
+def test_every_tutorial_has_a_picture_that_says_what_it_shows(site: Path) -> None:
+    for tutorial in TUTORIALS:
+        page = (site / "tutorials" / f"{tutorial.stem}.html").read_text(encoding="utf-8")
+        pictures = re.findall(r'<img alt="([^"]{30,})"', page)
+        assert pictures, tutorial.stem
 
 
 @needs_chromium

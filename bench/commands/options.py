@@ -210,7 +210,7 @@ Cluster: TypeAlias = Annotated[
     typer.Option(
         "--cluster",
         metavar="ADDRESS",
-        help="Let the workers of a dask.distributed scheduler do it, tcp://HOST:PORT.",
+        help="Let the workers of a dask.distributed scheduler do it, such as `tcp://HOST:PORT`.",
         rich_help_panel=EXECUTION,
     ),
 ]

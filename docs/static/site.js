@@ -15,7 +15,36 @@ function reachScrolling() {
   }
 }
 
+// Code to paste: of a terminal's session the commands alone, without their prompts and what they print.
+function pasted(block) {
+  const text = block.textContent.trimEnd();
+  if (!block.closest(".highlight-console")) return text;
+  return text.split("\n").filter((line) => line.startsWith("$ ")).map((line) => line.slice(2)).join("\n");
+}
+
+function addCopyButtons() {
+  for (const block of document.querySelectorAll(".content .highlight pre")) {
+    if (block.closest(".cell_output")) continue;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "copy";
+    button.textContent = "copy";
+    button.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(pasted(block));
+        button.textContent = "copied";
+      } catch {
+        getSelection().selectAllChildren(block);
+        button.textContent = "press Ctrl+C";
+      }
+      setTimeout(() => { button.textContent = "copy"; }, 2000);
+    });
+    block.parentElement.append(button);
+  }
+}
+
 addEventListener("DOMContentLoaded", () => {
+  addCopyButtons();
   label(".sidebar-drawer", "Pages");
   label(".toc-drawer", "On this page");
   for (const icons of document.querySelectorAll(".content-icon-container")) icons.setAttribute("role", "navigation");

@@ -71,6 +71,12 @@ SHOWN = (
         ("calibrant fit switches.csv --target lamp --html table.html",),
     ),
     Shown(
+        "family",
+        "All logic models of cells that fit",
+        "which edges every model has, which are open, and the next experiment",
+        ("calibrant family prior.sif cells.csv --fit 0.1 --size 2 --next --html family.html",),
+    ),
+    Shown(
         "laboratory",
         "A laboratory, still open",
         "which edges the records prove, and which settings decide the rest",
