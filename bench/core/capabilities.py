@@ -172,6 +172,10 @@ class FormulaQuestion(TypedDict, total=False):
     assume: Path | None
 
 
+Steps: TypeAlias = Callable[[str, int, int], None]
+"""Progress: called with a step, how many of its parts are done, and of how many."""
+
+
 class NetworkQuestion(TypedDict, total=False):
     """Question about networks; docs/names/learn_networks.md states what each option means."""
 
@@ -225,7 +229,7 @@ class Fittable(Protocol):
         *,
         gaps: Literal["complete", "drop"],
         reading: Mapping[str, Any],
-        progress: Callable[[str, int, int], None],
+        progress: Steps,
     ) -> FittedTable:
         """Return what fits a CSV file; `CalibrantError` names row and column of a fault."""
         ...
@@ -237,7 +241,7 @@ class Fittable(Protocol):
         *,
         gaps: Literal["complete", "drop"],
         reading: Mapping[str, Any],
-        progress: Callable[[str, int, int], None],
+        progress: Steps,
         report: Callable[[str], None],
     ) -> FittedNetworks:
         """Return networks of highest score on a file; `CalibrantError` names row and column of a fault.

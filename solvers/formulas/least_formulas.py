@@ -10,6 +10,7 @@ of 2**4 bits over four variables (`dsl.formulas.table`), those of 5 and 6 variab
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -361,6 +362,35 @@ def sum_tree(chosen: Sequence[Cube], *, dual: bool) -> Tree:
     if not terms or "" in terms:
         return "1" if bool(terms) != dual else "0"
     return _joined(outer, terms)
+
+
+def factored_tree(chosen: Sequence[Cube], *, dual: bool) -> Tree:
+    """Return a sum of products with common literals taken out, the most frequent first; dual: as `sum_tree`.
+
+    One sum or product of literals at least; no product is without literals. Algebraic factoring as in R. K. Brayton,
+    Factoring logic functions, 1987.
+    """
+    outer, inner = ("and", "or") if dual else ("or", "and")
+    counts = Counter((v, literal) for cube in chosen for v, literal in enumerate(cube) if literal != 2)
+    (v, literal), count = min(counts.items(), key=lambda item: (-item[1], item[0]))
+    if count == 1 or len(chosen) == 1:
+        return sum_tree(chosen, dual=dual)
+    quotient = [(*cube[:v], 2, *cube[v + 1 :]) for cube in chosen if cube[v] == literal]
+    remaining = [cube for cube in chosen if cube[v] != literal]
+    taken: Tree = v if (literal == 1) != dual else ("not", v)
+    if any(set(cube) == {2} for cube in quotient):  # x + x y = x
+        product = taken
+    else:
+        product = _nested(inner, taken, factored_tree(quotient, dual=dual))
+    return _nested(outer, product, factored_tree(remaining, dual=dual)) if remaining else product
+
+
+def _nested(operator: str, *parts: Tree) -> Tree:
+    """Return an operator on its arguments, those of the same operator taken up."""
+    arguments: list[Tree] = []
+    for part in parts:
+        arguments += part[1:] if isinstance(part, tuple) and part[0] == operator else [part]
+    return (operator, *arguments)
 
 
 def _joined(operator: str, terms: Sequence[Tree]) -> Tree:

@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import product
 from operator import or_
+from random import Random
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +28,9 @@ from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.sat import Cnf, CoreGuided
 
 MAX_VARS = 10  # variables of tables that are covered: 59,049 products
-MAX_CONFLICTS = 100_000  # conflicts of MaxSAT, and of the search for further covers
+MAX_CONFLICTS = 15_000  # conflicts of MaxSAT, and of the search for further covers: 2 s for 300 rows of noise
+NUM_IMPROVEMENTS = 400  # products taken out of a greedy cover and replaced, where the least one is not proven
+NUM_TAKEN_OUT = 3  # at a time
 MAX_COVERS = 10_000  # least sums that are counted
 MAX_PRIMES = 20_000  # that are left to cover
 BoolArray = npt.NDArray[np.bool_]
@@ -67,7 +70,8 @@ class LeastSums:
         return [(sum_tree(cubes, dual=is_dual), word) for cubes, word in self.sums]
 
 
-def least_sums(num_vars: int, ones: int, zeros: int, budget: Budget | None = None) -> LeastSums:
+@lru_cache(maxsize=8)  # a form of products is asked for itself, and as a bound of formulas
+def least_sums(num_vars: int, ones: int, zeros: int, max_conflicts: int = MAX_CONFLICTS) -> LeastSums:
     """Return the least sums of products that are 1 in the rows of `ones` and 0 in those of `zeros`, bit r is row r.
 
     `ValueError` for more variables or prime implicants than are covered.
@@ -81,7 +85,17 @@ def least_sums(num_vars: int, ones: int, zeros: int, budget: Budget | None = Non
     implicants = useful_primes(num_vars, ones, zeros)
     if len(implicants) > MAX_PRIMES:
         raise ValueError(f"{len(implicants):,} prime implicants; at most {MAX_PRIMES:,} are covered")
-    return _cover(implicants, ones, budget or Budget(MAX_CONFLICTS))
+    return _cover(implicants, ones, Budget(max_conflicts))
+
+
+def greedy_size(num_vars: int, ones: int, zeros: int) -> tuple[int, int]:
+    """Return the products and literals of a sum that is met at once: no least one is larger."""
+    if not ones or not zeros:
+        return (int(bool(ones)), 0)
+    implicants = useful_primes(num_vars, ones, zeros)
+    costs = [p.num_literals for p in implicants]
+    chosen = _greedy_cover([p.word & ones for p in implicants], costs, ones)
+    return len(chosen), sum(costs[k] for k in chosen)
 
 
 # --- Prime implicants -------------------------------------------------------------------------------------------------
@@ -143,16 +157,16 @@ def _cover(implicants: Sequence[Implicant], ones: int, budget: Budget) -> LeastS
     for clause in {tuple(x for x, cover in zip(literals, covers, strict=True) if cover >> row & 1) for row in rows}:
         cnf.add(*clause)
     weight = sum(costs) + 1
-    greedy = _greedy_cover(covers, costs, ones)
     with closing(CoreGuided(cnf, budget)) as search:
         for literal, cost in zip(literals, costs, strict=True):
             search.prefer(-literal, weight + cost)
         try:
             model = search.cheapest_model()
         except BudgetSpent:
-            size = (len(greedy), sum(costs[k] for k in greedy))
-            at_least = min(-(-search.at_least // (weight + max(costs))), len(greedy) - 1)
-            return LeastSums(size, at_least, (_join([choices[k][0] for k in greedy]),), is_complete=False)
+            good = _improve_cover(_greedy_cover(covers, costs, ones), covers, costs, ones)
+            size = (len(good), sum(costs[k] for k in good))
+            at_least = min(-(-search.at_least // (weight + max(costs))), len(good) - 1)
+            return LeastSums(size, at_least, (_join([choices[k][0] for k in good]),), is_complete=False)
         assert model is not None
         chosen = [k for k, literal in enumerate(literals) if literal in model]
         size = (len(chosen), sum(costs[k] for k in chosen))
@@ -179,6 +193,26 @@ def _greedy_cover(covers: Sequence[int], costs: Sequence[int], ones: int) -> lis
         chosen.append(best)
         ones &= ~covers[best]
     return chosen
+
+
+def _improve_cover(cover: list[int], covers: Sequence[int], costs: Sequence[int], ones: int) -> list[int]:
+    """Return a cover that is no larger: a few products at a time are replaced greedily, superfluous ones dropped."""
+    rng = Random(len(covers))
+
+    def size(chosen: Sequence[int]) -> tuple[int, int]:
+        return len(chosen), sum(costs[k] for k in chosen)
+
+    best = cover
+    for _ in range(NUM_IMPROVEMENTS):
+        remaining = rng.sample(best, max(0, len(best) - NUM_TAKEN_OUT))
+        covered = reduce(or_, (covers[k] for k in remaining), 0)
+        changed = [*remaining, *_greedy_cover(covers, costs, ones & ~covered)]
+        for k in sorted(changed, key=lambda k: -costs[k]):
+            if not ones & ~reduce(or_, (covers[j] for j in changed if j != k), 0):
+                changed.remove(k)
+        if size(changed) <= size(best):
+            best = changed
+    return best
 
 
 def _join(implicants: Sequence[Implicant]) -> tuple[tuple[Cube, ...], int]:

@@ -80,7 +80,8 @@ def least_forms(patterns: Patterns, measure: Measure, names: Sequence[str], ties
         point = points.points[-1]
         formulas = tuple(point.formulas(ties))
         return LeastForms(measure, point.size, point.size, point.num_formulas, len(point.functions), formulas)
-    table = PartialTable(patterns.num_columns, *_care_and_ones(patterns))
+    ones, zeros = rows_by_value(patterns)
+    table = PartialTable(patterns.num_columns, ones | zeros, ones)
     outcome = least_formula(table, inside, operators=OPERATORS[measure], budget=Budget(MAX_STATES))
     if isinstance(outcome, Found):
         return _of_formula(measure, outcome.value, outcome.value.size, names)
@@ -104,10 +105,11 @@ def _columns(patterns: Patterns) -> list[str]:
     return [f"c{k}" for k in range(patterns.num_columns)]
 
 
-def _care_and_ones(patterns: Patterns) -> tuple[int, int]:
+def rows_by_value(patterns: Patterns) -> tuple[int, int]:
+    """Return the rows that are 1 and those that are 0, bit r is row r; bit i of r is column i."""
     rows = patterns.codes.astype(np.int64) @ (1 << np.arange(patterns.num_columns, dtype=np.int64))
-    ones = sum(1 << int(row) for row in np.unique(rows[patterns.ones > 0]))
-    return ones | sum(1 << int(row) for row in np.unique(rows[patterns.zeros > 0])), ones
+    ones, zeros = (np.unique(rows[counts > 0]).tolist() for counts in (patterns.ones, patterns.zeros))
+    return sum(1 << row for row in ones), sum(1 << row for row in zeros)
 
 
 def _of_formula(measure: Measure, formula: Formula | None, at_least: int, names: Sequence[str]) -> LeastForms:
@@ -131,8 +133,8 @@ def _tree(formula: Formula) -> Tree:
 
 
 def _least_sums(patterns: Patterns, measure: Measure, names: Sequence[str], ties: int) -> LeastForms:
-    care, ones = _care_and_ones(patterns)
-    dual, zeros = is_dual(measure), care & ~ones
+    ones, zeros = rows_by_value(patterns)
+    dual = is_dual(measure)
     sums = least_sums(patterns.num_columns, zeros if dual else ones, ones if dual else zeros)
     trees = sums.trees(is_dual=dual)
     formulas = sorted(((tree_text(tree, names), tree) for tree, _ in trees), key=itemgetter(0))

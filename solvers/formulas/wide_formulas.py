@@ -14,9 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.dsl.formulas.formula import NOT, STANDARD_OPERATORS, Formula, apply, var
-from calibrant.dsl.formulas.table import PartialTable
+from calibrant.dsl.formulas.table import PartialTable, TruthTable, full_mask
 from calibrant.solvers.formulas.fronts import MAX_WIDE, Patterns
-from calibrant.solvers.formulas.least_formulas import tree_formula
+from calibrant.solvers.formulas.least_formulas import factored_tree, tree_formula
+from calibrant.solvers.formulas.lookup import formula_for
+from calibrant.solvers.formulas.minimal_sums import MAX_CONFLICTS as SUM_CONFLICTS
 from calibrant.solvers.formulas.minimal_sums import MAX_VARS, least_sums
 from calibrant.solvers.formulas.needed_columns import MAX_SETS, NeededColumns
 from calibrant.solvers.formulas.sat_synthesis import SatSynthesis
@@ -25,6 +27,7 @@ from calibrant.solvers.outcome import Budget, BudgetSpent
 MAX_COLUMNS = 12  # over which SAT refutes sizes
 MAX_CONFLICTS = 100_000  # 1 to 10 s
 FEW_SETS = 20  # smallest sets over which formulas are built
+BOUND_CONFLICTS = 1_000  # of each sum that is only a bound: a tenth of a second
 
 
 @dataclass(frozen=True)
@@ -80,8 +83,7 @@ def find_wide_formula(
         if formula is not None and len(formula.mentioned) <= max_parents:
             return WideFormula(formula.size, reason, formula)
     if best is None and number <= max_parents:
-        candidates = [f for s in needed.sets[:FEW_SETS] for f in build_formulas(patterns, s, names)]
-        best = min(candidates, key=lambda f: (f.size, str(f)), default=None)
+        best = best_known_formula(patterns, needed, names)
     return WideFormula(at_least, reason, best)
 
 
@@ -144,15 +146,32 @@ def _partial_table(patterns: Patterns, columns: Sequence[int] | None = None) -> 
     return PartialTable(len(chosen), ones | zeros, ones)
 
 
-def build_formulas(patterns: Patterns, columns: Sequence[int], names: Sequence[str]) -> Iterator[Formula]:
-    """Yield formulas over a set of columns: a least sum, a least product of sums, and a negated parity."""
+def best_known_formula(patterns: Patterns, needed: NeededColumns, names: Sequence[str]) -> Formula | None:
+    """Return the smallest of the formulas that are built over the first smallest sets of columns."""
+    sets = needed.sets[:FEW_SETS]
+    formulas = [f for s in sets for f in build_formulas(patterns, s, names, BOUND_CONFLICTS)]
+    return min(formulas, key=lambda f: (f.size, str(f)), default=None)
+
+
+def build_formulas(
+    patterns: Patterns, columns: Sequence[int], names: Sequence[str], max_conflicts: int = SUM_CONFLICTS
+) -> Iterator[Formula]:
+    """Yield formulas over a set of columns: from a least sum and a least product of sums, and a negated parity."""
     own_names = [names[c] for c in columns]
     if len(columns) <= MAX_VARS:
         table = _partial_table(patterns, columns)
         zeros, ones = table.care & ~table.value, table.value
         for is_dual, low, high in ((False, zeros, ones), (True, ones, zeros)):
-            tree, _ = least_sums(len(columns), high, low).trees(is_dual=is_dual)[0]
+            sums = least_sums(len(columns), high, low, max_conflicts)
+            tree, word = sums.trees(is_dual=is_dual)[0]
             yield tree_formula(tree, own_names)
+            if low and high:
+                yield tree_formula(factored_tree(sums.sums[0][0], dual=is_dual), own_names)
+            if len(columns) <= MAX_WIDE:
+                bits = full_mask(len(columns)) & ~word if is_dual else word
+                yield formula_for(TruthTable(len(columns), bits), own_names, STANDARD_OPERATORS)
+    if len(columns) < 2:
+        return
     parity = apply("not", [apply("xor", [var(name) for name in own_names])])
     if _fits(patterns, parity, names):
         yield parity

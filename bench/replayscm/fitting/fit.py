@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeAlias, Unpack
+from typing import Any, Unpack
 
 import msgspec
 from markupsafe import Markup
@@ -14,7 +14,7 @@ from markupsafe import Markup
 from calibrant.audits.replayscm.why.explanation import Limits, explain, smallest_contradiction
 from calibrant.audits.replayscm.why.parts import Decider, ReplayWhy, target_title, title
 from calibrant.audits.replayscm.why.smallest_pair import Choices
-from calibrant.bench.core.capabilities import Fittable, FormulaQuestion, NetworkQuestion, Suggestion
+from calibrant.bench.core.capabilities import Fittable, FormulaQuestion, NetworkQuestion, Steps, Suggestion
 from calibrant.bench.core.frames import Framed
 from calibrant.bench.pages.page import design_page
 from calibrant.bench.pages.why import steps_page, why_page
@@ -45,10 +45,12 @@ from calibrant.bench.replayscm.fitting.wide import (
     TargetNeeds,
     advise_networks,
     advise_on_no_fit,
+    bounds_text,
     contradiction_message,
     find_needs,
     functions_line,
     report_exhaustion,
+    state_best_known,
 )
 from calibrant.bench.replayscm.why.explainer import lesson
 from calibrant.bench.replayscm.why.page import body, drawing
@@ -79,7 +81,6 @@ LIMITS = Limits(parent_sets=MAX_ROOT_PARENT_SETS, terms=100_000, pair_sets=8_000
 _SPENT = "more parent sets than are gone through; name the roots, leave out columns, or lower max_parents"
 AS_READ = ("target", "coding", "notes", "rows")  # keys of JSON with the user's names already
 NOTES_HERE = "<!-- how the table was read -->"
-Steps: TypeAlias = Callable[[str, int, int], None]  # the step, how many of its parts are done, of how many
 
 
 @dataclass(frozen=True)
@@ -366,7 +367,7 @@ def fit_in_steps(
     table = handle_gaps(read_with(data, reading_options(reading), "formulas"), gaps)
     assumption = options.assumption(table)
     if table.outputs:
-        return fit_outputs(table, options)
+        return fit_outputs(table, options, listen)
     if options.graph is not None:
         listen("functions of the graph", 0, 1)
         return judge_graph(table, options)
@@ -378,7 +379,7 @@ def fit_in_steps(
             raise CalibrantError(f"{table.source} has no column {short_repr(name)}; {near}")
     free = [name for name in table.names if name != target] if target is not None else listed
     if options.consistency is not None:
-        return fit_configurations(table, options)
+        return fit_configurations(table, options, listen)
     if table.num_gaps:
         listen("completions of gaps", 0, 1)
         return fit_with_gaps(table, listed, options, listen)
@@ -406,8 +407,11 @@ def fit_in_steps(
         problem = problem_of(table, task_of(table, disclosed))
         undecided = Impossible(reason) if is_clash else OutOfBudget(reason)
         fitted = Fit(problem, target, undecided, None, table, is_contradictory=is_clash)
-    outcome = fitted.outcome if options.errors is None else advise_networks(fitted.outcome)
-    return replace(fitted, outcome=outcome, target=target, fronts=fronts, rates=posterior, needs=needs)
+    outcome, best = state_best_known(fitted.outcome, needs, max_parents)
+    if options.errors is not None:
+        outcome = advise_networks(outcome)
+    fitted = replace(fitted, outcome=outcome, target=target, best_formula=best or fitted.best_formula)
+    return replace(fitted, fronts=fronts, rates=posterior, needs=needs)
 
 
 def _fit_wide(table: Table, needs: TargetNeeds, max_parents: int, listen: Steps) -> Fit:
@@ -431,10 +435,7 @@ def _fit_wide(table: Table, needs: TargetNeeds, max_parents: int, listen: Steps)
     fitted = replace(fitted, num_functions=needs.count_functions(max_parents))
     if wide.formula is None or not wide.is_proven:
         bound = f"at least {wide.at_least} ({wide.reason})"
-        reached = f"no formula within the budget, {bound}"
-        if wide.formula is not None:
-            reached = f"best known {plural(wide.formula.size, 'nodes')}, {bound}: {infix(wide.formula)}"
-        return replace(fitted, outcome=OutOfBudget(reached), best_formula=wide.formula)
+        return replace(fitted, outcome=OutOfBudget(bounds_text(wide.formula, bound)), best_formula=wide.formula)
     provenance = {"class": f"formulas of at most {max_parents} columns", "proof": wide.reason}
     model = Scm(others, {legal: wide.formula})
     return replace(fitted, outcome=Found(ExactAnswer(model, wide.formula.size, provenance)))

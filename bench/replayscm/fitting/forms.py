@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from markupsafe import Markup
 
-from calibrant.bench.core.capabilities import Suggestion
+from calibrant.bench.core.capabilities import Steps, Suggestion
 from calibrant.bench.replayscm.fitting.columns import quote_name
 from calibrant.bench.replayscm.fitting.front_page import rows_section
 from calibrant.bench.replayscm.fitting.fronts import (
@@ -27,8 +27,15 @@ from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import known_names, plural
 from calibrant.solvers.formulas.fronts import Patterns
 from calibrant.solvers.formulas.least_formulas import MEASURES, NUM_VARS, Tree, infix_text
-from calibrant.solvers.formulas.minimal_sums import MAX_VARS
-from calibrant.solvers.formulas.truth_tables import FREE, LeastForms, code_patterns, least_forms, patterns_of_codes
+from calibrant.solvers.formulas.minimal_sums import MAX_VARS, greedy_size
+from calibrant.solvers.formulas.truth_tables import (
+    FREE,
+    LeastForms,
+    code_patterns,
+    least_forms,
+    patterns_of_codes,
+    rows_by_value,
+)
 
 FORMULAS_SHOWN = 12
 NO_ITEM = "a truth table {} is no item; leave the option out"
@@ -301,10 +308,11 @@ class FormsFit(FitWithoutItem):
         return NO_ITEM.format("with free rows") if has_free else AS_CSV.format(quote_name(self.parts[0].name))
 
 
-def fit_outputs(table: Table, options: FormulaOptions) -> FormsFit:
+def fit_outputs(table: Table, options: FormulaOptions, listen: Steps) -> FormsFit:
     """Return the least formulas of the outputs of a PLA file: of `target`, or of all.
 
     Of up to four inputs by every measure, of more by the one that is asked for and by sums where these are covered
+    listen: called with the output and its greedy sum, which bounds the least one at once
     """
     if options.target is not None and options.target not in table.outputs:
         near = known_names(str(options.target), table.outputs)
@@ -321,11 +329,12 @@ def fit_outputs(table: Table, options: FormulaOptions) -> FormsFit:
     num_inputs = len(table.names) - len(table.outputs)
     complete = [m for m in MEASURES if num_inputs <= NUM_VARS or (m in ("sop", "pos") and num_inputs <= MAX_VARS)]
     others = [measure for measure in complete if measure != options.operators]
-    parts = []
+    parts: list[OutputForms] = []
     for output in outputs:
         patterns = _patterns_of_output(table, output, num_inputs)
         inputs = table.names[:num_inputs]
         names = list(map(quote_name, inputs))
+        listen(f"{output}{_greedy_text(patterns)}", len(parts), len(outputs))
         try:
             forms = tuple(least_forms(patterns, m, names, options.ties) for m in (options.operators, *others))
         except ValueError as error:
@@ -340,8 +349,15 @@ def _patterns_of_output(table: Table, output: str, num_inputs: int) -> Patterns:
     return Patterns(patterns.codes[:, :num_inputs], patterns.zeros, patterns.ones)
 
 
-def fit_configurations(table: Table, options: FormulaOptions) -> FormsFit:
-    """Return the truth table of the target and its least sums of products."""
+def _greedy_text(patterns: Patterns) -> str:
+    if patterns.num_columns > MAX_VARS:
+        return ""
+    products, literals = greedy_size(patterns.num_columns, *rows_by_value(patterns))
+    return f": at most {plural(products, 'products')} of {plural(literals, 'literals')}; proving the least"
+
+
+def fit_configurations(table: Table, options: FormulaOptions, listen: Steps) -> FormsFit:
+    """Return the truth table of the target and its least sums of products; `listen` as `fit_outputs` calls it."""
     assert options.target is not None
     if table.num_gaps:
         raise CalibrantError(
@@ -356,6 +372,11 @@ def fit_configurations(table: Table, options: FormulaOptions) -> FormsFit:
     consistency = options.consistency_cut
     codes = code_patterns(patterns, consistency, options.cases)
     names = list(map(quote_name, conditions))
-    forms = [least_forms(patterns_of_codes(codes, is_free_zero=z), "sop", names, options.ties) for z in (False, True)]
+    forms: list[LeastForms] = []
+    for is_free_zero in (False, True):
+        coded = patterns_of_codes(codes, is_free_zero=is_free_zero)
+        remainders = "remainders 0" if is_free_zero else "remainders free"
+        listen(f"{options.target}, {remainders}{_greedy_text(coded)}", len(forms), 2)
+        forms.append(least_forms(coded, "sop", names, options.ties))
     part = ConfigurationTable(options.target, conditions, patterns, consistency, options.cases, codes, *forms)
     return FormsFit(table, (part,))

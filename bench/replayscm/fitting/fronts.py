@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.bench.core.capabilities import Steps
 from calibrant.bench.replayscm.fitting.columns import GAP, quote_name
 from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.errors import CalibrantError, short_repr
@@ -526,7 +527,7 @@ def tree_values(tree: Tree, codes: npt.NDArray[np.int16]) -> npt.NDArray[np.bool
 
 
 def find_fronts(
-    table: Table, roots: Sequence[str] | None, options: FormulaOptions, listen: Callable[[str, int, int], None]
+    table: Table, roots: Sequence[str] | None, options: FormulaOptions, listen: Steps
 ) -> tuple[TargetFront | ScmFront, ...]:
     """Return the front that is asked for: of the target, of whole SCMs under roots, else of each column.
 

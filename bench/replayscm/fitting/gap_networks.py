@@ -6,7 +6,7 @@ listed, else between the best of single completions and a bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 from math import log, prod
@@ -32,6 +32,7 @@ from calibrant.baselines.structure_learning.levels import (
     ScoreOptimum,
     frame_of_codes,
 )
+from calibrant.bench.core.capabilities import Steps
 from calibrant.bench.replayscm.fitting.columns import GAP
 from calibrant.bench.replayscm.fitting.network_fit import EffectSummary, Network, NetworkFit, words_of_query
 from calibrant.bench.replayscm.fitting.table import Table
@@ -74,7 +75,7 @@ def learn_with_gaps(
     k: int,
     graph: Dag | None,
     query: Query | None = None,
-    listen: Callable[[str, int, int], None] = lambda step, done, total: None,
+    listen: Steps = lambda step, done, total: None,
 ) -> NetworkFit:
     """Return networks by the sum over all completions of exp(score), arcs, the rank of a graph, an effect.
 
@@ -140,7 +141,7 @@ class _Sums:
         rule: LevelScore,
         knowledge: CheckedKnowledge,
         number: int,
-        listen: Callable[[str, int, int], None],
+        listen: Steps,
     ) -> None:
         self.names, self.knowledge = table.names, knowledge
         num_columns = len(self.names)

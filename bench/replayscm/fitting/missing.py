@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import comb
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.audits.replayscm.fits.catalogue import NUM_COLUMNS
-from calibrant.bench.core.capabilities import Suggestion
+from calibrant.bench.core.capabilities import Steps, Suggestion
 from calibrant.bench.replayscm.fitting.certificates import Claim, Unclaimed, front_claim, too_wide
 from calibrant.bench.replayscm.fitting.columns import GAP
 from calibrant.bench.replayscm.fitting.front_page import POSSIBLE, SURE, front_section, rows_section
@@ -326,9 +326,7 @@ class GapFit(FitWithoutItem):
             yield ""
 
 
-def fit_with_gaps(
-    table: Table, roots: Sequence[str] | None, options: FormulaOptions, listen: Callable[[str, int, int], None]
-) -> GapFit:
+def fit_with_gaps(table: Table, roots: Sequence[str] | None, options: FormulaOptions, listen: Steps) -> GapFit:
     """Count what may and must fit a table with gaps: a target, whole SCMs under roots, or each column by itself.
 
     roots: as names of columns; listen: called with the number of columns that are done

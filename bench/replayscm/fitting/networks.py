@@ -34,6 +34,7 @@ from calibrant.baselines.structure_learning.levels import (
     frame_of_codes,
 )
 from calibrant.baselines.structure_learning.scores import Interventional, LocalScores, bds
+from calibrant.bench.core.capabilities import Steps
 from calibrant.bench.replayscm.fitting.gap_networks import learn_with_gaps, refuse_unsummed
 from calibrant.bench.replayscm.fitting.graph_files import read_effect, read_graph
 from calibrant.bench.replayscm.fitting.network_fit import (
@@ -110,9 +111,6 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-Listen = Callable[[str, int, int], None]
-
-
 def learn_networks(
     data: Any,
     *,
@@ -180,7 +178,7 @@ def learn_in_steps(
     options: NetworkOptions,
     gaps: Gaps,
     reading: Mapping[str, Any],
-    listen: Listen,
+    listen: Steps,
     report: Callable[[str], None],
 ) -> NetworkFit:
     """Learn networks as `learn_networks` does.
@@ -243,7 +241,7 @@ def _read_dag(table: Table, graph: Any) -> tuple[Table, Dag | None]:
 class _Learning:
     """One table, and all that is asked of it."""
 
-    def __init__(self, table: Table, options: NetworkOptions, listen: Listen, report: Callable[[str], None]) -> None:
+    def __init__(self, table: Table, options: NetworkOptions, listen: Steps, report: Callable[[str], None]) -> None:
         self.options = options
         self.listen = listen
         self.report = report

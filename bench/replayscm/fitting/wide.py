@@ -15,6 +15,7 @@ from calibrant.bench.replayscm.fitting.naming import Naming, task_of
 from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.formulas.formula import Formula
+from calibrant.dsl.formulas.text import infix
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, natural
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.text import plural
@@ -23,6 +24,7 @@ from calibrant.solvers.formulas.needed_columns import NeededColumns, find_needed
 from calibrant.solvers.formulas.wide_formulas import (
     MAX_COLUMNS,
     WideFormula,
+    best_known_formula,
     count_wide_functions,
     find_wide_formula,
 )
@@ -49,6 +51,13 @@ class TargetNeeds:
     def find_formula(self, max_parents: int, best: Formula | None = None) -> WideFormula:
         """Return the least formula of at most so many columns; best: the least one of at most six."""
         return find_wide_formula(self.patterns, self.needed, self.legal, max_parents, best=best)
+
+    def best_known(self, max_parents: int) -> Formula | None:
+        """Return a formula that fits and mentions at most so many columns, not proven least; None without one."""
+        number = self.needed.number
+        if number is None or number > max_parents or self.needed.clash is not None:
+            return None
+        return best_known_formula(self.patterns, self.needed, self.legal)
 
     def count_functions(self, max_parents: int) -> int | None:
         """Return how many functions of at most so many columns fit; None where too many columns are in the table."""
@@ -102,6 +111,21 @@ def find_needs(table: Table, target: str) -> TargetNeeds:
         needed = NeededColumns(0, None)
     legal = tuple(table.legal_names[table.position(name)] for name in columns)
     return TargetNeeds(target, columns, legal, patterns, needed)
+
+
+def bounds_text(formula: Formula | None, bound: str) -> str:
+    """Return the size of the best known formula with its bound, and the formula."""
+    if formula is None:
+        return f"no formula within the budget, {bound}"
+    return f"best known {plural(formula.size, 'nodes')}, {bound}: {infix(formula)}"
+
+
+def state_best_known(outcome: Outcome, needs: TargetNeeds | None, max_parents: int) -> tuple[Outcome, Formula | None]:
+    """Return an outcome that is not decided with the best formula that is known of a target, and this formula."""
+    if needs is None or not isinstance(outcome, OutOfBudget) or outcome.lower_bound is None:
+        return outcome, None
+    best = needs.best_known(max_parents)
+    return OutOfBudget(bounds_text(best, f"at least {outcome.lower_bound}"), outcome.lower_bound), best
 
 
 def functions_line(number: int) -> str:

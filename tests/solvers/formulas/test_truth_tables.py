@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from calibrant.dsl.formulas.table import PartialTable
 from calibrant.solvers.formulas.fronts import Patterns
-from calibrant.solvers.formulas.minimal_sums import cube_word, least_sums
+from calibrant.solvers.formulas.least_formulas import tree_formula
+from calibrant.solvers.formulas.minimal_sums import cube_word, greedy_size, least_sums
 from calibrant.solvers.formulas.needed_columns import find_needed_columns
 from calibrant.solvers.formulas.synthesis import least_formula
-from calibrant.solvers.formulas.truth_tables import least_forms
-from calibrant.solvers.formulas.wide_formulas import count_wide_functions, find_wide_formula
+from calibrant.solvers.formulas.truth_tables import least_forms, rows_by_value
+from calibrant.solvers.formulas.wide_formulas import build_formulas, count_wide_functions, find_wide_formula
 from calibrant.solvers.outcome import Budget, Found
 from tests.support.effort import effort
 
@@ -72,7 +73,7 @@ def test_a_spent_budget_leaves_a_bound_and_a_cover() -> None:
     random = np.random.default_rng(7)
     ones = sum(int(bit) << row for row, bit in enumerate(random.integers(0, 2, 256)))
     zeros = ones ^ (1 << 256) - 1
-    sums = least_sums(8, ones, zeros, Budget(1))
+    sums = least_sums(8, ones, zeros, 1)
     exact = least_sums(8, ones, zeros)
     assert exact.is_proven
     assert not sums.is_complete
@@ -185,3 +186,26 @@ def test_tables_of_five_columns_have_the_forms_of_four_where_one_tells_nothing(m
             assert (wide.num_formulas, wide.formulas) == (narrow.num_formulas, narrow.formulas)
             compared += 1
     assert compared or measure == "all"
+
+
+# --- Bounds that are met at once --------------------------------------------------------------------------------------
+@pytest.mark.parametrize("num_vars", [1, 3, 5, 7])
+def test_formulas_that_are_built_at_once_have_the_values_of_the_rows(num_vars: int) -> None:
+    """Factored sums and products, expansions, and the greedy size, which no least sum exceeds."""
+    random = np.random.default_rng(num_vars)
+    compared = 0
+    for _ in range(effort(12, 600)):
+        codes = np.unique(random.integers(0, 2, (int(random.integers(2, 40)), num_vars)), axis=0)
+        values = random.integers(0, 2, len(codes))
+        patterns, names = patterns_of(codes, values), [f"v{k}" for k in range(num_vars)]
+        formulas = list(build_formulas(patterns, range(num_vars), names, max_conflicts=50))
+        for formula in formulas:
+            row_values = [formula.evaluate(dict(zip(names, row, strict=True)).__getitem__, 1) for row in codes.tolist()]
+            assert row_values == values.tolist(), formula
+        ones, zeros = rows_by_value(patterns)
+        least, greedy = least_sums(num_vars, ones, zeros), greedy_size(num_vars, ones, zeros)
+        assert least.size <= greedy
+        if 0 < values.sum() < len(values):
+            assert min(f.size for f in formulas) <= tree_formula(least.trees(is_dual=False)[0][0], names).size
+            compared += 1
+    assert compared > 5

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from itertools import combinations, product
 from pathlib import Path
+from random import Random
 from time import process_time
 from typing import Any
 
@@ -439,6 +440,22 @@ def test_bounds_of_a_count_within_limits_contain_it(num_rows: int, monkeypatch: 
     assert (exact.state, bounded.state) == ("open", "uncounted")
     assert int(bounded.count.lower) <= int(exact.count.lower) <= int(str(bounded.count.upper))
     assert reason(Limits(10**6, 1_000, 200)).to_dict() == bounded.to_dict()
+
+
+def test_a_formula_that_is_not_proven_least_is_stated_with_its_bound() -> None:
+    random = Random("48/0")
+    patterns = random.sample(range(64), 48)
+    data = {f"x{i}": [row >> i & 1 for row in patterns] for i in range(6)}
+    data["y"] = [random.randint(0, 1) for _ in patterns]
+    fitted = calibrant.fit(data, target="y", max_parents=6)
+    assert isinstance(fitted, fit_module.Fit)
+    stated = re.match(r"not decided: best known (\d+) nodes, at least (\d+): (.*)", str(fitted))
+    assert stated is not None
+    formula = fitted.best_formula
+    assert formula is not None
+    assert int(stated[2]) <= int(stated[1]) == formula.size
+    for row, value in zip(zip(*(data[f"x{i}"] for i in range(6)), strict=True), data["y"], strict=True):
+        assert formula.evaluate({f"x{i}": bit for i, bit in enumerate(row)}.__getitem__, 1) == value
 
 
 def test_progress_is_printed_from_two_seconds_on(
