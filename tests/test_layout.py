@@ -71,7 +71,7 @@ SIZES = {
     "bench": Size(files=287, lines=79575, small_files=12, import_lines=6682),
     "calibrant": Size(files=15, lines=1863, small_files=4, import_lines=289),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=362, lines=97005, small_files=17, import_lines=8346),
+    "tests": Size(files=362, lines=97027, small_files=17, import_lines=8347),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -34,7 +34,7 @@ MEASURED = re.compile(r"^\|.*\|[^|\n]*\d(?:\.\d| ms| s\b| %).*$", re.MULTILINE)
 COMMAND = re.compile(r"(?:`|^ {4}|^)(?:python -m |calibrant [a-z]|pytest |make )", re.MULTILINE)
 
 
-TUTORIALS = sorted(DOCS.glob("tutorials/*.md"))
+TUTORIALS = [page for page in sorted(DOCS.glob("tutorials/*.md")) if "{code-cell}" in page.read_text("utf-8")]
 
 
 @pytest.fixture(scope="module")

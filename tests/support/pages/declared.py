@@ -176,6 +176,13 @@ SETUPS: dict[str, PageSetup] = {
         for group in ("start", "score_answers", "run_solvers", "judge_items", "make_items", "publish")
     },
     "docs/commands/files.md": replace(COMMANDS, files={**COMMANDS.files, "pool.jsonl": sampled_pool}),
+    "docs/tutorials/teacher.md": PageSetup(
+        written={
+            "lamp.csv": "left,right,lamp\n0,0,0\n0,1,0\n1,1",
+            "whole.csv": "left,right,lamp\n0,0,0\n0,1,0\n1,0",
+            "held.csv": "left,right,lamp,set",
+        }
+    ),
     "docs/releases.md": PageSetup(written={"suite.toml": 'name = "two-pools"'}),
     "CONTRIBUTING.md": PageSetup(
         smaller={"--count 1000000": "--count 20", "--count 200000": "--count 2", "--count 10000": "--count 10"}

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from html.parser import HTMLParser
 from io import StringIO
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
@@ -44,16 +45,22 @@ class Shown(NamedTuple):
     """A page of the gallery.
 
     name: of its files; title and text: beside the picture; commands: the last one writes the page, to NAME.html
+    parts: anchors in the page that pictures show, each in a file of its own; the first is the one of the gallery
     """
 
     name: str
     title: str
     text: str
     commands: tuple[str, ...]
+    parts: tuple[str, ...] = ("",)
 
     @property
     def command(self) -> str:
         return self.commands[-1]
+
+    def picture(self, part: str, theme: str) -> str:
+        """Return the name of a picture."""
+        return f"{self.name}{f'-{part}' if part != self.parts[0] else ''}-{theme}.png"
 
 
 RUN = "calibrant run static,quiet,switch-aware detectors.jsonl --out runs --workers 1"
@@ -75,6 +82,13 @@ SHOWN = (
         "All logic models of cells that fit",
         "which edges every model has, which are open, and the next experiment",
         ("calibrant family prior.sif cells.csv --fit 0.1 --size 2 --next --html family.html",),
+    ),
+    Shown(
+        "vote",
+        "For a class, with a vote",
+        "evidence, a vote that is counted in the page, two models that fit, and what settles it",
+        ("calibrant fit switches.csv --target lamp --html vote.html --steps",),
+        ("i1s2", "i1s3"),
     ),
     Shown(
         "laboratory",
@@ -170,7 +184,7 @@ def gallery_page() -> str:
 
 def _card(shown: Shown) -> str:
     images = "".join(
-        f"```{{image}} images/gallery/{shown.name}-{theme}.png\n:class: only-{theme}\n"
+        f"```{{image}} images/gallery/{shown.picture(shown.parts[0], theme)}\n:class: only-{theme}\n"
         f":alt: {shown.title} {shown.text}\n:target: pages/{shown.name}.html\n```\n\n"
         for theme in THEMES
     )
@@ -205,11 +219,11 @@ def page_text(page: str) -> str:
     return text[:MAX_TEXT_CHARS] + "\n"
 
 
-def take_screenshot(page: Path, target: Path, theme: str, profile: Path) -> None:
-    """Write the first screen of a page as a PNG file."""
+def take_screenshot(page: str, target: Path, theme: str, profile: Path) -> None:
+    """Write the first screen of a page, or of an anchor in it, as a PNG file; page: its address."""
     assert CHROMIUM is not None, "screenshots need chromium"
     size = (f"--window-size={WIDTH},{HEIGHT}", "--hide-scrollbars", f"--user-data-dir={profile}")
-    line = [CHROMIUM, *FLAGS, *THEMES[theme], *size, f"--screenshot={target}", page.as_uri()]
+    line = [CHROMIUM, *FLAGS, *THEMES[theme], *size, f"--screenshot={target}", page]
     subprocess.run(line, capture_output=True, timeout=90, check=True)
 
 
@@ -224,8 +238,9 @@ def write_pictures() -> None:
         for shown in SHOWN:
             page = pages / f"{shown.name}.html"
             (GALLERY / f"{shown.name}.txt").write_text(page_text(page.read_text("utf-8")), encoding="utf-8")
-            for theme in THEMES:
-                take_screenshot(page, GALLERY / f"{shown.name}-{theme}.png", theme, Path(folder, "profile"))
+            for theme, part in product(THEMES, shown.parts):
+                address = f"{page.as_uri()}{f'#{part}' if part else ''}"
+                take_screenshot(address, GALLERY / shown.picture(part, theme), theme, Path(folder, "profile"))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
   let current = 0;
   const show = (moves) => {
     const everything = all.getAttribute("aria-pressed") === "true";
-    document.querySelector(".moves").classList.toggle("flat", everything);
+    document.body.classList.toggle("all", everything);
     steps.forEach((step, k) => { step.hidden = !everything && k !== current; });
     const [, item, step] = steps[current].id.match(/i(\d+)s(\d)/);
     where.textContent = steps.length > 4 ? `item ${item} of ${steps.length / 4}, step ${step} of 4` : `step ${step} of 4`;
@@ -14,8 +14,9 @@
     if (!moves) return;
     told.textContent = "";
     history.replaceState(null, "", `#${steps[current].id}`);
-    steps[current].querySelector("h2").focus();
-    steps[current].scrollIntoView({ block: "start" });
+    steps[current].querySelector("h2").focus({ preventScroll: true });
+    if (everything) steps[current].scrollIntoView({ block: "start" });
+    else scrollTo(0, 0);
   };
   const go = (place) => { if (place >= 0 && place < steps.length) { current = place; show(true); } };
   const follow = () => {
@@ -60,4 +61,5 @@
   document.querySelector(".moves").hidden = false;
   show(false);
   follow();
+  addEventListener("load", () => { if (location.hash) go(current); });  // after the browser's own jump to the anchor
 })();
