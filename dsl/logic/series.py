@@ -217,7 +217,8 @@ def _value(cell: str, gene: str, line: int, file: str) -> int | None:
         return None
     if cell not in ("0", "1"):
         problem = (
-            f"{short_repr(cell)}; a value is 0 or 1, or blank where it is not known; series are not binarised here"
+            f"{short_repr(cell)}; a value is 0 or 1, or blank where it is not known; series are not binarised here,"
+            " and columns are genes: take out others, such as times"
         )
         raise _of_column(problem, "value", gene, line, file)
     return int(cell)

@@ -280,7 +280,8 @@ class _Parser:
             token = match.group()
             if match.lastgroup == "bad":
                 reason = "name" if token in "\"'" else "syntax"
-                raise self.refuse(f"{short_repr(token)} in a formula", reason)
+                allowed = " ".join([*self.grammar.infix, *sorted(self.grammar.negations)])
+                raise self.refuse(f"{token!r} in a formula; operators are {allowed}", reason)
             self.num_tokens += 1
             if self.num_tokens > self.max_tokens:
                 raise self.refuse(f"the formulas have over {MAX_TOKENS:,} tokens; write them shorter")
@@ -352,7 +353,8 @@ class _Parser:
             self.arguments[-1] += 1
             return True
         if token != ")":
-            raise self.refuse(f"{short_repr(token)} where an operator is expected")
+            name = repr(token) if len(token) < MAX_NAME_CHARS else short_repr(token)  # signs of logic as they are
+            raise self.refuse(f"{name} where an operator is expected: {' '.join(self.grammar.infix)}")
         self._reduce(0)
         if not self.waiting:
             raise self.refuse("a ) without a (")

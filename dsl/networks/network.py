@@ -91,9 +91,12 @@ def _unrecognized(text: str) -> NetworkError:
     stranger = describe_stranger(text)
     if stranger is not None:
         return NetworkError(f"it looks like {stranger[0]}; what reads it: {stranger[1]}", reason="not-a-network")
-    if not any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines()):
+    lines = (line.strip() for line in text.splitlines())
+    first = next((line for line in lines if line and not line.startswith("#")), None)
+    if first is None:
         return NetworkError("no line of a node", reason="empty")
-    problem = f"no network of a format that is read ({', '.join(FORMATS)}); name one with --format"
+    problem = f"no network of a format that is read ({', '.join(FORMATS)}): it begins with {short_repr(first)}"
+    problem += "; take out lines that are no rules, or name one with --format"
     return NetworkError(problem, reason="not-a-network")
 
 

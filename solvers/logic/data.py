@@ -104,6 +104,7 @@ def _require_match(task: Task, prior_file: str, data_file: str) -> None:
             problem = (
                 f"no {role} of {data_file} is a node of the prior ({examples}); names must be equal, case included"
             )
+            problem += f"; the prior has {', '.join(sorted(names)[:MAX_LISTED_NAMES])}"
             raise PoolError(problem, file=prior_file)
     if not task.edges:
         problem = f"no edge is left between stimuli and readouts of {data_file}: every model is empty"

@@ -146,8 +146,16 @@ def test_a_list_is_compressed_as_the_prior_is(files: tuple[Path, Path], tmp_path
 @pytest.mark.parametrize(
     ("prior", "problem"),
     [
-        ("A 1 D\n", "no stimulus of cells.csv is a node of the prior (a, b); names must be equal, case included"),
-        ("a 1 D\n", "no readout of cells.csv is a node of the prior (d); names must be equal, case included"),
+        (
+            "A 1 D\n",
+            "no stimulus of cells.csv is a node of the prior (a, b);"
+            " names must be equal, case included; the prior has A, D",
+        ),
+        (
+            "a 1 D\n",
+            "no readout of cells.csv is a node of the prior (d);"
+            " names must be equal, case included; the prior has D, a",
+        ),
         ("d 1 a\nb 1 a\n", "no edge is left between stimuli and readouts of cells.csv: every model is empty"),
     ],
 )
