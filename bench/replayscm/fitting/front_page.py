@@ -51,10 +51,15 @@ def front_section(front: TargetFront, table: Table, number: int, wording: Wordin
         "heading": wording.heading.format(front.target),
         "noun": wording.noun,
         "claim": next(front.lines()),
-        "chart": Markup(_chart(front, number)),
+        "chart": Markup(_chart(front, number)) if points else "",
         "points": points,
+        "open": next(front.open_lines(), ""),
+        "open_points": [
+            {"errors": p.errors, "size": size_text(p.size), "first": infix_text(plain_first(p), front.names)}
+            for p in front.front.open_points
+        ],
         "decided": points[-1] if points else None,
-        "rows": _rows(front, table, wording),
+        "rows": _rows(front, table, wording) if points else "",
     }
     return Markup(html_page("why/front.html", content))
 

@@ -179,9 +179,9 @@ class TargetFront:
             yield f"{point.errors:6d}  {size:>4}  {point.num_formulas:8d}  {len(point.functions):9d}  {first}"
         if len(points) < len(self.front.points):
             yield f"and {len(self.front.points) - len(points)} more (--verbose)"
-        yield from self._open_lines(every=every)
+        yield from self.open_lines(every=every)
 
-    def _open_lines(self, *, every: bool) -> Iterator[str]:
+    def open_lines(self, *, every: bool = False) -> Iterator[str]:
         """Yield what is open where the budget ended: a bound of the size, and formulas whose size may not be least."""
         if self.front.at_least is None:
             return
@@ -233,23 +233,22 @@ class ScmFront:
 
 
 def front_columns(fronts: Iterable[TargetFront | ScmFront]) -> dict[str, list[Any]]:
-    """Return the points of fronts as columns of a frame; of whole SCMs there is no target and no formula."""
-    columns: dict[str, list[Any]] = {
-        name: [] for name in ("target", "errors", "size", "formulas", "functions", "formula")
-    }
+    """Return the points of fronts as columns of a frame; of whole SCMs there is no target and no formula.
+
+    proof: "least", or "not proven" of a point that a budget left open, whose ties are not counted
+    """
+    names = ("target", "errors", "size", "formulas", "functions", "formula", "proof")
+    rows: list[tuple[Any, ...]] = []
     for front_of in fronts:
         if isinstance(front_of, ScmFront):
-            rows = [(None, e, str(size), *numbers, None) for e, size, *numbers in front_of.points]
-        else:
-            rows = [
-                (front_of.target, p.errors, size_text(p.size), p.num_formulas, len(p.functions),
-                 infix_text(plain_first(p), front_of.names))
-                for p in front_of.front.points
-            ]  # fmt: skip
-        for row in rows:
-            for column, value in zip(columns.values(), row, strict=True):
-                column.append(value)
-    return columns
+            rows += [(None, e, str(size), *numbers, None, "least") for e, size, *numbers in front_of.points]
+            continue
+        for is_open, points in ((False, front_of.front.points), (True, front_of.front.open_points)):
+            for p in points:
+                numbers = [None, None] if is_open else [p.num_formulas, len(p.functions)]
+                first, proof = infix_text(plain_first(p), front_of.names), "not proven" if is_open else "least"
+                rows.append((front_of.target, p.errors, size_text(p.size), *numbers, first, proof))
+    return {name: [row[k] for row in rows] for k, name in enumerate(names)}
 
 
 @dataclass(frozen=True)

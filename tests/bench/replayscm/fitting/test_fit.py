@@ -481,7 +481,7 @@ WHOLE = {"a": ["no", "yes", "no", "yes"], "b": [0, 1, 1, 1]}
 @pytest.mark.parametrize(
     ("data", "options", "expected"),
     [
-        (WHOLE, {"target": "b", "errors": "front"}, [("b", 1, "1", 2, 2, "1")]),
+        (WHOLE, {"target": "b", "errors": "front"}, [("b", 1, "1", 2, 2, "1", "least")]),
         ({"a": [0, 1, 0], "b": [1, 0, 1]}, {"target": "b"}, [("b", "not a")]),
         ({"a": [0, 1, None, 1], "b": [0, 1, 1, 1]}, {"target": "b"}, [("b", "a", 1, 1, 0)]),
         (WHOLE, {"graph": "a -> b"}, [("b", "a", True, None, 1)]),
@@ -490,7 +490,7 @@ WHOLE = {"a": ["no", "yes", "no", "yes"], "b": [0, 1, 1, 1]}
             {"target": "b", "consistency": "1"},
             [("b", "parsimonious", "1+1", "a"), ("b", "conservative", "1+1", "a")],
         ),
-        (WHOLE, {"roots": ["a"], "errors": 1}, [(None, 1, "1", 2, 2, None)]),
+        (WHOLE, {"roots": ["a"], "errors": 1}, [(None, 1, "1", 2, 2, None, "least")]),
     ],
 )
 def test_results_are_frames(data: Any, options: dict[str, Any], expected: list[tuple[Any, ...]]) -> None:

@@ -160,6 +160,15 @@ def test_a_budget_that_ends_is_stated_with_bounds(tmp_path: Path) -> None:
     assert left["points"][-1]["errors"] == 0
     assert tuple(left["at_least"]) > tuple(proven[-1]["size"])
     assert all(tuple(point["size"]) >= tuple(left["at_least"]) for point in left["points"])
+    page = tmp_path / "page.html"
+    frame = calibrant.fit(table, target="F", errors="front", operators="sop", max_parents=6).to_frame("pandas")
+    assert frame["proof"].tolist() == ["least"] * len(proven) + ["not proven"] * len(left["points"])
+    assert frame["errors"].tolist()[-1] == 0
+    assert called("fit", table, *options, "--html", page).returncode == 0
+    text = page.read_text("utf-8")
+    assert "the budget of 30,000 conflicts ended: with fewer than" in text
+    assert text.count("(not proven least)") == len(left["points"])
+    assert "Fewest errors with a proven least size:" in text
 
 
 @pytest.mark.parametrize(("operators", "num_columns", "limit"), [("sop", 11, 4), ("all", 7, 6)])
