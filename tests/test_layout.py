@@ -68,10 +68,10 @@ SIZES = {
     "solvers": Size(files=110, lines=29482, small_files=7, import_lines=1607),
     "audits": Size(files=63, lines=19792, small_files=2, import_lines=1345),
     "baselines": Size(files=31, lines=9798, small_files=3, import_lines=531),
-    "bench": Size(files=287, lines=79579, small_files=12, import_lines=6682),
+    "bench": Size(files=287, lines=79625, small_files=12, import_lines=6684),
     "calibrant": Size(files=15, lines=1863, small_files=4, import_lines=289),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=362, lines=97044, small_files=17, import_lines=8347),
+    "tests": Size(files=362, lines=97267, small_files=17, import_lines=8366),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

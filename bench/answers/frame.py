@@ -317,7 +317,9 @@ class AnswerFrame:
         """Return the distinct origins of the answers."""
         if not self.columns.origins:
             return []
-        return [self.columns.origins[code] for code in np.unique(self.columns.origin[self.index]).tolist()]
+        # no np.unique: it imports np.ma, a twentieth of a short `score`
+        codes = np.flatnonzero(np.bincount(self.columns.origin[self.index])).tolist()
+        return [self.columns.origins[code] for code in codes]
 
     @cached_property
     def outcomes(self) -> Counter[str]:
@@ -383,7 +385,7 @@ class AnswerFrame:
         One of k answers to an item occurs 1/k times; the multiple is the least that makes all counts whole.
         """
         counts: dict[int, int] = {}
-        sizes = np.unique(self.sizes).tolist()
+        sizes = np.flatnonzero(np.bincount(self.sizes)).tolist()
         multiple = lcm(*sizes)
         for times in sizes:
             of_times = self.index if len(sizes) == 1 else self.index[self.times == times]

@@ -75,11 +75,12 @@ def _bars(console: Console, doing: str) -> Iterator[Progress]:
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     bars: dict[str, TaskID] = {}
-    with Progress(*columns, console=console) as bar:
+    # lines that another program reads stay on standard output
+    with Progress(*columns, console=console, redirect_stdout=sys.stdout.isatty()) as bar:
 
         def report(name: str, done: int, total: int) -> None:
             if name not in bars:
-                bars[name] = bar.add_task(escape(_line(doing + name)), total=total)
+                bars[name] = bar.add_task(escape(_line(doing + name)), total=total or None)
             bar.update(bars[name], completed=done)
 
         yield report
@@ -98,7 +99,7 @@ def _spoken(doing: str, first: float) -> Iterator[Progress]:
 
 
 class ProgressLines:
-    """Progress in lines: after the first seconds, then every EVERY; nothing once all is done."""
+    """Progress in lines: after the first seconds, then every EVERY; nothing once all is done. A total of 0: unknown."""
 
     def __init__(
         self, doing: str = "", clock: Callable[[], float] = time.monotonic, first: float | None = None
@@ -128,9 +129,9 @@ class ProgressLines:
         if self._latest is None:
             return _line(f"{self._doing}reading, {seconds}")
         name, done, total = self._latest
-        if done >= total:
+        if done >= total > 0:
             return ""
-        return _line(f"{self._doing}{name}: {done} of {total} done {seconds}")
+        return _line(f"{self._doing}{name}: {f'{done} of {total}' if total else done} done {seconds}")
 
 
 def _line(text: str) -> str:

@@ -8,8 +8,8 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
-from itertools import chain
+from functools import cache, partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeAlias
 
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from calibrant.bench.scoring.scorer import PoolScorer
     from calibrant.bench.terminal import NextCommand
 
+
+PROGRESS_STEP = 1_000  # verdicts: a twentieth of a second to a few seconds
 
 Paths: TypeAlias = Annotated[
     list[Path],
@@ -189,7 +191,7 @@ def _score_file(
     else:
         counted = count_on_cluster(scorer, of.metrics, predictions, execution(workers, cluster))
     try:
-        _count(counted, predictions.counts, collected, out=out, as_json=as_json)
+        _count(_with_progress(file, counted), predictions.counts, collected, out=out, as_json=as_json)
     except NothingRunError:
         _tell(file, predictions, scorer.items)
         raise
@@ -246,6 +248,32 @@ def _is_predictions(path: Path) -> bool:
     except PoolError:
         return True
     return False
+
+
+def _with_progress(file: Path, counted: Iterable[CountedVerdict]) -> Iterator[CountedVerdict]:
+    """Yield verdicts, with progress after every PROGRESS_STEP of them."""
+    from calibrant.bench.commands.options import progress_bar
+
+    verdicts = iter(counted)
+    first = list(islice(verdicts, PROGRESS_STEP))
+    yield from first
+    if len(first) < PROGRESS_STEP:
+        return
+    with progress_bar("scoring ") as progress:
+        num_lines = _num_lines(file)
+        for number, verdict in enumerate(verdicts, PROGRESS_STEP):
+            if number % PROGRESS_STEP == 0:
+                progress(file.name, number, num_lines)
+            yield verdict
+        progress(file.name, num_lines, num_lines)
+
+
+def _num_lines(file: Path) -> int:
+    """Return the number of lines of a file of JSON lines; 0 for other files, whose answers are not counted before."""
+    if file.suffix not in (".jsonl", ".ndjson") or not file.is_file():
+        return 0
+    with file.open("rb") as lines:
+        return sum(part.count(b"\n") for part in iter(partial(lines.read, 1 << 20), b""))
 
 
 def _count(

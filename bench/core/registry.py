@@ -10,7 +10,6 @@ from calibrant.bench.core.benchmark import Benchmark, load_benchmark
 from calibrant.bench.core.capabilities import C, Capability
 from calibrant.bench.core.names import FIRST, TITLES
 from calibrant.bench.core.scoring import ID_FIELDS
-from calibrant.dsl.causalab.configs import is_config
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.parse_limits import TooLargeError, load_json
 from calibrant.dsl.records import FORMAT, pool_head
@@ -116,8 +115,11 @@ def _stated_benchmark(path: Path) -> Any:
     header = _header(path)
     if _log_of(header) is not None:
         raise PoolError("a log of episodes that were played, no pool; `calibrant score` reads it alone", file=path.name)
-    if is_config(header):
-        return "causalab"
+    if isinstance(header, dict) and "format" not in header:
+        from calibrant.dsl.causalab.configs import is_config  # a tenth of a second, for such files alone
+
+        if is_config(header):
+            return "causalab"
     if isinstance(header, dict) and "format" not in header and not LINE_FIELDS.isdisjoint(header):
         keys = short_repr(", ".join(header)).strip("'\"")
         remedy = f"; a pool begins with a header: put a line before it such as {HEADER_EXAMPLE}"

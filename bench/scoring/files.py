@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
 from calibrant.bench.scoring.formats import OPTIONAL_CELLS, line_of_cells
 from calibrant.bench.scoring.logs import EvalLog, is_eval_log, log_system, sample_line
+from calibrant.bench.scoring.providers import is_generated_list
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, in_one_line, short_repr
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooDeepError, check_json_text, quote_deep_members, unique_keys
 from calibrant.dsl.text import plural
@@ -362,6 +363,8 @@ def _array_entries(text: str) -> Iterator[FileEntry]:
         except CalibrantError as error:
             problem = str(error)
             _, position = _scan(text, start)
+        if is_generated_list(value):
+            value = {"response": value}
         line = value if isinstance(value, dict) and not problem else None
         digest = hash(text[start:position])
         yield FileEntry(

@@ -158,7 +158,8 @@ def _parse_batch_output(line: JsonMapping) -> ParsedLine:
     body = response["body"] if isinstance(response.get("body"), Mapping) else response
     status = line.get("status")
     reason = error_reason(line.get("error")) or error_reason(response.get("error"))
-    reason = reason or (error_reason(status) if isinstance(status, str) else "")
+    if isinstance(status, str) or as_object(status).get("code"):  # a text of Vertex, or google.rpc.Status
+        reason = reason or error_reason(status)
     reason = reason or error_reason(body.get("error")) or failed_line(response)
     parsed = provider_responses(body) if body else None
     if parsed is None and not reason and body:

@@ -49,6 +49,8 @@ _TEXT_PARTS: Final = ("text", "output_text", "input_text")
 _RESPONSE_IDS: Final = ("chatcmpl-", "resp_", "msg_", "cmpl-", "gen-")
 _CALL_ITEMS: Final = ("function_call", "custom_tool_call")  # of Responses, for tools of the caller
 _ASSISTANTS: Final = ("assistant", "model")
+_FINAL_CHANNEL: Final = "final"  # of Harmony's messages
+_DRAFT_CHANNELS: Final = ("analysis", "commentary")
 
 
 def as_object(value: Any) -> JsonMapping:
@@ -110,6 +112,9 @@ def read_content(content: Any) -> Content:
 def message_response(message: JsonMapping) -> Response:
     """Return the response of a message of the assistant."""
     content = read_content(message.get("content"))
+    if message.get("channel") in _DRAFT_CHANNELS:
+        arguments = [content.text] if isinstance(message.get("recipient"), str) else []
+        return Response(calls=_calls(arguments), has_thoughts=True)
     calls = [*content.calls, *_call_arguments(message.get("tool_calls"))]
     calls += _call_arguments([message.get("function_call")])
     is_refused = content.is_refusal or bool(message.get("refusal"))
@@ -137,7 +142,8 @@ def last_assistant(messages: Any) -> Response:
     spoken = [entry for entry in as_objects(messages) if entry.get("role") in _ASSISTANTS]
     if not spoken:
         return Response()
-    response = message_response(spoken[-1])
+    last = next((entry for entry in reversed(spoken) if entry.get("channel") == _FINAL_CHANNEL), spoken[-1])
+    response = message_response(last)
     return response._replace(has_thoughts=response.has_thoughts or len(spoken) > 1)
 
 
@@ -283,14 +289,15 @@ def _parse_llama_cpp(value: JsonMapping) -> ParsedLine:
 
 
 def _parse_generated(value: JsonMapping) -> ParsedLine:
-    responses = []
+    responses, prompts = [], []
     details = as_object(value.get("details"))
     for entry in (value, *as_objects(details.get("best_of_sequences"))):
         text = entry.get("generated_text")
         response = last_assistant(text) if isinstance(text, list) else Response(as_text(text))
+        prompts += [{"messages": text}] if isinstance(text, list) else []
         stop = entry.get("finish_reason", details.get("finish_reason") if entry is value else None)
         responses.append(stopped(response, stop))
-    return _parsed("generated text", value, responses, None)._replace(may_repeat=True)
+    return _parsed("generated text", value, responses, None)._replace(prompts=tuple(prompts), may_repeat=True)
 
 
 def _parsed(name: str, value: JsonMapping, responses: Sequence[Response], model: Any) -> ParsedLine:
@@ -304,7 +311,8 @@ def _parsed(name: str, value: JsonMapping, responses: Sequence[Response], model:
     return ParsedLine(name, tuple(with_ids) or (Response(reason=reason),), as_text(model), (value,))
 
 
-def _is_generated_list(value: Any) -> bool:
+def is_generated_list(value: Any) -> bool:
+    """Return whether a value is what a pipeline of transformers returns for a prompt: a list of generated texts."""
     if not isinstance(value, list) or not value:
         return False
     return all(isinstance(entry, Mapping) and "generated_text" in entry for entry in value)
@@ -359,10 +367,11 @@ PROVIDERS: Final = (
 
 def provider_responses(value: Any) -> ParsedLine | None:
     """Return the responses of a provider's object, or of a list of generated texts; None for anything else."""
-    if _is_generated_list(value):
+    if is_generated_list(value):
         parsed = [_parse_generated(entry) for entry in value]
         responses = tuple(response for part in parsed for response in part.responses)
-        return ParsedLine("generated text", responses, may_repeat=True)
+        prompts = tuple(prompt for part in parsed for prompt in part.prompts)
+        return ParsedLine("generated text", responses, prompts=prompts, may_repeat=True)
     if not isinstance(value, Mapping):
         return None
     refuse_chunk(value)

@@ -93,7 +93,7 @@ def _read_response(rules: AnswerRules, response: Response, options: ReadingOptio
         return Reading(None, reason, stop=response.stop, problem=problem, warnings=warnings, notes=response.notes)
     text = response.text or ""
     by_text, answer_text = _NOTHING, _NO_TEXT
-    if response.answer is None and text:
+    if response.answer is None and response.text is not None:
         answer_text = read_answer_text(text, options.thoughts)
         if answer_text.text.strip():
             by_text = rules.read(answer_text.text)

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import io
+import json
+import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from calibrant import load_pool
 from calibrant.bench.commands.options import EVERY, FIRST, ProgressLines, execution, progress_bar
+from calibrant.bench.core.registry import bundled_sample
+from tests.bench.commands.lines import app
 
 
 class Waits:
@@ -64,3 +72,42 @@ def test_without_a_number_of_workers_all_usable_cores_work(monkeypatch: pytest.M
     monkeypatch.setattr("calibrant.bench.commands.options.usable_cores", lambda: 7)
     assert execution(None, None).workers == 7
     assert execution(2, None).workers == 2
+
+
+def test_work_of_unknown_length_is_counted() -> None:
+    lines, out = ProgressLines("scoring ", ticking().__next__), io.StringIO()
+    lines.speak(Waits(lines, [("answers.csv", 1_000, 0), ("answers.csv", 2_000, 0)]), out)
+    assert out.getvalue().splitlines() == [
+        f"scoring answers.csv: {number} done after {seconds} s" for number, seconds in ((1_000, 5), (2_000, 35))
+    ]
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".json"])
+def test_a_long_file_is_scored_with_progress(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After every so many answers, with the number of lines where it is known before."""
+    reports: list[tuple[str, str, int, int]] = []
+    monkeypatch.setattr("calibrant.bench.commands.score.PROGRESS_STEP", 3)
+    monkeypatch.setattr(
+        "calibrant.bench.commands.options.progress_bar",
+        lambda doing: nullcontext(lambda name, done, total: reports.append((doing, name, done, total))),
+    )
+    pool = bundled_sample("causim")
+    answers = [{"instanceId": item.id, "model": "m", "response": "none"} for item in list(load_pool(pool))[:8]]
+    file = tmp_path / f"answers{suffix}"
+    lines = "".join(f"{json.dumps(answer)}\n" for answer in answers)
+    file.write_text(lines if suffix == ".jsonl" else json.dumps(answers), encoding="utf-8")
+    assert CliRunner().invoke(app, ["score", str(pool), str(file)]).exception is None
+    total = len(answers) if suffix == ".jsonl" else 0
+    assert reports == [("scoring ", file.name, number, total) for number in (3, 6)] + [
+        ("scoring ", file.name, total, total)
+    ]
+
+
+def test_a_bar_leaves_standard_output_to_other_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With standard error on a terminal and standard output in a pipe, lines of verdicts reach the pipe."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr("rich.console.Console.is_terminal", True)
+    before = sys.stdout
+    with progress_bar() as progress:
+        progress("pool", 1, 2)
+        assert sys.stdout is before

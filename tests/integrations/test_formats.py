@@ -13,16 +13,22 @@ import pytest
 
 from tests.support.packages import needs
 
-needs("openai", "anthropic", "inspect_ai", "lm_eval", "pandas", "pyarrow")
+needs("openai", "anthropic", "inspect_ai", "lm_eval", "pandas", "pyarrow", "botocore", "openai_harmony", "torch")
 
+import botocore.session
 import lm_eval
 import pandas as pd
+import torch
 from anthropic.types.messages import MessageBatchIndividualResponse
+from botocore.stub import Stubber
 from inspect_ai.log import write_eval_log
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from lm_eval.tasks import TaskManager
 from openai.types.chat import ChatCompletion
 from openai.types.responses import Response as OpenAIResponse
+from openai_harmony import Conversation, Message, Role
+from transformers import TextGenerationPipeline
+from transformers.pipelines.text_generation import Chat, ReturnType
 from typer.testing import CliRunner
 
 import calibrant.lm_eval
@@ -170,10 +176,68 @@ def _table(folder: Path, form: str) -> tuple[Path, list[Any]]:
     return file, [RIGHT, CUT_OFF, FAILED]
 
 
+def _bedrock(folder: Path) -> tuple[Path, list[Any]]:
+    """Write replies of Converse, which botocore has checked against the service's model."""
+    client = botocore.session.Session().create_client(
+        "bedrock-runtime", region_name="us-east-1", aws_access_key_id="none", aws_secret_access_key="none"
+    )
+    thoughts = {"reasoningContent": {"reasoningText": {"text": GOLD[1]}}}
+    lines = []
+    for place, stop, content in ((0, "end_turn", [thoughts, {"text": GOLD[0]}]), (1, "max_tokens", [thoughts])):
+        usage = {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}
+        reply = {"output": {"message": {"role": "assistant", "content": content}}, "stopReason": stop, "usage": usage}
+        with Stubber(client) as stub:
+            stub.add_response("converse", reply | {"metrics": {"latencyMs": 1}})
+            response = client.converse(modelId="m", messages=[{"role": "user", "content": [{"text": "q"}]}])
+        lines.append({"custom_id": ITEMS[place].id, "model": "m", "response": response})
+    return _write(lines, folder / "converse.jsonl"), [RIGHT, CUT_OFF]
+
+
+def _harmony(folder: Path) -> tuple[Path, list[Any]]:
+    """Write conversations, of which the second ends in its analysis."""
+    user = Message.from_role_and_content(Role.USER, "q")
+    draft, final = (
+        Message.from_role_and_content(Role.ASSISTANT, text).with_channel(channel)
+        for text, channel in ((GOLD[1], "analysis"), (GOLD[0], "final"))
+    )
+    talks = Conversation.from_messages([user, draft, final]), Conversation.from_messages([user, draft])
+    lines = [
+        {"custom_id": item.id, "model": "m", **json.loads(talk.to_json())}
+        for item, talk in zip(ITEMS, talks, strict=False)
+    ]
+    return _write(lines, folder / "conversations.jsonl"), [RIGHT, ("only_thoughts", False)]
+
+
+def _pipeline(folder: Path, form: str) -> tuple[Path, list[Any]]:
+    """Write what the pipeline returns of prompts, or of conversations: all text, or the messages."""
+
+    class Tokenizer:
+        response_template = None
+
+        def decode(self, sequence: list[int], **_: Any) -> str:
+            return _text(0) if sequence == [0] else "<think>It"
+
+    pipeline: Any = object.__new__(TextGenerationPipeline)
+    pipeline.tokenizer = Tokenizer()
+    lines = []
+    for place in (0, 1):
+        prompt: Any = OF.items.prompt(ITEMS[place])
+        if form == "chat":
+            prompt = Chat([{"role": "user", "content": prompt}])
+        outputs = {"generated_sequence": torch.tensor([[[place]]]), "input_ids": None, "prompt_text": prompt}
+        lines.append(pipeline.postprocess(outputs, return_type=ReturnType.FULL_TEXT))
+    file = folder / "pipeline.json"
+    file.write_text(json.dumps(lines), encoding="utf-8")
+    return file, [RIGHT, CUT_OFF]
+
+
 FILES: dict[str, Callable[[Path], tuple[Path, list[Any]]]] = {
     "openai chat": _openai_chat,
     "openai responses": _openai_responses,
     "anthropic batch": _anthropic,
+    "bedrock": _bedrock,
+    "harmony": _harmony,
+    **{f"transformers, {form}": partial(_pipeline, form=form) for form in ("text", "chat")},
     "lm-eval, two filters": _lm_eval,
     **{f"inspect .{form}": partial(_inspect, form=form) for form in ("eval", "json")},
     **{f"pandas .{form}": partial(_table, form=form) for form in ("csv", "tsv", "json", "parquet")},

@@ -59,6 +59,21 @@ def _own(body: dict[str, Any]) -> dict[str, Any]:
     return {"instanceId": ITEM.id, **body}
 
 
+def _vllm(index: int, text: str, stop: str) -> dict[str, Any]:
+    """Return an output with all fields of `CompletionOutput`."""
+    unset = ("logprobs", "routed_experts", "stop_reason", "lora_request", "sampling_mask", "spec_decode_metrics")
+    fields = {"token_ids": [1, 2], "cumulative_logprob": -1.0, "weight_versions": None, **dict.fromkeys(unset)}
+    return {"index": index, "text": text, "finish_reason": stop, **fields}
+
+
+def _harmony(*messages: tuple[str, str]) -> dict[str, Any]:
+    spoken = [
+        {"role": "assistant", "name": None, "content": [{"type": "text", "text": text}], "channel": channel}
+        for channel, text in messages
+    ]
+    return _own({"messages": [{"role": "user", "content": [{"type": "text", "text": "q"}]}, *spoken]})
+
+
 def _responses(*output: dict[str, Any], status: str = "completed", **fields: Any) -> dict[str, Any]:
     body = {"id": "resp_1", "object": "response", "model": "m", "status": status, "output": [*output]}
     return _batch(body | {"error": None, "incomplete_details": None} | fields)
@@ -236,6 +251,35 @@ OTHERS = [
     Shape("TGI, error", [_own({"error": "Input validation error", "error_type": "validation"})], [FAILED]),
     Shape("TGI", [_own({"generated_text": GOLD, "details": {"finish_reason": "eos_token"}})], [RIGHT]),
     Shape("vLLM, aborted", [_own({"outputs": [{"index": 0, "text": "", "finish_reason": "abort"}]})], [FAILED]),
+    Shape(
+        "vLLM 0.33, two outputs",
+        [
+            {
+                "request_id": "0",
+                "prompt": PROMPT,
+                "prompt_token_ids": [1],
+                "prompt_logprobs": None,
+                "metrics": None,
+                "outputs": [_vllm(1, "<think>It", "length"), _vllm(0, f"<think>{DRAFT}</think>{GOLD}", "stop")],
+                "finished": True,
+                "lora_request": None,
+                "encoder_prompt": None,
+                "num_cached_tokens": 0,
+            }
+        ],
+        [RIGHT, CUT_OFF],
+        {"item_from_prompt": 1},
+    ),
+    Shape("status of Google", [{"key": ITEM.id, "status": {"code": 4, "message": "m"}, "response": None}], [FAILED]),
+    Shape("Harmony's conversation", [_harmony(("analysis", DRAFT), ("final", GOLD))], [RIGHT]),
+    Shape("Harmony, no final message", [_harmony(("analysis", GOLD), ("commentary", GOLD))], [THOUGHTS]),
+    Shape("Harmony, analysis behind the answer", [_harmony(("final", GOLD), ("analysis", DRAFT))], [RIGHT]),
+    Shape(
+        "pipeline with its conversation",
+        [{"generated_text": [{"role": "user", "content": PROMPT}, {"role": "assistant", "content": GOLD}]}],
+        [RIGHT],
+        {"item_from_prompt": 1},
+    ),
     Shape("vLLM, error body", [_batch({"object": "error", "message": "m", "code": 400}, 400)], [FAILED]),
     Shape("pipeline with its prompt", [{"generated_text": f"{PROMPT}\n{GOLD}"}], [RIGHT], {"prompt_removed": 1}),
     Shape("plain, status", [_own({"status_code": 500, "response": None})], [FAILED]),
@@ -378,6 +422,18 @@ def test_tables_of_spreadsheets(name: str, tmp_path: Path) -> None:
         assert problem in str(result.exception)
     else:
         assert [json.loads(line)["correct"] for line in result.stdout.splitlines()] == [True]
+
+
+def test_an_array_with_a_list_for_each_prompt_is_what_a_pipeline_returns(tmp_path: Path) -> None:
+    file = tmp_path / "outputs.json"
+    asked = {"role": "user", "content": PROMPT}
+    outputs = [[{"generated_text": [asked, {"role": "assistant", "content": text}]} for text in (GOLD, "none")]]
+    file.write_text(json.dumps([*outputs, [{"generated_text": f"{PROMPT} {GOLD}"}]]), encoding="utf-8")
+    result = CliRunner().invoke(app, ["score", str(POOL), str(file), "--json"])
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(line["instanceId"], line["sample"], line["correct"]) for line in lines] == [
+        (ITEM.id, sample, is_right) for sample, is_right in enumerate((True, False, True))
+    ]
 
 
 def test_objects_printed_over_many_lines_are_refused_with_the_way_out(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,11 +18,13 @@ needs("trl", "torch", "datasets")
 
 import datasets
 from trl import GRPOConfig, GRPOTrainer
+from typer.testing import CliRunner
 
-from calibrant.bench.core.registry import NAMES, benchmark
+from calibrant.bench.core.registry import NAMES, benchmark, bundled_sample
 from calibrant.bench.hub.export import ExportRows
 from calibrant.bench.training import in_turns
 from calibrant.rewards import attributed, shaped, verdict
+from tests.bench.commands.lines import app
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of torch, transformers and trl
 
@@ -51,6 +54,8 @@ def trainer(rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
         report_to=[],
         save_strategy="no",
         logging_steps=1,
+        log_completions=True,
+        num_completions_to_print=0,
     )
     return GRPOTrainer(
         model=str(folder),
@@ -82,6 +87,39 @@ def test_a_step_is_trained(trainer: Any) -> None:
     logged = {name: value for entry in trainer.state.log_history for name, value in entry.items()}
     assert logged["rewards/verdict/mean"] == 0.0
     assert logged["calibrant/answered"] == 0.0
+
+
+def test_its_table_of_completions_is_scored_by_one_command(trainer: Any, tmp_path: Path) -> None:
+    """What the trainer's log writes of a right answer behind a draft, a draft that does not end, and no answer."""
+    of, pool = benchmark("causim"), bundled_sample("causim")
+    items: Any = list(of.items.read_pool(pool).items)[:2]
+    right, other = (json.dumps(of.training.gold(item)) for item in items)
+    said = [(items[0], f"<think>{other}</think>{right}"), (items[1], "<think>It"), (items[0], "no"), (items[0], "no")]
+    trainer.args.output_dir = str(tmp_path)
+    (tmp_path / "completions").mkdir()
+    for name, values in (
+        ("prompt", [[{"role": "user", "content": of.items.prompt(item)}] for item, _ in said]),
+        ("completion", [[{"role": "assistant", "content": text}] for _, text in said]),
+        ("advantages", [0.0] * len(said)),
+    ):
+        trainer._logs[name].clear()
+        trainer._logs[name].extend(values)
+    for rewards in trainer._logs["rewards"].values():
+        rewards.clear()
+        rewards.extend([0.0] * len(said))
+    trainer._logs["extra"].clear()
+    trainer.log({})
+    (file,) = (tmp_path / "completions").glob("*.parquet")
+    result = CliRunner().invoke(app, ["score", str(pool), str(file), "--json", "--model", "policy"])
+    lines = [line for line in map(json.loads, result.stdout.splitlines()) if "summary" not in line]
+    found = [(line["instanceId"], line["sample"], line["reason"], line["correct"]) for line in lines]
+    first, second = (item.id for item in items)
+    assert found == [
+        (first, 0, "", True),
+        (second, 0, "cut_off", False),
+        (first, 1, "unreadable", False),
+        (first, 2, "unreadable", False),
+    ]
 
 
 def test_conversations_of_episodes(trainer: Any) -> None:

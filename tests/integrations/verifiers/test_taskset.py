@@ -22,6 +22,7 @@ needs("verifiers")
 
 import verifiers.v1 as vf
 from pydantic_config import cli
+from typer.testing import CliRunner
 from verifiers.v1.cli.eval.runner import run_eval
 from verifiers.v1.cli.resolve import narrow_config, with_positional_taskset
 from verifiers.v1.cli.validate import run_validate
@@ -32,6 +33,7 @@ from verifiers.v1.utils.loaders import default_harness_id, environment_class, lo
 from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.training import in_turns
+from tests.bench.commands.lines import app
 from tests.support.commands import CHECKOUT
 from tests.support.models import served
 
@@ -118,6 +120,22 @@ def test_a_model_that_answers_at_once(tmp_path: Path) -> None:
     found = {trace["task"]["data"]["id"]: trace["rewards"]["verdict"]["score"] for trace in traces}
     public = PublicIds.of_seed("causim", 0)
     assert found == {public.public(items[0].id): 1.0, public.public(items[1].id): 0.0}
+
+
+def test_its_traces_are_scored_by_one_command(tmp_path: Path) -> None:
+    """A right answer behind a draft, a draft that does not end, and a model that fails."""
+    of, pool = benchmark("causim"), bundled_sample("causim")
+    items: Any = of.items.read_pool(pool).items
+    golds = [json.dumps(of.training.gold(item)) for item in items]
+    texts = {of.items.prompt(items[0]): f"<think>{golds[1]}</think>{golds[0]}", of.items.prompt(items[1]): "<think>It"}
+    options = ("-n", 3, "--env.taskset.pool", pool)
+    _play("causim", lambda messages: texts[_asked(messages)[0]], tmp_path, *options)
+    (file,) = tmp_path.rglob("traces.jsonl")
+    result = CliRunner().invoke(app, ["score", str(pool), str(file), "--json"])
+    lines = {line["instanceId"]: line for line in map(json.loads, result.stdout.splitlines()) if "summary" not in line}
+    found = [(line["reason"], line["correct"]) for line in (lines[item.id] for item in items[:3])]
+    assert found == [("", True), ("only_thoughts", False), ("infrastructure_error", None)]
+    assert {line["model"] for line in lines.values()} == {"stand-in"}
 
 
 def test_a_model_that_experiments_first(tmp_path: Path) -> None:
