@@ -218,8 +218,15 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'calibrant' has no attribute '{name}'")
     value = getattr(import_module(_HOME[name]), name)
+    import_module("calibrant.dsl.pictures").set_painter(_draw_picture)
     globals()[name] = value  # the next look-up does not come here
     return value
+
+
+def _draw_picture(picture: Any) -> str:
+    """Draw a picture for a notebook; what draws is imported when the first one is shown."""
+    html: str = import_module("calibrant.bench.pages.notebook").draw_picture(picture)
+    return html
 
 
 def __dir__() -> list[str]:

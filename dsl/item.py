@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypedDict, TypeVar, overload
 
 from calibrant.dsl.errors import UnknownItemError, in_one_line, short_repr
+from calibrant.dsl.pictures import MAX_PICTURE_ROWS, Picture, Pictured
 from calibrant.dsl.text import plural
 
 # --- The common shape of items: a part that a solver may read, and a sealed one ---------------------------------------
@@ -44,7 +45,7 @@ I_co = TypeVar("I_co", bound=Item[Any, Any], covariant=True)
 
 
 @dataclass(frozen=True)
-class Pool(Generic[I_co]):
+class Pool(Pictured, Generic[I_co]):
     """The items of one file, all of one benchmark, with the file's metadata.
 
     items: a tuple, or of a large file what makes each when it is asked for (dsl.records)
@@ -84,6 +85,14 @@ class Pool(Generic[I_co]):
         raise UnknownItemError(
             f"pool {short_repr(self.name)} has no item {short_repr(item_id)}; there is {listed or 'none'}"
         )
+
+    def picture(self) -> Picture:
+        """Return the first items, as a table."""
+        items = self.items[:MAX_PICTURE_ROWS]
+        rows = tuple((item.id, item.setting, item.stratum) for item in items)
+        facts = (self.benchmark, plural(len(self), "items"))
+        columns = ("item", "setting", "stratum")
+        return Picture(f"Pool {self.name}", facts, columns=columns, rows=rows, num_rows=len(self))
 
     def __repr__(self) -> str:
         return f"<Pool {in_one_line(self.name)[:60]}: {plural(len(self), 'items')} of {self.benchmark}>"

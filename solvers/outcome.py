@@ -7,10 +7,11 @@ Budgets are in states, not in seconds: the same budget gives the same answer on 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, Never, TypeAlias, TypeVar
 
 from calibrant.dsl.errors import CalibrantError, in_one_line
+from calibrant.dsl.pictures import Picture, Pictured
 
 # --- Budgets in states, not in seconds: the same budget gives the same answer on every machine ------------------------
 LEAST_SCM_STATES = 2_000_000_000  # functions that formula search may compare: under two seconds; pools need none
@@ -83,10 +84,17 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Generic[T_co]):
+class Found(Pictured, Generic[T_co]):
     """An answer that was certified by the reference."""
 
     value: T_co
+
+    def picture(self) -> Picture:
+        """Return the picture of the value; its repr where it has none."""
+        if isinstance(self.value, Pictured):
+            drawing = self.value.picture()
+            return replace(drawing, title=f"Found: {drawing.title}")
+        return Picture("Found", text=repr(self.value))
 
 
 def _shortened(text: str) -> str:
@@ -96,7 +104,7 @@ def _shortened(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Impossible:
+class Impossible(Pictured):
     """There is no answer; `exhausted` names the class of candidates that was searched completely."""
 
     exhausted: str
@@ -106,6 +114,10 @@ class Impossible:
         """Raise `CalibrantError` with what was exhausted: there is no answer."""
         raise CalibrantError(f"no value: {self}")
 
+    def picture(self) -> Picture:
+        """Return what was exhausted."""
+        return Picture("Impossible: there is no answer", text=self.exhausted)
+
     def __repr__(self) -> str:
         return f"<Impossible: {_shortened(self.exhausted)}>"
 
@@ -114,7 +126,7 @@ class Impossible:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class OutOfBudget:
+class OutOfBudget(Pictured):
     """The budget ran out before the question was decided; nothing may be concluded but what is stated here.
 
     reached: how far the search got, in words
@@ -128,6 +140,11 @@ class OutOfBudget:
     def value(self) -> Never:
         """Raise `CalibrantError` with what ran out: an incumbent is no answer (`BestSoFar.incumbent`)."""
         raise CalibrantError(f"no value: {self}")
+
+    def picture(self) -> Picture:
+        """Return how far the search came."""
+        bound = () if self.lower_bound is None else (f"at least {self.lower_bound}",)
+        return Picture("Not decided: the budget ran out", bound, text=self.reached)
 
     def __repr__(self) -> str:
         bound = "" if self.lower_bound is None else f", at least {self.lower_bound}"

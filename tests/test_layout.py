@@ -64,14 +64,14 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(files=103, lines=31430, small_files=3, import_lines=1516),
-    "solvers": Size(files=110, lines=29482, small_files=7, import_lines=1607),
+    "dsl": Size(files=104, lines=31685, small_files=3, import_lines=1532),
+    "solvers": Size(files=110, lines=29527, small_files=7, import_lines=1611),
     "audits": Size(files=63, lines=19792, small_files=2, import_lines=1345),
-    "baselines": Size(files=31, lines=9798, small_files=3, import_lines=531),
-    "bench": Size(files=287, lines=79625, small_files=12, import_lines=6684),
-    "calibrant": Size(files=15, lines=1863, small_files=4, import_lines=289),
+    "baselines": Size(files=31, lines=9829, small_files=3, import_lines=533),
+    "bench": Size(files=288, lines=79832, small_files=12, import_lines=6701),
+    "calibrant": Size(files=15, lines=1870, small_files=4, import_lines=289),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=362, lines=97267, small_files=17, import_lines=8366),
+    "tests": Size(files=363, lines=97507, small_files=17, import_lines=8381),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

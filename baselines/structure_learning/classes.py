@@ -23,6 +23,8 @@ from calibrant.baselines.structure_learning._kernels_equivalence import compelle
 from calibrant.baselines.structure_learning.graph import Dag, Mask, is_acyclic
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.knowledge import Knowledge
+from calibrant.dsl.pictures import MAX_PICTURE_ROWS, Picture, Pictured, PictureEdge, networkx_graph
+from calibrant.dsl.text import plural
 from calibrant.solvers.acyclic.least import members_of
 from calibrant.solvers.outcome import BudgetSpent
 
@@ -34,7 +36,7 @@ Admits = Callable[[int, Mask], bool]
 
 
 @dataclass(frozen=True)
-class NetworkClass:
+class NetworkClass(Pictured):
     """A class of equivalent networks.
 
     directed: arcs with one direction in all members; undirected: with both, the earlier column first
@@ -54,6 +56,35 @@ class NetworkClass:
     def __repr__(self) -> str:
         edges = f"{len(self.directed)} directed and {len(self.undirected)} undirected edges"
         return f"<NetworkClass: {len(self.variables)} columns, {edges}, {self.members:,} members>"
+
+    def to_networkx(self) -> Any:
+        """Return a networkx `DiGraph`: an edge has `directed`, and one without direction is there both ways.
+
+        Columns have `left_after`, None where it is not counted. `MissingExtraError` without networkx.
+        """
+        nodes = ((name, {"left_after": self.left_after.get(name)}) for name in self.variables)
+        edges = [(a, b, {"directed": True}) for a, b in self.directed]
+        edges += [(*ends, {"directed": False}) for a, b in self.undirected for ends in ((a, b), (b, a))]
+        return networkx_graph(nodes, edges)
+
+    def picture(self) -> Picture:
+        """Return the graph: certain arcs, and edges open in both directions; members expected after each experiment."""
+        edges = [PictureEdge(a, b, "good") for a, b in self.directed]
+        edges += [PictureEdge(*ends, "open") for a, b in self.undirected for ends in ((a, b), (b, a))]
+        expected = [(name, "" if size is None else f"{float(size):.4g}") for name, size in self.left_after.items()]
+        return Picture(
+            f"Class of {plural(self.members, 'equivalent networks')}",
+            (
+                f"{plural(len(self.directed), 'arcs')} of all members",
+                f"{plural(len(self.undirected), 'edges')} with either direction",
+            ),
+            nodes=dict.fromkeys(self.variables, ""),
+            edges=tuple(edges),
+            caption="Members expected once a column is set again",
+            columns=("column", "members left"),
+            rows=tuple(expected[:MAX_PICTURE_ROWS]),
+            num_rows=len(expected),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the class for JSON; expected numbers are fractions as text."""

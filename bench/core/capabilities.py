@@ -20,6 +20,7 @@ from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.episode import Action, Episode, Step, sole_action
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Item, Pool
+from calibrant.dsl.pictures import Picture, Pictured, solution_picture, verdict_picture
 from calibrant.dsl.score_reading import UNREAD, ReadScore, ScoreReading
 from calibrant.dsl.text import known_names
 
@@ -445,7 +446,7 @@ D_co = TypeVar("D_co", covariant=True)
 
 
 @dataclass(frozen=True)
-class Solution(Generic[M_co]):
+class Solution(Pictured, Generic[M_co]):
     """Answer of a solver.
 
     answer: the submission, an object of the item's answer schema, ready for JSON and for `score`
@@ -460,12 +461,16 @@ class Solution(Generic[M_co]):
     provenance: Mapping[str, Any] = field(default_factory=dict)
     steps: Sequence[Step[Any]] = ()
 
+    def picture(self) -> Picture:
+        """Return the model, or the answer."""
+        return solution_picture(self.model, self.answer, self.size, self.provenance)
+
     def __repr__(self) -> str:
         return f"<Solution: {self.model!r}>"
 
 
 @dataclass(frozen=True, repr=False)
-class ItemScore(ReadScore, Generic[D_co]):
+class ItemScore(ReadScore, Pictured, Generic[D_co]):
     """Score of an answer, on the benchmarks whose verdict is more than one that was published.
 
     instance: id of the item
@@ -491,6 +496,10 @@ class ItemScore(ReadScore, Generic[D_co]):
     def to_dict(self) -> dict[str, Any]:
         """Flat, under the keys that records of runs have."""
         return dict(self.record)
+
+    def picture(self) -> Picture:
+        """Return the verdict, and the reason where the answer is wrong."""
+        return verdict_picture(self.instance, self.valid, self.correct, self.failure)
 
     def __repr__(self) -> str:
         reason = f": {in_one_line(self.failure)[:80]}" if self.failure else ""

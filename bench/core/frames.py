@@ -7,9 +7,10 @@ from importlib import import_module
 from typing import Any
 
 from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.pictures import Picture, Pictured, table_picture
 
 
-class Framed:
+class Framed(Pictured):
     """A result or table as a data frame, a row for each of its parts."""
 
     @property
@@ -32,6 +33,10 @@ class Framed:
             ) from None
         except (ValueError, AttributeError):
             raise CalibrantError(f"backend is {short_repr(backend)}; allowed: pandas, polars, pyarrow, modin") from None
+
+    def picture(self) -> Picture:
+        """Return the first rows of the frame."""
+        return table_picture(repr(self).strip("<>"), self.frame_columns)
 
     @property
     def frame_types(self) -> Mapping[str, type]:

@@ -202,13 +202,14 @@ class Graph:
     """Graph to draw beside others.
 
     parents: of each node, in this graph; nodes: as they look in it; label: the finding, for readers of the page
-    only_note: beside edges that only this graph has
+    only_note: beside edges that only this graph has; tones: of (parent, child), where an edge is not plain
     """
 
     parents: Mapping[str, Sequence[str]]
     nodes: Mapping[str, GraphNode]
     label: str
     only_note: str = ""
+    tones: Mapping[tuple[str, str], Tone] = field(default_factory=dict)
 
 
 def draw_together(graphs: Sequence[Graph], name: str) -> list[str]:
@@ -276,15 +277,16 @@ def _draw_layered(graph: Graph, layout: Layers, shared: set[tuple[str, str]], he
     for child, parents in graph.parents.items():
         ordered = sorted(parents, key=lambda p: layout.place(p)[0])
         for k, parent in enumerate(ordered):
-            tone: Tone = "" if (parent, child) in shared else "only"
-            title = f"{parent} to {child}" + (", only here" if tone else "")
+            own_tone = graph.tones.get((parent, child), "")
+            tone: Tone = own_tone if (parent, child) in shared else "only"
+            title = f"{parent} to {child}" + (", only here" if tone == "only" else "")
             path = layout.path(parent, child, 0.5 + ((k + 0.5) / len(ordered) - 0.5) * 0.7)
             edges.append(arrow(path, tone, heads, title))
-            if tone and graph.only_note:
+            if tone == "only" and graph.only_note:
                 x, y, is_right = _note_place(layout, parent, child)
                 notes.append(text_at(graph.only_note, x, y, "warn", "start" if is_right else "end"))
     boxes = [node_box(node, *layout.place(name), layout.widths[name]) for name, node in graph.nodes.items()]
-    marks = [arrow_heads(("", "only"), heads), *edges, *boxes, *notes]
+    marks = [arrow_heads(dict.fromkeys(("", "only", *graph.tones.values())), heads), *edges, *boxes, *notes]
     return graph_figure(layout.width + 2 * room, layout.height, graph.label, marks, x=-room, scale=LEAST_SCALE)
 
 

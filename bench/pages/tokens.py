@@ -5,7 +5,7 @@ Text colours reach a contrast of 4.5 on paper, panel, sunk and mark in both them
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 
@@ -72,6 +72,21 @@ def token_rules() -> str:
         f":root[data-theme=dark]{{color-scheme:dark;{dark}}}\n"
         f"@media print{{:root,:root[data-theme=dark]{{color-scheme:light;{light}}}}}\n"
     )
+
+
+def scoped_token_rules(scope: str, light_hosts: Sequence[str], dark_hosts: Sequence[str]) -> str:
+    """Return the tokens as custom properties of one element inside another page.
+
+    light_hosts, dark_hosts: selectors of pages with such a theme; others follow the system
+    """
+    light, dark = _declarations(TOKENS, "light"), _declarations(TOKENS, "dark")
+    chosen = [
+        f"{','.join(f'{host} {scope}' for host in hosts)}{{color-scheme:{theme};{declarations}}}"
+        for hosts, theme, declarations in ((light_hosts, "light", light), (dark_hosts, "dark", dark))
+    ]
+    system = f"@media (prefers-color-scheme:dark){{{scope}{{color-scheme:dark;{dark}}}}}"
+    plain = f"{scope}{{color-scheme:light;{light}}}"
+    return "\n".join([plain, system, *chosen, f"@media print{{{plain}}}", ""])
 
 
 def contrast_rules() -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from calibrant.bench.core.frames import Framed
 from calibrant.bench.core.metrics import READERS, SUPPRESSED, UNDEFINED, InvalidHandling
+from calibrant.dsl.pictures import Picture, table_picture
 from calibrant.dsl.text import plural
 
 if TYPE_CHECKING:
@@ -145,6 +146,10 @@ class Verdicts(_Answers, Iterator[V], Generic[V]):
     def __next__(self) -> V:
         return next(self._scored)[1]
 
+    def picture(self) -> Picture:
+        """Return how to take them: showing them takes none."""
+        return Picture(repr(self).strip("<>"))
+
     def __repr__(self) -> str:
         return "<Verdicts: iterate, or to_frame()>"
 
@@ -172,6 +177,13 @@ class Records(list["Record"], _Answers):
         from calibrant.bench.report.sources import context_of, score_of
 
         return [AnswerRow(context_of(record), score_of(record), None) for record in self]
+
+    def picture(self) -> Picture:
+        """Return the answers, without their metrics."""
+        frame = self.frame_columns
+        columns = {column.name: frame[column.name] for column in ANSWER_COLUMNS}
+        filled = {name: values for name, values in columns.items() if any(value is not None for value in values)}
+        return table_picture(repr(self).strip("<>"), filled)
 
     def __repr__(self) -> str:
         outcomes = Counter(record.outcome for record in self)
@@ -267,6 +279,10 @@ class RateTable(Framed):
             for table in self.tables.values()
         ]
         return "\n\n".join([*texts, *self.notes])
+
+    def picture(self) -> Picture:
+        """Return the printed tables."""
+        return Picture(repr(self).strip("<>"), code=str(self))
 
     @property
     def frame_columns(self) -> Mapping[str, Sequence[Any]]:

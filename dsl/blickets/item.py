@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 
 from calibrant.dsl.episode import ActionError
 from calibrant.dsl.errors import in_one_line, short_repr
-from calibrant.dsl.text import Wording
+from calibrant.dsl.pictures import Picture, Pictured
+from calibrant.dsl.text import Wording, plural
 
 # --- Rules of a blicket detector: which sets of objects activate it ---------------------------------------------------
 
@@ -242,7 +243,7 @@ class Sealed:
 
 
 @dataclass(frozen=True, slots=True)
-class BlicketItem:
+class BlicketItem(Pictured):
     """One item. labels: stratum, seed and difficulty, for tables and matching."""
 
     id: str
@@ -250,6 +251,21 @@ class BlicketItem:
     task: Task
     sealed: Sealed
     labels: Mapping[str, str] = field(default_factory=dict)
+
+    def picture(self) -> Picture:
+        """Return what a solver may read before its first move."""
+        task = self.task
+        facts = [f"at most {plural(task.budget, 'moves')}", f"reading of order: {task.order_reading}"]
+        facts += [] if task.condition is None else [f"condition: {task.condition}"]
+        facts += ["readings are graded"] if task.graded else []
+        objects = tuple((name,) for name in task.objects)
+        return Picture(
+            f"{self.id}: {plural(len(objects), 'objects')} and a detector",
+            tuple(facts),
+            columns=("object",),
+            rows=objects,
+            num_rows=len(objects),
+        )
 
     def __repr__(self) -> str:
         return f"<BlicketItem {in_one_line(self.id)[:60]}: {self.task.n} objects, {self.task.budget} moves>"

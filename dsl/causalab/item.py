@@ -10,7 +10,8 @@ from typing import Final
 from calibrant.dsl.causalab.mechanism import FREQUENCY, TRIES, Equation, Mechanism, Noise, Values
 from calibrant.dsl.causalab.reference import Reading, values
 from calibrant.dsl.errors import in_one_line
-from calibrant.dsl.text import Wording
+from calibrant.dsl.pictures import Picture, Pictured, table_picture
+from calibrant.dsl.text import Wording, plural
 
 # --- Items of CausaLab: what is shown, what is sealed, and how the one is computed from the other ---------------------
 BENCHMARK: Final = "causalab"
@@ -104,7 +105,7 @@ class Sealed:
 
 
 @dataclass(frozen=True, slots=True)
-class LabItem:
+class LabItem(Pictured):
     """One laboratory. suite and line say where a released config stands; graph ids are not unique there."""
 
     id: str
@@ -112,6 +113,16 @@ class LabItem:
     line: int
     task: Task
     sealed: Sealed
+
+    def picture(self) -> Picture:
+        """Return the crystals that a solver may read."""
+        task = self.task
+        crystals = [*((f"record {k}", record) for k, record in enumerate(task.records, 1))]
+        crystals += [("manipulator", task.baseline), ("reactor", task.reactor)]
+        values = {node: [crystal.get(node) for _, crystal in crystals] for node in task.nodes}
+        facts = (plural(task.allowance, "settings"), f"set: {', '.join(task.settable)}", task.family)
+        columns: dict[str, Sequence[object]] = {"crystal": [name for name, _ in crystals], **values}
+        return table_picture(f"{self.id}: {len(task.nodes)} nodes", columns, facts=facts)
 
     def __repr__(self) -> str:
         size = f"{len(self.task.properties)} properties, {self.task.allowance} settings"

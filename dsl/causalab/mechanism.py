@@ -13,6 +13,8 @@ from graphlib import TopologicalSorter
 from typing import Any, NamedTuple, TypeAlias
 
 from calibrant.dsl.errors import CycleError, PoolError, short_repr
+from calibrant.dsl.pictures import Picture, Pictured, PictureEdge
+from calibrant.dsl.text import plural
 
 # --- Mechanisms of CausaLab with their hidden noise, and the reactor that they drive ----------------------------------
 # The base of the resonance frequency is a number of the mechanism; the base of a property belongs to the crystal.
@@ -45,9 +47,15 @@ class Equation:
     def parents(self) -> frozenset[str]:
         return frozenset(term.parent for term in self.terms)
 
+    @property
+    def text(self) -> str:
+        """The equation as people read it: 2 a + 0.5 b^2 + 7, `base` where that belongs to the crystal."""
+        terms = [f"{term.weight:g} {term.parent}{'^2' if term.power == 2 else ''}" for term in self.terms]
+        return " + ".join([*terms, "base" if self.base is None else f"{self.base:g}"])
+
 
 @dataclass(frozen=True)
-class Mechanism:
+class Mechanism(Pictured):
     """One equation for each node, the frequency among them.
 
     equations: in the order of the file, which is the order in which crystals draw their bases
@@ -73,6 +81,14 @@ class Mechanism:
             if len({term[:2] for term in equation.terms}) != len(equation.terms):
                 raise ValueError(f"{node}: two terms of one parent and power")
         _ = self.order  # a cycle is found here
+
+    def picture(self) -> Picture:
+        """Return the graph and the equations."""
+        edges = tuple(PictureEdge(parent, child) for parent, child in sorted(self.edges))
+        rows = tuple((node, equation.text) for node, equation in self.equations.items())
+        title = f"Mechanism: {len(rows)} nodes, {plural(len(edges), 'edges')}"
+        nodes = dict.fromkeys(self.equations, "")
+        return Picture(title, nodes=nodes, edges=edges, columns=("node", "equation"), rows=rows, num_rows=len(rows))
 
     def __repr__(self) -> str:
         return f"<Mechanism: {len(self.equations)} nodes, {len(self.edges)} edges>"

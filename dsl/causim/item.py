@@ -12,6 +12,7 @@ from calibrant.dsl.causim.model import Model, Symbol, plain
 from calibrant.dsl.causim.prompt import ProseStyle, View, facts, prompt
 from calibrant.dsl.causim.question import Question, Scenario
 from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.pictures import Picture, Pictured, PictureEdge
 
 BENCHMARK = "causim"
 Vocabulary: TypeAlias = Literal["nonsense", "medical", "other"]
@@ -83,7 +84,7 @@ class Sealed:
 
 
 @dataclass(frozen=True)
-class CausimItem:
+class CausimItem(Pictured):
     """One question.
 
     scm, version: the program it is about; a version has that many nodes
@@ -99,6 +100,14 @@ class CausimItem:
     version: int = 0
     topology: str = ""
     vocabulary: Vocabulary = "nonsense"
+
+    def picture(self) -> Picture:
+        """Return the graph of the program and the question."""
+        model = self.task.model
+        edges = tuple(PictureEdge(parent, node.name) for node in model.nodes for parent in node.parents)
+        nodes = {node.name: node.noise for node in model.nodes}
+        question = "\n".join(self.task.facts[-3:])  # its type, what is given, and what is asked
+        return Picture(f"{self.id}: {self.setting}", (), nodes, edges, text=question, code=self.task.source)
 
     def __repr__(self) -> str:
         return f"<CausimItem {in_one_line(self.id)[:60]}: {self.setting}, {self.version} nodes>"

@@ -14,7 +14,8 @@ from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.networks.edge_tables import is_node_name as is_node_name
-from calibrant.dsl.text import Wording
+from calibrant.dsl.pictures import Picture, Pictured, PictureEdge, table_picture
+from calibrant.dsl.text import Wording, plural
 
 # --- Prior networks: signed edges, and the edges of the class after dropping, merging and removing self-edges ---------
 MAX_MERGED_EDGES = 1_000_000  # made one after another; 2 s
@@ -471,6 +472,11 @@ def model_texts(model: Iterable[Clause]) -> list[str]:
     return sorted(map(str, model))
 
 
+def signed_edges(edges: Iterable[Edge]) -> tuple[PictureEdge, ...]:
+    """Return edges as pictures have them: those that inhibit are marked."""
+    return tuple(PictureEdge(edge.source, edge.target, "" if edge.sign == 1 else "bad") for edge in edges)
+
+
 # --- Items with a sealed truth: a task, and the model that its values were generated from -----------------------------
 
 
@@ -491,7 +497,7 @@ class Sealed:
 
 
 @dataclass(frozen=True)
-class LogicItem:
+class LogicItem(Pictured):
     """One item.
 
     sealed: None of data without a known truth; labels: stratum, seed and difficulty
@@ -501,6 +507,21 @@ class LogicItem:
     task: Task
     sealed: Sealed | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+
+    def picture(self) -> Picture:
+        """Return the prior network and the experiments with their values."""
+        task = self.task
+        columns: dict[str, list[object]] = {"experiment": [e.text(task.setup) for e in task.experiments]}
+        columns |= {name: [row[k] for row in task.values] for k, name in enumerate(task.setup.readouts)}
+        facts = (plural(len(task.questions), "questions"), plural(len(task.experiments), "experiments"))
+        return table_picture(
+            f"{self.id}: {plural(len(task.edges), 'edges')}",
+            columns,
+            facts=facts,
+            caption="Values of readouts by what is on, and !what is inhibited",
+            nodes=dict.fromkeys(sorted(node_names(task.edges)), ""),
+            edges=signed_edges(task.edges),
+        )
 
     def __repr__(self) -> str:
         return f"<LogicItem {in_one_line(self.id)[:60]}: {self.task!r}>"

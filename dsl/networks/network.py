@@ -6,17 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from calibrant.dsl.errors import PoolError, require_extra, short_repr
+from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.networks.formulas import NetworkError, Rules, mentioned_names
 from calibrant.dsl.networks.functions import MAX_TABLE_INPUTS, Decide, Function, align_tables, derive_function
 from calibrant.dsl.networks.text_formats import TEXT_READERS, describe_stranger, recognize_text
 from calibrant.dsl.networks.writers import bnet_text, graphml_text, sbml_text
 from calibrant.dsl.networks.xml_formats import read_xml, read_zginml
 from calibrant.dsl.parse_limits import decode_text, read_bytes
+from calibrant.dsl.pictures import MAX_PICTURE_ROWS, EdgeTone, Picture, Pictured, PictureEdge, networkx_graph
+from calibrant.dsl.text import plural
 
 MAX_COMPARED_INPUTS = 20
 """Inputs of two functions together up to which they are compared row by row."""
@@ -150,7 +151,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Network:
+class Network(Pictured):
     """A Boolean network.
 
     nodes: all names, sorted; functions: of nodes with a rule; inputs: nodes that keep their value; no_rule: those of
@@ -252,12 +253,23 @@ class Network:
 
     def to_networkx(self) -> Any:
         """Return a directed graph with a `sign` on each edge; `MissingExtraError` without networkx."""
-        require_extra("graphs", "networkx")
-        networkx = import_module("networkx")
-        graph = networkx.DiGraph()
-        graph.add_nodes_from(self.nodes)
-        graph.add_edges_from((edge.source, edge.target, {"sign": edge.sign}) for edge in self.edges())
-        return graph
+        edges = ((edge.source, edge.target, {"sign": edge.sign}) for edge in self.edges())
+        return networkx_graph(((name, {}) for name in self.nodes), edges)
+
+    def picture(self) -> Picture:
+        """Return the graph with its signs, and the essential inputs of each node."""
+        tones: dict[str, EdgeTone] = {"+": "", "-": "bad", "both": "open"}
+        edges = tuple(PictureEdge(edge.source, edge.target, tones[edge.sign]) for edge in self.edges())
+        rows = tuple((name, ", ".join(function.inputs)) for name, function in self.functions.items())[:MAX_PICTURE_ROWS]
+        return Picture(
+            f"Boolean network: {plural(len(self.nodes), 'nodes')}, {plural(len(edges), 'edges')}",
+            (plural(len(self.inputs), "inputs"),),
+            nodes=dict.fromkeys(self.nodes, ""),
+            edges=edges,
+            columns=("node", "depends on"),
+            rows=rows,
+            num_rows=len(self.functions),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""

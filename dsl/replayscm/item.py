@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
@@ -12,11 +12,12 @@ from typing import Any
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.formulas.text import Grammar
 from calibrant.dsl.knowledge import Knowledge
+from calibrant.dsl.pictures import MAX_PICTURE_ROWS, Picture, Pictured
 from calibrant.dsl.replayscm.disclosure import Disclosure
 from calibrant.dsl.replayscm.extensions.extension import Extension, Spelling
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel, World
-from calibrant.dsl.text import Wording
+from calibrant.dsl.text import Wording, plural
 
 BENCHMARK = "replayscm"
 
@@ -31,7 +32,7 @@ class TaskKind(Enum):
 
 
 @dataclass(frozen=True)
-class Task:
+class Task(Pictured):
     """Everything a solver may read, and nothing else.
 
     kind: what to submit
@@ -61,6 +62,31 @@ class Task:
     def variables(self) -> tuple[str, ...]:
         """All observed variables, natural order (the column order of the training panel)."""
         return self.training.variables
+
+    def picture(self) -> Picture:
+        """Return the rows of the training worlds; what an intervention set is striped."""
+        panel, roots = self.training, self.disclosure.roots
+        rows, striped = list[tuple[str, ...]](), set[tuple[int, int]]()
+        for world in panel.worlds:
+            targets = {column for column, name in enumerate(panel.variables) if name in world.intervention.targets}
+            for unit, text in zip(
+                world.units, world.row_texts(panel.variables)[: MAX_PICTURE_ROWS - len(rows)], strict=False
+            ):
+                striped.update((len(rows), 2 + column) for column in targets)
+                rows.append((world.id, unit, *text))
+        facts = [plural(len(panel.variables), "variables"), plural(len(panel.worlds), "training worlds")]
+        facts += [f"{self.num_heldout} held out", "roots not told" if roots is None else f"roots {', '.join(roots)}"]
+        columns = ("world", "unit", *panel.variables)
+        caption = "Training worlds; striped: set by the intervention"
+        return Picture(
+            f"Task: {self.disclosure.label}",
+            tuple(facts),
+            caption=caption,
+            columns=columns,
+            rows=tuple(rows),
+            num_rows=panel.num_rows,
+            striped=frozenset(striped),
+        )
 
     def __repr__(self) -> str:
         worlds = f"{len(self.training.worlds)} training worlds"
@@ -118,7 +144,7 @@ class ModelResult:
 
 
 @dataclass(frozen=True)
-class Problem:
+class Problem(Pictured):
     """One benchmark item. Solvers are handed `task`; `sealed` stays with the evaluator.
 
     results: reads the model results that the file embeds; called on demand, they dwarf everything else
@@ -130,6 +156,10 @@ class Problem:
     sealed: Sealed
     results: Callable[[], tuple[ModelResult, ...]] = field(default=tuple, compare=False)
     columns: tuple[str, ...] = field(default=(), compare=False, repr=False)
+
+    def picture(self) -> Picture:
+        """Return what a solver may read."""
+        return replace(self.task.picture(), title=f"{self.id}: {self.setting}")
 
     def __repr__(self) -> str:
         size = f"{len(self.task.variables)} variables, {len(self.task.training.worlds)} training worlds"

@@ -6,20 +6,20 @@ ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from heapq import heapify, heappop, heappush
-from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
-from calibrant.dsl.errors import CycleError, require_extra
+from calibrant.dsl.errors import CycleError
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.table import TruthTable, from_formula, shrink
 from calibrant.dsl.formulas.text import infix
 from calibrant.dsl.graph_metrics import distance
-from calibrant.dsl.text import natural_key
+from calibrant.dsl.pictures import Picture, Pictured, PictureEdge, networkx_graph
+from calibrant.dsl.text import natural_key, plural
 
 # --- Structural causal models: roots, and one Boolean mechanism for every other variable ------------------------------
 
@@ -79,7 +79,7 @@ def _order_of_mentions(mentions: Mapping[str, frozenset[str]], key: Callable[[st
 
 
 @dataclass(frozen=True)
-class Scm:
+class Scm(Pictured):
     """A binary structural causal model, acyclic by construction.
 
     roots: exogenous variables, natural order
@@ -130,13 +130,27 @@ class Scm:
 
         `MissingExtraError` without networkx.
         """
-        require_extra("graphs", "networkx")
-        graph = import_module("networkx").DiGraph()
-        graph.add_nodes_from((root, {"formula": ""}) for root in self.roots)
+        formulas = dict.fromkeys(self.roots, "") | {v: infix(f) for v, f in self.mechanisms.items()}
+        nodes = ((name, {"formula": text}) for name, text in formulas.items())
+        return networkx_graph(nodes, ((parent, child, {}) for parent, child in self.mentions))
+
+    @property
+    def mentions(self) -> Iterator[tuple[str, str]]:
+        """(parent, child) pairs, where the mechanism of the child mentions the parent."""
         for variable, formula in self.mechanisms.items():
-            graph.add_node(variable, formula=infix(formula))
-            graph.add_edges_from((parent, variable) for parent in sorted(formula.mentioned, key=natural_key))
-        return graph
+            yield from ((parent, variable) for parent in sorted(formula.mentioned, key=natural_key))
+
+    def picture(self) -> Picture:
+        """Return the graph and the formulas."""
+        rows = tuple((variable, infix(formula)) for variable, formula in self.mechanisms.items())
+        return Picture(
+            f"SCM: {plural(len(self.roots), 'roots')}, {plural(len(rows), 'mechanisms')}, size {self.size}",
+            nodes=dict.fromkeys(self.variables, ""),
+            edges=tuple(PictureEdge(parent, child) for parent, child in self.mentions),
+            columns=("variable", "formula"),
+            rows=rows,
+            num_rows=len(rows),
+        )
 
     @property
     def variables(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeAlias
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.formulas.table import MAX_TABLE_VARS
 from calibrant.dsl.memory import CacheBudget, TextCache
+from calibrant.dsl.pictures import Picture, Pictured, verdict_picture
 from calibrant.dsl.replayscm.alternatives import AlternativeScore, score_alternative
 from calibrant.dsl.replayscm.evaluator import known_mismatches
 from calibrant.dsl.replayscm.extraction import EXTRACTORS, PLAIN, Extraction, Kind
@@ -291,7 +292,7 @@ def answer_kind(problem: Problem) -> Kind:
 
 
 @dataclass(frozen=True, init=False)
-class Score(ReadScore):
+class Score(ReadScore, Pictured):
     """Verdict and metrics of one answer.
 
     rejection: why it is not valid, or None; train and heldout are there iff it is valid
@@ -420,6 +421,10 @@ class Score(ReadScore):
         else:
             summary = f"train_exact={self.train_exact}, heldout_exact={self.heldout_exact}"
         return f"<Score of {in_one_line(self.problem.id)[:60]}: {summary}, correct={self.correct}>"
+
+    def picture(self) -> Picture:
+        """Return the verdict, and the reason where the answer is not valid."""
+        return verdict_picture(self.problem.id, self.valid, self.correct, self.failure)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the published scorer's keys."""

@@ -35,6 +35,8 @@ from calibrant.dsl.logic.item import (
 )
 from calibrant.dsl.logic.score import Table
 from calibrant.dsl.networks.network import Network
+from calibrant.dsl.pictures import MAX_PICTURE_ROWS, Picture, Pictured, PictureEdge
+from calibrant.dsl.text import plural
 from calibrant.solvers.logic.comparison import Comparison, compare_models, mean_squared_error
 from calibrant.solvers.logic.elimination.lattice import SIZE_BASE, Lattice, LatticeLimitError
 from calibrant.solvers.logic.experiments import NextExperiment, Predictions, choose_next, predict_outcomes
@@ -76,7 +78,7 @@ def solve_class(task: Task, limits: Limits = USUAL_LIMITS) -> Found[LogicFamily]
 
 
 @dataclass(frozen=True, eq=False)
-class LogicFamily:
+class LogicFamily(Pictured):
     """All models of a task within its tolerances, or those of them that meet conditions or give readings.
 
     optimum: least misfit and then least size of the whole family; witness: a model that has both
@@ -96,6 +98,26 @@ class LogicFamily:
 
     def __repr__(self) -> str:
         return space_repr(self)
+
+    def picture(self) -> Picture:
+        """Return the union of the members: an edge of every member is certain, one of some is open."""
+        edges = self.edges() if self.lattice is not None else {}
+        clauses = sorted(self.clauses().items(), key=lambda entry: (-entry[1], str(entry[0]))) if edges else []
+        shares = [(str(clause), f"{number / self.count:.3f}") for clause, number in clauses]
+        nodes = sorted({name for edge in self.task.edges for name in (edge.source, edge.target)})
+        return Picture(
+            f"Family of {plural(self.count, 'logic models')}",
+            (self.in_words, f"least misfit {self.optimum[0]} and size {self.optimum[1]}"),
+            nodes=dict.fromkeys(nodes, ""),
+            edges=tuple(
+                PictureEdge(edge.source, edge.target, "good" if number == self.count else "open")
+                for edge, number in sorted(edges.items())
+            ),
+            caption="Share of the models that have a clause",
+            columns=("clause", "share"),
+            rows=tuple(shares[:MAX_PICTURE_ROWS]),
+            num_rows=len(shares),
+        )
 
     @property
     def in_words(self) -> str:

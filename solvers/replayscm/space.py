@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, num_rows
 from calibrant.dsl.knowledge import ArcFormula, CheckedKnowledge
+from calibrant.dsl.pictures import Picture, Pictured
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.world import PackedPanels, Panel, World, pack_panels
 from calibrant.solvers.acyclic.count import Bounds, Weights, bounds, total
@@ -264,7 +265,7 @@ class ModelClass:
         return f"functional parents <= {self.max_parents}, {size}, {task.disclosure.label}{nested}{assumed}"
 
 
-class VersionSpace:
+class VersionSpace(Pictured):
     """All members of a class that fit a task's training worlds. Counts are exact Python integers."""
 
     def __init__(self, task: Task, model_class: ModelClass, *, terms: int | None = None) -> None:
@@ -281,6 +282,11 @@ class VersionSpace:
         self._uncapped: dict[int, LocalSpace] = {}
         self._sizes: dict[int, I64] = {}
         self._wider: VersionSpace | None = None
+
+    def picture(self) -> Picture:
+        """Return the class and the evidence that its members fit; `count` counts them."""
+        words = self.model_class.describe(self.task)
+        return replace(self.task.picture(), title="Version space: SCMs that fit these rows", text=f"class: {words}")
 
     def __repr__(self) -> str:
         return f"<VersionSpace: {self.model_class.describe(self.task)}>"

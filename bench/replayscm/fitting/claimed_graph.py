@@ -21,6 +21,7 @@ from calibrant.bench.replayscm.fitting.network_fit import draw_class
 from calibrant.bench.replayscm.fitting.results import FitWithoutItem, Section
 from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.pictures import Picture, PictureEdge
 from calibrant.dsl.text import plural
 from calibrant.solvers.acyclic.count import Bounds
 from calibrant.solvers.formulas.completions import CompletionCounts, count_functions
@@ -164,6 +165,15 @@ class GraphFit(FitWithoutItem):
             "formula": [c.infix or None for c in self.columns],
             "least_errors": [c.least_errors for c in self.columns],
         }
+
+    def picture(self) -> Picture:
+        """Return the graph, arcs into refuted columns marked, and the columns."""
+        edges = tuple(
+            PictureEdge(parent, column.name, "bad" if column.is_refuted else "", "refuted" if column.is_refuted else "")
+            for column in self.columns
+            for parent in column.parents
+        )
+        return replace(super().picture(), nodes=dict.fromkeys(self.table.names, ""), edges=edges)
 
     def sections(self) -> Iterator[Section]:
         """Yield the graph, its columns, and the rows, contradicting ones marked."""

@@ -8,11 +8,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Unpack
 
-import msgspec
 from markupsafe import Markup
 
 from calibrant.audits.replayscm.why.explanation import Limits, explain, smallest_contradiction
-from calibrant.audits.replayscm.why.parts import Decider, ReplayWhy, target_title, title
+from calibrant.audits.replayscm.why.parts import ReplayWhy
 from calibrant.audits.replayscm.why.smallest_pair import Choices
 from calibrant.bench.core.capabilities import Fittable, FormulaQuestion, NetworkQuestion, Steps, Suggestion
 from calibrant.bench.core.frames import Framed
@@ -34,7 +33,7 @@ from calibrant.bench.replayscm.fitting.fronts import (
     front_columns,
 )
 from calibrant.bench.replayscm.fitting.missing import GapFit, fit_with_gaps
-from calibrant.bench.replayscm.fitting.naming import ITEM, Naming, problem_of, require_size, task_of
+from calibrant.bench.replayscm.fitting.naming import ITEM, Naming, problem_of, require_size, task_of, why_of_table
 from calibrant.bench.replayscm.fitting.network_fit import NetworkFit
 from calibrant.bench.replayscm.fitting.networks import NetworkOptions, learn_in_steps
 from calibrant.bench.replayscm.fitting.rates import TargetRates, target_rates
@@ -60,6 +59,7 @@ from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.text import infix
 from calibrant.dsl.knowledge import Knowledge
+from calibrant.dsl.pictures import MAX_PICTURE_ROWS, Picture, PictureEdge, networkx_graph
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, HiddenRoots, natural
 from calibrant.dsl.replayscm.item import Pool, Problem, Task
 from calibrant.dsl.replayscm.pools.files import write_pool
@@ -128,6 +128,30 @@ class Fit(Framed):
     def __str__(self) -> str:
         """Return the text of the terminal, the result or the reason first."""
         return "\n".join(self.lines())
+
+    def to_networkx(self) -> Any:
+        """Return the least SCM as a networkx `DiGraph` under the table's names; roots have the `formula` ""."""
+        formulas, arcs = self.naming.graph(self.outcome.value.model, is_whole=self.target is None)
+        return networkx_graph(
+            ((v, {"formula": formula}) for v, formula in formulas.items()), ((*arc, {}) for arc in arcs)
+        )
+
+    def picture(self) -> Picture:
+        """Return the graph and the formulas of the least SCM, and how many fit; or why there is none."""
+        title = repr(self).strip("<>")
+        if not isinstance(self.outcome, Found):
+            return Picture(title, text=self.naming.text(str(self.outcome)))
+        formulas, arcs = self.naming.graph(self.outcome.value.model, is_whole=self.target is None)
+        rows = tuple((name, formula or "a root") for name, formula in formulas.items())[:MAX_PICTURE_ROWS]
+        return Picture(
+            title,
+            nodes=dict.fromkeys(formulas, ""),
+            edges=tuple(PictureEdge(*arc) for arc in arcs),
+            columns=("column", "formula"),
+            rows=rows,
+            num_rows=len(formulas),
+            text="" if self.why is None else self.naming.text(self.why.reason_text),
+        )
 
     @property
     def frame_columns(self) -> Mapping[str, Sequence[Any]]:
@@ -530,34 +554,7 @@ def _fit_under(table: Table, task: Task, needs: TargetNeeds | None, max_parents:
         why = explain(task, ITEM, max_parents=max_parents, columns=table.legal_names, limits=LIMITS)
     except (BudgetSpent, ValueError) as spent:
         return Fit(problem, target, outcome, None, table, uncounted=str(spent) or _SPENT)
-    return Fit(problem, target, outcome, _of_table(why, table, target), table)
-
-
-def _of_table(why: ReplayWhy, table: Table, target: str | None) -> ReplayWhy:
-    """Return the reason in the words of the table: its name, its order of columns, the target last, lines to add."""
-    evidence = why.evidence
-    legal = None if target is None else Naming(table.legal_names, table.names).to_legal(target)
-    names = (*(name for name in table.legal_names if name != legal), *([] if legal is None else [legal]))
-    places = [evidence.variables.index(name) for name in names]
-    worlds = tuple(
-        msgspec.structs.replace(world, rows=tuple("".join(row[place] for place in places) for row in world.rows))
-        for world in evidence.worlds
-    )
-    deciders = tuple(_with_line(decider, table) for decider in why.deciders)
-    return msgspec.structs.replace(
-        why,
-        title=title(table.source, why.state) if legal is None else target_title(legal, why.state),
-        evidence=msgspec.structs.replace(evidence, variables=names, worlds=worlds),
-        deciders=deciders,
-    )
-
-
-def _with_line(decider: Decider, table: Table) -> Decider:
-    """Return a world of one row with its line of the table."""
-    naming = Naming(table.legal_names, table.names)
-    set_names = list(map(naming.to_raw, decider.world.get("constants", ())))
-    line, hint = table.row_line(decider.world["rows"][0], set_names)
-    return msgspec.structs.replace(decider, table_line=line, table_hint=hint)
+    return Fit(problem, target, outcome, why_of_table(why, table, target), table)
 
 
 # --- Fitting of a CSV file as `calibrant fit` asks for it -------------------------------------------------------------

@@ -9,15 +9,18 @@ from functools import cached_property
 from math import comb
 from typing import Any
 
+import msgspec
 import numpy as np
 from markupsafe import escape
 
+from calibrant.audits.replayscm.why.parts import Decider, ReplayWhy, target_title, title
 from calibrant.bench.replayscm.fitting.columns import quote_name
 from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.formulas.text import Grammar
+from calibrant.dsl.formulas.text import Grammar, infix
 from calibrant.dsl.replayscm.disclosure import Disclosure, natural
 from calibrant.dsl.replayscm.item import Problem, Sealed, Task, TaskKind
+from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
 
 ITEM = "table"
@@ -31,6 +34,17 @@ class Naming:
 
     legal: Sequence[str]
     raw: Sequence[str]
+
+    def graph(self, model: Scm, *, is_whole: bool) -> tuple[dict[str, str], list[tuple[str, str]]]:
+        """Return the formula of each column of a model, "" of a root, and its arcs, all under the user's names.
+
+        is_whole: with columns that no formula mentions
+        """
+        texts = {v: self.text(infix(formula)) for v, formula in model.mechanisms.items()}
+        arcs = [(self.to_raw(parent), self.to_raw(child)) for parent, child in model.mentions]
+        mentioned = {parent for parent, _ in arcs}
+        formulas = {raw: texts.get(legal, "") for legal, raw in zip(self.legal, self.raw, strict=True)}
+        return {v: text for v, text in formulas.items() if is_whole or text or v in mentioned}, arcs
 
     @cached_property
     def _changed(self) -> Mapping[str, str]:
@@ -110,3 +124,30 @@ def require_size(table: Table, task: Task, max_parents: int) -> None:
             f"{table.source}: {len(table.used)} columns have {sets:,} sets of at most {max_parents} parents; at most"
             f" {MAX_PARENT_SETS:,} are gone through: leave out columns, or lower max_parents (--max-parents)"
         )
+
+
+def why_of_table(why: ReplayWhy, table: Table, target: str | None) -> ReplayWhy:
+    """Return the reason in the words of the table: its name, its order of columns, the target last, lines to add."""
+    evidence = why.evidence
+    legal = None if target is None else Naming(table.legal_names, table.names).to_legal(target)
+    names = (*(name for name in table.legal_names if name != legal), *([] if legal is None else [legal]))
+    places = [evidence.variables.index(name) for name in names]
+    worlds = tuple(
+        msgspec.structs.replace(world, rows=tuple("".join(row[place] for place in places) for row in world.rows))
+        for world in evidence.worlds
+    )
+    deciders = tuple(_with_line(decider, table) for decider in why.deciders)
+    return msgspec.structs.replace(
+        why,
+        title=title(table.source, why.state) if legal is None else target_title(legal, why.state),
+        evidence=msgspec.structs.replace(evidence, variables=names, worlds=worlds),
+        deciders=deciders,
+    )
+
+
+def _with_line(decider: Decider, table: Table) -> Decider:
+    """Return a world of one row with its line of the table."""
+    naming = Naming(table.legal_names, table.names)
+    set_names = list(map(naming.to_raw, decider.world.get("constants", ())))
+    line, hint = table.row_line(decider.world["rows"][0], set_names)
+    return msgspec.structs.replace(decider, table_line=line, table_hint=hint)

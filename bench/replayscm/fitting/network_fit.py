@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import exp, isclose
 from pathlib import Path
@@ -39,6 +39,7 @@ from calibrant.bench.replayscm.fitting.graph_files import WrittenNetwork, export
 from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.knowledge import Knowledge, Statement
+from calibrant.dsl.pictures import Picture, PictureEdge
 from calibrant.dsl.text import plural
 
 ARCS_SHOWN = 12  # lines of the terminal
@@ -372,6 +373,13 @@ class NetworkFit(Framed):
             "probability": [self.arcs.get(arc) for arc in arcs],
             "in_best": [arc in best for arc in arcs],
         }
+
+    def picture(self) -> Picture:
+        """Return the best network, and the table of arcs."""
+        arcs = self.networks[0].arcs
+        edges = tuple(PictureEdge(*arc, label=f"{self.arcs[arc]:.2f}" if arc in self.arcs else "") for arc in arcs)
+        nodes = dict.fromkeys(self.variables, "")
+        return replace(super().picture(), nodes=nodes, edges=edges, facts=(self.proof,), caption="Arcs")
 
     def write_certificates(self, folder: Path) -> Iterator[str]:
         """Write certificates of the optimum and its class; yields a line for what has none, and a last one."""

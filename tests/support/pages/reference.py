@@ -119,6 +119,11 @@ Wrong arguments raise a `CalibrantError` of one line. Reprs fit a line and show 
 fit or of an outcome without an answer shows its text. Functions take the benchmark from the item, so they are the
 same for all benchmarks. Options are keywords and are checked before any work starts. `separate` and `harden` support
 ReplaySCM alone and refuse other items.
+
+In a notebook items, SCMs, families, answers, version spaces, fits, tables and records are pictures: the graph, the
+evidence and the formulas as the pages draw them, in light and dark, in one HTML element that loads nothing. A picture
+has at most 24 rows and 24 nodes. It shows what the value holds; nothing is counted, solved or compiled for it, and of
+an item nothing sealed.
 """
 NAMES: Mapping[str, tuple[str, ...]] = {  # pages of docs/names by task
     "Pools, items and episodes": ("load_pool", "generate", "open_episode", "text_episode", "datasets"),

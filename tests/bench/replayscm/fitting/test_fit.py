@@ -510,3 +510,21 @@ def test_networks_and_tables_are_frames() -> None:
     assert words.fillna("gap").values.tolist() == [["yes", "1.0"], ["no", "0"], ["gap", "gap"]]
     with pytest.raises(calibrant.CalibrantError, match="backend is 'x'; allowed: pandas"):
         learned.to_frame("x")
+
+
+def test_a_fit_is_a_graph_of_networkx_under_the_names_of_the_table() -> None:
+    pytest.importorskip("networkx")
+    cells = {"IL-6 x": [0, 0, 1, 1], "B": [0, 1, 0, 1], "idle": [0, 1, 1, 0], "Y": [0, 0, 0, 1]}
+    whole = calibrant.fit({name: cells[name] for name in ("IL-6 x", "B", "Y")})
+    assert isinstance(whole, calibrant.Fit)
+    graph = whole.to_networkx()
+    assert set(graph.nodes) == {"IL-6 x", "B", "Y"}
+    assert sorted(graph.edges) == [("B", "Y"), ("IL-6 x", "Y")]
+    assert dict(graph.nodes(data="formula")) == {"IL-6 x": "", "B": "", "Y": whole.formula or "B and `IL-6 x`"}
+    one = calibrant.fit(cells, target="Y")
+    assert isinstance(one, calibrant.Fit)
+    assert one.to_networkx().nodes["Y"]["formula"] == one.formula
+    none = calibrant.fit(cells, target="Y", max_parents=1)
+    assert isinstance(none, calibrant.Fit)
+    with pytest.raises(calibrant.CalibrantError, match="no value: impossible"):
+        none.to_networkx()

@@ -131,3 +131,15 @@ def test_frames_of_other_libraries_are_the_same_table(library: str) -> None:
     data = {"A": [0, 1, 1, 0], "B": [True, False, False, True], "set": ["", "B", "", ""]}
     expected = calibrant.learn_networks(data, do="set").to_dict()
     assert calibrant.learn_networks(frames.DataFrame(data), do="set").to_dict() == expected
+
+
+def test_a_class_is_a_graph_of_networkx() -> None:
+    pytest.importorskip("networkx")
+    cpdag = calibrant.network_class(["A", "B", "C", "D"], [("A", "B"), ("C", "B"), ("B", "D")])
+    chain = calibrant.network_class(["A", "B", "C"], [("A", "B"), ("B", "C")])
+    graph = cpdag.to_networkx()
+    arcs = {(a, b) for a, b, directed in graph.edges(data="directed") if directed}
+    assert arcs == {("A", "B"), ("C", "B"), ("B", "D")}
+    assert dict(chain.to_networkx().nodes(data="left_after")) == dict(chain.left_after)
+    undirected = {(a, b) for a, b, directed in chain.to_networkx().edges(data="directed") if not directed}
+    assert undirected == {("A", "B"), ("B", "A"), ("B", "C"), ("C", "B")}

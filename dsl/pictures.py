@@ -1,0 +1,112 @@
+"""Pictures of values for notebooks: what is in them, as plain data, and the graphs that networkx takes.
+
+A value states a `Picture` from what it holds already: nothing is counted, solved or compiled for it. How it is drawn is
+decided above (bench.pages.notebook), which `set_painter` hands in when a public name is first used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from calibrant.dsl.errors import require_extra
+
+MAX_PICTURE_ROWS = 24  # rows of a table; `num_rows` says how many there are
+MAX_PICTURE_LINES = 60  # lines of code
+
+EdgeTone: TypeAlias = Literal["", "good", "open", "bad"]
+
+
+class PictureEdge(NamedTuple):
+    """Edge of a graph. tone: good is certain, open is not, bad inhibits or is refuted; label: beside it."""
+
+    cause: str
+    effect: str
+    tone: EdgeTone = ""
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Contents of a picture.
+
+    title; facts: short texts below it; nodes: names, each with a label; edges: of the graph, which may have cycles
+    caption, columns, rows: of a table; num_rows: how many rows there are; striped: cells (row, column) that were set
+    text: sentences below; code: lines in letters of one width, MAX_PICTURE_LINES of them
+    """
+
+    title: str
+    facts: tuple[str, ...] = ()
+    nodes: Mapping[str, str] = field(default_factory=dict)
+    edges: tuple[PictureEdge, ...] = ()
+    caption: str = ""
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    num_rows: int = 0
+    striped: frozenset[tuple[int, int]] = frozenset()
+    text: str = ""
+    code: str = ""
+
+
+_painters: list[Callable[[Picture], str]] = []
+
+
+def set_painter(painter: Callable[[Picture], str]) -> None:
+    """Set the function that draws pictures as HTML."""
+    _painters[:] = [painter]
+
+
+class Pictured:
+    """A value that notebooks show as a picture."""
+
+    __slots__ = ()
+
+    def picture(self) -> Picture:
+        """Return the contents of the picture."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str | None:
+        """Return the picture as HTML, for notebooks; None, so that they show the repr, if nothing draws."""
+        return _painters[0](self.picture()) if _painters else None
+
+
+def table_picture(title: str, columns: Mapping[str, Sequence[Any]], **parts: Any) -> Picture:
+    """Return a picture with a table of columns; parts: other fields. None is an empty cell, a float has six digits."""
+    num_rows = max(map(len, columns.values()), default=0)
+    rows = zip(*(values[:MAX_PICTURE_ROWS] for values in columns.values()), strict=True)
+    cells = tuple(tuple(map(_cell_text, row)) for row in rows)
+    return Picture(title, columns=tuple(columns), rows=cells, num_rows=num_rows, **parts)
+
+
+def solution_picture(model: object, answer: object, size: int | None, provenance: Mapping[str, Any]) -> Picture:
+    """Return a model, with the class that was searched; of one without a picture the answer."""
+    facts: tuple[str, ...] = () if size is None else (f"size {size}",)
+    facts += tuple(f"{key}: {provenance[key]}" for key in ("class", "minimal") if key in provenance)
+    if isinstance(model, Pictured):
+        return replace(model.picture(), facts=facts)
+    return Picture("Solution", facts, code=str(answer))
+
+
+def verdict_picture(instance: str, valid: bool, correct: bool | None, failure: str | None) -> Picture:
+    """Return a verdict in words, and the reason where there is one."""
+    words = "correct" if correct else "not valid" if not valid else "no verdict" if correct is None else "wrong"
+    return Picture(f"{instance}: {words}", text=failure or "")
+
+
+def _cell_text(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def networkx_graph(
+    nodes: Iterable[tuple[str, Mapping[str, Any]]], edges: Iterable[tuple[str, str, Mapping[str, Any]]]
+) -> Any:
+    """Return a networkx `DiGraph` of nodes and edges with attributes; `MissingExtraError` without networkx."""
+    require_extra("graphs", "networkx")
+    graph = import_module("networkx").DiGraph()
+    graph.add_nodes_from(nodes)
+    graph.add_edges_from(edges)
+    return graph
