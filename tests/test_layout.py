@@ -68,10 +68,10 @@ SIZES = {
     "solvers": Size(files=110, lines=29527, small_files=7, import_lines=1611),
     "audits": Size(files=63, lines=19792, small_files=2, import_lines=1345),
     "baselines": Size(files=31, lines=9829, small_files=3, import_lines=533),
-    "bench": Size(files=288, lines=79832, small_files=12, import_lines=6701),
+    "bench": Size(files=288, lines=80029, small_files=12, import_lines=6717),
     "calibrant": Size(files=15, lines=1870, small_files=4, import_lines=289),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=363, lines=97507, small_files=17, import_lines=8381),
+    "tests": Size(files=363, lines=97637, small_files=17, import_lines=8385),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

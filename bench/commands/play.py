@@ -348,6 +348,8 @@ def _serve_study(study: Study, port: int | None) -> int:
     """Serve a study until Ctrl-C."""
     from calibrant.bench.play.folder import PlayFolder
     from calibrant.bench.play.service.run import open_service, serve_until_stopped
+    from calibrant.bench.play.study.pages import missing_texts
+    from calibrant.dsl.errors import short_repr
 
     with (
         PlayFolder(study.out, study.pools, study.config) as folder,
@@ -362,6 +364,10 @@ def _serve_study(study: Study, port: int | None) -> int:
         ) as service,
     ):
         typer.echo(f"open {service.url}")
+        for language in study.terms.langs:
+            if missing := missing_texts(language):
+                text = f"{language.code}.toml lacks {plural(len(missing), 'texts')}, which stay English, such as"
+                typer.echo(f"{text} {short_repr(missing[0])}", err=True)
         if study.names:
             typer.echo(f"links of {len(study.names)} participants are in {study.out / 'links.csv'}")
         typer.echo(f"moves are in {study.out}; Ctrl-C stops the server, and the same line goes on")

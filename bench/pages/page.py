@@ -75,7 +75,14 @@ _COLOUR = re.compile(r"var\(--([a-z0-9-]+)\)")
 
 def design_page(template: str, content: Mapping[str, Any]) -> str:
     """Render a template that extends `design/base.html`; content: as `html_page`, `title` and `crumbs` at least."""
-    shared = {"tokens": Markup(token_rules()), "program": program_version(), "position": "", "previous": "", "next": ""}
+    shared = {
+        "tokens": Markup(token_rules()),
+        "program": program_version(),
+        "position": "",
+        "previous": "",
+        "next": "",
+        "lang": "en",
+    }
     return html_page(template, shared | dict(content))
 
 

@@ -58,6 +58,7 @@ from calibrant.dsl.errors import CalibrantError, short_repr
 
 # --- The journal of games: every event of every item, on disk before it is answered -----------------------------------
 JOURNAL_VERSION = 1
+LANG = "lang"  # of the event at the start
 PASSED = "passed"  # of an event: whether the questions about instructions were answered rightly
 _PARTICIPANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
 
@@ -298,16 +299,21 @@ class PlayFolder:
         agreed: bool,
         groups: Sequence[str] = (),
         seed: str = "",
+        lang: str = "",
         clock: Clock = msgspec.UNSET,
     ) -> None:
-        """Record that a participant began, whether they agreed to a text, and their group; once."""
+        """Record that a participant began, whether they agreed to a text, their group and language; once."""
         with self._lock:
             if not self.has_begun(participant):
-                event: dict[str, Any] = {"answers": {"agreed": agreed}}
+                event: dict[str, Any] = {"answers": {"agreed": agreed}} | ({LANG: lang} if lang else {})
                 if groups:
                     number = sum(self.assignment(name) is not None for name in self.participants)
                     event |= balanced_assignment(groups, seed, number)._asdict()
                 self.add(participant, START, event, 0.0, clock)
+
+    def language(self, participant: str) -> str:
+        """Return the language in which a participant began; empty before, and in studies of one language."""
+        return next((str(record.event.get(LANG, "")) for record in self.events(participant, START)), "")
 
     def assignment(self, participant: str) -> Assignment | None:
         """Return the group of a participant; None before they began, and in studies without groups."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -87,6 +87,14 @@ class ItemStop:
     limit: int = 0
 
 
+class PageTexts(NamedTuple):
+    """Texts of a page of questions in another language. labels: of options in their order."""
+
+    title: str
+    instructions: str
+    questions: Sequence[Mapping[str, Any]]
+
+
 @dataclass(frozen=True)
 class QuestionsStop:
     """A page of questions, or of instructions.
@@ -94,6 +102,7 @@ class QuestionsStop:
     name: unique in the plan; questions: as `study.toml` has them, checked
     instructions: Markdown to read, whose questions have to be answered rightly; empty of other pages
     tries: of these questions, after which the study ends; 0 for no limit
+    translations: by language; questions there have what is shown in place of ours
     """
 
     name: str
@@ -101,11 +110,15 @@ class QuestionsStop:
     questions: Sequence[Mapping[str, Any]]
     instructions: str = ""
     tries: int = 0
+    translations: Mapping[str, PageTexts] = field(default_factory=dict, hash=False)
 
-    @property
-    def shown_questions(self) -> list[dict[str, Any]]:
-        """Questions as a page shows them, without right answers."""
-        return [{key: value for key, value in q.items() if key != CORRECT} for q in self.questions]
+    def texts(self, lang: str) -> PageTexts:
+        """Return the texts of a page; questions as it shows them, without right answers."""
+        questions = [{key: value for key, value in q.items() if key != CORRECT} for q in self.questions]
+        if lang not in self.translations:
+            return PageTexts(self.title, self.instructions, questions)
+        title, instructions, texts = self.translations[lang]
+        return PageTexts(title, instructions, [q | dict(text) for q, text in zip(questions, texts, strict=True)])
 
     @property
     def key(self) -> ItemKey:
@@ -151,6 +164,17 @@ class Completion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {"code": self.code} if self.code else {"url": self.url.replace("{participant}", quote(participant))}
 
 
+class Language(NamedTuple):
+    """Language of the page. texts: translations of its English texts, as JSON, so that pages can be cached by it."""
+
+    code: str
+    name: str
+    texts: str = "{}"
+
+
+ENGLISH = Language("en", "English")
+
+
 @dataclass(frozen=True)
 class Terms:
     """Terms that hold for all participants.
@@ -160,6 +184,7 @@ class Terms:
     aid: what is shown after each reading; the path is a file, or the name of an aid
     minutes: that it takes, as the study states them; 0 where it states none
     completion: what those who finished are shown; groups, seed: who begins is assigned to one of these
+    langs: languages of the page, of which the first is its own; consents: by the others
     """
 
     title: str
@@ -171,6 +196,12 @@ class Terms:
     completion: Completion | None = None
     groups: tuple[str, ...] = ()
     seed: str = ""
+    langs: tuple[Language, ...] = (ENGLISH,)
+    consents: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def consent_in(self, lang: str) -> str:
+        """Return the text of consent in a language."""
+        return self.consents.get(lang, self.consent)
 
 
 @dataclass(frozen=True)

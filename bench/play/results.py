@@ -20,6 +20,7 @@ from calibrant.bench.core.registry import stated_name
 from calibrant.bench.core.scoring import PEOPLE
 from calibrant.bench.play.folder import (
     EVENTS,
+    LANG,
     PASSED,
     apply_event,
     check_participant,
@@ -77,6 +78,7 @@ class PersonRow(msgspec.Struct, frozen=True):
     seconds_a_move: Annotated[float, Meta(description="mean before a move, by the server's clock")]
     started: Annotated[str, Meta(description="first sight of the item, UTC, ISO 8601")]
     group: Annotated[str, Meta(description="group of the participant; empty in studies without groups")] = ""
+    lang: Annotated[str, Meta(description="language of the page; empty in studies of one language")] = ""
     finished: Annotated[
         str,
         Meta(
@@ -192,6 +194,7 @@ class Person:
     """Events of a participant that belong to no item."""
 
     group: str = ""
+    lang: str = ""
     finished: str = ""
     failed: list[str] = field(default_factory=list)
     num_tries: int = 0
@@ -199,7 +202,12 @@ class Person:
 
     def fill(self, row: PersonRow) -> PersonRow:
         """Return a row with what belongs to no item."""
-        fields = {"group": self.group, "finished": self.finished, "failed_checks": "+".join(self.failed)}
+        fields = {
+            "group": self.group,
+            LANG: self.lang,
+            "finished": self.finished,
+            "failed_checks": "+".join(self.failed),
+        }
         return msgspec.structs.replace(row, **fields, instruction_tries=self.num_tries, answers=self.answers)
 
 
@@ -212,7 +220,7 @@ def read_people(folder: Path) -> dict[str, Person]:
     for event in events:
         person = people.setdefault(event.participant, Person())
         if event.item == START:
-            person.group = event.event.get("group", "")
+            person.group, person.lang = event.event.get("group", ""), event.event.get(LANG, "")
         elif event.item == FINISH:
             person.finished = event.at if "finished" in event.event else "screened out"
         else:

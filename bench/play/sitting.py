@@ -51,6 +51,7 @@ class Sitting:
         self._clock = clock
         self._shown: tuple[Stop | None, float] = None, 0.0
         self.page_clock: Clock = msgspec.UNSET
+        self._asked_lang = terms.langs[0].code
         self._player: Player | None = None
         self._verdicts: list[dict[str, Any]] | None = None
         self._tab = ""
@@ -64,6 +65,18 @@ class Sitting:
         if tab and (force or not self._tab or tab == self._tab or now - self._tab_seen > STALE_SECONDS):
             self._tab, self._tab_seen = tab, now
         return bool(tab) and tab == self._tab
+
+    # --- language ---------------------------------------------------------------------------------------------------
+
+    @property
+    def lang(self) -> str:
+        """Return the language of the page: that of the start, before it the one that was asked for last."""
+        return self._folder.language(self.participant) or self._asked_lang
+
+    def ask_language(self, lang: object) -> None:
+        """Show the start in a language, if the study has it."""
+        if lang in [entry.code for entry in self.terms.langs]:
+            self._asked_lang = str(lang)
 
     # --- state ------------------------------------------------------------------------------------------------------
 
@@ -116,13 +129,14 @@ class Sitting:
             "participant": self.participant,
             "feedback": self.terms.feedback,
             "items": len(items),
+            "lang": self.lang,
         }
         if not self.has_begun:
             return state | {
                 "phase": "start",
                 "task": start_text(self._plan, self.participant, self.terms, self._folder.pools),
                 "privacy": [PRIVACY, served_place(self._folder.folder)],
-                "consent": consent_html(self.terms.consent),
+                "consent": consent_html(self.terms.consent_in(self.lang)),
             }
         place = self._stops.index(stay_at) if stay_at is not None else self.place
         state |= {"steps": len(self._stops), "step": place + 1}
@@ -149,13 +163,14 @@ class Sitting:
 
     def _questions(self, stop: QuestionsStop) -> dict[str, Any]:
         """Return what a page of questions shows: no right answers."""
+        texts = stop.texts(self.lang)
         return {
             "phase": "questions",
             "name": stop.name,
-            "heading": stop.title,
-            "instructions": consent_html(stop.instructions, OF_INSTRUCTIONS),
+            "heading": texts.title,
+            "instructions": consent_html(texts.instructions, OF_INSTRUCTIONS),
             "tries": self.num_tries(stop),
-            "questions": [q | {"values": value_text(q)} for q in stop.shown_questions],
+            "questions": [{**q, "values": value_text(q)} for q in texts.questions],
         }
 
     def _end(self, *, is_screened_out: bool) -> dict[str, Any]:
@@ -174,8 +189,9 @@ class Sitting:
         """Leave the start page."""
         if self.terms.consent and not agreed:
             raise WordsError("please read the text and agree to it first")
-        groups, seed = self.terms.groups, self.terms.seed
-        self._folder.begin(self.participant, agreed=agreed, groups=groups, seed=seed, clock=self.page_clock)
+        groups, seed, lang = self.terms.groups, self.terms.seed, self.lang if len(self.terms.langs) > 1 else ""
+        clock = self.page_clock
+        self._folder.begin(self.participant, agreed=agreed, groups=groups, seed=seed, lang=lang, clock=clock)
 
     def act(self, item: str, num_moves: int, action: Action) -> ItemStop:
         """Carry out a move on the current item; the stop.

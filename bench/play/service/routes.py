@@ -16,7 +16,7 @@ from calibrant.bench.core.words import WordsError
 from calibrant.bench.pages.page import design_page
 from calibrant.bench.pages.tokens import contrast_rules
 from calibrant.bench.play.folder import Clock, PageClock, PlayFolder, check_participant
-from calibrant.bench.play.game import ItemStop, Plan, Practice, Terms, aid_config
+from calibrant.bench.play.game import ENGLISH, ItemStop, Language, Plan, Practice, Terms, aid_config
 from calibrant.bench.play.service.server import Address, Refusal, Response, Target
 from calibrant.bench.play.sitting import Sitting, StaleError
 from calibrant.dsl.errors import CalibrantError
@@ -30,7 +30,7 @@ class PracticeRooms:
     def __init__(self, address: Address, terms: Terms, practice: Practice) -> None:
         self._address = address
         self._practice = practice
-        self._terms = Terms(f"{terms.title}: practice", feedback="cells", reveal=True, aid=terms.aid)
+        self._terms = Terms(f"{terms.title}: practice", feedback="cells", reveal=True, aid=terms.aid, langs=terms.langs)
         config = {"feedback": self._terms.feedback, **aid_config(terms.aid)}
         self._folder = PlayFolder(None, practice.pools, config)
 
@@ -54,7 +54,15 @@ class PracticeRooms:
 
 
 @lru_cache(maxsize=64)
-def play_page(title: str, participant: str, plan: str = "", offered: str = "", *, is_listed: bool = False) -> str:
+def play_page(
+    title: str,
+    participant: str,
+    plan: str = "",
+    offered: str = "",
+    langs: tuple[Language, ...] = (ENGLISH,),
+    *,
+    is_listed: bool = False,
+) -> str:
     """Return the page.
 
     participant: an id to begin with, where the address has one; plan: of a static page, everything that it shows
@@ -65,10 +73,18 @@ def play_page(title: str, participant: str, plan: str = "", offered: str = "", *
         "offered": offered,
         "listed": is_listed,
         "plan": json.loads(plan) if plan else None,
+        "langs": [entry.code for entry in langs],
+        "names": {entry.code: entry.name for entry in langs},
+        "texts": {entry.code: json.loads(entry.texts) for entry in langs if entry != ENGLISH},
     }
     embedded = json.dumps(content)
     # `</` and `<!--` would end the script element
-    page = {"title": title, "crumbs": [title], "embedded": Markup(embedded.replace("<", "\\u003c"))}
+    page = {
+        "title": title,
+        "crumbs": [title],
+        "lang": langs[0].code,
+        "embedded": Markup(embedded.replace("<", "\\u003c")),
+    }
     page["contrast"] = Markup(contrast_rules())
     return design_page("play/play.html", page)
 
@@ -120,11 +136,13 @@ class PlayRoutes:
                 named = query.get("participant", "")
                 offered = "" if named else self._free_name()
                 is_listed = self._names is not None
-                return Response(200, play_page(self._terms.title, named, offered=offered, is_listed=is_listed))
+                terms = self._terms
+                text = play_page(terms.title, named, offered=offered, langs=terms.langs, is_listed=is_listed)
+                return Response(200, text)
             raise Refusal(404, "no such page")
         sitting = self._sitting(target.token)
         if target.verb == "":
-            return Response(200, play_page(self._terms.title, ""))
+            return Response(200, play_page(self._terms.title, "", langs=self._terms.langs))
         if target.verb == "review":
             with sitting.lock:
                 page = sitting.review_page()
@@ -136,6 +154,7 @@ class PlayRoutes:
         with sitting.lock:
             if target.verb == "alive":  # shows nothing: a page that asks in the background opens no next item
                 return Response(200, {"writer": sitting.claim(query.get("tab", ""))})
+            sitting.ask_language(query.get("lang"))
             can_write = sitting.claim(query.get("tab", ""), force=query.get("take") == "1")
             return Response(200, self._state(target.token, sitting) | {"writer": can_write})
 
@@ -179,6 +198,7 @@ class PlayRoutes:
             num_moves = -2  # of no state
         match verb:
             case "begin":
+                sitting.ask_language(body.get("lang"))
                 sitting.begin(body.get("agreed") is True)
             case "act" if isinstance(body.get("action"), dict):
                 return sitting.act(item, num_moves, body["action"])

@@ -23,6 +23,7 @@ from calibrant.bench.play.game import (
     Completion,
     Feedback,
     ItemStop,
+    PageTexts,
     PlayPool,
     Practice,
     QuestionsStop,
@@ -30,7 +31,14 @@ from calibrant.bench.play.game import (
     Terms,
     aid_config,
 )
-from calibrant.bench.play.study.pages import MAX_CONSENT_CHARS, QuestionPage, check_page
+from calibrant.bench.play.study.pages import (
+    MAX_CONSENT_CHARS,
+    QuestionPage,
+    check_page,
+    in_language,
+    read_language,
+    translated_questions,
+)
 from calibrant.bench.runs.records import FILE_NAME
 from calibrant.bench.toml_file import read_toml
 from calibrant.dsl.errors import CalibrantError, short_repr
@@ -88,6 +96,10 @@ class StudySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     )
     order: Annotated[Order, Meta(description="of the items between two pages of questions")] = "fixed"
     seed: Annotated[str, Meta(description="of shuffled orders and of groups")] = ""
+    lang: Annotated[
+        str | list[str],
+        Meta(description="en, de, or a file of texts such as fr.toml; of a list participants choose"),
+    ] = "en"
     groups: Annotated[
         list[str], Meta(max_length=20, description="to which participants are assigned as they begin, balanced")
     ] = []
@@ -142,7 +154,17 @@ class Study:
         out = path.parent / section.out
         self.out = out.parent if out.name == FILE_NAME else out
         self.names = _participants(section.participants, path.name)
+        stated = [section.lang] if isinstance(section.lang, str) else section.lang
+        langs = tuple(read_language(name, path.parent) for name in stated)
+        self._further = [entry.code for entry in langs[1:]]
+        if not langs or len({entry.code for entry in langs}) < len(langs):
+            raise CalibrantError(f"{path.name}: study.lang is a language, or a list of them, each once")
         consent = _text(self._named_file("consent", section.consent)) if section.consent else ""
+        consents = {
+            code: _text(self._named_file("consent", in_language(section.consent, code)))
+            for code in self._further
+            if section.consent
+        }
         aid = Path(MEMBERS) if section.aid == MEMBERS else path.parent / section.aid if section.aid else None
         if section.completion is not None and bool(section.completion.code) == bool(section.completion.url):
             raise CalibrantError(f"{path.name}: study.completion has a code or a url, one of the two")
@@ -158,6 +180,8 @@ class Study:
             section.completion,
             tuple(section.groups),
             section.seed,
+            langs,
+            consents,
         )
         self.config = {"feedback": section.feedback, "study": section.title, **aid_config(aid)}
         self._pools: dict[Path, PlayPool] = {}
@@ -282,7 +306,20 @@ class Study:
         if block.tries and not (block.instructions and questions):
             raise CalibrantError(f"{where}: tries are of instructions with questions")
         assert file is not None
-        return QuestionsStop(f"{number}-{file.stem}", title, questions, text, block.tries)
+        translations = {code: self._translated(number, block, code, questions) for code in self._further}
+        return QuestionsStop(f"{number}-{file.stem}", title, questions, text, block.tries, translations)
+
+    def _translated(self, number: int, block: Block, code: str, questions: Sequence[Mapping[str, Any]]) -> PageTexts:
+        """Return the texts of a page in another language, of the files that have its code before their suffix."""
+        text, title, texts = "", "Instructions", list[dict[str, Any]]()
+        where = f"block {number + 1}"
+        if block.instructions:
+            text = _text(self._named_file(f"{where}: instructions", in_language(block.instructions, code)))
+        if block.questions:
+            file = self._named_file(f"{where}: questions", in_language(block.questions, code))
+            page = read_toml(file, QuestionPage)
+            title, texts = page.title, translated_questions(questions, page, file.name)
+        return PageTexts(title, text, texts)
 
 
 def page_names(stops: Iterable[str]) -> dict[str, str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import re
 import shutil
 import sys
 from collections import Counter
@@ -19,8 +21,10 @@ from calibrant.bench.core.words import WordsError
 from calibrant.bench.play.folder import PASSED
 from calibrant.bench.play.game import (
     CORRECT,
+    ENGLISH,
     Assignment,
     ItemStop,
+    Language,
     Plan,
     PlayPool,
     QuestionsStop,
@@ -28,6 +32,7 @@ from calibrant.bench.play.game import (
     Terms,
 )
 from calibrant.bench.runs.records import FILE_NAME
+from calibrant.bench.toml_file import read_toml
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import plural
 
@@ -228,6 +233,23 @@ def check_page(page: QuestionPage, file: str) -> list[dict[str, Any]]:
     return checked
 
 
+def translated_questions(questions: Sequence[Mapping[str, Any]], page: QuestionPage, file: str) -> list[dict[str, Any]]:
+    """Return what a page in another language shows in place of its texts; answers stay those of the first language.
+
+    `CalibrantError` if the file has other questions, or another number of options.
+    """
+    texts = []
+    names = [question["id"] for question in questions]
+    if [question.id for question in page.question] != names:
+        raise CalibrantError(f"{file}: its questions have the ids {', '.join(names)}, in this order")
+    for question, translated in zip(questions, page.question, strict=True):
+        if translated.kind != question["kind"] or len(translated.options) != len(question.get("options", ())):
+            raise CalibrantError(f"{file}: question {translated.id} has another kind or number of options")
+        text: dict[str, Any] = {name: getattr(translated, name) for name in ("text", "low", "high")}
+        texts.append(text | ({"labels": translated.options} if translated.options else {}))
+    return texts
+
+
 def _with_scale(question: Question) -> dict[str, Any]:
     fields = dict(msgspec.to_builtins(question))
     return fields | ({"points": question.points} if question.kind == "likert" else {})
@@ -317,3 +339,46 @@ def _is_allowed_number(question: Mapping[str, Any], value: object) -> bool:
     low, high = question.get("min"), question.get("max")
     is_within = (low is None or value >= low) and (high is None or value <= high)
     return is_within and abs(value) <= sys.float_info.max and (not question.get("whole") or value == int(value))
+
+
+# --- Languages of the page: a file each, which maps its English texts, or patterns of them, to translations -----------
+LANGUAGES = Path(__file__).resolve().parents[1] / "languages"
+_CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z]{2,4})?")
+_HOLE = re.compile(r"\{(\w+)(?::t)?\}")
+
+
+class LanguageFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file of texts."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=50, description="of the language, in the language")]
+    texts: Annotated[dict[str, str], Meta(description="translation by English text; {name} stands for what varies")]
+
+
+def read_language(stated: str, folder: Path) -> Language:
+    """Return a language of the program, or of a file in a folder; `CalibrantError` for anything else."""
+    if stated == ENGLISH.code:
+        return ENGLISH
+    path = folder / stated if stated.endswith(".toml") else LANGUAGES / f"{stated}.toml"
+    if not _CODE.fullmatch(path.stem) or not path.is_file():
+        listed = ", ".join(["en", *sorted(file.stem for file in LANGUAGES.glob("*.toml"))])
+        problem = f"no language {short_repr(stated)}; there are {listed}, or give a file of texts such as fr.toml"
+        raise CalibrantError(f"study.lang: {problem}, beside the study")
+    content = read_toml(path, LanguageFile)
+    for text, translation in content.texts.items():
+        unknown = {*_HOLE.findall(translation)} - {*_HOLE.findall(text)}
+        if unknown:
+            raise CalibrantError(f"{path.name}: {short_repr(text)} has no {{{min(unknown)}}}, its translation has")
+    return Language(path.stem, content.name, json.dumps(content.texts, ensure_ascii=False))
+
+
+def missing_texts(language: Language) -> list[str]:
+    """Return what a language has no translation of: the page shows it in English."""
+    if language == ENGLISH:
+        return []
+    expected = read_toml(LANGUAGES / "de.toml", LanguageFile).texts
+    return [text for text in expected if text not in json.loads(language.texts)]
+
+
+def in_language(name: str, code: str) -> str:
+    """Return the name of a study's file in another language: intro.md, intro.de.md."""
+    return str(Path(name).with_suffix(f".{code}{Path(name).suffix}"))

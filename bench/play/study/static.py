@@ -62,7 +62,7 @@ def static_page(study: Study, participant: str = "") -> str:
     pools, digests = {pool.digest: pool for pool in study.pools}, [pool.digest for pool in study.pools]
     for stop in study.plan(participant):
         if isinstance(stop, QuestionsStop):
-            questions = [question | {"values": value_text(question)} for question in stop.shown_questions]
+            questions = [{**question, "values": value_text(question)} for question in stop.texts("").questions]
             page = {"phase": "questions", "name": stop.name, "heading": stop.title, "questions": questions}
             stops.append(page | {"instructions": consent_html(stop.instructions, OF_INSTRUCTIONS), "tries": 0})
             continue
@@ -83,13 +83,14 @@ def static_page(study: Study, participant: str = "") -> str:
         "stops": stops,
         "digests": digests,
     }
-    return play_page(study.terms.title, participant, json.dumps(plan))
+    return play_page(study.terms.title, participant, json.dumps(plan), langs=study.terms.langs)
 
 
 def _refuse_served_terms(study: Study) -> None:
     """Refuse what only a server can hold to: a file would show its right answers and its code to who opens it."""
     stops = study.plan("")
     unsupported = {
+        "two languages": len(study.terms.langs) > 1,
         "completion": study.terms.completion is not None,
         "groups": bool(study.terms.groups),
         "limit": any(isinstance(stop, ItemStop) and stop.limit for stop in stops),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,13 +13,16 @@ from typing import Any
 import msgspec
 import pytest
 
+from calibrant.bench.play.game import Terms
 from calibrant.bench.play.results import move_rows, person_rows
 from calibrant.bench.play.study.config import Study
+from calibrant.bench.play.study.pages import missing_texts, read_language
 from calibrant.bench.play.study.static import static_page
 from calibrant.bench.runs.records import Record, Timing, folder_records
+from calibrant.dsl.errors import CalibrantError
 from tests.bench.play.test_start import served_study
 from tests.bench.play.test_studies import study_file
-from tests.bench.play.test_terms import full_study
+from tests.bench.play.test_terms import bilingual_study, full_study
 from tests.support.accessibility import needs_axe
 from tests.support.browser import needs_chromium
 from tests.support.commands import called, jsonl
@@ -112,18 +116,36 @@ def test_all_kinds_are_solved_by_keys_alone_and_give_the_records_of_words(
 def test_all_kinds_are_solved_by_clicks_and_give_the_records_of_words(
     pools: list[Path], items: list[Any], typed: dict[tuple[str, str], Record], tmp_path: Path
 ) -> None:
-    """Typed and sent moves are compared in test_words; formulas are clicked together from tokens, as on a phone."""
+    """Typed and sent moves are compared in test_words; formulas are clicked together from tokens, as on a phone.
+
+    The page is in German: what it shows in English is part of the item, which is what models read too.
+    """
     out = tmp_path / "out"
-    with served(out, pools) as service, MousePage() as page:
+    terms = Terms("pilot", feedback="cells", langs=(read_language("de", tmp_path),))
+    with served(out, pools, terms) as service, MousePage() as page:
         page.width(360)
         page.open(participant_url(service, "p1"))
         page.click("begin")
         for number, item in enumerate(items, 1):
             page.wait(f"state.phase === 'item' && state.number === {number}")
+            facts = " ".join(page.evaluate("JSON.stringify(state.item)").replace("\\n", " ").split())
             solve_by_clicks(page, item)
+            english = page.evaluate("[...untranslated]")
+            assert [text for text in english if not _is_of_item(text, facts)] == []
+            page.evaluate("untranslated.clear()")
             page.click("next")
         page.wait("state.phase === 'end'")
+        assert "Fertig: 11 von 11 richtig" in page.evaluate("screen_.textContent")
+        assert [text for text in page.evaluate("[...untranslated]") if not text.startswith("item-")] == []
+        assert page.evaluate("document.documentElement.lang") == "de"
     assert _answers(out) == typed
+
+
+def _is_of_item(text: str, facts: str) -> bool:
+    """Return whether a text is from the item: its facts, its names with numbers and signs, or keys of a pad."""
+    plain = " ".join(text.split())
+    words = re.findall(r"\w{2,}", re.sub(r"World \d+ \(", "(", plain))
+    return plain in facts or plain == "abc" or all(re.fullmatch(r"[\d.]+", w) or f'"{w}"' in facts for w in words)
 
 
 def _answers(folder: Path) -> dict[tuple[str, str], Record]:
@@ -304,3 +326,85 @@ def test_a_limit_ends_an_item_on_the_page_and_a_reload_is_flagged(tmp_path: Path
     ]
     (record,) = folder_records(tmp_path / "pilot")
     assert record.provenance == {"reason": "the time was up"}
+
+
+@needs_chromium
+@needs_axe
+def test_participants_choose_one_of_two_languages(tmp_path: Path) -> None:
+    """Texts are in German, values that are recorded are those of the first language; a reload stays German."""
+    path = bilingual_study(tmp_path)
+    with served_study(path) as service, KeyboardPage() as page:
+        page.width(390, dark=True)
+        page.open(participant_url(service, "w1"))
+        page.reach('[data-key="lang"]')
+        page.press("ArrowDown")
+        page.wait("state.lang === 'de' && document.documentElement.lang === 'de'")
+        assert page.violations() == []
+        text = page.evaluate("document.body.innerText")
+        assert "Ich bin einverstanden mit allem." in text
+        assert "1 Seite Anleitung lesen; 1 Aufgabe (1 Detektor) lösen; 1 Seite mit Fragen beantworten." in text
+        page.evaluate("screen_.querySelector('[data-key=agreed]').click()")
+        page.reach('[data-key="begin"]')
+        page.press("Enter")
+        page.wait("state.phase === 'questions'")
+        page.evaluate("localStorage.clear()")
+        page.reload()
+        page.wait("state?.phase === 'questions'")
+        assert "Ein Detektor leuchtet." in page.evaluate("screen_.innerText")
+        assert "er leuchtet" in page.evaluate("screen_.innerText")
+        assert page.violations() == []
+        page.evaluate("screen_.querySelector('[data-key=\"question-glows-it glows\"]').click()")
+        page.reach('[data-key="go-on"]')
+        page.press("Enter")
+        page.wait("state.phase === 'item'")
+        page.press("s")
+        page.press("Enter")
+        page.wait("problemBox.textContent === 'Wählen Sie zuerst eine Regel'")
+        assert page.evaluate("[...untranslated]") == []
+    (row,) = person_rows(Study(path).out)
+    assert (row.lang, row.answers["check.glows"]) == ("de", "it glows")
+
+
+def test_a_study_in_two_languages_has_each_file_in_both(tmp_path: Path) -> None:
+    path = bilingual_study(tmp_path)
+    study = Study(path)
+    assert study.terms.consent_in("de") != study.terms.consent_in("en") == study.terms.consent
+    german = tmp_path / "check.de.toml"
+    text = german.read_text(encoding="utf-8")
+    for wrong, problem in (
+        (text.replace('"glows"', '"glimmers"'), "its questions have the ids glows"),
+        (text.replace('"er leuchtet", ', '"a", "b", '), "another kind or number of options"),
+    ):
+        german.write_text(wrong, encoding="utf-8")
+        with pytest.raises(CalibrantError, match=problem):
+            Study(path)
+    german.unlink()
+    with pytest.raises(CalibrantError, match=r"there is no file 'check\.de\.toml'"):
+        Study(path)
+
+
+@pytest.mark.parametrize(
+    ("lang", "problem"),
+    [
+        ('"tlh"', "no language 'tlh'; there are en, de, or give a file of texts such as fr.toml"),
+        ('["en", "en"]', "each once"),
+        ("[]", "is a language"),
+        ('"../fr.toml"', "fr.toml"),
+        ('"fr.toml"', "has no {name}, its translation has"),
+    ],
+)
+def test_a_language_that_is_none_is_refused(lang: str, problem: str, tmp_path: Path) -> None:
+    path = full_study(tmp_path, more=f"lang = {lang}")
+    (tmp_path / "fr.toml").write_text('name = "français"\n[texts]\n"set {n}" = "mettre {name}"\n', encoding="utf-8")
+    with pytest.raises(CalibrantError, match=re.escape(problem)):
+        Study(path)
+
+
+def test_what_a_language_of_ones_own_lacks_is_named(tmp_path: Path) -> None:
+    text = 'name = "français"\n[texts]\n"Go on" = "Continuer"\n'
+    (tmp_path / "fr.toml").write_text(text, encoding="utf-8")
+    language = read_language("fr.toml", tmp_path)
+    missing = missing_texts(language)
+    assert "Go on" not in missing
+    assert "Begin" in missing
+    assert missing_texts(read_language("de", tmp_path)) == []

@@ -81,6 +81,32 @@ tries = {tries}
     return path
 
 
+GERMAN = (
+    *(
+        ("it glows", "er leuchtet"),
+        ("it sings-secretly-wrong", "er singt"),
+        ("What does a detector do?", "Was tut er?"),
+    ),
+    *(("A detector glows.", "Ein Detektor leuchtet."), ("Please choose 2 here.", "Bitte wählen Sie hier 2.")),
+    *(("How old are you?", "Wie alt sind Sie?"), ("About", "Über"), ("I agree", "Ich bin einverstanden")),
+    ("with everything", "mit allem"),
+)
+
+
+def bilingual_study(folder: Path, **options: Any) -> Path:
+    """Write the study of two groups in English and German, with a text of consent."""
+    path = full_study(folder, more='lang = ["en", "de"]\nconsent = "consent.md"', **options)
+    (folder / "consent.md").write_text("I agree with everything.\n", encoding="utf-8")
+    for name in ("intro.md", "check.toml", "about.toml", "consent.md"):
+        text = (folder / name).read_text(encoding="utf-8")
+        for english, german in GERMAN:
+            text = text.replace(english, german)
+        german_file = folder / Path(name).with_suffix(f".de{Path(name).suffix}")
+        lines = [line for line in text.splitlines() if not line.startswith('correct = "')]
+        german_file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
 @contextmanager
 def sitting_of(path: Path, name: str, clock: Any = None) -> Iterator[Sitting]:
     study = Study(path)

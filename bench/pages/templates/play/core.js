@@ -15,15 +15,69 @@ for (const name of ["large", "contrast"]) {
   box.addEventListener("change", () => { display[name] = box.checked; try { localStorage.setItem("calibrant-display", JSON.stringify(display)); } catch { /* for this page alone */ } apply(); });
   apply();
 }
+// the interface in another language: a text is looked up whole, by pattern, then sentence by sentence. In a pattern
+// {n}, {m} and {k} are numbers, {name}, {first} and {second} have no blanks, another hole is any text; {hole:t} in its
+// translation is translated itself
+const langs = EMBEDDED.langs || ["en"], untranslated = new Set();
+let lang = (() => { try { return localStorage.getItem("calibrant-lang"); } catch { return null; } })();
+if (!langs.includes(lang)) lang = langs[0];
+const catalogues = Object.fromEntries(Object.entries(EMBEDDED.texts || {}).map(([name, texts]) => {
+  const patterns = Object.keys(texts).filter((key) => /\{\w+\}/.test(key)).map((key) => {
+    const source = key.replace(/[.*+?^$()|[\]\\]/g, "\\$&").replace(/\{(\w+)\}/g, (_, hole) => `(?<${hole}>${/^[nmk]$/.test(hole) ? "[\\d,.]*\\d" : /^(name|first|second)$/.test(hole) ? "\\S+" : "[^]+?"})`);
+    return [new RegExp(`^${source}$`), texts[key], key.replace(/\{\w+\}/g, "").length];
+  });
+  return [name, { texts, patterns: patterns.sort((a, b) => b[2] - a[2]), cache: new Map() }];
+}));
+function lookUp(catalogue, text) {
+  if (Object.hasOwn(catalogue.texts, text)) return catalogue.texts[text];
+  for (const [pattern, translation] of catalogue.patterns) {
+    const match = pattern.exec(text);
+    if (match) return translation.replace(/\{(\w+)(:t)?\}/g, (_, hole, nested) => nested ? lookUp(catalogue, match.groups[hole]) ?? match.groups[hole].split(", ").map(t).join(", ") : match.groups[hole]);
+  }
+  return null;
+}
+function t(text) {
+  const catalogue = catalogues[lang], core = String(text).trim();
+  if (!catalogue || !/\p{L}{2}/u.test(core)) return text;
+  if (!catalogue.cache.has(core)) {
+    let translation = lookUp(catalogue, core);
+    for (const border of [/(\n+)/, /((?<=[.;!?])\s+)/, /((?<=:)\s+)/]) {
+      if (translation !== null || !border.test(core)) continue;
+      translation = core.split(border).map((part, k) => k % 2 ? part : t(part)).join("");
+    }
+    if (translation === null) untranslated.add(core);
+    catalogue.cache.set(core, translation ?? core);
+  }
+  return String(text).replace(core, () => catalogue.cache.get(core));
+}
+const chrome = [];
+function setLanguage(name) {
+  lang = name;
+  document.documentElement.lang = name;
+  try { localStorage.setItem("calibrant-lang", name); } catch { /* for this page alone */ }
+  if (!chrome.length) {
+    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) if (!walk.currentNode.parentElement.closest("script, noscript, #screen, #banner, #problem, #news, .crumbs, .foot")) chrome.push([walk.currentNode, "data", walk.currentNode.data]);
+    for (const element of document.querySelectorAll("[aria-label]")) if (!element.closest("#screen")) chrome.push([element, "ariaLabel", element.ariaLabel]);
+  }
+  for (const [node, property, text] of chrome) node[property] = t(text);
+}
+setLanguage(lang);
+function languageChoice(again) {
+  if (langs.length < 2) return null;
+  const names = EMBEDDED.names || {};
+  return el("p", { class: "row" }, el("label", { lang: "en" }, "Language ", el("select", { "data-key": "lang", onchange: (e) => { setLanguage(e.target.value); again(); } }, langs.map((name) => el("option", { value: name, selected: name === lang, translate: "no" }, names[name] || name)))));
+}
 function el(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (name.startsWith("aria-") && typeof value === "boolean") element.setAttribute(name, String(value)); // "" is neither
     else if (value === true) element.setAttribute(name, "");
-    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, String(value));
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, /^(aria-label|title|placeholder)$/.test(name) ? t(value) : String(value));
   }
-  for (const child of children.flat(Infinity)) if (child !== null && child !== undefined) element.append(child);
+  const read = attributes.translate === "no" || tag === "pre" ? (text) => text : t; // data stays as it is
+  for (const child of children.flat(Infinity)) if (child !== null && child !== undefined) element.append(child instanceof Node ? child : read(child));
   return element;
 }
 const button = (text, press, attributes = {}) => el("button", { type: "button", onclick: press, ...attributes }, text);
@@ -41,8 +95,8 @@ setInterval(() => {
 }, 1000);
 document.addEventListener("visibilitychange", () => { clock.beat = Date.now(); clock.causes.add("hidden"); });
 function restartClock() { clock.since = performance.now(); clock.causes.clear(); }
-function show(problem) { problemBox.textContent = problem || ""; problemBox.hidden = !problem; }
-function say(text) { news.textContent = text; }
+function show(problem) { problemBox.textContent = t(problem || ""); problemBox.hidden = !problem; }
+function say(text) { news.textContent = t(text); }
 // a request is sent again until the server answers: moves carry their number, so none is made twice
 async function request(path, body) {
   if (EMBEDDED.plan) return localRequest(path, body);
@@ -54,7 +108,7 @@ async function request(path, body) {
       return { status: answer.status, data: await answer.json() };
     } catch {
       clock.causes.add("resent");
-      banner.textContent = "The server does not answer. What you did is kept here and is sent again.";
+      banner.textContent = t("The server does not answer. What you did is kept here and is sent again.");
       await new Promise((done) => setTimeout(done, delay));
     }
   }

@@ -29,7 +29,7 @@ function enter() {
     if (answer.data.offered !== undefined) id.value = offered = answer.data.offered;
   };
   id.addEventListener("keydown", (e) => { if (e.key === "Enter") go(); });
-  replaceScreen(el("h1", {}, "Before you begin"), el("p", {}, EMBEDDED.participant || offered ? "Enter the id that you were given, or leave the one below. No name." : "Enter the id that you were given. No name."),
+  replaceScreen(el("h1", {}, "Before you begin"), languageChoice(enter), el("p", {}, EMBEDDED.participant || offered ? "Enter the id that you were given, or leave the one below. No name." : "Enter the id that you were given. No name."),
     el("div", { class: "row" }, el("label", { for: "participant" }, "Participant id"), id, button("Go on", go, { class: "first", "data-key": "enter" })));
 }
 function start() {
@@ -37,12 +37,12 @@ function start() {
   const consent = el("div", { class: "consent", tabindex: 0, role: "region", "aria-label": "Consent" });
   consent.innerHTML = state.consent; // its raw HTML is escaped, links and pictures are text
   return [
-    el("h1", {}, "Before you begin"), el("p", { class: "reason" }, state.task),
+    el("h1", {}, "Before you begin"), languageChoice(reload), el("p", { class: "reason" }, state.task),
     el("section", { class: "panel" }, el("h2", {}, "What is kept"), state.privacy.map((text) => el("p", {}, text)), el("p", {}, "You can stop at any time and go on later at this address; what you did until then stays there.")),
     state.consent ? consent : null,
-    el("p", {}, "Participant id: ", el("b", { class: "ids" }, state.participant)),
+    el("p", {}, "Participant id: ", el("b", { class: "ids", translate: "no" }, state.participant)),
     state.consent ? el("p", {}, el("label", {}, agreed, " I have read this and agree.")) : null,
-    el("p", { class: "row" }, button("Begin", () => send("begin", { agreed: agreed.checked }), { class: "first", "data-key": "begin" }), state.practice ? el("a", { class: "second", href: state.practice, "data-key": "practice" }, "Practice first") : null, state.practice ? el("span", { class: "soft" }, "Practice is not recorded.") : null),
+    el("p", { class: "row" }, button("Begin", () => send("begin", { agreed: agreed.checked, lang }), { class: "first", "data-key": "begin" }), state.practice ? el("a", { class: "second", href: state.practice, "data-key": "practice" }, "Practice first") : null, state.practice ? el("span", { class: "soft" }, "Practice is not recorded.") : null),
     el("p", { class: "note" }, "Everything works with the keyboard: Tab to move, Enter to act, ? for keys. Closing the window loses nothing."),
   ];
 }
@@ -56,15 +56,15 @@ function questions() {
   const answers = {}, boxes = {};
   const asked = state.questions.map((q) => {
     const name = `question-${q.id}`, isFrozenPage = !state.writer;
-    const radios = (options) => options.map(([value, text]) => el("label", {}, el("input", { type: "radio", name, "data-key": `${name}-${value}`, disabled: isFrozenPage, onchange: () => { answers[q.id] = value; } }), " ", el("span", {}, text)));
+    const radios = (options) => options.map(([value, text]) => el("label", {}, el("input", { type: "radio", name, "data-key": `${name}-${value}`, disabled: isFrozenPage, onchange: () => { answers[q.id] = value; } }), " ", el("span", { translate: "no" }, text)));
     let control;
-    if (q.kind === "likert") control = [q.low ? el("span", { class: "soft" }, q.low) : null, radios([...Array(q.points).keys()].map((k) => [k + 1, String(k + 1)])), q.high ? el("span", { class: "soft" }, q.high) : null];
-    else if (q.kind === "choice") control = radios(q.options.map((text) => [text, text]));
+    if (q.kind === "likert") control = [q.low ? el("span", { class: "soft", translate: "no" }, q.low) : null, radios([...Array(q.points).keys()].map((k) => [k + 1, String(k + 1)])), q.high ? el("span", { class: "soft", translate: "no" }, q.high) : null];
+    else if (q.kind === "choice") control = radios(q.options.map((text, k) => [text, q.labels?.[k] ?? text]));
     else if (q.kind === "number") {
       boxes[q.id] = el("input", { type: "number", step: q.whole ? 1 : "any", min: q.min, max: q.max, "aria-label": q.text, "data-key": name, disabled: isFrozenPage, onchange: (e) => { answers[q.id] = e.target.value === "" ? "" : Number(e.target.value); } });
       control = [boxes[q.id], el("span", { class: "soft" }, q.values)];
     } else control = el("textarea", { "aria-label": q.text, "data-key": name, maxlength: 4000, disabled: isFrozenPage, onchange: (e) => { answers[q.id] = e.target.value; } });
-    return el("fieldset", {}, el("legend", {}, q.text, q.optional ? " (optional)" : null), el("div", { class: "row" }, control));
+    return el("fieldset", {}, el("legend", {}, el("span", { translate: "no" }, q.text), q.optional ? " (optional)" : null), el("div", { class: "row" }, control));
   });
   const go = () => {
     const wrong = state.questions.find((q) => boxes[q.id] && !boxes[q.id].checkValidity());
@@ -75,7 +75,7 @@ function questions() {
   };
   const text = state.instructions ? el("section", { class: "instructions", "aria-label": "Instructions" }) : null;
   if (text) text.innerHTML = state.instructions; // as a text of consent
-  return [el("h1", {}, state.heading), progress(), text, asked, button("Go on", go, { class: "first", "data-key": "go-on", disabled: !state.writer })];
+  return [el("h1", { translate: state.heading === "Instructions" ? null : "no" }, state.heading), progress(), text, asked, button("Go on", go, { class: "first", "data-key": "go-on", disabled: !state.writer })];
 }
 function ended() {
   const verdict = state.verdict;
@@ -91,7 +91,7 @@ function item() {
   const left = it.seconds_left === undefined || it.closed ? null : el("p", { class: "limit" }, "Time left: ", el("b", { id: "left", role: "timer" }, clockText(timeLeft())));
   return [
     el("h1", {}, it.kind), state.study ? el("p", {}, "This is practice: nothing is recorded. ", el("a", { href: state.study, "data-key": "leave" }, "Go to the study")) : null, progress(), left,
-    (it.view.brief || []).map((sentence) => el("p", { class: "reason" }, sentence)), it.view.view === "program" ? null : facts, it.aid ? el("p", { class: "note", "data-key": "aid" }, it.aid) : null, view.render(it), it.closed ? ended() : el("p", {}, button("I cannot tell", () => confirm("End this item without an answer?") && send("quit"), { class: "plain", "data-key": "quit", disabled: isFrozen() })),
+    (it.view.brief || []).map((sentence) => el("p", { class: "reason" }, sentence)), it.view.view === "program" ? null : facts, it.aid ? el("p", { class: "note", "data-key": "aid" }, it.aid) : null, view.render(it), it.closed ? ended() : el("p", {}, button("I cannot tell", () => confirm(t("End this item without an answer?")) && send("quit"), { class: "plain", "data-key": "quit", disabled: isFrozen() })),
   ];
 }
 // proof of having finished: the server sends it with the end alone
@@ -99,7 +99,7 @@ function completion() {
   const { code, url } = state.completion || {};
   if (code) {
     const copy = () => navigator.clipboard?.writeText(code).then(() => say("The code is copied."), () => say("Please copy the code by hand."));
-    return el("section", { class: "panel", "aria-label": "Completion code" }, el("p", {}, "Your completion code. Enter it at the site that sent you here:"), el("p", { class: "row" }, el("b", { class: "code" }, code), navigator.clipboard ? button("Copy the code", copy, { "data-key": "copy" }) : null));
+    return el("section", { class: "panel", "aria-label": "Completion code" }, el("p", {}, "Your completion code. Enter it at the site that sent you here:"), el("p", { class: "row" }, el("b", { class: "code", translate: "no" }, code), navigator.clipboard ? button("Copy the code", copy, { "data-key": "copy" }) : null));
   }
   if (!url) return null;
   return el("section", { class: "panel", "aria-label": "Finish" }, el("p", {}, "One step is left: go back to the site that sent you here. It then knows that you finished."), el("p", {}, el("a", { class: "first", href: url, "data-key": "finish" }, "Finish and go back")));
@@ -126,6 +126,7 @@ function end() {
 function render(next) {
   const before = state;
   state = { writer: true, ...next };
+  if (state.lang && state.lang !== lang) setLanguage(state.lang);
   const phase = { start, questions, item, end }[state.phase];
   replaceScreen(...phase().flat(Infinity).filter((child) => child));
   if (before?.phase !== state.phase || before?.item?.id !== state.item?.id) { say(""); if (before) document.getElementById("main").focus(); window.scrollTo(0, 0); }
@@ -140,7 +141,7 @@ function showStale() {
   screen_.inert = !state.writer;
   screen_.classList.toggle("stale", !state.writer);
   if (state.writer) { document.title = state.title; return; }
-  document.title = `Out of date: ${state.title}`;
+  document.title = `${t("Out of date:")} ${state.title}`;
   banner.replaceChildren(el("div", { class: "callout" }, el("h1", {}, "This window is out of date"), `You went on in another window; what stands here is from ${new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })} and does nothing. `, button("Go on here", () => reload(null, true), { "data-key": "take" })));
 }
 function loseWriter() {
@@ -151,7 +152,7 @@ function loseWriter() {
 if (windows) windows.onmessage = (message) => { if (message.data !== tab) loseWriter(); };
 
 async function reload(_, take) {
-  const answer = await request(`state?tab=${tab}${take ? "&take=1" : ""}`);
+  const answer = await request(`state?tab=${tab}&lang=${lang}${take ? "&take=1" : ""}`);
   if (answer.status !== 200) { show(answer.data.problem || "this address is not known"); return; }
   if (answer.data.writer) { banner.textContent = ""; windows?.postMessage(tab); }
   show("");
@@ -170,7 +171,7 @@ addEventListener("keydown", (event) => {
     if (saved.participant) render(localState()); else enter();
     return;
   }
-  const first = await request(`state?tab=${tab}`);
+  const first = await request(`state?tab=${tab}&lang=${lang}`);
   if (first.status === 404) enter();
   else if (first.status !== 200) show(first.data.problem);
   else {
