@@ -64,14 +64,14 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(files=104, lines=31685, small_files=3, import_lines=1532),
-    "solvers": Size(files=110, lines=29527, small_files=7, import_lines=1611),
+    "dsl": Size(files=101, lines=31681, small_files=3, import_lines=1534),
+    "solvers": Size(files=104, lines=29494, small_files=7, import_lines=1591),
     "audits": Size(files=63, lines=19792, small_files=2, import_lines=1345),
-    "baselines": Size(files=31, lines=9829, small_files=3, import_lines=533),
-    "bench": Size(files=288, lines=80029, small_files=12, import_lines=6717),
+    "baselines": Size(files=30, lines=9822, small_files=2, import_lines=529),
+    "bench": Size(files=288, lines=80024, small_files=12, import_lines=6712),
     "calibrant": Size(files=15, lines=1870, small_files=4, import_lines=289),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=363, lines=97637, small_files=17, import_lines=8385),
+    "tests": Size(files=363, lines=97643, small_files=17, import_lines=8391),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -1,4 +1,4 @@
-"""Claims about items of trajectories, checked by trying all, with dsl.networks.trajectories alone."""
+"""Claims about items of trajectories, checked by trying all, with dsl.networks.network alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 
 from calibrant.audits.claims import Certificate, ClaimKind, RecountLimitError, Verifier, checkpoint
 from calibrant.dsl.logic.trajectories import QuestionRecord, TrajectoryRecord, parse_model
-from calibrant.dsl.networks.trajectories import (
+from calibrant.dsl.networks.network import (
     FunctionClass,
     Question,
     Trajectory,

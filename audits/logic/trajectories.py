@@ -21,10 +21,10 @@ from calibrant.audits.logic.claims_of_trajectories import trajectory_evidence
 from calibrant.audits.why import Count, Fact, Span, State, Why, number_text
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic.trajectories import TrajectoryItem, TrajectorySealed, parse_model
-from calibrant.dsl.networks.functions import Function, from_table, rename_inputs
-from calibrant.dsl.networks.network import Network
-from calibrant.dsl.networks.trajectories import (
+from calibrant.dsl.networks.formulas import Function, from_table, rename_inputs
+from calibrant.dsl.networks.network import (
     FunctionClass,
+    Network,
     Question,
     Trajectory,
     TrajectoryTask,
@@ -33,7 +33,7 @@ from calibrant.dsl.networks.trajectories import (
     readings,
     simulate,
 )
-from calibrant.dsl.networks.writers import bnet_text
+from calibrant.dsl.networks.text_formats import bnet_text
 from calibrant.solvers.networks.trajectories import MAX_MONOTONE_CANDIDATES, FittingNetworks, fit_networks
 from calibrant.solvers.networks.windows import (
     MAX_WINDOWS,

@@ -11,8 +11,8 @@ from calibrant.dsl.logic.item import Experiment, LogicItem, Sealed, Task, model_
 from calibrant.dsl.text import plural
 from calibrant.solvers.logic.comparison import mean_squared_error
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
-from calibrant.solvers.logic.experiments import Predictions
 from calibrant.solvers.logic.family import LogicFamily, first_member, solve_class, solve_family
+from calibrant.solvers.logic.sums import Predictions
 from calibrant.solvers.outcome import Found
 
 # --- The parts of the reason for logic models -------------------------------------------------------------------------

@@ -1,16 +1,12 @@
-"""Rows that are not exact: greedy and genetic search, and the repair of clauses to models.
-
-Each returns a model, a table of probabilities for the questions, or `OutOfBudget` with the reason.
-
-Saez-Rodriguez et al., Mol. Syst. Biol. 5:331 (2009): ranking selection, uniform crossover, one bit mutated.
-"""
+"""Methods that are not exact: of logic models, and of items of trajectories."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,11 +15,18 @@ from calibrant.dsl.logic.files.networks import ListedModel
 from calibrant.dsl.logic.item import Clause, Edge, Model, Task, clause, edges_by_target, model_size, reachable
 from calibrant.dsl.logic.reference import clauses_into, contains
 from calibrant.dsl.logic.score import Table
+from calibrant.dsl.logic.trajectories import states_json
+from calibrant.dsl.networks.network import TrajectoryTask, clamped
 from calibrant.solvers.logic.family import solve_class
 from calibrant.solvers.logic.network import ModelCosts
 from calibrant.solvers.logic.search import USUAL_LIMITS, Limits
-from calibrant.solvers.outcome import Found, OutOfBudget
+from calibrant.solvers.networks.trajectories import FittingNetworks, fit_networks
+from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 
+# --- Rows that are not exact: greedy and genetic search, and the repair of clauses to models --------------------------
+# Each returns a model, a table of probabilities for the questions, or `OutOfBudget` with the reason.
+#
+# Saez-Rodriguez et al., Mol. Syst. Biol. 5:331 (2009): ranking selection, uniform crossover, one bit mutated.
 # --- Sets of clauses made into models: redundant clauses, cycles and dangling clauses are taken away ------------------
 
 
@@ -254,3 +257,48 @@ def listed(task: Task, models: Sequence[ListedModel]) -> Found[Table] | OutOfBud
                 ones[r] += entry.weight * int(answer)
         rows.append(tuple(float(Fraction(number, total)) for number in ones))
     return Found(tuple(rows))
+
+
+# --- Rows of items of trajectories. Each returns an answer as a JSON object, or `OutOfBudget` with the reason ---------
+Answer: TypeAlias = Found[Mapping[str, Any]] | Impossible | OutOfBudget
+
+
+def _fitting(task: TrajectoryTask) -> Found[FittingNetworks] | Impossible | OutOfBudget:
+    fitting = fit_networks(task)
+    if isinstance(fitting, Found) and fitting.value.count == 0:
+        return Impossible("no network of the class gives the states of the trajectories")
+    return fitting
+
+
+def fitting_network(task: TrajectoryTask) -> Answer:
+    """Return a network that fits: every gene with the function that is 1 only where a reading makes it so."""
+    fitting = _fitting(task)
+    return Found({"model": fitting.value.witness()}) if isinstance(fitting, Found) else fitting
+
+
+def likeliest(task: TrajectoryTask) -> Answer:
+    """Return the answer that most of the networks that fit give."""
+    fitting = _fitting(task)
+    if not isinstance(fitting, Found):
+        return fitting
+    best = fitting.value.likeliest_answer()
+    return Found(states_json(best.value[0], task)) if isinstance(best, Found) else best
+
+
+def majority(task: TrajectoryTask) -> Answer:
+    """Return the answer under the value that most functions of each gene give, step by step."""
+    fitting = _fitting(task)
+    return Found(states_json(fitting.value.majority_answer(), task)) if isinstance(fitting, Found) else fitting
+
+
+def copy_start(task: TrajectoryTask) -> Answer:
+    """Return the last state that is known, the start, for every state that is asked for."""
+    question = task.question
+    start = clamped(question.start, task.genes, question.clamps)
+    return Found(states_json([start] * (question.steps or 1), task))
+
+
+def random_network(task: TrajectoryTask, seed: int) -> Answer:
+    """Return a network drawn uniformly from the class, whatever the evidence."""
+    fitting = fit_networks(task)
+    return Found({"model": fitting.value.draw(Random(seed))}) if isinstance(fitting, Found) else fitting

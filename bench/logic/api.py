@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from calibrant.audits.logic.generation import SUITES
-from calibrant.baselines.logic.trajectories import fitting_network
+from calibrant.baselines.logic.rows import fitting_network
 from calibrant.bench.core.capabilities import ItemScore, Solution
 from calibrant.bench.core.sets import Hypotheses
 from calibrant.bench.logic.benchmark import BENCHMARK

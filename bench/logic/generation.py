@@ -28,11 +28,10 @@ from calibrant.bench.variants import CopyMap, Record, Variable, Variant, permute
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic.item import Edge, LogicError, LogicItem, Options, class_edges, discretise, parse_clause
 from calibrant.dsl.logic.trajectories import parse_model
-from calibrant.dsl.networks.functions import rename_inputs
-from calibrant.dsl.networks.writers import bnet_text
+from calibrant.dsl.networks.formulas import rename_inputs
+from calibrant.dsl.networks.text_formats import bnet_text
 from calibrant.dsl.text import plural
-from calibrant.solvers.networks.folder import read_folder
-from calibrant.solvers.networks.windows import UnreachableStratumError, read_sources
+from calibrant.solvers.networks.windows import UnreachableStratumError, read_folder, read_sources
 
 # --- Generation of pools of logic models: suites of experiments, and series of published networks ---------------------
 OF_SERIES = ("networks", "decoys", "functions", "question", "steps")  # options of items

@@ -1,6 +1,6 @@
 """Rows of logic models: exact ones, local search, a genetic algorithm, chance (baselines.logic.rows).
 
-Items of trajectories have rows of their own behind the same names, and two more (baselines.logic.trajectories).
+Items of trajectories have rows of their own behind the same names, and two more (baselines.logic.rows).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from calibrant.bench.protocols import Presentation, Protocol, ProtocolResult, nothing_found, replace_words
 from calibrant.dsl.logic.item import Task
 from calibrant.dsl.logic.trajectories import is_trajectory_task
-from calibrant.dsl.networks.trajectories import Question, Trajectory, TrajectoryTask
+from calibrant.dsl.networks.network import Question, Trajectory, TrajectoryTask
 from calibrant.solvers.logic.canonical import canonical_task
 
 if TYPE_CHECKING:
-    from calibrant.baselines.logic.trajectories import Answer
+    from calibrant.baselines.logic.rows import Answer
     from calibrant.bench.core.items import ItemPool
     from calibrant.dsl.logic.item import LogicItem
     from calibrant.dsl.logic.score import LogicAnswer
@@ -41,7 +41,6 @@ class LogicRow(Protocol, frozen=True):
 
     def warm_up(self) -> None:
         import calibrant.baselines.logic.rows
-        import calibrant.baselines.logic.trajectories
         import calibrant.solvers.logic.family  # noqa: F401
 
     def outcome(self, task: Task) -> Found[LogicAnswer] | OutOfBudget:
@@ -78,7 +77,7 @@ class Exact(LogicRow, frozen=True):
         return exact(task)
 
     def states(self, task: TrajectoryTask) -> Answer:
-        from calibrant.baselines.logic.trajectories import fitting_network
+        from calibrant.baselines.logic.rows import fitting_network
 
         return fitting_network(task)
 
@@ -106,7 +105,7 @@ class Vote(LogicRow, frozen=True):
         return vote(task)
 
     def states(self, task: TrajectoryTask) -> Answer:
-        from calibrant.baselines.logic.trajectories import likeliest
+        from calibrant.baselines.logic.rows import likeliest
 
         return likeliest(task)
 
@@ -154,7 +153,7 @@ class RandomModel(LogicRow, frozen=True):
         return random_model(task, self.seed)
 
     def states(self, task: TrajectoryTask) -> Answer:
-        from calibrant.baselines.logic.trajectories import random_network
+        from calibrant.baselines.logic.rows import random_network
 
         return random_network(task, self.seed)
 
@@ -184,7 +183,7 @@ class Majority(LogicRow, frozen=True):
     answers_experiments = False
 
     def states(self, task: TrajectoryTask) -> Answer:
-        from calibrant.baselines.logic.trajectories import majority
+        from calibrant.baselines.logic.rows import majority
 
         return majority(task)
 
@@ -197,7 +196,7 @@ class CopyState(LogicRow, frozen=True):
     answers_experiments = False
 
     def states(self, task: TrajectoryTask) -> Answer:
-        from calibrant.baselines.logic.trajectories import copy_start
+        from calibrant.baselines.logic.rows import copy_start
 
         return copy_start(task)
 

@@ -44,8 +44,8 @@ from calibrant.dsl.logic.item import Clause, Experiment, LogicItem, parse_clause
 from calibrant.dsl.logic.trajectories import is_trajectory_item
 from calibrant.dsl.text import plural
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
-from calibrant.solvers.logic.experiments import Predictions
 from calibrant.solvers.logic.family import LogicFamily, MeasuredCell, ValueTimes, measured_cells
+from calibrant.solvers.logic.sums import Predictions
 
 # --- The network of a family in layers: width is the share of members, colour the sign, dots are clauses --------------
 MAX_NODES = 60

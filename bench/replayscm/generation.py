@@ -59,8 +59,7 @@ from calibrant.dsl.replayscm.generation.scms import NAMED_STRATA, Stratum, strat
 from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.text import plural
-from calibrant.solvers.networks.folder import read_folder
-from calibrant.solvers.networks.windows import Source, UnreachableStratumError, read_sources
+from calibrant.solvers.networks.windows import Source, UnreachableStratumError, read_folder, read_sources
 
 # --- Generation of ReplaySCM pools: with filters and audit, sampled, extended, and of Alternative-SCM items -----------
 J = TypeVar("J")

@@ -1,6 +1,6 @@
 """Items of trajectories: genes of a network that is sealed, states that it went through, and a question about more.
 
-The meaning is that of dsl.networks.trajectories. An answer states the next states, the attractor that is reached, or a
+The meaning is that of dsl.networks.network. An answer states the next states, the attractor that is reached, or a
 network of the class, whose answer counts.
 """
 
@@ -18,18 +18,19 @@ from calibrant.dsl.lenient_json import Shape, Shaped, StatedLines, shaped_keys
 from calibrant.dsl.logic.item import is_node_name
 from calibrant.dsl.logic.score import AnswerError, Verdict
 from calibrant.dsl.networks.formulas import NetworkError, Nodes
-from calibrant.dsl.networks.network import Network, derive_fields
-from calibrant.dsl.networks.text_formats import read_bnet
-from calibrant.dsl.networks.trajectories import (
+from calibrant.dsl.networks.network import (
     FunctionClass,
+    Network,
     Question,
     Trajectory,
     TrajectoryTask,
     answer_question,
     broken_rule,
+    derive_fields,
     fits,
     rotated,
 )
+from calibrant.dsl.networks.text_formats import read_bnet
 from calibrant.dsl.text import Phrases, Wording, reword
 
 MAX_GENES, MAX_STATES = 200, 10_000  # of an item

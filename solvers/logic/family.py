@@ -37,12 +37,19 @@ from calibrant.dsl.logic.score import Table
 from calibrant.dsl.networks.network import Network
 from calibrant.dsl.pictures import MAX_PICTURE_ROWS, Picture, Pictured, PictureEdge
 from calibrant.dsl.text import plural
-from calibrant.solvers.logic.comparison import Comparison, compare_models, mean_squared_error
+from calibrant.solvers.logic.comparison import Comparison, Judgement, compare_models, judge_network, mean_squared_error
 from calibrant.solvers.logic.elimination.lattice import SIZE_BASE, Lattice, LatticeLimitError
-from calibrant.solvers.logic.experiments import NextExperiment, Predictions, choose_next, predict_outcomes
-from calibrant.solvers.logic.membership import Judgement, judge_network
 from calibrant.solvers.logic.search import USUAL_LIMITS, Limits, class_lattice, lattice_within, search
-from calibrant.solvers.logic.sums import NO_RESTRICTION, Marginals, PathSums, Restriction
+from calibrant.solvers.logic.sums import (
+    NO_RESTRICTION,
+    Marginals,
+    NextExperiment,
+    PathSums,
+    Predictions,
+    Restriction,
+    choose_next,
+    predict_outcomes,
+)
 from calibrant.solvers.outcome import BestSoFar, Found, OutOfBudget
 from calibrant.solvers.space import space_repr
 
@@ -474,8 +481,7 @@ class MeasuredCell(NamedTuple):
         return (self.predicted - self.value) ** 2
 
 
-ValueTimes: TypeAlias = Sequence[Sequence[float | None]]
-"""Times of values, a row an experiment, in the order of readouts."""
+ValueTimes: TypeAlias = Sequence[Sequence[float | None]]  # a row an experiment, in the order of readouts
 
 
 def measured_cells(family: LogicFamily, times: ValueTimes = ()) -> Iterator[MeasuredCell]:
@@ -518,9 +524,7 @@ def candidates_csv(family: LogicFamily, best: NextExperiment) -> str:
 
 def _csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
+    csv.writer(buffer, lineterminator="\n").writerows([header, *rows])
     return buffer.getvalue()
 
 

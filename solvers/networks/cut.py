@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from calibrant.dsl.errors import short_repr
-from calibrant.dsl.networks.formulas import NetworkError
-from calibrant.dsl.networks.functions import Function, restrict
+from calibrant.dsl.networks.formulas import Function, NetworkError, restrict
 from calibrant.dsl.networks.network import Network
 from calibrant.dsl.text import nearest_hint
 from calibrant.solvers.outcome import Budget, BudgetSpent

@@ -2,18 +2,389 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
-from calibrant.dsl.networks.formulas import NetworkError, evaluate, mentioned_names
-from calibrant.dsl.networks.functions import Function
+from calibrant.dsl.errors import short_repr
+from calibrant.dsl.formulas.formula import Apply
+from calibrant.dsl.networks.formulas import (
+    COMPARISONS,
+    Count,
+    Function,
+    NetworkError,
+    Node,
+    Nodes,
+    cover,
+    evaluate,
+    mentioned_names,
+)
 from calibrant.dsl.networks.network import Difference, Network, derive_fields, read_file, read_rules
+from calibrant.dsl.text import nearest_hint
 from calibrant.solvers.networks.cut import Cut, cut_network
-from calibrant.solvers.networks.dynamics import Attractor, FixedPoints, find_attractors, find_fixed_points
-from calibrant.solvers.networks.wide import SignProver, find_difference
-from calibrant.solvers.outcome import Found, OutOfBudget
+from calibrant.solvers.outcome import Budget, BudgetSpent, Found, OutOfBudget
+from calibrant.solvers.sat import Cnf, Conflicts
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
+# --- Functions of more inputs than a truth table has: essential inputs, signs, differences and clauses through SAT ----
+MAX_CONFLICTS = 10_000  # of one file or question; the widest published formula, 80 names, takes fewer than 1,000
+MAX_CLAUSES = 1_000_000  # clauses of one encoding
+MAX_VISITS = 50_000_000  # visits of clauses by the calls of one file: a name takes two calls, each visits every clause
+
+
+class Encoding:
+    """Formulas as clauses (G. Tseitin, 1968), equal subformulas once."""
+
+    def __init__(self) -> None:
+        self.cnf = Cnf()
+        self._variables: dict[tuple[str, tuple[int, ...]], int] = {}
+        self.true = self.cnf.variable("true")
+        self.cnf.add(self.true)
+
+    def formula(self, nodes: Nodes, literals: Mapping[str, int]) -> int:
+        """Return a literal that is equivalent to a formula.
+
+        literals: of each name
+        """
+        stack: list[int] = []
+        for node in nodes:
+            if isinstance(node, str):
+                stack.append(literals[node])
+            elif isinstance(node, bool):
+                stack.append(self.true if node else -self.true)
+            else:
+                arguments = stack[len(stack) - node.arity :]
+                del stack[len(stack) - node.arity :]
+                stack.append(self._applied(node, arguments))
+        (literal,) = stack
+        return literal
+
+    def _applied(self, node: Node, arguments: Sequence[int]) -> int:
+        if isinstance(node, Count):
+            return self._count(node, arguments)
+        assert not isinstance(node, str | bool)
+        if node.operator == "not":
+            return -arguments[0]
+        first, second = arguments
+        if node.operator == "and":
+            return self.conjunction(first, second)
+        if node.operator == "or":
+            return -self.conjunction(-first, -second)
+        parity = self.parity(first, second)
+        return parity if node.operator == "xor" else -parity
+
+    def conjunction(self, first: int, second: int) -> int:
+        """Return a literal that is equivalent to both."""
+        if first == -second or -self.true in (first, second):
+            return -self.true
+        if first in (second, self.true):
+            return second
+        if second == self.true:
+            return first
+        key = ("and", (min(first, second), max(first, second)))
+        if key not in self._variables:
+            if len(self.cnf.clauses) > MAX_CLAUSES:
+                problem = f"functions beyond a table take over {MAX_CLAUSES:,} clauses; write them shorter"
+                raise NetworkError(problem, reason="wide")
+            literal = self._variables[key] = self.cnf.variable("and")
+            self.cnf.add(-literal, first)
+            self.cnf.add(-literal, second)
+            self.cnf.add(literal, -first, -second)
+        return self._variables[key]
+
+    def parity(self, first: int, second: int) -> int:
+        """Return a literal that is equivalent to exactly one of two."""
+        either = -self.conjunction(-first, -second)
+        return self.conjunction(either, -self.conjunction(first, second))
+
+    def _count(self, node: Count, arguments: Sequence[int]) -> int:
+        """Return a literal for a count, by a sequential counter: exactly[k] of the arguments so far."""
+        exactly = [self.true]
+        for argument in arguments:
+            raised = [-self.true, *(self.conjunction(literal, argument) for literal in exactly)]
+            stayed = [*(self.conjunction(literal, -argument) for literal in exactly), -self.true]
+            exactly = [self.disjunction(a, b) for a, b in zip(raised, stayed, strict=True)]
+        result = -self.true
+        for number, literal in enumerate(exactly):
+            if COMPARISONS[node.comparison](number, node.number):
+                result = self.disjunction(result, literal)
+        return result
+
+    def disjunction(self, first: int, second: int) -> int:
+        """Return a literal that is equivalent to one of two or both."""
+        return -self.conjunction(-first, -second)
+
+    def equate(self, literal: int, function: Function, literals: Mapping[str, int]) -> None:
+        """Demand that a literal has the value of a function; a table gives clauses without further variables."""
+        if function.table is None:
+            value = self.formula(function.nodes, literals)
+            self.cnf.add(-literal, value)
+            self.cnf.add(literal, -value)
+            return
+        names, bits = function.inputs, function.bits
+        all_rows = (1 << (1 << len(names))) - 1
+        for table, head in ((bits, literal), (bits ^ all_rows, -literal)):
+            for cube in cover(table, len(names)):
+                self.cnf.add(head, *(-literals[names[i]] if value else literals[names[i]] for i, value in cube))
+
+
+class SignProver:
+    """Essential inputs and signs of the wide functions of one file, which share a budget."""
+
+    def __init__(self) -> None:
+        self._conflicts = Budget(MAX_CONFLICTS)
+        self._visits = 0
+
+    def prove(self, nodes: Nodes, names: Sequence[str]) -> dict[str, str]:
+        """Return the essential inputs of a formula with their signs.
+
+        `NetworkError` where the file's formulas take more than the budget
+        """
+        read_once = signs_of_read_once(nodes)
+        return read_once if read_once is not None else self._search(nodes, names)
+
+    def _search(self, nodes: Nodes, names: Sequence[str]) -> dict[str, str]:
+        """Prove signs by SAT: one call a name and direction."""
+        encoding = Encoding()
+        cnf = encoding.cnf
+        low = {name: cnf.variable(name) for name in names}
+        high = {name: cnf.variable(f"{name} raised") for name in names}
+        equal = {name: cnf.variable(f"{name} equal") for name in names}
+        for name in names:
+            cnf.add(-equal[name], -low[name], high[name])
+            cnf.add(-equal[name], low[name], -high[name])
+        before, after = encoding.formula(nodes, low), encoding.formula(nodes, high)
+        self._visits += 2 * len(names) * len(cnf.clauses)
+        if self._visits > MAX_VISITS:
+            problem = (
+                f"which of {len(names)} names a formula depends on takes over {MAX_VISITS:,} steps; write it shorter"
+            )
+            raise NetworkError(problem, reason="wide", name=names[0])
+        signs = {}
+        solver = Conflicts(cnf, self._conflicts)
+        try:
+            for name in names:
+                others = [equal[source] for source in names if source != name]
+                rises, falls = (
+                    solver.solver.solve_limited([*others, -low[name], high[name], -sign * before, sign * after])
+                    for sign in (1, -1)
+                )
+                if rises or falls:
+                    signs[name] = "both" if rises and falls else "+" if rises else "-"
+        except BudgetSpent:
+            problem = f"which of {len(names)} names a formula depends on takes over {MAX_CONFLICTS:,} conflicts"
+            raise NetworkError(problem, reason="wide", name=names[0]) from None
+        finally:
+            solver.close()
+        return signs
+
+
+def prove_signs(nodes: Nodes, names: Sequence[str]) -> dict[str, str]:
+    """Return the essential inputs of one formula with their signs, see `SignProver`."""
+    return SignProver().prove(nodes, names)
+
+
+def signs_of_read_once(nodes: Nodes) -> dict[str, str] | None:
+    """Return the signs of a formula in which each name occurs once; None for another formula, or with constants.
+
+    Arguments that share no name take all values together, so a function that is not constant depends on all of them.
+    """
+    signs: dict[str, str] = {}
+    waiting = ["+"]
+    for node in reversed(nodes):
+        sign = waiting.pop()
+        if isinstance(node, str) and node not in signs:
+            signs[node] = sign
+        elif isinstance(node, str | bool) or not (argument_sign := _argument_sign(node)):
+            return None
+        else:
+            combined = "both" if "both" in (sign, argument_sign) else "+" if sign == argument_sign else "-"
+            waiting.extend([combined] * node.arity)
+    return dict(sorted(signs.items()))
+
+
+def _argument_sign(node: Apply | Count) -> str:
+    """Return the sign of each argument of an operator; "" for a count that is constant."""
+    if isinstance(node, Apply):
+        return {"not": "-", "and": "+", "or": "+"}.get(node.operator, "both")
+    values = [COMPARISONS[node.comparison](number, node.number) for number in (0, node.arity)]
+    if node.comparison == "=":
+        is_inner = 0 < node.number < node.arity
+        return "both" if is_inner else "-" if values[0] else "+" if values[1] else ""
+    return "" if values[0] == values[1] else "+" if values[1] else "-"
+
+
+def find_difference(first: Function, second: Function) -> dict[str, int] | None:
+    """Return the first row in which two functions differ, None if they are equal."""
+    encoding = Encoding()
+    names = sorted({*first.inputs, *second.inputs})
+    mentioned = {node for function in (first, second) for node in function.nodes if isinstance(node, str)}
+    literals = {name: encoding.cnf.variable(name) for name in sorted({*names, *mentioned})}
+    values = []
+    for function in (first, second):
+        value = encoding.cnf.variable("value")
+        encoding.equate(value, function, literals)
+        values.append(value)
+    encoding.cnf.add(*values)
+    encoding.cnf.add(*(-value for value in values))
+    solver = Conflicts(encoding.cnf, Budget(MAX_CONFLICTS))
+    try:
+        row: list[int] = []
+        if not solver.solver.solve_limited(row):
+            return None
+        for name in reversed(names):  # the last input is the highest bit of a row's number
+            row.append(-literals[name] if solver.solver.solve_limited([*row, -literals[name]]) else literals[name])
+    except BudgetSpent:
+        problem = f"whether two functions of {len(names)} inputs differ takes over {MAX_CONFLICTS:,} conflicts"
+        raise NetworkError(problem, reason="wide", name=names[0]) from None
+    finally:
+        solver.close()
+    return {name: int(literals[name] in row) for name in names}
+
+
+# --- Synchronous dynamics of a Boolean network: fixed points, and attractors with their basins ------------------------
+MAX_FREE_NODES = 20
+"""Nodes that are not clamped up to which all states are enumerated."""
+MAX_FIXED_POINTS = 10_000
+MAX_STATE_CONFLICTS = 2_000_000
+
+
+class Attractor(NamedTuple):
+    """A cycle of states.
+
+    period: number of its states; basin: number of states that lead to it, its own included
+    state: the least of its states, a character a node in code point order
+    """
+
+    period: int
+    basin: int
+    state: str
+
+
+@dataclass(frozen=True)
+class FixedPoints:
+    """States that the update leaves as they are.
+
+    states: a character a node in code point order, sorted; is_complete: False if there are more than MAX_FIXED_POINTS
+    """
+
+    states: tuple[str, ...]
+    is_complete: bool = True
+
+
+def check_clamps(network: Network, clamps: Mapping[str, int]) -> None:
+    """`NetworkError` for a clamp of no node, or with another value than 0 or 1."""
+    network.require_functions()
+    for name, value in clamps.items():
+        if name not in network.nodes:
+            problem = f"clamp of {short_repr(name)}, which is no node{nearest_hint(name, network.nodes)}"
+            raise NetworkError(problem, reason="unknown-name", name=name)
+        if value not in (0, 1):
+            raise NetworkError(f"clamp {short_repr(name)} = {short_repr(value)}; 0 or 1", reason="value", name=name)
+
+
+def find_attractors(
+    network: Network, clamps: Mapping[str, int] | None = None
+) -> Found[tuple[Attractor, ...]] | OutOfBudget:
+    """Return all attractors, by period, then state; `OutOfBudget` beyond MAX_FREE_NODES nodes that are not clamped."""
+    import numpy as np
+
+    clamps = clamps or {}
+    check_clamps(network, clamps)
+    free = [name for name in network.nodes if name not in clamps]
+    if len(free) > MAX_FREE_NODES:
+        return OutOfBudget(f"{len(free)} free nodes; attractors are counted to {MAX_FREE_NODES}")
+    step = _successors(network, clamps, free)
+    recurrent = step
+    for _ in range(len(free)):  # 2**free steps: every state has reached its attractor
+        recurrent = recurrent[recurrent]
+    representative = np.full(len(step), -1, dtype=np.int64)
+    periods: dict[int, int] = {}
+    for state in np.unique(recurrent).tolist():  # ascending: the least state of a cycle comes first
+        if representative[state] >= 0:
+            continue
+        member, period = state, 0
+        while representative[member] < 0:
+            representative[member] = state
+            member, period = int(step[member]), period + 1
+        periods[state] = period
+    basins = np.bincount(representative[recurrent], minlength=len(step))
+    text = _StateText(network.nodes, clamps, free)
+    cycles = (Attractor(period, int(basins[state]), text(state)) for state, period in periods.items())
+    return Found(tuple(sorted(cycles, key=lambda attractor: (attractor.period, attractor.state))))
+
+
+class _StateText:
+    """Text of a state number; the first free node is the highest bit, so that order is that of texts."""
+
+    def __init__(self, nodes: Sequence[str], clamps: Mapping[str, int], free: Sequence[str]) -> None:
+        shifts = {name: len(free) - 1 - i for i, name in enumerate(free)}
+        self._parts = [(str(clamps.get(name)), shifts.get(name)) for name in nodes]
+
+    def __call__(self, state: int) -> str:
+        return "".join(value if shift is None else str(state >> shift & 1) for value, shift in self._parts)
+
+
+def _successors(network: Network, clamps: Mapping[str, int], free: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Return the next state of each state."""
+    import numpy as np
+
+    states = np.arange(1 << len(free), dtype=np.int64)
+    columns = {name: (states >> (len(free) - 1 - i) & 1).astype(np.uint32) for i, name in enumerate(free)}
+    successors = np.zeros_like(states)
+    for position, name in enumerate(free):
+        function = network.function(name)
+        if function.table is None:
+            problem = f"{short_repr(name)} has {len(function.inputs)} inputs and no table"
+            raise NetworkError(problem, reason="wide", name=name)
+        rows = np.zeros(len(states), dtype=np.uint32)
+        for i, source in enumerate(function.inputs):
+            rows |= (np.uint32(clamps[source]) if source in clamps else columns[source]) << np.uint32(i)
+        table = np.frombuffer(function.table.encode(), dtype=np.uint8) - ord("0")
+        successors |= table[rows].astype(np.int64) << (len(free) - 1 - position)
+    return successors
+
+
+def find_fixed_points(
+    network: Network, clamps: Mapping[str, int] | None = None, limit: int = MAX_FIXED_POINTS
+) -> Found[FixedPoints] | OutOfBudget:
+    """Return the fixed points, to a limit; by SAT, whatever the number of nodes."""
+    clamps = clamps or {}
+    check_clamps(network, clamps)
+    encoding = Encoding()
+    literals = {name: encoding.cnf.variable(name) for name in network.nodes}
+    for name in network.nodes:
+        if name in clamps:
+            encoding.cnf.add(literals[name] if clamps[name] else -literals[name])
+        else:
+            _demand_fixed(encoding, name, network.functions.get(name), literals)
+    solver = Conflicts(encoding.cnf, Budget(MAX_STATE_CONFLICTS))
+    states: list[str] = []
+    try:
+        while len(states) <= limit and (model := solver.model()) is not None:
+            present = [model[literals[name] - 1] > 0 for name in network.nodes]
+            states.append("".join("1" if value else "0" for value in present))
+            solver.add(
+                [-literals[n] if value else literals[n] for n, value in zip(network.nodes, present, strict=True)]
+            )
+    except BudgetSpent:
+        return OutOfBudget(f"{len(states)} fixed points within {MAX_STATE_CONFLICTS:,} conflicts; there may be more")
+    finally:
+        solver.close()
+    return Found(FixedPoints(tuple(sorted(states)[:limit]), len(states) <= limit))
+
+
+def _demand_fixed(encoding: Encoding, name: str, function: Function | None, literals: Mapping[str, int]) -> None:
+    if function is not None and not function.is_identity(name):
+        encoding.equate(literals[name], function, literals)
+
+
+# --- Networks with all that is computed of them: reading, wide functions, fixed points, attractors and cuts -----------
 class BooleanNetwork(Network):
     """A network read from a published file; docs/networks.md has an example of each method."""
 

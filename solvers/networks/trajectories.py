@@ -14,10 +14,10 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.dsl.networks.functions import from_table
-from calibrant.dsl.networks.network import Network
-from calibrant.dsl.networks.trajectories import (
+from calibrant.dsl.networks.formulas import from_table
+from calibrant.dsl.networks.network import (
     FunctionClass,
+    Network,
     TrajectoryTask,
     clamped,
     path_to_attractor,
@@ -25,7 +25,7 @@ from calibrant.dsl.networks.trajectories import (
     rotated,
     simulate,
 )
-from calibrant.dsl.networks.writers import bnet_text
+from calibrant.dsl.networks.text_formats import bnet_text
 from calibrant.solvers.outcome import Found, OutOfBudget
 from calibrant.solvers.space import space_repr
 
@@ -240,7 +240,7 @@ class FittingNetworks:
                 heappush(waiting, entry)
 
     def likeliest_answer(self) -> Found[tuple[tuple[str, ...], Fraction]] | OutOfBudget:
-        """Return the answer that most networks give, and their share; see dsl.networks.trajectories.answer_question."""
+        """Return the answer that most networks give, and their share; see dsl.networks.network.answer_question."""
         steps = self.task.question.steps
         if steps is not None:
             path = self.likeliest_path(steps)

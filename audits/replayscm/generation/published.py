@@ -20,7 +20,7 @@ from calibrant.audits.replayscm.generation.plans import PLANS, StratumPlan
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.table import TruthTable, complete, from_formula
 from calibrant.dsl.formulas.text import canonical_formula
-from calibrant.dsl.networks.functions import Function
+from calibrant.dsl.networks.formulas import Function
 from calibrant.dsl.replayscm.generation.scms import NAMED_STRATA, LatentScm, Stratum, worlds_for
 from calibrant.dsl.replayscm.scm import scm
 from calibrant.solvers.formulas.synthesis import least_formula

@@ -48,9 +48,9 @@ from calibrant.dsl.logic.records import write_pool
 from calibrant.dsl.logic.series import SERIES_COLUMN, SeriesTask, read_series, readings
 from calibrant.dsl.parse_limits import read_text
 from calibrant.dsl.text import plural
+from calibrant.solvers.logic.comparison import Judgement
 from calibrant.solvers.logic.data import read_data, read_prior
 from calibrant.solvers.logic.family import LogicFamily, solve_class, solve_family
-from calibrant.solvers.logic.membership import Judgement
 from calibrant.solvers.logic.series import GeneFunctions, SeriesFamily, count_functions, solve_series
 from calibrant.solvers.networks.network import BooleanNetwork, parse_network
 from calibrant.solvers.outcome import Found

@@ -29,9 +29,8 @@ from calibrant.dsl.logic.item import Clause, LogicItem, Model, Task, model_size,
 from calibrant.dsl.logic.records import write_pool
 from calibrant.dsl.logic.reference import misfit
 from calibrant.dsl.text import plural
-from calibrant.solvers.logic.comparison import Comparison
+from calibrant.solvers.logic.comparison import Comparison, Judgement
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
-from calibrant.solvers.logic.experiments import NextExperiment
 from calibrant.solvers.logic.family import (
     candidates_csv,
     family_record,
@@ -40,7 +39,7 @@ from calibrant.solvers.logic.family import (
     predictions_csv,
     spectrum_csv,
 )
-from calibrant.solvers.logic.membership import Judgement
+from calibrant.solvers.logic.sums import NextExperiment
 
 if TYPE_CHECKING:
     from calibrant.audits.claims import Certificate

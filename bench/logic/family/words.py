@@ -21,11 +21,10 @@ from calibrant.dsl.logic.files.networks import ListedModel, read_networks
 from calibrant.dsl.logic.item import Clause, Edge, Experiment, Model, Task, model_texts
 from calibrant.dsl.networks.network import read_file
 from calibrant.dsl.text import plural
-from calibrant.solvers.logic.comparison import Comparison, Overclaim, mean_squared_error
+from calibrant.solvers.logic.comparison import Comparison, Judgement, Overclaim, mean_squared_error
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
-from calibrant.solvers.logic.experiments import NextExperiment
 from calibrant.solvers.logic.family import LogicFamily, MeasuredCell
-from calibrant.solvers.logic.membership import Judgement
+from calibrant.solvers.logic.sums import NextExperiment
 from calibrant.solvers.networks.network import BooleanNetwork, parse_network
 
 # --- A counted family with what was asked of it -----------------------------------------------------------------------

@@ -14,8 +14,12 @@ import numpy as np
 
 from calibrant.dsl.logic.item import Clause, Model
 from calibrant.solvers.logic.elimination.bounds import (
+    HAS,
+    USED,
     WORD_LIMIT,
+    LocalSteps,
     StateMatrix,
+    Step,
     Words,
     first_occurrences,
     indices_of,
@@ -38,7 +42,6 @@ from calibrant.solvers.logic.elimination.stages import (
     make_stages,
     placement_order,
 )
-from calibrant.solvers.logic.local import HAS, USED, LocalSteps, Step
 from calibrant.solvers.logic.network import MAX_FORMULAS, Columns, FormulaLimitError, Network
 
 # --- A stage of one node over the states of a layer at once: states and transitions as `expand` has them, faster ------

@@ -15,8 +15,7 @@ from math import exp, log
 from random import Random
 from typing import TypeAlias
 
-from calibrant.solvers.logic.elimination.bounds import StateBounds, readout_bounds
-from calibrant.solvers.logic.local import HAS, USED, LocalSteps, Step
+from calibrant.solvers.logic.elimination.bounds import HAS, USED, LocalSteps, StateBounds, Step, readout_bounds
 from calibrant.solvers.logic.network import Columns, Network, formula_bound
 
 # --- Order of placement: strongly connected components parents first, by greedy choices and seeded restarts -----------

@@ -32,7 +32,7 @@ from calibrant.dsl.logic.trajectories import (
     parse_model,
     record_from_trajectories,
 )
-from calibrant.dsl.networks.trajectories import (
+from calibrant.dsl.networks.network import (
     FUNCTION_CLASSES,
     Question,
     Trajectory,
@@ -42,9 +42,8 @@ from calibrant.dsl.networks.trajectories import (
     fits,
     simulate,
 )
-from calibrant.solvers.networks.folder import read_folder
 from calibrant.solvers.networks.trajectories import fit_networks
-from calibrant.solvers.networks.windows import Source, UnreachableStratumError
+from calibrant.solvers.networks.windows import Source, UnreachableStratumError, read_folder
 from calibrant.solvers.outcome import Found
 from tests.support.effort import effort
 

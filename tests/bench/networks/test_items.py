@@ -13,7 +13,7 @@ from calibrant.bench.commands.demo import TOY_NETWORKS
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.variants import NamedPair, probe_names
 from calibrant.datasets import bundled_pool
-from calibrant.dsl.networks.trajectories import fits
+from calibrant.dsl.networks.network import fits
 from calibrant.solvers.networks.network import parse_network
 from tests.support.commands import called, refused
 

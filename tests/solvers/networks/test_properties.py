@@ -18,14 +18,23 @@ from calibrant.dsl.networks.formulas import (
     Count,
     NetworkError,
     Node,
+    cover,
+    derive_function,
     evaluate,
+    from_bits,
     mentioned_names,
 )
-from calibrant.dsl.networks.functions import cover, derive_function, from_bits
-from calibrant.solvers.networks import wide
 from calibrant.solvers.networks.cut import MAX_EXACT_NODES, least_feedback_set
-from calibrant.solvers.networks.dynamics import MAX_FREE_NODES, find_fixed_points
-from calibrant.solvers.networks.network import BooleanNetwork, parse_network, read_network
+from calibrant.solvers.networks.network import (
+    MAX_FREE_NODES,
+    BooleanNetwork,
+    find_difference,
+    find_fixed_points,
+    parse_network,
+    prove_signs,
+    read_network,
+    signs_of_read_once,
+)
 from calibrant.solvers.outcome import Found, OutOfBudget
 from tests.support.benchmarks.networks import SPELLINGS, RandomFormula, named_in, random_formulas, text_of
 from tests.support.effort import examples
@@ -237,10 +246,10 @@ def test_wide_functions_agree_with_tables() -> None:
         network = _read(formulas)
         for function in network.functions.values():
             names = sorted(mentioned_names(function.nodes))
-            assert wide.prove_signs(function.nodes, names) == dict(zip(function.inputs, function.signs, strict=True))
+            assert prove_signs(function.nodes, names) == dict(zip(function.inputs, function.signs, strict=True))
         functions = [*network.functions.values()]
         for first, second in combinations(functions, 2):
-            row = wide.find_difference(first, second)
+            row = find_difference(first, second)
             inputs = sorted({*first.inputs, *second.inputs})
             rows = [dict(zip(reversed(inputs), values, strict=True)) for values in product((0, 1), repeat=len(inputs))]
             differing = [r for r in rows if _value(first, r) != _value(second, r)]
@@ -267,16 +276,16 @@ def test_formulas_of_names_that_occur_once_need_no_search() -> None:
     for _ in range(200):
         names = [f"n{i}" for i in range(generator.randint(2, 6))]
         nodes = _tree(generator, names)
-        function = derive_function(nodes, wide.prove_signs)
-        signs = wide.signs_of_read_once(nodes)
+        function = derive_function(nodes, prove_signs)
+        signs = signs_of_read_once(nodes)
         if signs is None:
             assert any(isinstance(node, Count) for node in nodes)
             continue
         assert signs == dict(zip(function.inputs, function.signs, strict=True))
         num_proven += 1
     assert num_proven > 100
-    assert wide.signs_of_read_once(("a", "b", AND, "a", OR)) is None
-    assert wide.signs_of_read_once(("a", True, AND)) is None
+    assert signs_of_read_once(("a", "b", AND, "a", OR)) is None
+    assert signs_of_read_once(("a", True, AND)) is None
 
 
 def _tree(generator: random.Random, names: list[str]) -> tuple[Node, ...]:

@@ -15,9 +15,8 @@ from calibrant.dsl.logic.files.networks import parse_sif
 from calibrant.dsl.logic.item import Edge, model_texts
 from calibrant.dsl.logic.series import SeriesTask, parse_series, readings
 from calibrant.dsl.networks.edge_tables import parse_edges
-from calibrant.dsl.networks.functions import Function
-from calibrant.dsl.networks.network import recognize
-from calibrant.dsl.networks.trajectories import FUNCTION_CLASSES, Question, Trajectory, TrajectoryTask
+from calibrant.dsl.networks.formulas import Function
+from calibrant.dsl.networks.network import FUNCTION_CLASSES, Question, Trajectory, TrajectoryTask, recognize
 from calibrant.dsl.parse_limits import decode_text
 from calibrant.solvers.logic.family import solve_family
 from calibrant.solvers.logic.series import count_functions, solve_series

@@ -20,7 +20,7 @@ from calibrant.audits.logic.trajectories import TRAJECTORY_STRATA, generate_traj
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.item import LogicItem, Model, Task, fit_limit, model_size, parse_clause
 from calibrant.dsl.logic.trajectories import TrajectoryItem, parse_model
-from calibrant.dsl.networks.trajectories import answer_question, broken_rule, fits
+from calibrant.dsl.networks.network import answer_question, broken_rule, fits
 from calibrant.solvers.logic.family import LogicFamily, solve_family
 from calibrant.solvers.networks.network import parse_network
 from calibrant.solvers.networks.trajectories import fit_networks

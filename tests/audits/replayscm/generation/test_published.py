@@ -17,9 +17,8 @@ from calibrant.audits.replayscm.generation.published import (
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.networks.formulas import NetworkError
 from calibrant.dsl.replayscm.item import Problem
-from calibrant.solvers.networks.folder import read_folder
 from calibrant.solvers.networks.network import parse_network
-from calibrant.solvers.networks.windows import Source, UnreachableStratumError, valid_names
+from calibrant.solvers.networks.windows import Source, UnreachableStratumError, read_folder, valid_names
 from tests.support.benchmarks.networks import RandomFormula, named_in, random_formulas, text_of
 from tests.support.effort import examples
 
