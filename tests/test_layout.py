@@ -66,12 +66,12 @@ class Size(NamedTuple):
 SIZES = {
     "dsl": Size(files=101, lines=31681, small_files=3, import_lines=1534),
     "solvers": Size(files=104, lines=29494, small_files=7, import_lines=1591),
-    "audits": Size(files=63, lines=19792, small_files=2, import_lines=1345),
+    "audits": Size(files=63, lines=19800, small_files=2, import_lines=1345),
     "baselines": Size(files=30, lines=9822, small_files=2, import_lines=529),
-    "bench": Size(files=288, lines=80024, small_files=12, import_lines=6712),
+    "bench": Size(files=288, lines=80064, small_files=12, import_lines=6712),
     "calibrant": Size(files=15, lines=1870, small_files=4, import_lines=289),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=363, lines=97643, small_files=17, import_lines=8391),
+    "tests": Size(files=363, lines=97691, small_files=17, import_lines=8392),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -97,6 +97,7 @@ class LabWhy(Why, frozen=True, kw_only=True):
     edges: that some mechanism has; ruled_out: the others; never_set: causes in open edges that were not set
     weighted: whether counts are weights of a posterior, because readings are noisy
     pair, witness: two mechanisms that fit, and a setting that tells them apart, where mechanisms are listed
+    model: the only mechanism that fits
     jointly: two settings that together decide, whatever they read; () where one does, or none was proven to
     contradicted: stated edges that no mechanism has; true_edges: of the sealed mechanism, where that is revealed
     """
@@ -111,6 +112,7 @@ class LabWhy(Why, frozen=True, kw_only=True):
     weighted: bool = False
     pair: tuple[LabMember, LabMember] | None = None
     witness: LabWitness | None = None
+    model: LabMember | None = None
     jointly: tuple[str, ...] = ()
     contradicted: tuple[tuple[str, str], ...] = ()
     true_edges: tuple[tuple[str, str], ...] | None = None
@@ -223,7 +225,8 @@ def member_record(space: WeightedDags, matrix: Floats) -> LabMember:
     member = space.member(matrix)
     equations = {}
     for node in space.evidence.nodes:
-        terms = [f"{weight:g} {cause}" for cause, weight in sorted(member.weights(node).items())]
+        weights = sorted(member.weights(node).items())
+        terms = [cause if weight == 1 else f"{weight:g} * {cause}" for cause, weight in weights]
         base = f"{member.frequency_base:g}" if node == FREQUENCY else "its base"
         equations[node] = " + ".join([*terms, base])
     return LabMember(equations, f"{predict_frequency(member, space.evidence):g}")
@@ -410,7 +413,11 @@ def _explained(
         weighted=weighted,
         contradicted=tuple(sorted(last_edges(steps) - space.possible_edges)) if space.count else (),
     )
-    if pair is None or not isinstance(space, WeightedDags):
+    if not isinstance(space, WeightedDags):
+        return why
+    if space.count == 1:
+        return _replaced(why, model=member_record(space, space.matrices[0]))
+    if pair is None:
         return why
     first, second = pair
     return _replaced(
@@ -424,10 +431,11 @@ def _explained(
 def _count_words(item: LabItem, steps: Sequence[LabStep], space: LabSpace) -> str:
     """Return how many mechanisms fit, and of how many before the first setting."""
     number = number_text(space.count)
-    fit = "mechanism fits" if space.count == 1 else "mechanisms fit"
+    fits = "fits" if space.count == 1 else "fit"
     if not any(step.cost for step in steps) or isinstance(space, NoisyDags):
-        return f"{number} {fit}"
-    return f"{number} of {number_text(space_of(item.task, (), bounded=False).count)} {fit}"
+        return f"{number} {'mechanism' if space.count == 1 else 'mechanisms'} {fits}"
+    total = space_of(item.task, (), bounded=False).count
+    return f"{number} of {number_text(total)} {'mechanism' if total == 1 else 'mechanisms'} {fits}"
 
 
 def _uncounted(item: LabItem, evidence: Evidence, cause: str) -> LabWhy:

@@ -57,6 +57,7 @@ def page_body(why: LabWhy, prefix: str) -> Markup:
         "readings": _readings(why),
         "frequencies": _frequencies(why),
         "equations": _equations(why),
+        "model": model_lines(why),
         "witness": witness_words(why),
         "counted": counted_words(why),
         "json_text": page_json(why),
@@ -233,6 +234,11 @@ def _equations(why: LabWhy) -> list[dict[str, Any]]:
     return [row | {"differs": row["first"] != row["second"]} for row in rows]
 
 
+def model_lines(why: LabWhy) -> list[str]:
+    """Return the equations of the only mechanism that fits; empty where there are several."""
+    return [] if why.model is None else [f"{node} = {text}" for node, text in why.model.equations.items()]
+
+
 def witness_words(why: LabWhy) -> str:
     """Return the setting that tells the pair apart and the values that differ, as a sentence."""
     if why.witness is None:
@@ -280,12 +286,14 @@ def lesson(why: LabWhy) -> Lesson:
             )
             for letter, member in zip("AB", why.pair, strict=True)
         )
+    is_open = bool(models)
+    models = models or ((LessonModel("The model", tuple(model_lines(why))),) if why.model is not None else ())
     return Lesson(
         *(why.item, (), evidence, CLASS_WORDS),
         question=f"If somebody sets {cause} by hand: does {effect} change?",
         choices=("Yes", "No", "The readings do not say"),
-        answer=2 if models else 0,
-        heading=f"{why.count.in_words()} models fit; here are two" if models else "The answer is decided",
+        answer=2 if is_open else 0,
+        heading=f"{why.count.in_words()} models fit; here are two" if is_open else "The answer is decided",
         verdict=tuple(verdict),
         models=models,
         advice=steps or ("What decided it", *ruled_out_lines(why)[:MAX_REASONS]),
@@ -329,7 +337,7 @@ class LabExplanations:
         return drawing(why)
 
     def lines(self, why: LabWhy) -> Iterator[str]:
-        yield from tables_lines(why, _tables(why), advice(why))
+        yield from tables_lines(why, _tables(why), advice(why), model_lines(why))
         yield from ["", *ruled_out_lines(why)] if why.ruled_out else []
 
 

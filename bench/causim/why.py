@@ -48,6 +48,7 @@ def page_body(why: QuestionWhy, prefix: str) -> Markup:
         "prefix": prefix,
         "graph_title": graph_title(why),
         "graph": Markup(graph(why)) if len(why.nodes) <= MAX_NODES else "",
+        "answer": answer_lines(why),
         "groups": shown_table(group_table(why)) if why.groups else None,
         "advice": advice(why),
         "command": _HARDEN.format(POOL, quote(why.item)) if why.reveal else "",
@@ -136,6 +137,13 @@ def group_table(why: QuestionWhy) -> WhyTable:
         look,
         numeric=frozenset({len(why.unknown)}),
     )
+
+
+def answer_lines(why: QuestionWhy) -> list[str]:
+    """Return the only right answer, a line a variable; empty where there are several."""
+    if len(why.groups) != 1 or why.state != "decided":
+        return []
+    return [f"{key} = {shown_value(value)}" for key, value in why.groups[0].answer.items()]
 
 
 def is_true(why: QuestionWhy, group: AnswerGroup) -> bool:
@@ -274,7 +282,8 @@ class QuestionExplanations:
             "reveal",
             "worlds",
         )
-        yield from tables_lines(why, [group_table(why), values], advice(why))
+        tables = [group_table(why), *([values] if why.state == "open" else [])]
+        yield from tables_lines(why, tables, advice(why), answer_lines(why))
         if why.branch is not None:
             yield ""
             yield f"Where {why.branch.node} is decided"

@@ -120,7 +120,7 @@ def _lines(why: LogicWhy) -> Iterator[_Line]:
             title += f"; {edge_arrow(*edge)}: all members"
         yield _Line(source, clause.target, sign, share, title, is_open=edge not in certain)
     for clause, share in gates:
-        title = f"{clause}: {percent(share)} of the members"
+        title = f"{clause_words(clause)}: {percent(share)} of the members"
         is_open = False
         for source, sign in clause.literals:
             edge = (source, sign, clause.target)
@@ -139,6 +139,12 @@ def _lines(why: LogicWhy) -> Iterator[_Line]:
 def edge_arrow(source: str, sign: int, target: str) -> str:
     """Return an edge with the head that it is drawn with: → activates, ⊣ inhibits."""
     return f"{source} {'→' if sign == 1 else '⊣'} {target}"
+
+
+def clause_words(clause: Clause) -> str:
+    """Return a clause as people read it: n4 if n2 and not n3."""
+    literals = [f"{'not ' * (sign == -1)}{source}" for source, sign in clause.literals]
+    return f"{clause.target} if {' and '.join(literals)}"
 
 
 def _gate_name(clause: Clause) -> str:
@@ -241,6 +247,7 @@ def page_body(
         "why": why,
         "prefix": prefix,
         "data_lines": [(line[:LABEL].strip(), line[LABEL:]) for line in data_lines],
+        "model": model_lines(why),
         "network": Markup(network(why, f"{prefix}-tip")),
         "max_nodes": MAX_NODES,
         "advice": advice(why),
@@ -293,8 +300,11 @@ def edge_table(why: LogicWhy) -> WhyTable:
 
 def clause_table(why: LogicWhy) -> WhyTable:
     """Return the clauses that some member has; a clause is a gate where it has several literals."""
-    rows = tuple((c.text, percent(c.share), number_text(int(c.members))) for c in why.clauses[:MAX_CLAUSES])
-    caption = "Share of the models that have each clause; + is and, ! is not"
+    rows = tuple(
+        (clause_words(parse_clause(c.text)), percent(c.share), number_text(int(c.members)))
+        for c in why.clauses[:MAX_CLAUSES]
+    )
+    caption = "Share of the models that have each clause; a node is 1 where one of its clauses holds"
     return WhyTable("Clauses", caption, ("clause", "share", "models"), rows, numeric=frozenset({1, 2}))
 
 
@@ -409,6 +419,17 @@ def pair_rows(why: LogicWhy) -> list[dict[str, Any]]:
     ]
 
 
+def model_lines(why: LogicWhy) -> tuple[str, ...]:
+    """Return the formulas of the only model that fits; empty where there are several."""
+    if why.count.lower != "1" or not why.count.is_exact:
+        return ()
+    return _model_lines(tuple(clause.text for clause in why.clauses))
+
+
+def _model_lines(model: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{target} = {formula}" for target, formula in sorted(_by_target(model).items()))
+
+
 def _by_target(model: tuple[str, ...]) -> dict[str, str]:
     formulas: dict[str, list[str]] = {}
     for clause in model:
@@ -462,8 +483,7 @@ def lesson(item: LogicItem, why: LogicWhy) -> Lesson:
         heading, answer = f"{why.count.in_words()} models fit; here are two", 2
     elif why.predictions and why.predictions[0].shares[0] in (0, 1) and why.predictions[0].is_question:
         k, clamps, answer = 0, why.predictions[0].in_words, int(why.predictions[0].shares[0])
-        certain = tuple(clause.text for clause in why.clauses if clause.share == 1)
-        models = (LessonModel("The model", _model_lines(certain)),) if why.count.lower == "1" else ()
+        models = (LessonModel("The model", model_lines(why)),) if model_lines(why) else ()
         verdict = f"By every model that fits, {why.readouts[0]} = {answer}."
         heading = f"{plural(int(why.count.lower), 'models')} fit{'s' * (why.count.lower == '1')}"
     else:
@@ -492,10 +512,6 @@ def _class_advice(why: LogicWhy) -> tuple[str, ...]:
         f"Measure this: {best.in_words}.",
         effect,
     )
-
-
-def _model_lines(model: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(f"{target} = {formula}" for target, formula in sorted(_by_target(model).items()))
 
 
 # --- Explanations of logic models -------------------------------------------------------------------------------------
@@ -527,7 +543,9 @@ class LogicExplanations:
     def lines(self, why: LogicWhy | TrajectoryWhy) -> Iterator[str]:
         if isinstance(why, TrajectoryWhy):
             return tables_lines(why, trajectory_tables(why), ())
-        return tables_lines(why, [edge_table(why), candidate_table(why), spectrum_table(why)], advice(why))
+        return tables_lines(
+            why, [edge_table(why), candidate_table(why), spectrum_table(why)], advice(why), model_lines(why)
+        )
 
 
 def family_page(

@@ -251,11 +251,16 @@ def shown_table(table: WhyTable) -> dict[str, Any]:
     }
 
 
-def tables_lines(why: Why, tables: Sequence[WhyTable], advice: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of the terminal."""
+def tables_lines(
+    why: Why, tables: Sequence[WhyTable], advice: Sequence[str], decided: Sequence[str] = ()
+) -> Iterator[str]:
+    """Yield the lines of the terminal; decided: lines of the only answer that fits."""
     yield why.title
     yield why.reason_text
     yield "  ".join(f"[{fact.text}]" for fact in (*why.facts, *why.sealed))
+    if decided:
+        yield ""
+        yield from decided
     if advice:
         yield ""
         yield f"{advice[0]}: {' '.join(advice[1:])}"

@@ -459,7 +459,7 @@ def mechanism_in_words(equations: dict[str, str]) -> Mechanism:
     read = {}
     for node, text in equations.items():
         *terms, base = text.split(" + ")
-        pairs = [term.split(" ", 1) for term in terms]
+        pairs = [term.split(" * ") if " * " in term else ["1", term] for term in terms]
         listed = tuple(Term(cause, 1, float(weight)) for weight, cause in pairs)
         read[node] = Equation(listed, float(base) if node == FREQUENCY else None)
     return Mechanism(read)

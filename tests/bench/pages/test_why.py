@@ -10,6 +10,7 @@ import unicodedata
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from time import process_time
 
@@ -82,6 +83,53 @@ def test_terminal_json_and_page_have_one_reason(name: str, tmp_path: Path) -> No
     texts = [(str(escape(s["text"])), s.get("marked")) for s in reason]
     assert "".join(f"<mark>{text}</mark>" if marked else text for text, marked in texts) in written
     assert "<main " in written
+
+
+def decided_lines(path: Path) -> list[str]:
+    """Return the lines of the answer that a decided page begins with."""
+    (block,) = re.findall(r'<section class="panel answer"><h2>[^<]*</h2><pre>(.*?)</pre>', path.read_text(), re.DOTALL)
+    return [unescape(line) for line in block.splitlines()]
+
+
+def assigned(lines: list[str]) -> dict[str, str]:
+    pairs = (line.split(" = ", 1) for line in lines)
+    return dict(pairs)  # type: ignore[arg-type]
+
+
+def test_the_model_on_a_decided_page_of_a_network_gives_every_measured_value(tmp_path: Path) -> None:
+    pool, page = bundled_sample("logic"), tmp_path / "page.html"
+    assert called("show", pool, "exact-20-0", "--html", page).returncode == 0
+    formulas, item = assigned(decided_lines(page)), next(iter(benchmark_of(pool).items.read_pool(pool).items))
+    assert (item.id, len(item.task.experiments) > 3) == ("exact-20-0", True)
+    for experiment, values in zip(item.task.experiments, item.task.values, strict=True):
+        state = {name: name in experiment.on for name in item.task.setup.stimuli} | dict.fromkeys(formulas, False)
+        for _ in formulas:  # without a cycle: as often as there are nodes
+            state |= {n: bool(eval(f, dict(state))) and n not in experiment.inhibited for n, f in formulas.items()}
+        assert [float(state[name]) for name in item.task.setup.readouts] == list(values)
+
+
+def test_the_mechanism_on_a_decided_page_of_a_laboratory_gives_every_reading(tmp_path: Path) -> None:
+    pool, run, page = bundled_sample("causalab"), tmp_path / "run", tmp_path / "page.html"
+    assert called("run", "exact", pool, "--limit", "1", "--out", run, "--workers", "1").returncode == 0
+    episode = ("show", pool, "3nodes/20/0", "--run", run, "--why")
+    assert called(*episode, "--html", page).returncode == 0
+    readings = json.loads(called(*episode, "--json").stdout)["readings"]
+    lines = [line for line in decided_lines(page) if "its base" not in line]
+    assert (len(readings), [line.partition(" ")[0] for line in lines]) == (5, ["resonanceFreq"])
+    formula = assigned(lines)["resonanceFreq"]
+    assert all(eval(formula, dict(reading["values"])) == reading["values"]["resonanceFreq"] for reading in readings)
+
+
+def test_the_answer_on_a_decided_page_of_a_program_is_scored_right(tmp_path: Path) -> None:
+    pool, page = bundled_sample("causim"), tmp_path / "page.html"
+    name = "chain-0000-s20-v02-intervention-000"
+    assert called("show", pool, name, "--html", page).returncode == 0
+    answer = tmp_path / "answers.jsonl"
+    answer.write_text(json.dumps({"id": name, "answer": assigned(decided_lines(page))}) + "\n", encoding="utf-8")
+    done = called("score", pool, answer, "--out", tmp_path / "scores.jsonl")
+    assert done.returncode == 0, done.stderr
+    (line,) = (tmp_path / "scores.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(line)["correct"] is True
 
 
 def test_after_the_moves_of_a_prediction_the_reason_is_another(tmp_path: Path) -> None:
