@@ -3,13 +3,22 @@
 In a checkout dsl, solvers, audits, baselines and bench lie beside calibrant, which has a link to each (for editors and
 type checkers); a wheel has the folders themselves. hatchling follows links only where told, hence the first hook.
 
+With CALIBRANT_KERNELS set the kernels are compiled while the wheel is built, in an environment that has what Calibrant
+requires, and the wheel is one of this Python and system (docs/decisions/0008-kernels-in-wheels.md).
+
 Once the project has one, `Source` in `[project.urls]` says it (the address that a path such as docs/api.md is appended
 to), and links and images lead there. Until then they are named, not linked.
 """
 
 from __future__ import annotations
 
+import os
+import platform
 import re
+import subprocess
+import sys
+import sysconfig
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +48,43 @@ class PackagesHook(BuildHookInterface):
             for part in sorted(Path(self.root, name).iterdir()):
                 if part.name not in NOT_SHIPPED:
                     build_data["force_include"][str(part)] = f"calibrant/{name}/{part.name}"
+        if version != "editable" and os.environ.get("CALIBRANT_KERNELS"):
+            kernels = _compile_kernels(Path(self.root))
+            build_data["force_include"][str(kernels)] = f"calibrant/dsl/{kernels.name}"
+            build_data["tag"] = f"cp{sys.version_info.major}{sys.version_info.minor}-none-{_platform_tag()}"
+
+
+COMPILE = """
+import sys
+from pathlib import Path
+from calibrant.bench.lab.speed.startup import run_commands
+from calibrant.dsl._jit import shipped_file, write_compiled
+path = Path(sys.argv[1], shipped_file().name)
+run_commands()
+write_compiled(path)
+print(path)
+"""
+
+
+def _compile_kernels(root: Path) -> Path:
+    """Compile for every processor of this architecture that is not too old, and return the file."""
+    folder = Path(tempfile.mkdtemp(prefix="calibrant-kernels-"))
+    cpu = "x86-64-v3" if platform.machine().lower() in ("x86_64", "amd64") else "generic"
+    settings = {
+        "PYTHONPATH": str(root),
+        "NUMBA_CACHE_DIR": str(folder),
+        "NUMBA_CPU_NAME": cpu,
+        "NUMBA_CPU_FEATURES": "",
+    }
+    line = [sys.executable, "-c", COMPILE, str(folder)]
+    done = subprocess.run(line, cwd=root, env=os.environ | settings, stdout=subprocess.PIPE, text=True, check=True)
+    return Path(done.stdout.splitlines()[-1])
+
+
+def _platform_tag() -> str:
+    """Return the tag of the system; kernels call no library, so any Linux that numba's own wheels allow will do."""
+    tag = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    return tag.replace("linux_", "manylinux_2_17_", 1) if tag.startswith("linux_") else tag
 
 
 class ReadmeHook(MetadataHookInterface):

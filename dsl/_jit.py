@@ -2,21 +2,30 @@
 
 Compiled code is cached in a folder that is named by a digest of all kernel sources (dsl.kernel_cache): numba's own
 cache does not notice that a kernel in another file, or a constant imported from one, has changed.
+A wheel may have kernels that were compiled when it was built (docs/decisions/0008-kernels-in-wheels.md); a kernel that
+is not among them, or none that fits this processor and these versions, is compiled on first use.
 Nothing outside kernel files may import this module; importing it imports numba.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import pickle
+import sys
+import sysconfig
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
+from llvmlite.binding import get_host_cpu_features
 from numba.core import config
+from numba.core.compiler import CompileResult
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.serialize import dumps
 from numba.core.types import unliteral
 
-from calibrant.dsl.kernel_cache import CompileLock, cache_folder, is_private
+from calibrant.dsl.kernel_cache import CompileLock, cache_folder, cache_name, is_private
 from calibrant.dsl.memory import gc_paused
 
 P = ParamSpec("P")
@@ -31,6 +40,50 @@ def _own_folder(named: str) -> str:
 
 config.CACHE_DIR = _own_folder(config.CACHE_DIR)  # type: ignore[attr-defined]
 _turn = CompileLock(Path(config.CACHE_DIR))  # type: ignore[attr-defined]
+
+
+# what a processor must have for kernels that were compiled for these names of LLVM
+BASELINES: Mapping[str, tuple[str, ...]] = {
+    "x86-64-v3": ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt"),
+    "generic": (),
+}
+_dispatchers: list[Any] = []
+_result: Any = CompileResult
+_pickled: Callable[[object], bytes] = dumps
+
+
+def shipped_file() -> Path:
+    """Return the file of kernels compiled at build: named by sources, compiler, Python and system."""
+    system = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    name = f"{cache_name(numba.__version__)}-{sys.implementation.cache_tag}-{system}.pickle"
+    return Path(__file__).with_name(name)
+
+
+def write_compiled(path: Path) -> int:
+    """Write the kernels that this process has compiled; return how many. NUMBA_CPU_NAME must be one of BASELINES."""
+    kernels = {
+        (_kernel_name(dispatcher), str(signature)): _pickled(result._reduce())
+        for dispatcher in _dispatchers
+        for signature, result in dispatcher.overloads.items()
+    }
+    needed = BASELINES[config.CPU_NAME]  # type: ignore[attr-defined]
+    path.write_bytes(pickle.dumps((needed, kernels)))
+    return len(kernels)
+
+
+@cache
+def _shipped() -> Mapping[tuple[str, str], bytes]:
+    """Return the kernels of the installation that run on this processor; none in a checkout."""
+    path = shipped_file()
+    if not path.is_file():
+        return {}
+    needed, kernels = pickle.loads(path.read_bytes())
+    features = get_host_cpu_features()
+    return kernels if all(features.get(name) for name in needed) else {}
+
+
+def _kernel_name(dispatcher: Any) -> str:
+    return f"{dispatcher.py_func.__module__}.{dispatcher.py_func.__qualname__}"
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -48,6 +101,7 @@ def inline_kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 def _in_turn(dispatcher: Any) -> Any:
     """Wrap a dispatcher to compile once: not per literal type of an argument, nor in two processes at a time."""
+    _dispatchers.append(dispatcher)
     compiled, loaded = dispatcher.compile, dispatcher._cache.load_overload
 
     def compile_in_turn(signature: Any) -> Any:
@@ -56,6 +110,10 @@ def _in_turn(dispatcher: Any) -> Any:
             return compiled(types)
 
     def load_or_wait(signature: Any, context: Any) -> Any:
+        shipped = _shipped().get((_kernel_name(dispatcher), str(signature)))
+        if shipped is not None:
+            context.refresh()
+            return _result._rebuild(context, *pickle.loads(shipped))
         overload = loaded(signature, context)
         if overload is None:
             _turn.wait()

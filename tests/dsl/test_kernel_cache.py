@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -180,6 +181,46 @@ def test_two_processes_compile_a_kernel_once(tmp_path: Path) -> None:
     done = [process.communicate(timeout=200) for process in both]
     assert [printed for printed, _ in done] == ["True [0, 2] 1\n"] * 2
     assert sorted(said.count("compiling kernels: once") for _, said in done) == [0, 1]
+
+
+SHIPPED = """
+import sys
+from pathlib import Path
+import numpy as np
+from calibrant.dsl import _jit
+from calibrant.dsl.kernel_cache import CompileListener
+compiled = []
+CompileListener.listener = compiled.append
+path = Path(sys.argv[1])
+_jit.shipped_file = lambda: path
+from calibrant.solvers.replayscm._kernels_parents import next_combination
+chosen = np.array([0, 1])
+print(bool(next_combination(chosen, 2, 3)), chosen.tolist(), compiled)
+if not path.exists():
+    print(_jit.write_compiled(path))
+"""
+
+
+def test_kernels_of_a_wheel_are_loaded_where_the_processor_has_what_they_need(tmp_path: Path) -> None:
+    """One process writes what it has compiled; the next one, with an empty cache, compiles nothing."""
+    path = tmp_path / "kernels.pickle"
+
+    def run(number: int) -> list[str]:
+        cache = tmp_path / f"cache{number}"
+        cache.mkdir(mode=0o700)
+        settings = {"NUMBA_CACHE_DIR": str(cache), "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+        line = [sys.executable, "-c", SHIPPED, str(path)]
+        return subprocess.run(
+            line, cwd=SOURCES, env=os.environ | settings, capture_output=True, text=True, timeout=200, check=True
+        ).stdout.splitlines()
+
+    assert run(1) == ["True [0, 2] ['next_combination']", "1"]
+    assert run(2) == ["True [0, 2] []"]
+    needed, kernels = pickle.loads(path.read_bytes())
+    assert needed == ()
+    assert [name for name, _ in kernels] == ["calibrant.solvers.replayscm._kernels_parents.next_combination"]
+    path.write_bytes(pickle.dumps((("a-unit-of-tomorrow",), kernels)))
+    assert run(3) == ["True [0, 2] ['next_combination']"]
 
 
 def test_who_has_to_compile_waits_for_who_does(tmp_path: Path) -> None:

@@ -6,10 +6,13 @@ the first, so that every kernel is compiled once; that is what a version of the 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
+from contextlib import chdir, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
+from unittest.mock import patch
 
 from calibrant.bench.core.registry import bundled_files
 from calibrant.bench.lab.speed.memory import OURS, command_cost
@@ -75,6 +78,7 @@ def _commands(folder: Path, *, quick: bool) -> Commands:
         "run exact": ("run", "exact", pool, "--out", "runs", *one_worker),
         "score": ("score", pool, str(responses), "--out", "scores.jsonl", *one_worker),
         "alternatives": ("alternatives", "runs", "--sweep", pool, "--seeds", "2", "--out", "alternatives.jsonl"),
+        "list --why": ("list", pool, "--why", "--limit", "1"),
         "audit": ("audit", pool, "--out", "audits", *one_worker),
         "harden": ("harden", pool, "--out", "hardened.jsonl", *one_worker),
         "generate": (
@@ -86,9 +90,27 @@ def _commands(folder: Path, *, quick: bool) -> Commands:
         ),
         "run all": ("run", "all", pool, "--out", "all", *one_worker),
         **{f"{name}: run all": ("run", "all", few, "--out", name, *one_worker) for name, few in sibling_pools.items()},
+        "fit": ("fit", _table(folder / "table.csv")),
         "demo": ("demo", "--out", "demo", *one_worker),
     }
     return {"run exact": commands["run exact"]} if quick else commands
+
+
+def _table(path: Path) -> str:
+    """Write a table of four columns, the last a function of the others."""
+    rows = [(a, b, c, a & b | c) for a in (0, 1) for b in (0, 1) for c in (0, 1)]
+    path.write_text("".join(",".join(map(str, row)) + "\n" for row in [tuple("ABCD"), *rows]), encoding="utf-8")
+    return str(path)
+
+
+def run_commands() -> None:
+    """Run these commands here and now: what they call is compiled, which the build of a wheel then writes."""
+    from calibrant.bench.cli import main
+
+    with TemporaryDirectory(prefix="calibrant-kernels-") as scratch, chdir(scratch):
+        for line in _commands(Path(scratch), quick=False).values():
+            with patch.object(sys, "argv", ["calibrant", *line]), suppress(SystemExit):
+                main()
 
 
 def _few(pool: Path, path: Path) -> str:
