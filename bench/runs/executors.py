@@ -56,11 +56,13 @@ class Execution:
     workers: processes on this machine; ignored with a cluster
     wall_budget: seconds after which the process of a job is killed
     cluster: address of a dask.distributed scheduler, whose workers run the jobs
+    few_jobs: so many jobs, or fewer, run in this process where none may have to be killed
     """
 
     workers: int = 1
     wall_budget: float | None = None
     cluster: str | None = None
+    few_jobs: int = 0
 
 
 HERE = Execution()  # one process of this machine, without a time limit
@@ -180,13 +182,15 @@ class InProcessExecutor:
 
 
 class SpawnedExecutor:
-    """A pool of spawned processes. Leaving the context stops them at once."""
+    """A pool of spawned processes, started by the first jobs that need it. Leaving the context stops them at once."""
 
-    def __init__(self, prepare: Callable[[], None], workers: int, wall_budget: float | None) -> None:
+    def __init__(self, prepare: Callable[[], None], execution: Execution) -> None:
         self._prepare = prepare
-        self._num_workers = workers
-        self._wall_budget = wall_budget
-        self._pool = spawn_pool(workers, prepare)
+        self._num_workers = execution.workers
+        self._wall_budget = execution.wall_budget
+        self._few_jobs = execution.few_jobs if execution.wall_budget is None else 0
+        self._pool: ProcessPool | None = None
+        self._is_prepared = False
 
     def __enter__(self) -> SpawnedExecutor:
         return self
@@ -194,24 +198,32 @@ class SpawnedExecutor:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        stop_pool(self._pool)
+        if self._pool is not None:
+            stop_pool(self._pool)
 
     def as_completed(self, do: Callable[[J], T], jobs: Mapping[K, J]) -> Iterator[tuple[K, T | Failure]]:
         """Yield keys and results. A process that dies between two jobs breaks the pool; a new one runs the rest."""
+        if self._pool is None and len(jobs) <= self._few_jobs:
+            if not self._is_prepared:
+                self._prepare()
+            self._is_prepared = True
+            yield from InProcessExecutor().as_completed(do, jobs)
+            return
+        pool = self._pool = self._pool or spawn_pool(self._num_workers, self._prepare)
         remaining = dict.fromkeys(jobs)
         while remaining:
             num_before = len(remaining)
-            for key, result in self._until_broken(do, jobs, tuple(remaining)):
+            for key, result in self._until_broken(pool, do, jobs, tuple(remaining)):
                 del remaining[key]
                 yield key, result
             if remaining:
-                stop_pool(self._pool)
+                stop_pool(pool)
                 if len(remaining) == num_before:
                     raise CalibrantError("worker processes die before they answer anything; try --workers 1")
-                self._pool = spawn_pool(self._num_workers, self._prepare)
+                pool = self._pool = spawn_pool(self._num_workers, self._prepare)
 
     def _until_broken(
-        self, do: Callable[[J], T], jobs: Mapping[K, J], keys: Iterable[K]
+        self, pool: ProcessPool, do: Callable[[J], T], jobs: Mapping[K, J], keys: Iterable[K]
     ) -> Iterator[tuple[K, T | Failure]]:
         scheduled: dict[Future[T | Failure], K] = {}
         waiting, broken = iter(keys), False
@@ -220,7 +232,7 @@ class SpawnedExecutor:
                 job = jobs[key]
                 try:
                     with _ignore_control_c():
-                        scheduling = self._pool.schedule(run_job, args=(do, job), timeout=self._wall_budget)
+                        scheduling = pool.schedule(run_job, args=(do, job), timeout=self._wall_budget)
                     scheduled[scheduling] = key
                 except RuntimeError:  # it broke before any result showed it
                     broken = True

@@ -56,7 +56,7 @@ def open_executor(prepare: Callable[[], None], execution: Execution = HERE) -> A
     if execution.workers == 1 and execution.wall_budget is None:
         prepare()
         return nullcontext(InProcessExecutor())
-    return SpawnedExecutor(prepare, execution.workers, execution.wall_budget)
+    return SpawnedExecutor(prepare, execution)
 
 
 def as_completed(

@@ -9,11 +9,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import calibrant.dsl.records
+from calibrant.bench.commands.options import execution
 from calibrant.bench.commands.run import run_and_report
 from calibrant.bench.core.registry import NAMES, benchmark, bundled_files
 from calibrant.bench.protocols import make_protocol, protocols_of
@@ -21,7 +23,7 @@ from calibrant.bench.runs.executors import FIRST_BATCH_JOBS, MAX_BATCH_JOBS, Bat
 from calibrant.bench.runs.records import FILE_NAME, folder_records
 from calibrant.bench.runs.runner import RunSummary, Selection, run
 from calibrant.bench.runs.spill_file import SpillBuffer, StoredLines
-from calibrant.bench.runs.workers import timed_answer
+from calibrant.bench.runs.workers import open_executor, prepare_nothing, timed_answer
 from calibrant.datasets import bundled_pool
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, UnknownItemError
 from calibrant.dsl.replayscm.pools.files import write_pool
@@ -196,6 +198,7 @@ def test_a_file_that_is_cut_off_is_refused_and_one_that_is_replaced_is_not(tmp_p
 # --- Crashes of methods: what is recorded of them, and runs again that lose no record ---------------------------------
 THREE_METHODS = """
 import os, signal
+from functools import partial
 from pathlib import Path
 from calibrant import Protocol
 from calibrant.bench.protocols import ProtocolResult
@@ -428,3 +431,27 @@ def test_rows_of_the_project_declare_every_library_that_they_import(name: str, m
             result = timed_answer(protocol, of.handout(item)).result
             assert result.outcome != "crashed", (row, result.provenance)
     assert declaring == (DECLARING if name == "replayscm" else set())
+
+
+# --- Few jobs without a number of workers: no process is started ------------------------------------------------------
+def _process(_: int) -> int:
+    return os.getpid()
+
+
+@pytest.mark.parametrize(
+    ("workers", "budget", "num_jobs", "is_here"),
+    [(None, None, 8, True), (None, None, 9, False), (2, None, 1, False), (None, 60.0, 1, False)],
+)
+def test_few_jobs_start_no_process(
+    workers: int | None, budget: float | None, num_jobs: int, is_here: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("calibrant.bench.commands.options.usable_cores", lambda: 2)
+    prepared: list[int] = []
+    prepare = partial(prepared.append, 1) if is_here else prepare_nothing
+    with open_executor(prepare, execution(workers, None, budget)) as executor:
+        for _ in range(2):
+            results = dict(executor.as_completed(_process, {i: i for i in range(num_jobs)}))
+            assert results.keys() == set(range(num_jobs))
+            assert ({*results.values()} == {os.getpid()}) is is_here
+            assert is_here or os.getpid() not in results.values()
+    assert prepared == [1] * is_here
