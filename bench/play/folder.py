@@ -38,7 +38,6 @@ from calibrant.bench.play.game import (
     QuestionsStop,
     balanced_assignment,
 )
-from calibrant.bench.play.review import ReviewedItem
 from calibrant.bench.runs.records import (
     FolderInUseError,
     JsonlFile,
@@ -50,7 +49,6 @@ from calibrant.bench.runs.records import (
     config_digest,
     step_records,
 )
-from calibrant.bench.runs.workers import ExactEpisode, exact_episode
 from calibrant.bench.version import program_version
 from calibrant.dsl.atomic_write import PRIVATE
 from calibrant.dsl.episode import Action, Step
@@ -229,8 +227,6 @@ class PlayFolder:
         self._closed: set[tuple[str, ItemKey]] = set()
         self._computed: dict[tuple[str, ItemKey], Record] = {}
         self._verdicts: dict[tuple[str, ItemKey], dict[str, Any]] = {}
-        self._reviews: dict[tuple[str, ItemKey], ReviewedItem] = {}
-        self._ideal: dict[ItemKey, ExactEpisode | None] = {}
         self._lock = threading.RLock()  # of journal, records and pools
         self._scoring = threading.Lock()  # evaluators are shared; a move need not wait for a score
         self._journal: Journal | None = None
@@ -374,20 +370,6 @@ class PlayFolder:
                 self._closed.add((participant, item))
                 self._computed[participant, item] = record
         return record
-
-    def review(self, participant: str, item: ItemKey) -> ReviewedItem:
-        """Return an item that a participant ended, beside the ideal learner."""
-        game, key = self.game(participant, item), (participant, item)
-        record, verdict = self.record(participant, game), self.verdict(participant, game)
-        with self._scoring:
-            if item not in self._ideal:
-                self._ideal[item] = exact_episode(game.pool.benchmark, game.pool.item(item.instance))
-            if key not in self._reviews:
-                attribution = verdict["attribution"] or {}
-                self._reviews[key] = ReviewedItem(
-                    game.pool.benchmark, game.shown, record, self._ideal[item], attribution
-                )
-            return self._reviews[key]
 
     def warm_up(self) -> None:
         """Score nothing once for each pool, so that the first participant does not wait for what is compiled."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,11 +18,13 @@ from calibrant.bench.pages.capabilities import EPISODE_VIEWS, REVEALED_VIEWS, TI
 from calibrant.bench.pages.filmstrip import timeline_content
 from calibrant.bench.pages.page import design_page
 from calibrant.bench.pages.timeline import Timeline
+from calibrant.bench.play.folder import PlayFolder
+from calibrant.bench.play.game import ItemKey
 from calibrant.bench.report.overview.contract import GUIDE, Explanation, Levels
 from calibrant.bench.report.remaining import Remaining, RemainingLists
 from calibrant.bench.report.sources import context_of
 from calibrant.bench.runs.records import Record
-from calibrant.bench.runs.workers import ExactEpisode
+from calibrant.bench.runs.workers import ExactEpisode, exact_episode
 from calibrant.bench.scoring.scorer import steps_of
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError
@@ -123,6 +126,30 @@ class ReviewedItem:
             (title, views.text(self.item, steps, title))
             for title, steps in ((name, self.steps), (IDEAL, self.ideal.steps))
         ]
+
+
+class Reviews:
+    """Reviewed items of a folder, each computed once, and each ideal episode once for all participants."""
+
+    def __init__(self, folder: PlayFolder) -> None:
+        self._folder = folder
+        self._reviews: dict[tuple[str, ItemKey], ReviewedItem] = {}
+        self._ideal: dict[ItemKey, ExactEpisode | None] = {}
+        self._lock = threading.Lock()
+
+    def get(self, participant: str, item: ItemKey) -> ReviewedItem:
+        """Return an item that a participant ended, beside the ideal learner."""
+        game, key = self._folder.game(participant, item), (participant, item)
+        record, verdict = self._folder.record(participant, game), self._folder.verdict(participant, game)
+        with self._lock:
+            if item not in self._ideal:
+                self._ideal[item] = exact_episode(game.pool.benchmark, game.pool.item(item.instance))
+            if key not in self._reviews:
+                attribution = verdict["attribution"] or {}
+                self._reviews[key] = ReviewedItem(
+                    game.pool.benchmark, game.shown, record, self._ideal[item], attribution
+                )
+            return self._reviews[key]
 
 
 # --- The page "this person beside the ideal learner": a bar of classes, a table, and every item step by step ----------

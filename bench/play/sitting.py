@@ -12,7 +12,7 @@ import msgspec
 from calibrant.bench.core.words import WordsError
 from calibrant.bench.play.folder import Clock, Player, PlayFolder
 from calibrant.bench.play.game import ItemStop, Plan, QuestionsStop, Stop, Terms, item_state
-from calibrant.bench.play.review import ReviewedItem, review_page
+from calibrant.bench.play.review import ReviewedItem, Reviews, review_page
 from calibrant.bench.play.study.pages import (
     OF_INSTRUCTIONS,
     PRIVACY,
@@ -31,7 +31,7 @@ STALE_SECONDS = 15.0  # after which a tab that is silent loses its place to anot
 class Sitting:
     """One participant.
 
-    lock: held while anything here is read or changed
+    lock: held while anything here is read or changed; reviews: of the folder, shared by its sittings
     page_clock: of the participant's page, of the next move
     """
 
@@ -42,12 +42,14 @@ class Sitting:
         plan: Plan,
         terms: Terms,
         clock: Callable[[], float] = time.monotonic,
+        reviews: Reviews | None = None,
     ) -> None:
         self.lock = threading.RLock()
         self.participant = participant
         self.terms = terms
         self._folder = folder
         self._plan = plan
+        self._reviews = Reviews(folder) if reviews is None else reviews
         self._clock = clock
         self._shown: tuple[Stop | None, float] = None, 0.0
         self.page_clock: Clock = msgspec.UNSET
@@ -158,7 +160,7 @@ class Sitting:
             if self.terms.reveal:
                 state["verdict"] = self._folder.verdict(self.participant, player.game)
                 # the end page has them: found out meanwhile
-                threading.Thread(target=self._folder.review, args=(self.participant, stop.key), daemon=True).start()
+                threading.Thread(target=self._reviews.get, args=(self.participant, stop.key), daemon=True).start()
         return state | {"done": sum(map(self.is_done, items))}
 
     def _questions(self, stop: QuestionsStop) -> dict[str, Any]:
@@ -292,7 +294,7 @@ class Sitting:
 
     def _reviewed(self) -> list[ReviewedItem]:
         """Return every item, ended as all of them are, beside the ideal learner."""
-        return [self._folder.review(self.participant, stop.key) for stop in self._stops if isinstance(stop, ItemStop)]
+        return [self._reviews.get(self.participant, stop.key) for stop in self._stops if isinstance(stop, ItemStop)]
 
     def review_page(self) -> str | None:
         """Return the page of all items beside the ideal learner; None before the end, or where nothing is revealed."""

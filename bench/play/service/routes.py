@@ -17,6 +17,7 @@ from calibrant.bench.pages.page import design_page
 from calibrant.bench.pages.tokens import contrast_rules
 from calibrant.bench.play.folder import Clock, PageClock, PlayFolder, check_participant
 from calibrant.bench.play.game import ENGLISH, ItemStop, Language, Plan, Practice, Terms, aid_config
+from calibrant.bench.play.review import Reviews
 from calibrant.bench.play.service.server import Address, Refusal, Response, Target
 from calibrant.bench.play.sitting import Sitting, StaleError
 from calibrant.dsl.errors import CalibrantError
@@ -33,6 +34,7 @@ class PracticeRooms:
         self._terms = Terms(f"{terms.title}: practice", feedback="cells", reveal=True, aid=terms.aid, langs=terms.langs)
         config = {"feedback": self._terms.feedback, **aid_config(terms.aid)}
         self._folder = PlayFolder(None, practice.pools, config)
+        self._reviews = Reviews(self._folder)
 
     def token(self, participant: str) -> str:
         """Return the part of the address of a participant's practice; no id has a blank."""
@@ -41,7 +43,7 @@ class PracticeRooms:
     def open(self, participant: str) -> Sitting:
         """Return a sitting that has begun."""
         stops = self._practice.stops
-        sitting = Sitting(self._folder, participant, lambda name, group: stops, self._terms)
+        sitting = Sitting(self._folder, participant, lambda name, group: stops, self._terms, reviews=self._reviews)
         sitting.begin(agreed=False)
         return sitting
 
@@ -121,6 +123,7 @@ class PlayRoutes:
             self._admit(name)
         self._in_use: set[str] = set()  # ids that somebody entered, or whose link somebody opened
         self._sittings: dict[str, Sitting] = {}
+        self._reviews = Reviews(folder)
 
     def warm_up(self) -> None:
         """Load what verdicts of the study and of practice need."""
@@ -265,7 +268,7 @@ class PlayRoutes:
             if token not in self._sittings:
                 if name is not None:
                     self._in_use.add(name)
-                    self._sittings[token] = Sitting(self._folder, name, self._plan, self._terms)
+                    self._sittings[token] = Sitting(self._folder, name, self._plan, self._terms, reviews=self._reviews)
                 elif practised is not None and self._rooms is not None:
                     self._sittings[token] = self._rooms.open(practised)
             return self._sittings[token]

@@ -15,7 +15,7 @@ from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.play.folder import Player, PlayFolder
 from calibrant.bench.play.game import PlayPool
 from calibrant.bench.play.results import stored_reviews
-from calibrant.bench.play.review import review_page
+from calibrant.bench.play.review import Reviews, review_page
 from calibrant.bench.runs.records import folder_records, step_records
 from calibrant.bench.runs.workers import exact_episode
 from calibrant.dsl.blickets.item import Condition
@@ -37,7 +37,7 @@ def _play(out: Path, pools: Sequence[Path], *, gives_up: bool = False) -> None:
             if gives_up:
                 player.give_up()
             player.verdict()
-        served = review_page("t", "p1", [folder.review("p1", source.key(None)) for source in sources])
+        served = review_page("t", "p1", [Reviews(folder).get("p1", source.key(None)) for source in sources])
     stored = review_page("t", "p1", stored_reviews(out, sources, "p1"))
     # who runs the study sees the ids of its file, participants others; one id may begin another one
     for source in sorted(sources, key=lambda source: -len(source.key(None).instance)):
@@ -123,7 +123,7 @@ def test_items_of_one_id_are_told_apart(tmp_path: Path) -> None:
     with PlayFolder(None, sources, {}) as folder:
         for source in sources:
             Player(folder, "p1", source.key(None)).give_up()
-        page = review_page("t", "p1", [folder.review("p1", source.key(None)) for source in sources])
+        page = review_page("t", "p1", [Reviews(folder).get("p1", source.key(None)) for source in sources])
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     assert measure(page, tmp_path, width=PHONE).violations == []

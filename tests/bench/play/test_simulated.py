@@ -23,6 +23,7 @@ from calibrant.dsl.formulas.text import infix, render
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.replayscm.alternative import AlternativeAnswer
 from tests.people.__main__ import KilledServer, check_sealed, content, write_study
+from tests.people.study import check_tables, play_study
 from tests.support.browser import needs_chromium
 from tests.support.commands import called
 from tests.support.play.right_lines import (
@@ -71,6 +72,14 @@ def test_people_who_follow_a_protocol_have_its_records(tmp_path: Path) -> None:
     rows = [json.loads(called("table", tmp_path / name, "--json").stdout)["rows"] for name in ("out", "run")]
     accuracies = [{row["accuracy"] for row in side} for side in rows]
     assert accuracies[0] == accuracies[1]
+
+
+def test_a_study_of_two_groups_in_two_languages_loses_nothing_when_its_server_is_killed(tmp_path: Path) -> None:
+    """`python -m tests.people.study` has 40 people and four kills, and reads the tables with pandas and R."""
+    people, players = play_study(tmp_path, 3, 1)
+    figures = check_tables(tmp_path, people, players)
+    assert figures["people"] == 3 * 3
+    assert {figures["quiet"], figures["told"]} == {1, 2}
 
 
 # --- A server that is killed while somebody plays in the browser: the page goes on, nothing is lost or made twice -----

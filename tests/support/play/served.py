@@ -76,6 +76,7 @@ class SimulatedParticipant:
 
     port: of the server on this machine, asked for before each request; actions: the moves on an item, by its public id
     reload_rate: share of moves before which the page is loaded anew, by another window
+    answer: of a page of questions, by its state; lang: of the page, where the study has several
     """
 
     def __init__(
@@ -86,12 +87,18 @@ class SimulatedParticipant:
         rng: Random,
         *,
         reload_rate: float = 0.2,
+        answer: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None,
+        lang: str = "",
     ) -> None:
         self._port = port
         self._path = path
         self._actions = actions
         self._rng = rng
         self._reload_rate = reload_rate
+        self._answer = answer
+        self._lang = lang
+        self.answered: dict[tuple[str, int], Mapping[str, Any]] = {}  # by page and answers to it before
+        self.end: Mapping[str, Any] = {}
         self._tab = f"{rng.getrandbits(64):x}"
         self.bodies: list[str] = []
         self.num_sent = 0
@@ -101,11 +108,23 @@ class SimulatedParticipant:
         state = self._state()
         while state["phase"] != "end":
             if state["phase"] == "start":
-                state = self._post("begin", {"agreed": True}, state)
+                state = self._post("begin", {"agreed": True, "lang": self._lang}, state)
             elif state["phase"] == "item":
                 state = self._play_item(state)
             else:
-                raise ValueError(f"a simulated participant has no answer to {state['phase']}")
+                state = self._answer_page(state)
+        self.end = state
+
+    def _answer_page(self, state: dict[str, Any]) -> dict[str, Any]:
+        """Answer a page of questions; an answer that was lost is sent again as it was."""
+        assert self._answer is not None, "a simulated participant has no answers to questions"
+        place = state["name"], state["tries"]
+        answers = self.answered.setdefault(place, self._answer(state))
+        clock = {"seconds": 1.5, "interruptions": ["reload"] if self._rng.random() < self._reload_rate else []}
+        sent = {"tab": self._tab, "name": place[0], "tries": place[1], "answers": answers, "clock": clock}
+        status, answer = self._request("POST", "answers", sent)
+        assert status in (200, 409, 422, 423), (status, answer)
+        return self._state()
 
     def _play_item(self, state: dict[str, Any]) -> dict[str, Any]:
         """Play one item: moves that are there already are passed over."""
@@ -122,7 +141,7 @@ class SimulatedParticipant:
         return self._state()
 
     def _state(self) -> dict[str, Any]:
-        return self._request("GET", f"state?tab={self._tab}&take=1", None)[1]
+        return self._request("GET", f"state?tab={self._tab}&take=1&lang={self._lang}", None)[1]
 
     def _post(self, verb: str, body: Mapping[str, Any], state: dict[str, Any]) -> dict[str, Any]:
         item = state.get("item") or {}
