@@ -209,7 +209,7 @@ def _write_review(file: Path, out: Path, pools: list[Path], title: str, particip
     """Write the page of what a participant ended beside the ideal learner."""
     from calibrant.bench.play.game import PlayPool
     from calibrant.bench.play.results import stored_reviews
-    from calibrant.bench.play.review import review_page
+    from calibrant.bench.play.sitting import review_page
     from calibrant.dsl.atomic_write import write_atomically
 
     items = stored_reviews(out, [PlayPool(pool) for pool in pools], participant)
@@ -276,7 +276,7 @@ def _serve(pool: Path, instance: str | None, out: Path | None, port: int | None,
     """Serve one pool until Ctrl-C."""
     from calibrant.bench.play.folder import PlayFolder
     from calibrant.bench.play.game import PlayPool, Terms, aid_config, pool_plan
-    from calibrant.bench.play.service.run import open_service, serve_until_stopped
+    from calibrant.bench.play.service.routes import open_service, serve_until_stopped
 
     source = PlayPool(pool)
     plan = pool_plan(source, instance)
@@ -306,9 +306,8 @@ def _play_study(
     serve: bool,
 ) -> int:
     """Serve a study, write its page, read what such pages saved, or play it in the terminal."""
-    from calibrant.bench.play.study.config import Study
-    from calibrant.bench.play.study.static import import_downloads, static_page
-    from calibrant.bench.play.study.terminal import play_study
+    from calibrant.bench.play.study.config import Study, import_downloads, static_page
+    from calibrant.bench.play.terminal import play_study
     from calibrant.dsl.atomic_write import write_atomically
 
     study = Study(file)
@@ -347,7 +346,7 @@ def _play_study(
 def _serve_study(study: Study, port: int | None) -> int:
     """Serve a study until Ctrl-C."""
     from calibrant.bench.play.folder import PlayFolder
-    from calibrant.bench.play.service.run import open_service, serve_until_stopped
+    from calibrant.bench.play.service.routes import open_service, serve_until_stopped
     from calibrant.bench.play.study.pages import missing_texts
     from calibrant.dsl.errors import short_repr
 

@@ -27,8 +27,7 @@ from calibrant.bench.core.capabilities import WORDS
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.game import ItemStop, PlayPool, Stop, Terms
-from calibrant.bench.play.service.routes import play_page
-from calibrant.bench.play.service.run import open_service
+from calibrant.bench.play.service.routes import open_service, play_page
 from calibrant.bench.scoring.ids import public_record
 from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools.files import write_pool

@@ -1,11 +1,14 @@
-"""Answers of the server: the page, the state of a participant, and moves."""
+"""Answers of the server, and running it: the page, the state of a participant, moves, the address and the links."""
 
 from __future__ import annotations
 
 import json
+import signal
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -17,9 +20,20 @@ from calibrant.bench.pages.page import design_page
 from calibrant.bench.pages.tokens import contrast_rules
 from calibrant.bench.play.folder import Clock, PageClock, PlayFolder, check_participant
 from calibrant.bench.play.game import ENGLISH, ItemStop, Language, Plan, Practice, Terms, aid_config
-from calibrant.bench.play.review import Reviews
-from calibrant.bench.play.service.server import Address, Refusal, Response, Target
-from calibrant.bench.play.sitting import Sitting, StaleError
+from calibrant.bench.play.service.server import (
+    HOST,
+    Address,
+    Gate,
+    PlayServer,
+    Refusal,
+    Response,
+    Target,
+    new_secret,
+    read_address,
+    write_address,
+)
+from calibrant.bench.play.sitting import Reviews, Sitting, StaleError
+from calibrant.dsl.atomic_write import write_privately
 from calibrant.dsl.errors import CalibrantError
 
 # --- Practice of participants: a sitting for each, in memory alone, at addresses that are not those of the study ------
@@ -285,3 +299,85 @@ def _read_clock(body: Mapping[str, Any]) -> Clock:
     if clock.seconds != clock.seconds:
         raise CalibrantError("clock: no time of a page")
     return clock
+
+
+# --- Running the server: the folder's address, the port, the links of participants ------------------------------------
+LINKS = "links.csv"
+
+
+class Service:
+    """A server that is ready to run.
+
+    address: what participants open; server: its `serve_forever` runs it; warm_up: loads what scores need
+    """
+
+    def __init__(self, server: PlayServer, address: Address, warm_up: Callable[[], None]) -> None:
+        self.server = server
+        self.address = address
+        self.warm_up = warm_up
+
+    @property
+    def url(self) -> str:
+        """The address at which somebody enters an id."""
+        return self.address.url(self.address.token)
+
+
+@contextmanager
+def open_service(
+    folder: PlayFolder,
+    terms: Terms,
+    plan: Plan,
+    names: Sequence[str] | None = None,
+    *,
+    port: int | None = None,
+    public_origin: str = "",
+    practice: Practice | None = None,
+) -> Iterator[Service]:
+    """Yield a server that listens; `CalibrantError` if the port is taken.
+
+    port: by default the one that the folder had, else a free one
+    public_origin: of a proxy in front, such as https://study.example.org
+    """
+    stored = read_address(folder.folder) if folder.folder is not None else None
+    chosen_port = port if port is not None else stored.port if stored is not None else 0
+    secret = stored.secret if stored is not None else new_secret()
+    routes = PlayRoutes(folder, Address(chosen_port, secret), terms, plan, names, practice)
+    try:
+        server = PlayServer(chosen_port, routes)
+    except OSError as error:
+        hint = "give another one with --port"
+        raise CalibrantError(f"port {chosen_port} of {HOST}: {error.strerror or error}; {hint}") from None
+    address = Address(server.port, secret)
+    origins = [f"http://{host}:{server.port}" for host in (HOST, "localhost")]
+    server.gate = Gate(tuple(filter(None, [*origins, public_origin])))
+    with server:
+        if folder.folder is not None:
+            write_address(folder.folder, address)
+            if names:
+                _write_links(folder.folder / LINKS, address, names, public_origin)
+        yield Service(server, address, routes.warm_up)
+
+
+def serve_until_stopped(service: Service) -> None:
+    """Answer requests until Ctrl-C or SIGTERM; requests that were accepted are answered."""
+
+    def stop(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    threading.Thread(target=service.warm_up, daemon=True).start()
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        service.server.serve_forever(poll_interval=0.2)
+    except KeyboardInterrupt:
+        return
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _write_links(file: Path, address: Address, names: Sequence[str], public_origin: str) -> None:
+    """Write the address of each participant, readable by the owner alone."""
+    lines = ["participant,address"]
+    for name in names:
+        token = address.participant_token(name)
+        lines.append(f"{name},{f'{public_origin}/{token}/' if public_origin else address.url(token)}")
+    write_privately(file, "\n".join(lines) + "\n")

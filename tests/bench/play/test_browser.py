@@ -15,9 +15,8 @@ import pytest
 
 from calibrant.bench.play.game import Terms
 from calibrant.bench.play.results import move_rows, person_rows
-from calibrant.bench.play.study.config import Study
+from calibrant.bench.play.study.config import Study, static_page
 from calibrant.bench.play.study.pages import missing_texts, read_language
-from calibrant.bench.play.study.static import static_page
 from calibrant.bench.runs.records import Record, Timing, folder_records
 from calibrant.dsl.errors import CalibrantError
 from tests.bench.play.test_start import served_study

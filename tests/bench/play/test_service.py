@@ -17,7 +17,7 @@ from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.core.words import Position
 from calibrant.bench.play.game import PlayPool, Terms, item_state
-from calibrant.bench.play.service.run import Service
+from calibrant.bench.play.service.routes import Service
 from calibrant.bench.play.service.server import TIMEOUT_SECONDS
 from calibrant.bench.runs.records import folder_records
 from tests.support.play.right_lines import POOLS, episode_pool, first_item, pool_file, right_actions

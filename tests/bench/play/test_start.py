@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 
 from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.game import ItemStop
-from calibrant.bench.play.service.run import Service, open_service
-from calibrant.bench.play.study.config import Study
+from calibrant.bench.play.service.routes import Service, open_service
+from calibrant.bench.play.study.config import Study, static_page
 from calibrant.bench.play.study.pages import MAX_CONSENT_CHARS, consent_html, consent_text
-from calibrant.bench.play.study.static import static_page
 from tests.bench.play.test_studies import study_file
 from tests.support.accessibility import needs_axe
 from tests.support.browser import needs_chromium

@@ -20,9 +20,8 @@ from calibrant.bench.play.folder import Player, PlayFolder
 from calibrant.bench.play.game import ItemStop, balanced_assignment
 from calibrant.bench.play.results import person_rows
 from calibrant.bench.play.sitting import Sitting
-from calibrant.bench.play.study.config import Study
+from calibrant.bench.play.study.config import Study, static_page
 from calibrant.bench.play.study.pages import check_answers
-from calibrant.bench.play.study.static import static_page
 from calibrant.bench.runs.records import folder_records
 from calibrant.dsl.errors import CalibrantError
 from tests.bench.play.test_service import Client

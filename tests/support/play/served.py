@@ -14,7 +14,7 @@ from typing import Any
 
 from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.game import ItemStop, PlayPool, Stop, Terms
-from calibrant.bench.play.service.run import Service, open_service
+from calibrant.bench.play.service.routes import Service, open_service
 from calibrant.dsl.episode import Action
 
 
