@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from calibrant.dsl.replayscm.replay import evaluate
     from calibrant.dsl.replayscm.scm import Scm
     from calibrant.dsl.replayscm.score import Score
+    from calibrant.estimator import BooleanSCM
     from calibrant.families import LogicFamily, logic_family
     from calibrant.item_types import (
         BlicketItem,
@@ -76,6 +77,7 @@ __all__ = [
     "BlicketItem",
     "BlicketScore",
     "BooleanNetwork",
+    "BooleanSCM",
     "CalibrantError",
     "CausimItem",
     "CausimScore",
@@ -146,6 +148,7 @@ __all__ = [
 _HOME = {
     "BlicketItem": "calibrant.item_types",
     "BlicketScore": "calibrant.item_types",
+    "BooleanSCM": "calibrant.estimator",
     "BooleanNetwork": "calibrant.solvers.networks.network",
     "CalibrantError": "calibrant.dsl.errors",
     "CausimItem": "calibrant.item_types",

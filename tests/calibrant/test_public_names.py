@@ -206,6 +206,7 @@ def test_a_generated_item_and_a_record_fit_a_line(tmp_path: Path) -> None:
 ELSEWHERE = {  # classes of which tests above have a value
     *(
         "BooleanNetwork",
+        "BooleanSCM",
         "Evaluation",
         "Findings",
         "Fit",

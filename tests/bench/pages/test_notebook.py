@@ -98,7 +98,7 @@ def test_every_public_class_of_values_has_a_picture() -> None:
     classes = {name for name in calibrant.__all__ if isinstance(getattr(calibrant, name), type)}
     without = {name for name in classes if not issubclass(getattr(calibrant, name), Pictured)}
     assert without == {
-        *("CalibrantError", "PoolError", "Protocol", "ProtocolResult"),
+        *("BooleanSCM", "CalibrantError", "PoolError", "Protocol", "ProtocolResult"),
         *("Evaluation", "Finding", "Findings", "Generated", "Hardening", "Record", "SeparatedPair", "Step"),
         "TextEpisode",
     }

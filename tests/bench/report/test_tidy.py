@@ -13,9 +13,9 @@ import calibrant
 from calibrant.bench.core.registry import benchmarks, bundled_pool, bundled_sample
 from calibrant.bench.report.tidy import ANSWER_COLUMNS, RATE_COLUMNS, column_table
 from tests.support.commands import CHECKOUT, called
-from tests.support.packages import needs
 
-needs("narwhals", "pandas")
+pytest.importorskip("narwhals")
+pytest.importorskip("pandas")
 
 POOLS = {name: bundled_sample(name) for name in ("blickets", "causalab", "causim", "logic")}
 POOLS["replayscm"] = bundled_pool("ordered")

@@ -130,7 +130,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {  # pages of docs/names by task
     "Scoring": ("score", "score_many", "table", "evaluate", "rewards"),
     "Solving": ("solve", "protocols", "run"),
     "What the evidence leaves open": ("version_space", "audit", "separate", "harden"),
-    "Tables of your own": ("read_table", "fit", "learn_networks", "rank_graph", "network_class"),
+    "Tables of your own": ("read_table", "fit", "learn_networks", "rank_graph", "network_class", "BooleanSCM"),
     "Models of cells": ("logic_family", "read_network"),
     "Errors and version": ("errors",),
 }
