@@ -71,7 +71,7 @@ SPEED_HISTORY = "bench/lab/speed/history.jsonl"
 BUILD = ("hatchling", "editables", "pathspec", "trove-classifiers", "tomlkit")  # with which `pip install .` builds
 MACHINE = re.compile(r"CI|(?:CALIBRANT|NUMBA)_\w+")  # variables that a newcomer does not have
 # compiled when installed: an invalid escape warns when its module is first compiled, and warnings are errors in tests
-PIP = ("pip", "install", "--quiet", "--disable-pip-version-check")
+PIP = ("pip", "install", "-qq", "--disable-pip-version-check")  # errors alone: warnings drown what follows
 
 
 def _print_line(text: str) -> None:
@@ -265,7 +265,8 @@ def _pinned(lines: Iterable[str]) -> dict[str, str]:
 
 
 def demo() -> None:
-    environment().run("calibrant.bench.cli", "demo")
+    opening = ("--open",) if sys.stdout.isatty() else ()
+    environment().run("calibrant.bench.cli", "demo", *opening)
     print("the command calibrant: source .venv/bin/activate", file=sys.stderr)
 
 

@@ -57,6 +57,7 @@ class DetectorGuide:
     """Answers are rules; a draw takes the rule in force of one hypothesis that fits, all of them alike."""
 
     words = Words(
+        task="switch objects on at a detector, and state its rule",
         items="detectors",
         hypotheses="hypotheses",
         decided="decided by its own moves",

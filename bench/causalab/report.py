@@ -61,6 +61,7 @@ class LabGuide:
     """Answers are frequencies; a draw takes the prediction of one mechanism that fits, all of them alike."""
 
     words = Words(
+        task="set dials, and state what causes a crystal's frequency",
         items="laboratories",
         hypotheses="mechanisms",
         decided="decided by its own settings",

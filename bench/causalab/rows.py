@@ -42,7 +42,7 @@ class LabRow(Protocol, frozen=True):
 
 
 class Exact(LabRow, frozen=True):
-    """Every property is set, and the mechanism that the reference replays is stated."""
+    """Every dial is set once, and a mechanism that gives every reading is stated."""
 
     name = "exact"
 

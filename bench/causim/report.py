@@ -64,6 +64,7 @@ class ProgramGuide:
     """Answers are assignments. Every world that fits gives a right one, so a draw from them is always right."""
 
     words = Words(
+        task="read a program and some values of a run, and state others",
         items="questions",
         hypotheses="worlds",
         decided="with one right answer",

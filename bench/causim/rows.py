@@ -54,7 +54,7 @@ class DrawnRow(CausimRow, frozen=True):
 
 
 class Exact(CausimRow, frozen=True):
-    """A member of the complete answer set."""
+    """One of all right answers, found by exhaustion."""
 
     name = "exact"
 

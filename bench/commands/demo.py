@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import shlex
+import inspect
+import re
 import shutil
 import sys
 import tempfile
+import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -20,10 +23,12 @@ from calibrant.bench.commands.guard import Writes
 from calibrant.bench.commands.options import AsJson, execution, refuse_options
 from calibrant.bench.core.names import FIRST
 from calibrant.bench.help import EXECUTION, OUTPUT
+from calibrant.bench.terminal import width_of
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
     from calibrant.bench.pages.page import Lesson
+    from calibrant.bench.report.rows import Answer
     from calibrant.bench.terminal import NextCommand
 
 FOLDER = Path("calibrant-demo")
@@ -34,9 +39,22 @@ NETWORKS = "networks"
 DATA = Path(__file__).resolve().parents[1] / "suites" / "data"
 SUITE_FILE, CLASS_FILE = DATA / "calibrant_mini.toml", DATA / "class.toml"
 TOY_NETWORKS = Path(calibrant.dsl.networks.__path__[0]) / "data"  # five files, in as many formats
+INTRODUCTION = (
+    "Two or three methods answered the items of each benchmark. An item shows some evidence and asks what it does not"
+    " show. The evidence decides an item if everything that explains it gives the same answer; where it does not, even"
+    " a right answer is luck. Right is Earned and Lucky together."
+)
+NO_ANSWER = "None: no answer was given; methods for comparison may."
 SIGNATURES = ".calibrant-demo"  # digests of what the last demo wrote in the folder
 
 
+Force: TypeAlias = Annotated[
+    bool,
+    typer.Option("--force", help="Overwrite a report in the folder that demo did not write.", rich_help_panel=OUTPUT),
+]
+Opened: TypeAlias = Annotated[
+    bool, typer.Option("--open", help="Open the report in a browser, where there is one.", rich_help_panel=OUTPUT)
+]
 ForClass: TypeAlias = Annotated[
     bool,
     typer.Option(
@@ -68,52 +86,125 @@ def demo(
             rich_help_panel=EXECUTION,
         ),
     ] = 1,
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force", help="Overwrite a report in the folder that demo did not write.", rich_help_panel=OUTPUT
-        ),
-    ] = False,
+    force: Force = False,
     for_class: ForClass = False,
+    opened: Opened = False,
     as_json: AsJson = False,
 ) -> int:
-    """Run a few searches on the bundled pools of every benchmark, print their tables, write a report and a board.
+    """Run two or three methods on the bundled items of every benchmark, and say what there is to see.
 
-    The report is report.html, to open in any browser. Plots are SVG files next to it. The board, in
-    board/, is of the suite calibrant-mini, which is released from bundled pools: audited, certified, answered by rows.
-    With --class nothing is run: one page has six items to project, each step by step, with a vote before the answer.
-    In networks/ are five toy networks in as many formats, for `calibrant network` and for items of networks.
+    A table for each benchmark is printed; its columns are explained first. The report is report.html, to open in any
+    browser. Plots are SVG files next to it. The board, in board/, is of the suite calibrant-mini, which is released
+    from bundled pools: audited, certified, answered by rows. In networks/ are five toy networks in as many formats, for
+    `calibrant network` and for items of networks. With --json the rows are those of `calibrant table`. With --class
+    nothing is run: one page has six items to project, each step by step, with a vote before the answer.
     """
-    from calibrant.bench.commands.run import run_all
     from calibrant.bench.commands.table import print_table
-    from calibrant.bench.core.registry import benchmark, benchmarks, bundled_files
-    from calibrant.bench.protocols import make_protocol, protocols_of
+    from calibrant.bench.core.registry import benchmark, bundled_files
     from calibrant.bench.terminal import print_next, print_written
 
     if for_class:
         refuse_options({"--json": as_json}, "--class writes a page")
         _write_class(out or FOLDER, force=force)
+        if opened:
+            _open_page((out or FOLDER) / CLASS_PAGE)
         return 0
     _require_own_report(out or FOLDER, force=force)
     pools = bundled_files()
-    crashed = 0
     with tempfile.TemporaryDirectory(prefix="calibrant-demo-") as scratch:
         records = out or Path(scratch)
-        for of in benchmarks():
-            chosen = [make_protocol(protocols_of(of), name, {}) for name in of.demo_protocols]
-            crashed += run_all(chosen, pools[of.name], records, execution(workers, None))
-        print_table([records], as_json=as_json, again=shlex.join(["calibrant", "table", str(out)]) if out else "")
-        typer.echo("Items without an answer are expected: these rows are there to be compared with.", err=True)
+        crashed = _run_methods(pools, records, workers)
+        if as_json:
+            print_table([records], as_json=True)
+        answers = _read_answers(records, pools)
+        if not as_json:
+            _print_tables(answers)
         played = [path for name, files in pools.items() for path in files if _is_played(benchmark(name), path)]
-        for kind, file in written_report(records, out or FOLDER, played).items():
-            print_written(file, kind)
-        print_written(_write_board(out or FOLDER, Path(scratch)), "board")
-        print_written(_write_networks(out or FOLDER), "toy networks")
+        written = written_report(records, out or FOLDER, played, answers)
+        written["board"] = _write_board(out or FOLDER, Path(scratch))
+        written["toy networks"] = _write_networks(out or FOLDER)
         _sign(out or FOLDER, (*REPORT_FILES, BOARD))
+    for kind, file in written.items():
+        if kind != "plot":  # the report has it
+            print_written(file, kind)
     if not as_json:
         names = [name for name, files in pools.items() if not {*files}.isdisjoint(played)]
         print_next(_next_commands(pools[FIRST][0], names[:1], out, (out or FOLDER) / NETWORKS))
+    if opened:
+        _open_page(written["report"])
     return 1 if crashed else 0
+
+
+def _run_methods(pools: Mapping[str, Sequence[Path]], records: Path, workers: int) -> int:
+    """Run the methods of every benchmark, with a line for each; return how many items crashed."""
+    from calibrant.bench.core.registry import benchmarks
+    from calibrant.bench.protocols import make_protocol, protocols_of
+    from calibrant.bench.runs.runner import run
+
+    crashed = 0
+    for of in benchmarks():
+        typer.echo(f"running {', '.join(of.demo_protocols)} on {of.title}", err=True)
+        for name in of.demo_protocols:
+            protocol = make_protocol(protocols_of(of), name, {})
+            crashed += run(protocol, pools[of.name], records, execution=execution(workers, None)).crashed
+    return crashed
+
+
+def _read_answers(records: Path, pools: Mapping[str, Sequence[Path]]) -> dict[str, list[Answer]]:
+    """Return the answers by benchmark, each with what its evidence had decided."""
+    from calibrant.bench.report.pool_attribution import add_attributions
+    from calibrant.bench.report.sources import Sources
+
+    files = [path for paths in pools.values() for path in paths]
+    answers = Sources([records], pools=files).answers()
+    return {name: [*add_attributions(listed, pools[name])] for name, listed in answers.items()}
+
+
+def _print_tables(answers: Mapping[str, Sequence[Answer]]) -> None:
+    """Print for each benchmark what an item asks, a sentence on luck, and the classes of each method's answers."""
+    from calibrant.bench.core.attribution import KIND_MEANINGS, KINDS
+    from calibrant.bench.core.registry import benchmark
+    from calibrant.bench.pages.aligned import aligned
+    from calibrant.bench.protocols import protocols_of
+    from calibrant.bench.report.overview.page import benchmark_results
+    from calibrant.bench.report.overview.sentences import count_text, luck_sentence, percent_text
+
+    width = width_of(sys.stdout)
+    meanings = "; ".join(f"{kind.capitalize()}: {meaning}" for kind, meaning in KIND_MEANINGS.items())
+    _print_wrapped(f"{INTRODUCTION} {meanings}; Uncounted: not known whether it was decided. {NO_ANSWER}", width)
+    headings = ["Method", "Items", "Right", *map(str.capitalize, KINDS), "Uncounted", "None"]
+    for name, listed in answers.items():
+        of, results = benchmark(name), benchmark_results(name, listed)
+        typer.echo(f"\n{of.title}: {results.guide.words.task}.")
+        _print_wrapped(luck_sentence(results), width)
+        rows = []
+        for system in results.systems:
+            classes = [system.counts[kind] for kind in KINDS]
+            uncounted = system.num_items - sum(classes) - system.unanswered
+            numbers = (system.right, *classes, max(uncounted, 0), system.unanswered)
+            rows.append([system.name, count_text(system.num_items), *(percent_text(n, system) for n in numbers)])
+        typer.echo(aligned(headings, rows))
+        about = ((method, inspect.getdoc(protocols_of(of)[method]) or "") for method in of.demo_protocols)
+        _print_wrapped("; ".join(f"{method}: {re.split(r'[;.:]', text)[0]}" for method, text in about) + ".", width)
+
+
+def _print_wrapped(text: str, width: int) -> None:
+    for line in textwrap.wrap(text.replace(" %", "\N{NO-BREAK SPACE}%"), width):
+        typer.echo(line.replace("\N{NO-BREAK SPACE}", " "))
+
+
+def _open_page(page: Path) -> None:
+    """Open a page in the reader's browser; without one that has a window, print how."""
+    import webbrowser
+
+    with suppress(webbrowser.Error):
+        browser = webbrowser.get()
+        in_terminal = isinstance(browser, webbrowser.GenericBrowser) and not isinstance(
+            browser, webbrowser.BackgroundBrowser
+        )
+        if not in_terminal and browser.open(page.resolve().as_uri()):
+            return
+    typer.echo(f"no browser to open it: the report is {page.resolve()}", err=True)
 
 
 def _next_commands(pool: Path, names: Sequence[str], out: Path | None, networks: Path) -> Iterator[NextCommand]:
@@ -273,10 +364,12 @@ def _digest(file: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
-def written_report(records: Path, folder: Path, pools: Sequence[Path] = ()) -> dict[str, Path]:
+def written_report(
+    records: Path, folder: Path, pools: Sequence[Path] = (), answers: Mapping[str, Sequence[Answer]] | None = None
+) -> dict[str, Path]:
     """Write the report and plots; return the files by what they are.
 
-    pools: those of which the page has episodes, step by step
+    pools: those of which the page has episodes, step by step; answers: None for those of the records
     """
     from calibrant.bench.report.sections import ReportContents
     from calibrant.bench.report.sources import Sources
@@ -284,7 +377,7 @@ def written_report(records: Path, folder: Path, pools: Sequence[Path] = ()) -> d
     from calibrant.dsl.atomic_write import write_atomically
 
     sources = Sources([records], pools=pools)
-    answers = sources.answers()
+    answers = sources.answers() if answers is None else answers
     again = sources.transcripts()
     contents = ReportContents(
         with_paper=False, pools=tuple(pools), transcripts=again, runs=(records,), predictions=again

@@ -75,6 +75,7 @@ class ModelGuide:
     """Answers are models or tables of probabilities; a draw takes one of the models that fit, all of them alike."""
 
     words = Words(
+        task="from a network and measurements predict new ones",
         items="data sets",
         hypotheses="models",
         decided="decided by the data",

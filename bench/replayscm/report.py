@@ -64,6 +64,7 @@ class ReplayGuide:
     """Answers are SCMs; a draw takes one of the SCMs that fit, all of them alike."""
 
     words = Words(
+        task="read rows of 0 and 1, and state the formula of each column",
         items="items",
         hypotheses="SCMs",
         decided="decided by the evidence shown",

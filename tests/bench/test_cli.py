@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,7 +19,8 @@ from typer.testing import CliRunner
 from calibrant.bench.cli import main
 from calibrant.bench.commands import demo
 from calibrant.bench.commands.demo import SUITE_FILE
-from calibrant.bench.core.registry import bundled_files
+from calibrant.bench.core.names import FIRST
+from calibrant.bench.core.registry import benchmark, bundled_files
 from calibrant.bench.runs.records import FILE_NAME, folder_records
 from calibrant.bench.suites.manifest import read_specification
 from calibrant.bench.terminal import width_of
@@ -30,7 +32,7 @@ from calibrant.solvers.networks.network import read_network
 from tests.bench.commands.lines import app
 from tests.bench.pools.sample_suites import SAMPLES
 from tests.support.commands import CHECKOUT, PROGRESS, called, command, jsonl, program, refusal, refused
-from tests.support.effort import effort
+from tests.support.effort import SOAKING, effort
 from tests.support.shared import shared_file, shared_records
 from tests.support.stub_protocols import small_pool
 
@@ -292,7 +294,8 @@ def test_the_demo_answers_the_bundled_problems_and_ends_with_a_report_and_a_plot
     for key in replayed:
         assert (rows[key]["coverage"], rows[key]["valid"], rows[key]["train_exact"]) == (1, 1, 1)
     assert [rows["conjunctive", name]["accuracy"] for name in agents] == [1, 1]
-    report, plot, board, toys = (Path(line.split(" written to ")[1]) for line in done.stderr.splitlines()[-4:])
+    report, board, toys = (Path(line.split(" written to ")[1]) for line in done.stderr.splitlines()[-3:])
+    plot = tmp_path / "ladder.svg"
     assert {read_network(file).format for file in toys.iterdir()} == {*FORMATS} - {"rules", "zginml"}
     assert board == tmp_path / "board" / "calibrant-mini-1.0" / "index.html"
     assert board.read_text(encoding="utf-8").count("rescored") == len(list((board.parent / "rows").iterdir()))
@@ -303,12 +306,39 @@ def test_the_demo_answers_the_bundled_problems_and_ends_with_a_report_and_a_plot
         for pool in row["pools"]
     ]
     assert sorted(shown) == sorted((row, pool.name) for pool in specification.pools for row in pool.rows)
-    assert (report, plot) == (tmp_path / "report.html", tmp_path / "ladder.svg")
+    assert report == tmp_path / "report.html"
     page = report.read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")
     episodes = '<section class="timeline"'
     assert [page.count(part) for part in ('id="table-1"', 'id="table-standing"', episodes)] == [1, 1, 3]
     assert f"HeldoutExact, {effort(8, 24)} SCMs" in plot.read_text(encoding="utf-8")
+
+
+@pytest.mark.soak
+def test_the_demo_says_what_there_is_to_see_in_80_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of CausaLab alone, the fastest; with all items of all benchmarks in a soak."""
+    if not SOAKING:
+        fewer = {name: bundled_files()[name][:1] for name in ("causalab", FIRST)}
+        monkeypatch.setattr("calibrant.bench.core.registry.bundled_files", lambda: fewer)
+        monkeypatch.setattr("calibrant.bench.core.registry.benchmarks", lambda: [benchmark("causalab")])
+        monkeypatch.setattr(demo, "_write_board", lambda folder, scratch: folder / "board")
+    opened: list[str] = []
+    monkeypatch.setattr(demo, "_open_page", lambda page: opened.append(page.name))
+    done = called("demo", "--out", tmp_path, "--open")
+    assert done.returncode == 0
+    assert opened == ["report.html"]
+    lines = (done.stdout + done.stderr).splitlines()
+    assert len(lines) + 3 <= 80  # `make demo` adds three
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    place = lines.index("CausaLab: set dials, and state what causes a crystal's frequency.")
+    assert lines[place + 1].startswith("exact explains everything that it was shown, and is right on 100 %")
+    head, *rows = lines[place + 3 : place + 7]
+    assert head.split() == ["Method", "Items", "Right", "Earned", "Missed", "Lucky", "Short", "Uncounted", "None"]
+    for row in rows:
+        shares = [float(share) for share in re.findall(r"([\d.]+) %", row)]
+        assert sum(shares[1:-2]) + shares[-2] == pytest.approx(100, abs=2)
+    for heading in head.split()[2:]:
+        assert f"{heading}" in done.stdout[: done.stdout.index("CausaLab:")]
 
 
 # --- pipes --------------------------------------------------------------------------------------------------------
@@ -346,7 +376,7 @@ def test_its_own_report_is_overwritten_until_somebody_changes_it(
     report = tmp_path / "report.html"
     demo._require_own_report(tmp_path, force=False)  # nothing there
     report.write_text("made", encoding="utf-8")
-    demo._sign(tmp_path)
+    demo._sign(tmp_path, demo.REPORT_FILES)
     demo._require_own_report(tmp_path, force=False)
     report.write_text("changed", encoding="utf-8")
     with pytest.raises(CalibrantError, match="not written by demo"):

@@ -85,7 +85,7 @@ class Choosing(TypedDict, total=False):
 
 
 class Exact(PlainRow, frozen=True):
-    """The train-exact SCM of least total formula size, with proof of it; rates are means over all least ones.
+    """The smallest formulas that reproduce every row shown, with proof; rates are means over all least ones.
 
     With noise or hidden variables the most probable SCM, of several the smallest; an episode is given greedy's worlds.
 

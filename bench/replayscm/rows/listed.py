@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class MostPosterior(PlainRow, frozen=True):
-    """A member of the version space chosen by the posterior under the generator's prior; `exact` out of its reach.
+    """A probable model, under the generator's prior, of all that reproduce every row; `exact` out of its reach.
 
     Sums over latent orders are exact; where there are too many for more than 16 variables, order MCMC draws members.
 

@@ -99,11 +99,12 @@ class Explanation:
 class Words:
     """Words of a benchmark in a report.
 
-    items: plural, "detectors"; hypotheses: what fits, plural; left: heading of its number
+    task: what an item asks, as an imperative; items: plural, "detectors"; hypotheses: what fits, plural
     decided: what decides, "by its own moves"; cost: None where there is none
     is_resampled: whether intervals are bootstrapped over units that are drawn together, not Wilson's
     """
 
+    task: str
     items: str
     hypotheses: str
     decided: str

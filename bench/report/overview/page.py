@@ -404,14 +404,16 @@ def as_html(answers: Mapping[str, Sequence[Answer]], sections: Mapping[str, Sect
     return report_page(parts, paper_on=contents.with_paper)
 
 
+def benchmark_results(name: str, answers: Sequence[Answer], *, with_times: bool = True) -> Results:
+    """Return the results of a benchmark that has a guide."""
+    of, named = benchmark(name), group_people(named_answers(answers))
+    return read_results(name, of.title, named, of.metrics, guide_of(name), with_times=with_times)
+
+
 def _page_section(name: str, section: Section, answers: Sequence[Answer], contents: ReportContents) -> PageSection:
-    of, guide = benchmark(name), guide_of(name)
-    if guide is None:
-        return PageSection(name, section, None, Responses(), {})
-    results = read_results(
-        name, section.title, group_people(named_answers(answers)), of.metrics, guide, with_times=contents.with_times
-    )
-    if not results.systems:  # no item has anything held out
+    of = benchmark(name)
+    results = benchmark_results(name, answers, with_times=contents.with_times) if guide_of(name) else None
+    if results is None or not results.systems:  # no item has anything held out
         return PageSection(name, section, None, Responses(), {})
     sources = ResponseSources(contents.runs, contents.predictions, contents.pools, contents.fields, contents.embed)
     responses = read_responses(results, sources)

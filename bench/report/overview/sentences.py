@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from calibrant.audits.why import listed, number_text
 from calibrant.bench.answers.rates import Number
-from calibrant.bench.core.attribution import KINDS
-from calibrant.bench.report.overview.results import CLASSES, RIGHT_CLASSES, Results, SystemResult
+from calibrant.bench.core.attribution import KEY, KINDS
+from calibrant.bench.report.overview.results import CLASSES, RIGHT_CLASSES, Outcome, Results, SystemResult
 
 TITLES = {
     "earned": "Right, and earned",
@@ -111,6 +111,52 @@ def rank_sentence(results: Results) -> RankSentence:
         f"{ahead.name} earned {_earned(ahead)}, {behind.name} {_earned(behind)}",
         f": {lucky} right answers of {ahead.name} were not decided by its evidence.",
     )
+
+
+def luck_sentence(results: Results) -> str:
+    """Return for a first reader how often the best system is right, how much of that is luck, and who is below it.
+
+    A discordant pair comes first: a system that is right more often than another, and earned less.
+    """
+    counted = [system for system in results.systems if system.num_counted == system.num_items]
+    best, last = results.systems[0], results.systems[-1]
+    pair = _discordant_pair(counted)
+    if pair is not None:
+        ahead, behind = pair
+        return (
+            f"{ahead.name} is right on {percent_text(ahead.right, ahead)} and {behind.name} on"
+            f" {percent_text(behind.right, behind)}, but the evidence of {ahead.name} had decided only"
+            f" {percent_text(ahead.counts['earned'], ahead)}, that of {behind.name}"
+            f" {percent_text(behind.counts['earned'], behind)}: the rest was luck."
+        )
+    fits = all(_fits_evidence(outcome) for outcome in best.outcomes)
+    start = f"{best.name} explains everything that it was shown, and" if fits else best.name
+    sentence = f"{start} is right on {percent_text(best.right, best)} of what is asked"
+    if best.right and best.counts["lucky"] == best.right:
+        sentence += ": all of it luck, since other answers explain the same"
+    elif best.right and best.counts["earned"] == best.right:
+        sentence += ", all of it earned"
+    elif best.right:
+        names = {"earned": "earned", "lucky": "luck", "right": "not counted"}
+        parts = [f"{percent_text(best.counts[kind], best)} {name}" for kind, name in names.items() if best.counts[kind]]
+        sentence += f": {listed(parts, len(parts))}"
+    if last.right < best.right:
+        sentence += f"; {last.name} is right on {percent_text(last.right, last)}"
+    return f"{sentence}."
+
+
+def percent_text(number: Number, system: SystemResult) -> str:
+    """Return a number of a system's items in percent: whole where it is above 1, and never 0 or 100 by rounding."""
+    share = 100 * Fraction(number) / system.num_items
+    if 0 < share < 1 or 99 < share < 100:
+        return f"{float(share):.1f} %"
+    return f"{round(share)} %"
+
+
+def _fits_evidence(outcome: Outcome) -> bool:
+    """Return whether an answer and all that are as good fit the evidence that it was given for."""
+    recorded = outcome.score.get(KEY)
+    return isinstance(recorded, Mapping) and recorded.get("fits") is True
 
 
 def _earned(system: SystemResult) -> str:

@@ -28,7 +28,7 @@ from calibrant.bench.report.overview.page import PageSection, report_page
 from calibrant.bench.report.overview.responses import Responses
 from calibrant.bench.report.overview.results import Results, read_results
 from calibrant.bench.report.overview.screen import class_bar
-from calibrant.bench.report.overview.sentences import five_figures, rank_sentence
+from calibrant.bench.report.overview.sentences import five_figures, luck_sentence, percent_text, rank_sentence
 from calibrant.bench.report.rows import named_answers
 from calibrant.bench.report.sections import Section
 from calibrant.dsl.memory import gc_paused
@@ -225,6 +225,34 @@ def test_the_sentence_names_the_pair_whose_ranks_differ_most() -> None:
     sentence = rank_sentence(results_of([*lucky, *honest]))
     assert (sentence.plain, sentence.strong) == ("a scores 1.000, b 0.800.", "a earned 1, b 4")
     assert "agree" in rank_sentence(results_of([*honest, ("c", 0, scored("short"))])).plain
+
+
+def test_a_first_reader_is_told_what_was_luck() -> None:
+    lucky = [("a", item, scored("lucky")) for item in range(4)]
+    honest = [("b", item, scored("earned")) for item in range(3)] + [("b", 3, scored("short"))]
+    assert luck_sentence(results_of([*lucky, *honest])) == (
+        "a is right on 100 % and b on 75 %, but the evidence of a had decided only 0 %, that of b 75 %:"
+        " the rest was luck."
+    )
+    explains = "explains everything that it was shown, and is right on"
+    assert luck_sentence(results_of(honest)) == f"b {explains} 75 % of what is asked, all of it earned."
+    assert luck_sentence(results_of(lucky)) == (
+        f"a {explains} 100 % of what is asked: all of it luck, since other answers explain the same."
+    )
+    mixed = [("c", 0, scored("earned")), ("c", 1, scored("lucky")), ("c", 2, scored("missed"))]
+    wrong = [("d", item, scored("missed")) for item in range(3)]
+    assert luck_sentence(results_of([*mixed, *wrong])) == (
+        f"c {explains} 67 % of what is asked: 33 % earned and 33 % luck; d is right on 0 %."
+    )
+    uncounted = [("e", 0, {**scored("earned"), KEY: None}), ("e", 1, scored("earned"))]
+    assert "50 % earned and 50 % not counted" in luck_sentence(results_of(uncounted))
+
+
+def test_a_rate_that_is_not_0_or_100_is_not_printed_as_such() -> None:
+    (system,) = results_of([("a", item, scored("earned" if item else "short")) for item in range(400)]).systems
+    assert [percent_text(number, system) for number in (0, 1, 2, 399, 400)] == [
+        *("0 %", "0.2 %", "0.5 %", "99.8 %", "100 %"),
+    ]
 
 
 def test_systems_that_share_the_first_place_are_named_together() -> None:
