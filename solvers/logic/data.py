@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from calibrant.dsl.errors import CalibrantError, PoolError
-from calibrant.dsl.logic.files.midas import Dataset, Normalisation, read_midas
+from calibrant.dsl.logic.files.midas import Dataset, Normalisation, Times, read_midas
 from calibrant.dsl.logic.files.networks import check_name
 from calibrant.dsl.logic.item import Edge, Options, Task, Tolerance, node_names
 from calibrant.dsl.logic.prompt import MAX_LISTED_NAMES
@@ -25,7 +25,7 @@ USUAL_OPTIONS = Options()
 def read_data(
     pkn: Path | str,
     midas: Path | str,
-    time: float | str | None = None,
+    time: Times | None = None,
     *,
     fit: str = "0",
     size: int | None = 0,
@@ -114,7 +114,7 @@ def _require_match(task: Task, prior_file: str, data_file: str) -> None:
 def logic_family(
     pkn: Path | str,
     midas: Path | str,
-    time: float | str | None = None,
+    time: Times | None = None,
     fit: str = "0",
     size: int | None = 0,
     *,

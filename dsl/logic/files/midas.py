@@ -25,6 +25,8 @@ _NO_TREATMENT = {"NOCYTO", "NOINHIB", "NOLIG", "NO-CYTO", "NO-INHIB", "NO-LIG"}
 _PHOSPHO = "p-"
 ALL_READOUTS = "ALL"
 
+Times: TypeAlias = float | str | Sequence[float]
+"""Chosen times: a number, several, or a text such as `10,30`."""
 Normalisation: TypeAlias = Literal["minmax", "max", "clip", "none"]
 NORMALISATIONS: Final = ("minmax", "max", "clip", "none")
 
@@ -113,7 +115,7 @@ class _Header:
 
 def read_midas(
     path: Path,
-    time: float | str | None = None,
+    time: Times | None = None,
     prior: Iterable[Edge] = (),
     normalise: Normalisation | None = None,
     cell_line: str | None = None,
@@ -121,7 +123,7 @@ def read_midas(
     """Return the experiments at one time or several; `PoolError` names line and column of what is refused.
 
     A row is an experiment if one of its readouts has a chosen time; its values at other times are left out.
-    time: a number, or a text such as `10,30`; None if the file has one time only
+    time: None if the file has one time only
     cell_line: keeps the rows with 1 in its column; needed where there are several
     prior: tells an inhibitor of `abc` from a stimulus that is called `abci`
     normalise: how readings become values in [0, 1]; None refuses those outside, "none" takes them as they are
@@ -131,7 +133,7 @@ def read_midas(
 
 def parse_midas(
     text: str,
-    time: float | str | None = None,
+    time: Times | None = None,
     prior: Iterable[Edge] = (),
     file: str = "",
     normalise: Normalisation | None = None,
@@ -401,7 +403,7 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _choose_times(rows: Sequence[_Row], time: float | str | None, file: str) -> frozenset[float]:
+def _choose_times(rows: Sequence[_Row], time: Times | None, file: str) -> frozenset[float]:
     present = sorted({entry for row in rows for entry in row.times if entry is not None})
     if not present:
         raise RefusedError("no DA cell has a time", reason="no-time", file=file)
@@ -411,7 +413,7 @@ def _choose_times(rows: Sequence[_Row], time: float | str | None, file: str) -> 
             problem = f"several times: {listed}; name one or several of them (--time 10,30)"
             raise RefusedError(problem, reason="several-times", file=file)
         return frozenset(present)
-    texts = [time] if isinstance(time, int | float) else time.split(",")
+    texts = time.split(",") if isinstance(time, str) else [time] if isinstance(time, int | float) else [*time]
     chosen = [entry if isinstance(entry, int | float) else _number(entry.strip()) for entry in texts]
     for text, number in zip(texts, chosen, strict=True):
         if number is None or number not in present:

@@ -428,6 +428,10 @@ def test_a_family_straight_from_files(tmp_path: Path) -> None:
     assert repr(family).startswith("<LogicFamily: acyclic logic models over 2 merged edges")
     with pytest.raises(PoolError, match=r"d.csv: no time 5; there are: 0, 30"):
         logic_family(pkn, midas, time=5)
+    several = [logic_family(pkn, midas, time=times, fit="0.1", size=1) for times in ("0,30", [0, 30])]
+    assert [each.value.task.values for each in several if isinstance(each, Found)] == [
+        ((0.9,), (0.1,), (0.2,), (0.0,))
+    ] * 2
 
 
 @pytest.mark.parametrize("fit", ["0.5", "any"])
