@@ -20,14 +20,18 @@ meant, and columns of unequal length.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from calibrant.bench import training
 from calibrant.bench.training import Completion
 from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.errors import CalibrantError
+from calibrant.verbs import text_episode
 
-__all__ = ["attributed", "shaped", "verdict"]
+if TYPE_CHECKING:
+    from calibrant.bench.episodes import TextEpisode
+
+__all__ = ["Environment", "attributed", "shaped", "verdict"]
 
 LogMetric = Callable[[str, float], object]
 
@@ -69,6 +73,50 @@ def attributed(
     So luck is not paid, and an agent that experiments until the question is decided gets more than one that guesses.
     """
     return _reward_each(training.attributed, completions, record, benchmark, log_metric, thoughts)
+
+
+class Environment:
+    """An episode of several turns, for `GRPOTrainer(environment_factory=Environment)`: the model acts by one tool.
+
+    Rows are those of an export with gold whose items are interactive. The reward is that of the submitted answer, 0
+    for an episode that ends without one.
+    """
+
+    def __init__(self) -> None:
+        self._episode: TextEpisode | None = None
+        self._reward = 0.0
+
+    def reset(self, record: str = "", benchmark: str = "", prompt: object = "", **columns: Any) -> str | None:
+        """Open the item of a row; return what its prompt lacks of the first messages, None if it lacks nothing.
+
+        `CalibrantError` for a row without a record, and for an item that is answered at once.
+        """
+        _require_texts(0, {"record": record, "benchmark": benchmark})
+        self._reward = 0.0
+        self._episode = text_episode(training.lesson(benchmark, record).item)
+        stated = str(prompt) if isinstance(prompt, str) else "".join(m["content"] for m in cast(Any, prompt))
+        missing = [m["content"] for m in self._episode.reset() if m["content"] not in stated]
+        return "\n\n".join(missing) or None
+
+    def act(self, action: str) -> str:
+        """Take one action in the laboratory, or submit the answer.
+
+        Args:
+            action: One JSON object, as the task describes actions and answers.
+
+        Returns:
+            The reading, or why nothing was done.
+        """
+        if self._episode is None:
+            raise CalibrantError("no episode is open; call reset with a row of an export")
+        text, reward, is_done, _ = self._episode.reply(action)
+        if is_done:
+            self._reward = float(reward or 0.0)
+        return text
+
+    def get_reward(self) -> float:
+        """Return the reward of the episode so far: 0 until an answer is submitted."""
+        return self._reward
 
 
 def _reward_each(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import calibrant
 from calibrant.bench.pools.generated import write_drawn
 from tests.support.models import write_random_model
 from tests.support.packages import needs
@@ -22,8 +23,8 @@ from typer.testing import CliRunner
 
 from calibrant.bench.core.registry import NAMES, benchmark, bundled_sample
 from calibrant.bench.hub.export import ExportRows
-from calibrant.bench.training import in_turns
-from calibrant.rewards import attributed, shaped, verdict
+from calibrant.bench.training import in_turns, lesson
+from calibrant.rewards import Environment, attributed, shaped, verdict
 from tests.bench.commands.lines import app
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of torch, transformers and trl
@@ -135,3 +136,69 @@ def test_conversations_of_episodes(trainer: Any) -> None:
     cut = [*played[:1], {"role": "user", "content": "The detector is INACTIVE."}]
     found = trainer._calculate_rewards([columns] * 2, [columns["prompt"]] * 2, [played, cut], [[1]] * 2).tolist()
     assert [row[0] for row in found] == [1.0, 0.0]
+
+
+# --- The environment of several turns ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def interactive(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """Rows of interactive items as an export with gold has them, prompts as messages."""
+    folder = tmp_path_factory.mktemp("interactive")
+    for name in ("blickets", "causalab"):
+        of = benchmark(name)
+        write_drawn(of, folder / f"{name}.jsonl", [of.training.stages[0]], 5, 1)
+    rows = list(ExportRows(sorted(folder.glob("*.jsonl")), folder / "rows"))
+    for row in rows:
+        system = [{"role": "system", "content": row["system"]}] if row["system"] else []
+        row["prompt"] = [*system, {"role": "user", "content": row["prompt"]}]
+    return [{key: row[key] for key in ("prompt", "record", "benchmark")} for row in rows]
+
+
+def test_a_trainer_opens_an_episode_for_each_rollout(interactive: list[dict[str, Any]], tmp_path: Path) -> None:
+    """One step with random weights: episodes are opened, the tool is `act`, and nothing submitted is worth 0."""
+    from trl.chat_template_utils import qwen3_chat_template
+
+    tokenizer = write_random_model(tmp_path)
+    tokenizer.chat_template = qwen3_chat_template
+    settings = GRPOConfig(
+        output_dir=str(tmp_path / "out"),
+        per_device_train_batch_size=2,
+        num_generations=2,
+        max_completion_length=4,
+        max_steps=1,
+        use_cpu=True,
+        bf16=False,
+        report_to=[],
+        save_strategy="no",
+        logging_steps=1,
+    )
+    trainer = GRPOTrainer(
+        model=str(tmp_path),
+        args=settings,
+        train_dataset=datasets.Dataset.from_list(interactive),
+        processing_class=tokenizer,
+        environment_factory=Environment,
+    )
+    assert [tool.__name__ for tool in trainer.tools] == ["act"]
+    trainer.train()
+    logged = [entry for entry in trainer.state.log_history if "rewards/Environment/mean" in entry]
+    assert [entry["rewards/Environment/mean"] for entry in logged] == [0.0]
+
+
+def test_an_environment_pays_what_the_verdict_of_its_actions_is(interactive: list[dict[str, Any]]) -> None:
+    for row in interactive:
+        item: Any = lesson(row["benchmark"], row["record"]).item
+        environment = Environment()
+        assert environment.reset(**row) is None  # the prompt of the row has all
+        assert environment.reset(**{**row, "prompt": "Begin."}) is not None
+        solution = calibrant.solve(item).value
+        for step in solution.steps:
+            environment.act(json.dumps(dict(step.action)))
+        assert environment.get_reward() == 0.0
+        for action in benchmark(row["benchmark"]).play.submission(solution.answer, solution.steps):
+            environment.act(json.dumps(dict(action)))
+        right = calibrant.score(item, solution.answer, steps=solution.steps).correct
+        assert environment.get_reward() == float(bool(right)) == 1.0
+        environment.reset(**row)
+        assert environment.get_reward() == 0.0

@@ -382,6 +382,7 @@ NOT_RUN: tuple[NotRun, ...] = (
     NotRun("docs/testing.md", "python -m calibrant.bench.lab.speed.report", "tests/bench/lab/test_speed.py plots it"),
     NotRun("docs/testing.md", "make release-check", ITSELF),
     NotRun("docs/training.md", "from datasets import load_dataset", "needs TRL", TRL),
+    NotRun("docs/training.md", "trainer = GRPOTrainer(", "needs a template with tools; tests/integrations/trl runs it"),
     NotRun("docs/training.md", "vf-validate", "needs verifiers", ("verifiers",)),
     NotRun("docs/training.md", "vf-eval", "needs verifiers", ("verifiers",)),
     NotRun("docs/training.md", "lm_eval --model dummy", "needs lm-evaluation-harness", ("lm_eval",)),
