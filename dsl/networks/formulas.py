@@ -313,7 +313,7 @@ class _Parser:
         return False
 
     def _call(self, token: str, spelling: str) -> None:
-        if self.grammar.counts and spelling in _DELAYS:
+        if self.grammar.counts and (spelling in _DELAYS or "[" in spelling):  # BoolNet has all[d=-2..-1](a)
             raise self.refuse(f"{token}(...) is temporal: delays are not read", "temporal", token)
         if not (self.grammar.counts and spelling in _COUNTS):
             raise self.refuse(f"{short_repr(token)}(...) is an uninterpreted function", "uninterpreted", token)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench.commands.lines import COMMANDS
+from tests.support.accessibility import DESKTOP, PHONE, THEMES, measure, needs_axe
 from tests.support.browser import needs_chromium, pressed
 from tests.support.commands import called
 from tests.support.packages import needs
@@ -260,6 +261,18 @@ def test_times_of_one_treatment_stand_together(files: tuple[Path, Path], tmp_pat
     assert len({*places.values()}) == 1
     assert "measured at 10" in chart
     assert "measured at 30" in chart
+
+
+@needs_axe
+@pytest.mark.parametrize("theme", THEMES)
+def test_the_page_is_read_by_everybody(theme: str, files: tuple[Path, Path], tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert called("family", *files, *LIMITS, "--html", page).returncode == 0
+    for width in (PHONE, DESKTOP):
+        measured = measure(page.read_text("utf-8"), tmp_path, theme=theme, width=width)
+        assert measured.violations == []
+        assert measured.scroll_width <= width
+        assert measured.requests == []
 
 
 @needs_chromium

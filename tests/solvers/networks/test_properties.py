@@ -256,6 +256,13 @@ def test_wide_functions_agree_with_tables() -> None:
             assert row == (differing[0] if differing else None)
 
 
+@pytest.mark.parametrize("formula", ["B[-1]", "all[d=-2..-1](B)", "ANY[d=-2..-1](B)", "timeis(2)"])
+def test_delays_of_boolnet_are_temporal(formula: str) -> None:
+    with pytest.raises(NetworkError) as refusal:
+        parse_network(f"A, !{formula}\n".encode(), "x.bnet", "bnet")
+    assert (refusal.value.reason, refusal.value.line) == ("temporal", 1)
+
+
 def test_counts_are_those_of_a_listing() -> None:
     generator = random.Random(12)
     for number in range(200):
