@@ -68,10 +68,10 @@ SIZES = {
     "solvers": Size(files=104, lines=29494, small_files=7, import_lines=1591),
     "audits": Size(files=63, lines=19800, small_files=2, import_lines=1345),
     "baselines": Size(files=30, lines=9822, small_files=2, import_lines=529),
-    "bench": Size(files=284, lines=80226, small_files=12, import_lines=6707),
+    "bench": Size(files=284, lines=80254, small_files=12, import_lines=6707),
     "calibrant": Size(files=16, lines=2107, small_files=4, import_lines=305),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=365, lines=98311, small_files=17, import_lines=8424),
+    "tests": Size(files=365, lines=98314, small_files=17, import_lines=8424),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -363,6 +363,11 @@ def _serve_study(study: Study, port: int | None) -> int:
         ) as service,
     ):
         typer.echo(f"open {service.url}")
+        if study.section.origin and not study.names:
+            token = service.address.token
+            typer.echo(
+                f"participants open {study.section.origin}/{token}/?participant=ID, with their ids in place of ID"
+            )
         for language in study.terms.langs:
             if missing := missing_texts(language):
                 text = f"{language.code}.toml lacks {plural(len(missing), 'texts')}, which stay English, such as"

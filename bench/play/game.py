@@ -183,7 +183,8 @@ class Terms:
     feedback: cells shows which cells formulas fit while they are typed; reveal: the verdict is shown when an item ends
     aid: what is shown after each reading; the path is a file, or the name of an aid
     minutes: that it takes, as the study states them; 0 where it states none
-    completion: what those who finished are shown; groups, seed: who begins is assigned to one of these
+    completion: what those who finished are shown; screen_out: those who failed the instructions
+    groups, seed: who begins is assigned to one of these
     langs: languages of the page, of which the first is its own; consents: by the others
     """
 
@@ -194,6 +195,7 @@ class Terms:
     aid: Path | None = None
     minutes: int = 0
     completion: Completion | None = None
+    screen_out: Completion | None = None
     groups: tuple[str, ...] = ()
     seed: str = ""
     langs: tuple[Language, ...] = (ENGLISH,)

@@ -227,7 +227,7 @@ def read_people(folder: Path) -> dict[str, Person]:
             page = names[event.instance.removeprefix(QUESTIONS)]
             person.answers |= {f"{page}.{question}": answer for question, answer in event.event["answers"].items()}
             if PASSED in event.event:
-                person.num_tries += 1
+                person.num_tries += "failed" in event.event  # pages without questions have none
             else:
                 person.failed += [f"{page}.{question}" for question in event.event.get("failed", ())]
     return people
@@ -352,7 +352,14 @@ def _row(record: Record, position: int, attribution: Mapping[str, Any], remainin
 
 
 def summary_lines(rows: Sequence[PersonRow]) -> Iterator[str]:
-    """Yield means over participants by benchmark, then the share of right answers by position (a learning curve)."""
+    """Yield who came to the end, means over participants by benchmark, and right answers by group and position."""
+    people = {row.participant: row for row in rows}.values()
+    states = Counter("finished" if row.finished[:1].isdigit() else row.finished or "not finished" for row in people)
+    listed = ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
+    yield f"{plural(len(people), 'participants')}: {listed}"
+    if any(row.group for row in people):
+        sizes = Counter(row.group or "none" for row in people)
+        yield f"groups: {', '.join(f'{group} {number}' for group, number in sorted(sizes.items()))}"
     for benchmark in sorted({row.benchmark for row in rows if row.position}):
         chosen = [row for row in rows if row.benchmark == benchmark]
         judged = [(row, row.correct) for row in chosen if row.correct is not None]
@@ -367,6 +374,9 @@ def summary_lines(rows: Sequence[PersonRow]) -> Iterator[str]:
         for name, values in measures.items():
             if values:
                 yield f"{benchmark}  {name.ljust(17)}  {_mean_text(values)}"
+        for group in sorted({row.group for row, _ in judged if row.group}):
+            inside = [_value(row, correct) for row, correct in judged if row.group == group]
+            yield f"{benchmark}  right in group {group}  {_mean_text(inside)}"
         for position in sorted({row.position for row, _ in judged}):
             at = [_value(row, correct) for row, correct in judged if row.position == position]
             yield f"{benchmark}  right at item {position}  {_mean_text(at)}"

@@ -411,14 +411,15 @@ class Sitting:
         }
 
     def _end(self, *, is_screened_out: bool) -> dict[str, Any]:
-        """Record that the end was reached, and return what it shows: proof of it to those who finished alone."""
+        """Record that the end was reached, and return what it shows: proof of having finished to those who did."""
         self._folder.finish(self.participant, is_screened_out=is_screened_out)
+        state: dict[str, Any] = {"phase": "end", "verdicts": []}
         if is_screened_out:
-            return {"phase": "end", "screened_out": True, "verdicts": []}
-        verdicts = [item.row() for item in self._reviewed()] if self.terms.reveal else []
-        completion = self.terms.completion
-        proof = {} if completion is None else {"completion": completion.stated(self.participant)}
-        return {"phase": "end", "verdicts": verdicts} | proof
+            state["screened_out"] = True
+        elif self.terms.reveal:
+            state["verdicts"] = [item.row() for item in self._reviewed()]
+        proof = self.terms.screen_out if is_screened_out else self.terms.completion
+        return state if proof is None else state | {"completion": proof.stated(self.participant)}
 
     # --- moves ------------------------------------------------------------------------------------------------------
 

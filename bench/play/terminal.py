@@ -12,7 +12,7 @@ from typing import Any
 
 from calibrant.bench.core.words import Verb, WordsError
 from calibrant.bench.play.folder import Player, PlayFolder
-from calibrant.bench.play.game import AID, ItemStop, Practice, QuestionsStop, Stop, aid_config
+from calibrant.bench.play.game import AID, Completion, ItemStop, Practice, QuestionsStop, Stop, aid_config
 from calibrant.bench.play.study.config import Study
 from calibrant.bench.play.study.pages import (
     PRIVACY,
@@ -214,6 +214,7 @@ class TerminalStudy:
                 if not is_done and self._is_screened_out(stop):
                     self._folder.finish(self._name, is_screened_out=True)
                     self._echo("The study ends here: the questions about the instructions were not answered rightly.")
+                    self._echo_proof(self._study.terms.screen_out)
                     return 0
             else:
                 progress = f"item {items.index(stop) + 1} of {len(items)}" if len(items) > 1 else ""
@@ -223,10 +224,12 @@ class TerminalStudy:
                 return 1
         self._folder.finish(self._name, is_screened_out=False)
         self._echo("Done. Thank you.")
-        completion = self._study.terms.completion
-        for name, value in {} if completion is None else completion.stated(self._name).items():
-            self._echo(f"Your completion code: {value}" if name == "code" else f"To finish, open {value}")
+        self._echo_proof(self._study.terms.completion)
         return 0
+
+    def _echo_proof(self, proof: Completion | None) -> None:
+        for name, value in {} if proof is None else proof.stated(self._name).items():
+            self._echo(f"Your completion code: {value}" if name == "code" else f"To finish, open {value}")
 
     @property
     def _stops(self) -> Sequence[Stop]:

@@ -166,7 +166,7 @@ def check_tables(folder: Path, people: list[Person], players: list[SimulatedPart
         own = [row for row in rows if row["participant"] == f"w{k:03d}"]
         events = [move for move in moves if move["participant"] == f"w{k:03d}"]
         groups[own[0]["group"]] += 1
-        tries = sum(page.endswith(("check", "hint")) for page, _ in player.answered)
+        tries = sum(page.endswith("check") for page, _ in player.answered)
         assert {row["instruction_tries"] for row in own} == {str(tries)}, (k, tries, own[0])
         assert {row["lang"] for row in own} == {person.lang}
         *before, last = player.bodies

@@ -109,6 +109,9 @@ class StudySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     )
     order: Annotated[Order, Meta(description="of the items between two pages of questions")] = "fixed"
     seed: Annotated[str, Meta(description="of shuffled orders and of groups")] = ""
+    screen_out: Annotated[
+        Completion | None, Meta(description="the same for those who have no tries of the instructions left")
+    ] = None
     lang: Annotated[
         str | list[str],
         Meta(description="en, de, or a file of texts such as fr.toml; of a list participants choose"),
@@ -179,8 +182,10 @@ class Study:
             if section.consent
         }
         aid = Path(MEMBERS) if section.aid == MEMBERS else path.parent / section.aid if section.aid else None
-        if section.completion is not None and bool(section.completion.code) == bool(section.completion.url):
-            raise CalibrantError(f"{path.name}: study.completion has a code or a url, one of the two")
+        for name in ("completion", "screen_out"):
+            proof = getattr(section, name)
+            if proof is not None and bool(proof.code) == bool(proof.url):
+                raise CalibrantError(f"{path.name}: study.{name} has a code or a url, one of the two")
         if len(set(section.groups)) != len(section.groups) or len(section.groups) == 1 or "" in section.groups:
             raise CalibrantError(f"{path.name}: study.groups are two names or more, each once")
         self.terms = Terms(
@@ -191,6 +196,7 @@ class Study:
             aid,
             section.minutes,
             section.completion,
+            section.screen_out,
             tuple(section.groups),
             section.seed,
             langs,

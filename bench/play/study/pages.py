@@ -315,20 +315,21 @@ def check_answers(questions: Sequence[Mapping[str, Any]], answers: object) -> di
 
 
 def _check_value(question: Mapping[str, Any], value: object) -> Any:
+    about = question["text"].rstrip("?.:! ")
     match question["kind"]:
         case "likert":
             points = question["points"]
             if type(value) is not int or not 1 <= value <= points:
-                raise WordsError(f"{question['text']}: a number from 1 to {points}")
+                raise WordsError(f"{about}: a number from 1 to {points}")
         case "choice":
             if value not in question["options"]:
-                raise WordsError(f"{question['text']}: one of {', '.join(question['options'])}")
+                raise WordsError(f"{about}: one of {', '.join(question['options'])}")
         case "number":
             if not _is_allowed_number(question, value):
-                raise WordsError(f"{question['text']}: {_number_text(question)}")
+                raise WordsError(f"{about}: {_number_text(question)}")
         case _:
             if not isinstance(value, str) or len(value) > MAX_TEXT_CHARS:
-                raise WordsError(f"{question['text']}: a text of at most {MAX_TEXT_CHARS:,} characters")
+                raise WordsError(f"{about}: a text of at most {MAX_TEXT_CHARS:,} characters")
     return value
 
 

@@ -153,7 +153,7 @@ def test_who_finishes_alone_gets_the_code_and_no_right_answer_is_sent(tmp_path: 
 
 
 def test_who_fails_the_instructions_too_often_is_screened_out(tmp_path: Path) -> None:
-    path = full_study(tmp_path, tries=2)
+    path = full_study(tmp_path, tries=2, more='screen_out = {code = "OUT-77"}')
     with served_study(path) as service:
         client = Client(service, "w1")
         client.get()
@@ -165,7 +165,7 @@ def test_who_fails_the_instructions_too_often_is_screened_out(tmp_path: Path) ->
         assert (client.state["phase"], client.state["screened_out"]) == ("end", True)
         assert client.post("answers", name=wrong["name"], answers={"glows": "it glows"}, tries=2) == 409
         client.get()
-        assert client.state["phase"] == "end"
+        assert (client.state["phase"], client.state["completion"]) == ("end", {"code": "OUT-77"})
         assert "CODE-C1X9" not in "".join(client.bodies)
     (row,) = person_rows(Study(path).out)
     assert (row.participant, row.position, row.finished, row.instruction_tries) == ("w1", 0, "screened out", 2)
@@ -319,11 +319,14 @@ def test_a_terminal_holds_to_the_same_terms(tmp_path: Path) -> None:
         done = called("play", "--study", path, "--participant", "w1")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("A detector glows. Read this.") == 2
-    assert "How old are you?: a whole number from 18 to 99" in done.stdout
+    assert "How old are you: a whole number from 18 to 99" in done.stdout
     assert done.stdout.splitlines()[-1] == "Your completion code: CODE-C1X9"
-    called("play", "--study", path, "--results", tmp_path / "people.csv")
+    summary = called("play", "--study", path, "--results", tmp_path / "people.csv").stdout.splitlines()
+    group = study_group(study)
+    assert summary[:2] == ["1 participant: 1 finished", f"groups: {group} 1"]
+    assert f"blickets  right in group {group}  1.000  1 person, 1 item" in summary
     (row,) = csv.DictReader(io.StringIO((tmp_path / "people.csv").read_text(encoding="utf-8")))
-    assert (row["instruction_tries"], row["failed_checks"], row["group"]) == ("2", "", study_group(study))
+    assert (row["instruction_tries"], row["failed_checks"], row["group"]) == ("2", "", group)
 
 
 def study_group(study: Study) -> str:

@@ -95,7 +95,7 @@ setInterval(() => {
 }, 1000);
 document.addEventListener("visibilitychange", () => { clock.beat = Date.now(); clock.causes.add("hidden"); });
 function restartClock() { clock.since = performance.now(); clock.causes.clear(); }
-function show(problem) { problemBox.textContent = t(problem || ""); problemBox.hidden = !problem; }
+function show(problem) { if (problem) say(""); problemBox.textContent = t(problem || ""); problemBox.hidden = !problem; }
 function say(text) { news.textContent = t(text); }
 // a request is sent again until the server answers: moves carry their number, so none is made twice
 async function request(path, body) {

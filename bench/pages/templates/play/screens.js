@@ -61,15 +61,15 @@ function questions() {
     if (q.kind === "likert") control = [q.low ? el("span", { class: "soft", translate: "no" }, q.low) : null, radios([...Array(q.points).keys()].map((k) => [k + 1, String(k + 1)])), q.high ? el("span", { class: "soft", translate: "no" }, q.high) : null];
     else if (q.kind === "choice") control = radios(q.options.map((text, k) => [text, q.labels?.[k] ?? text]));
     else if (q.kind === "number") {
-      boxes[q.id] = el("input", { type: "number", step: q.whole ? 1 : "any", min: q.min, max: q.max, "aria-label": q.text, "data-key": name, disabled: isFrozenPage, onchange: (e) => { answers[q.id] = e.target.value === "" ? "" : Number(e.target.value); } });
+      boxes[q.id] = el("input", { type: "number", step: q.whole ? 1 : "any", min: q.min, max: q.max, "aria-label": q.text, "data-key": name, disabled: isFrozenPage, oninput: (e) => { answers[q.id] = e.target.value === "" ? "" : Number(e.target.value); } });
       control = [boxes[q.id], el("span", { class: "soft" }, q.values)];
-    } else control = el("textarea", { "aria-label": q.text, "data-key": name, maxlength: 4000, disabled: isFrozenPage, onchange: (e) => { answers[q.id] = e.target.value; } });
+    } else control = el("textarea", { "aria-label": q.text, "data-key": name, maxlength: 4000, disabled: isFrozenPage, oninput: (e) => { answers[q.id] = e.target.value; } });
     return el("fieldset", {}, el("legend", {}, el("span", { translate: "no" }, q.text), q.optional ? " (optional)" : null), el("div", { class: "row" }, control));
   });
   const go = () => {
     const wrong = state.questions.find((q) => boxes[q.id] && !boxes[q.id].checkValidity());
     if (!wrong) return send("answers", { name: state.name, answers, tries: state.tries });
-    show(`${wrong.text}: ${wrong.values}`);
+    show(`${wrong.text.replace(/[?.:! ]+$/, "")}: ${wrong.values}`);
     boxes[wrong.id].setAttribute("aria-invalid", "true");
     return boxes[wrong.id].focus();
   };
@@ -107,7 +107,7 @@ function completion() {
 function end() {
   const rows = state.verdicts;
   if (EMBEDDED.plan) return [el("h1", {}, "Done. Please save your answers"), el("p", {}, "They are in this browser alone. Save the file and hand it in."), button("Save my answers", download, { class: "first", "data-key": "save" })];
-  if (state.screened_out) return [el("h1", {}, "The study ends here"), el("p", {}, "The questions about the instructions were not answered rightly. What you did is recorded; you can close this window.")];
+  if (state.screened_out) return [el("h1", {}, "The study ends here"), el("p", {}, "The questions about the instructions were not answered rightly. What you did is recorded; you can close this window."), completion()];
   const study = state.study ? el("p", {}, el("a", { class: "first", href: state.study, "data-key": "leave" }, "Go to the study")) : null;
   if (study && !rows.length) return [el("h1", {}, "That was practice"), study];
   const proof = completion();
@@ -141,8 +141,9 @@ function showStale() {
   screen_.inert = !state.writer;
   screen_.classList.toggle("stale", !state.writer);
   if (state.writer) { document.title = state.title; return; }
+  show("");
   document.title = `${t("Out of date:")} ${state.title}`;
-  banner.replaceChildren(el("div", { class: "callout" }, el("h1", {}, "This window is out of date"), `You went on in another window; what stands here is from ${new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })} and does nothing. `, button("Go on here", () => reload(null, true), { "data-key": "take" })));
+  banner.replaceChildren(el("div", { class: "callout" }, el("h1", {}, "This window is out of date"), `You went on in another window; what stands here is from ${new Date().toLocaleTimeString(lang, { hour: "2-digit", minute: "2-digit" })} and does nothing. `, button("Go on here", () => reload(null, true), { "data-key": "take" })));
 }
 function loseWriter() {
   if (!state?.writer) return;
