@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.baselines.structure_learning._kernels_equivalence import compelled_arcs
+from calibrant.baselines.structure_learning._kernels_graphs import compelled_arcs
 from calibrant.baselines.structure_learning.graph import Dag, Mask, is_acyclic
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.knowledge import Knowledge

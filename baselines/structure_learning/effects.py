@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.baselines.structure_learning._kernels_equivalence import essential_graphs
+from calibrant.baselines.structure_learning._kernels_graphs import essential_graphs
 from calibrant.baselines.structure_learning._kernels_optimum import TIE
 from calibrant.baselines.structure_learning.classes import EssentialGraph, separated_pairs
 from calibrant.baselines.structure_learning.graph import Dag, Mask

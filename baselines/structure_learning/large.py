@@ -21,8 +21,8 @@ from calibrant.baselines.structure_learning.graph import Dag, Mask, is_acyclic
 from calibrant.baselines.structure_learning.levels import F64, I64, LevelScores
 from calibrant.dsl.errors import CalibrantError
 from calibrant.solvers.acyclic.integer_program.least import least_by_program
-from calibrant.solvers.acyclic.integer_program.order_local_search import OrderLocalSearch
 from calibrant.solvers.acyclic.integer_program.relaxation import Incumbent, Limits
+from calibrant.solvers.acyclic.integer_program.tree import OrderLocalSearch
 from calibrant.solvers.acyclic.least import (
     Part,
     cost_by_size,

@@ -24,9 +24,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.baselines.structure_learning._kernels_equivalence import compelled_arcs, count_arcs
+from calibrant.baselines.structure_learning._kernels_graphs import ADD, DROP, climb, compelled_arcs, count_arcs, wander
 from calibrant.baselines.structure_learning._kernels_scores import EMPTY, pack_rows
-from calibrant.baselines.structure_learning._kernels_search import ADD, DROP, climb, wander
 from calibrant.baselines.structure_learning.graph import Constraints, Dag, Frame, is_acyclic
 from calibrant.baselines.structure_learning.scores import LocalScores, NetworkScore, scoring
 

@@ -46,8 +46,7 @@ from calibrant.solvers.formulas.least_formulas import (
     sum_tree,
     tree_text,
 )
-from calibrant.solvers.formulas.minimal_sums import cube_word
-from calibrant.solvers.formulas.sum_fronts import SumPoint, front_of_sums
+from calibrant.solvers.formulas.minimal_sums import SumPoint, cube_word, front_of_sums
 
 I16 = npt.NDArray[np.int16]
 I64 = npt.NDArray[np.int64]

@@ -1,21 +1,13 @@
-"""All least sums of products of a partial truth table, proven: prime implicants by ternary tables, covers by MaxSAT.
-
-The size is (products, literals), compared in this order, so each product of a least sum is a prime implicant of the
-rows that are 1 or free: it covers no row that is 0, and with any literal less it would cover one. A prime implicant is
-dropped if another with fewer literals covers all its ones. Those that are left cover the ones at least cost (weighted
-partial MaxSAT); all least covers follow one by one, each excluded once it is listed.
-
-Sources: W. V. Quine, The problem of simplifying truth functions, 1952; the cover as MaxSAT, A. Ignatiev, A. Previti and
-J. Marques-Silva, SAT-based formula simplification, 2015.
-"""
+"""Least sums of products, proven by MaxSAT: of a partial truth table, and for every number of errors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache, reduce
-from itertools import product
+from itertools import combinations, pairwise, product
+from math import prod
 from operator import or_
 from random import Random
 
@@ -25,8 +17,18 @@ import numpy.typing as npt
 from calibrant.dsl.formulas.table import full_mask
 from calibrant.solvers.formulas.least_formulas import Cube, Tree, sum_tree
 from calibrant.solvers.outcome import Budget, BudgetSpent
-from calibrant.solvers.sat import Cnf, CoreGuided
+from calibrant.solvers.sat import Cnf, CoreGuided, Literal
 
+# --- All least sums of products of a partial truth table, proven: prime implicants by ternary tables, covers by
+# MaxSAT
+#
+# The size is (products, literals), compared in this order, so each product of a least sum is a prime implicant of the
+# rows that are 1 or free: it covers no row that is 0, and with any literal less it would cover one. A prime implicant
+# is dropped if another with fewer literals covers all its ones. Those that are left cover the ones at least cost
+# (weighted partial MaxSAT); all least covers follow one by one, each excluded once it is listed.
+#
+# Sources: W. V. Quine, The problem of simplifying truth functions, 1952; the cover as MaxSAT, A. Ignatiev, A. Previti
+# and J. Marques-Silva, SAT-based formula simplification, 2015.
 MAX_VARS = 10  # variables of tables that are covered: 59,049 products
 MAX_CONFLICTS = 15_000  # conflicts of MaxSAT, and of the search for further covers: 2 s for 300 rows of noise
 NUM_IMPROVEMENTS = 400  # products taken out of a greedy cover and replaced, where the least one is not proven
@@ -217,3 +219,258 @@ def _improve_cover(cover: list[int], covers: Sequence[int], costs: Sequence[int]
 
 def _join(implicants: Sequence[Implicant]) -> tuple[tuple[Cube, ...], int]:
     return tuple(sorted(p.cube for p in implicants)), reduce(or_, (p.word for p in implicants), 0)
+
+
+# --- Errors against size of sums of products, each point proven by MaxSAT with a counter of errors --------------------
+# A sum chooses products; rows of one pattern are wrong together, at the cost of their surplus over the other value. For
+# falling numbers of errors, the least size with fewer is the optimum of a weighted partial MaxSAT problem; the fewest
+# errors at this size, and all sums that have both, follow under the assumption of that optimum.
+# Where any number of variables may be mentioned, a product is dropped if another with fewer literals covers no fewer
+# ones and no other zeros: it is in no sum on the front.
+#
+# Source: the errors as a counter over reachable sums, N. Een and N. Sorensson, Translating pseudo-Boolean constraints
+# into SAT, 2006.
+FRONT_CONFLICTS = 30_000  # of one front: 2 s on six columns of noise, 10 s on seven
+MAX_COUNTS = 100_000  # numbers of errors that the counter tells apart, over all rows
+MAX_COMPARED = 2_000  # products up to which each is compared with all others
+
+
+@dataclass(frozen=True)
+class SumPoint:
+    """A point of the front. size: (products, literals); sums: each as its products."""
+
+    errors: int
+    size: tuple[int, int]
+    sums: tuple[tuple[Cube, ...], ...]
+
+
+@dataclass(frozen=True)
+class SumFront:
+    """Proven points by rising size, and what is left open where the budget ended.
+
+    open_points: sums with fewer errors whose size is not proven least, one a point
+    at_least: proven bound of the size of any sum with fewer errors than the points have; None if nothing is open
+    """
+
+    points: tuple[SumPoint, ...]
+    open_points: tuple[SumPoint, ...] = ()
+    at_least: tuple[int, int] | None = None
+
+
+def front_of_sums(
+    num_vars: int,
+    rows: Sequence[tuple[int, int, int]],
+    max_vars: int,
+    *,
+    max_errors: int | None = None,
+    budget: Budget | None = None,
+) -> SumFront:
+    """Return the front of all sums of products that mention at most `max_vars` variables.
+
+    rows: row of the truth table, and how often its value is 0 and 1; each row once
+    `ValueError` for more variables than are compared.
+    """
+    if not 0 <= num_vars <= MAX_VARS:
+        raise ValueError(f"sums of products of {num_vars} columns are not compared; at most {MAX_VARS} are")
+    problem = _Problem(num_vars, rows, max_vars)
+    least = problem.base + problem.num_surplus_ones
+    points = [] if max_errors is not None and least > max_errors else [SumPoint(least, (0, 0), ((),))]
+    fewer = least - 1 if max_errors is None else min(least - 1, max_errors)
+    if fewer < problem.base:
+        return SumFront(tuple(points))
+    search = _Search(problem, fewer - problem.base, budget or Budget(FRONT_CONFLICTS))
+    try:
+        points.extend(search.points())
+    except BudgetSpent:
+        fewest = points[-1].errors if points else fewer + 1
+        open_points = [p for p in problem.greedy_points() if p.errors < fewest]
+        return SumFront(tuple(points), tuple(open_points), search.at_least)
+    return SumFront(tuple(points))
+
+
+class _Problem:
+    """Products in groups of one cover and number of literals, and the surplus of each row of the truth table.
+
+    ones: rows that are 1 more often than 0, as bits; base: errors of any function; groups: (cover, literals) -> cubes
+    """
+
+    def __init__(self, num_vars: int, rows: Sequence[tuple[int, int, int]], max_vars: int) -> None:
+        self.num_vars, self.max_vars = num_vars, max_vars
+        self.surplus = {row: abs(high - low) for row, low, high in rows if high != low}
+        self.ones = sum(1 << row for row, low, high in rows if high > low)
+        self.base = sum(min(low, high) for _, low, high in rows)
+        groups: dict[tuple[int, int], list[Cube]] = {}
+        decided = sum(1 << row for row in self.surplus)
+        for cube in product((0, 1, 2), repeat=num_vars):
+            num_literals = sum(digit != 2 for digit in cube)
+            cover = cube_word(cube) & decided
+            if num_literals <= max_vars and cover & self.ones:
+                groups.setdefault((cover, num_literals), []).append(cube)
+        self.groups = {key: groups[key] for key in self._useful(sorted(groups, key=lambda key: (key[1], key[0])))}
+
+    def _useful(self, keys: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Drop each product that one of fewer literals is no worse than on every row."""
+        # with a bound of variables the other may mention one more than a sum has room for
+        if len(keys) > MAX_COMPARED or self.max_vars < self.num_vars:
+            return keys
+        useful: list[tuple[int, int]] = []
+        for cover, num_literals in keys:
+            is_worse = any(
+                fewer < num_literals and cover & self.ones & ~rival == 0 and rival & ~self.ones & ~cover == 0
+                for rival, fewer in useful
+            )
+            if not is_worse:
+                useful.append((cover, num_literals))
+        return useful
+
+    @property
+    def num_surplus_ones(self) -> int:
+        """Errors of the constant 0 beyond the base."""
+        return self.count_surplus(0)
+
+    def count_surplus(self, covered: int) -> int:
+        """Return the errors beyond the base of a sum that covers those rows."""
+        return sum(errors for row, errors in self.surplus.items() if (covered ^ self.ones) >> row & 1)
+
+    def greedy_points(self) -> list[SumPoint]:
+        """Return sums by rising size and falling errors: by any products, or by those without a wrong row."""
+        plain = {key: cubes for key, cubes in self.groups.items() if key[0] & ~self.ones == 0}
+        points = [*self._extend_greedily(self.groups), *self._extend_greedily(plain)]
+        chosen: list[SumPoint] = []
+        for point in sorted(points, key=lambda point: (point.size, point.errors)):
+            if not chosen or point.errors < chosen[-1].errors:
+                chosen.append(point)
+        return chosen
+
+    def _extend_greedily(self, groups: Mapping[tuple[int, int], list[Cube]]) -> Iterator[SumPoint]:
+        """Yield sums, each with the product more that lowers the errors most."""
+        covered, errors = 0, self.num_surplus_ones
+        chosen: list[Cube] = []
+        columns: set[int] = set()
+        while errors:
+            best: tuple[int, int, int, Cube] | None = None
+            for (cover, num_literals), cubes in groups.items():
+                key = (self.count_surplus(covered | cover), num_literals, cover)
+                if (best is None or key < best[:3]) and key[0] < errors:
+                    allowed = [c for c in cubes if len(columns | _mentioned(c)) <= self.max_vars]
+                    best = (*key, allowed[0]) if allowed else best
+            if best is None:
+                return
+            errors, covered = best[0], covered | best[2]
+            chosen.append(best[3])
+            columns |= _mentioned(best[3])
+            size = (len(chosen), sum(len(_mentioned(cube)) for cube in chosen))
+            yield SumPoint(self.base + errors, size, (tuple(sorted(chosen)),))
+
+
+def _mentioned(cube: Cube) -> set[int]:
+    return {variable for variable, digit in enumerate(cube) if digit != 2}
+
+
+class _Search:
+    """MaxSAT over the products of a problem. at_least: proven bound of the size that is searched for."""
+
+    def __init__(self, problem: _Problem, max_surplus: int, budget: Budget) -> None:
+        self._problem = problem
+        self._max_surplus = max_surplus
+        self._budget = budget
+        self._covers = list(problem.groups)
+        # a sum on the front has no more products than rows that are 1
+        self._weight = problem.num_vars * problem.ones.bit_count() + 1
+        self.at_least = (1, 0)  # (0, 0) is a point already, or has too many errors
+
+    def points(self) -> Iterator[SumPoint]:
+        """Yield the points by rising size; `BudgetSpent` where the budget ends."""
+        cnf = Cnf()
+        self._chosen = [cnf.variable(f"product {k}") for k in range(len(self._covers))]
+        self._add_columns(cnf)
+        self._counter = self._count_errors(cnf)
+        with closing(CoreGuided(cnf, self._budget)) as search:
+            for literal, (_, num_literals) in zip(self._chosen, self._covers, strict=True):
+                search.prefer(-literal, self._weight + num_literals)
+            while True:
+                try:
+                    model = search.cheapest_model()
+                except BudgetSpent:
+                    self.at_least = max(self.at_least, divmod(search.at_least, self._weight))
+                    raise
+                if model is None:
+                    return
+                self.at_least = divmod(search.at_least, self._weight)
+                surplus, sums = self._list_sums(search, model)
+                yield SumPoint(self._problem.base + surplus, self.at_least, tuple(sums))
+                if not surplus:
+                    return
+                search.add([-self._counter[surplus]])
+
+    def _list_sums(self, search: CoreGuided, model: set[Literal] | None) -> tuple[int, list[tuple[Cube, ...]]]:
+        """Return the fewest errors beyond the base of sums of the least size, and all sums that have them."""
+        optimum = search.optimum_assumptions()
+        surplus = self._max_surplus + 1
+        while model is not None:
+            surplus = self._problem.count_surplus(self._cover(model))
+            fewer = self._counter.get(surplus)
+            model = search.model([*optimum, -fewer]) if fewer is not None else None
+        above = [literal for errors, literal in self._counter.items() if errors > surplus]
+        # blocks hold until fewer errors are demanded: later sums may have all of these products
+        until = [-self._counter[surplus]] if surplus else []
+        sums: list[tuple[Cube, ...]] = []
+        assumptions = [*optimum, *(-literal for literal in above[:1])]
+        while (model := search.model(assumptions)) is not None:
+            keys = [key for literal, key in zip(self._chosen, self._covers, strict=True) if literal in model]
+            choices = [self._problem.groups[key] for key in keys]
+            if len(sums) + prod(map(len, choices)) > MAX_COVERS:
+                raise BudgetSpent
+            sums += (tuple(sorted(cubes)) for cubes in product(*choices) if self._is_allowed(cubes))
+            search.add([*(-literal for literal in self._chosen if literal in model), *until])
+        return surplus, sums
+
+    def _is_allowed(self, cubes: Sequence[Cube]) -> bool:
+        return len(set[int]().union(*map(_mentioned, cubes))) <= self._problem.max_vars
+
+    def _cover(self, model: set[Literal]) -> int:
+        chosen = (cover for literal, (cover, _) in zip(self._chosen, self._covers, strict=True) if literal in model)
+        return reduce(or_, chosen, 0)
+
+    def _add_columns(self, cnf: Cnf) -> None:
+        """Demand that at most `max_vars` variables are mentioned by some cube of each chosen group."""
+        problem = self._problem
+        if problem.max_vars >= problem.num_vars:
+            return
+        mentions = [cnf.variable(f"variable {v}") for v in range(problem.num_vars)]
+        for literal, key in zip(self._chosen, self._covers, strict=True):
+            cubes = problem.groups[key]
+            options = [cnf.variable(f"cube {cube}") for cube in cubes] if len(cubes) > 1 else [literal]
+            cnf.add(-literal, *options)
+            for option, cube in zip(options, cubes, strict=True):
+                for variable in _mentioned(cube):
+                    cnf.add(-option, mentions[variable])
+        for chosen in combinations(mentions, problem.max_vars + 1):
+            cnf.add(*(-literal for literal in chosen))
+
+    def _count_errors(self, cnf: Cnf) -> dict[int, Literal]:
+        """Return number of errors beyond the base -> literal that holds if there are at least so many; rising."""
+        problem, layer = self._problem, dict[int, Literal]()
+        num_counts = 0
+        for row in sorted(problem.surplus, key=lambda row: (-problem.surplus[row], row)):
+            wrong, errors = cnf.variable(f"row {row} is wrong"), problem.surplus[row]
+            covering = [x for x, (cover, _) in zip(self._chosen, self._covers, strict=True) if cover >> row & 1]
+            if problem.ones >> row & 1:
+                cnf.add(wrong, *covering)
+            else:
+                for literal in covering:
+                    cnf.add(-literal, wrong)
+            reachable = sorted({errors, *layer, *(before + errors for before in layer)})
+            sums = {k: cnf.variable(f"{k} errors") for k in reachable if k <= self._max_surplus}
+            num_counts += len(sums)
+            if num_counts > MAX_COUNTS:
+                raise BudgetSpent
+            cnf.add(-wrong, *([sums[errors]] if errors in sums else []))
+            for before, literal in layer.items():
+                cnf.add(-literal, sums[before])
+                after = sums.get(before + errors)
+                cnf.add(-literal, -wrong, *([after] if after else []))
+            for (_, low), (_, high) in pairwise(sums.items()):
+                cnf.add(-high, low)
+            layer = sums
+        return layer

@@ -27,9 +27,8 @@ from calibrant.solvers.formulas.least_formulas import (
     tree_text,
 )
 from calibrant.solvers.formulas.minimal_sums import least_sums
-from calibrant.solvers.formulas.needed_columns import find_needed_columns
 from calibrant.solvers.formulas.synthesis import least_formula
-from calibrant.solvers.formulas.wide_formulas import build_formulas, find_wide_formula
+from calibrant.solvers.formulas.wide_formulas import build_formulas, find_needed_columns, find_wide_formula
 from calibrant.solvers.outcome import Budget, Found, OutOfBudget
 
 MAX_STATES = 2_000_000_000  # functions that decompositions compare: 2 s

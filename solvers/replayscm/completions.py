@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from calibrant.solvers.acyclic.count import Bounds, Weights, bounds
 from calibrant.solvers.acyclic.least import Mask, members_of
-from calibrant.solvers.formulas.completions import CompletionCounts, clauses_of, count_functions, list_assignments
 from calibrant.solvers.formulas.fronts import GAP, Patterns
+from calibrant.solvers.formulas.uncertain_rows import CompletionCounts, clauses_of, count_functions, list_assignments
 from calibrant.solvers.outcome import Budget, BudgetSpent
 
 MAX_LISTED = 100_000  # members of `local`

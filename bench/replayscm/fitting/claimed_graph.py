@@ -13,20 +13,19 @@ from markupsafe import Markup
 from calibrant.bench.core.capabilities import Suggestion
 from calibrant.bench.pages.page import html_page
 from calibrant.bench.replayscm.fitting.columns import GAP, quote_name
-from calibrant.bench.replayscm.fitting.front_page import rows_section
 from calibrant.bench.replayscm.fitting.fronts import FormulaOptions, patterns_of_target, plain_first
 from calibrant.bench.replayscm.fitting.graph_files import read_graph
 from calibrant.bench.replayscm.fitting.missing import bounds_text, exact_or_bounds
 from calibrant.bench.replayscm.fitting.network_fit import draw_class
-from calibrant.bench.replayscm.fitting.results import FitWithoutItem, Section
+from calibrant.bench.replayscm.fitting.results import FitWithoutItem, Section, rows_section
 from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.pictures import Picture, PictureEdge
 from calibrant.dsl.text import plural
 from calibrant.solvers.acyclic.count import Bounds
-from calibrant.solvers.formulas.completions import CompletionCounts, count_functions
 from calibrant.solvers.formulas.fronts import MAX_WIDE, BoolArray, FrontPoint, Patterns, front, is_sum_search
 from calibrant.solvers.formulas.least_formulas import infix_text
+from calibrant.solvers.formulas.uncertain_rows import CompletionCounts, count_functions
 
 MAX_CLAIMED_PARENTS = 12  # 4,096 sets of them, of which functions may depend
 _BESIDE = ("operators", "ties", "graph")  # options of `fit` that a graph does not exclude

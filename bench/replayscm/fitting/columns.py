@@ -1,13 +1,9 @@
-"""Columns of a table of one's own: what a cell means, of which kind a column is, which of its values is 1.
-
-Words are compared as the user wrote them; numbers as exact decimals (`1`, `1.0` and `1e0` are one value). A column is a
-list of different words and, for each row, which of them stands there, so that 10^6 rows take 4 MB a column.
-"""
+"""Columns of a table of one's own: kinds, values and codes, and which columns were set in each row."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -17,8 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.text import is_name, known_names
+from calibrant.dsl.text import is_name, known_names, nearest_names
 
+# --- Columns of a table of one's own: what a cell means, of which kind a column is, which of its values is 1 ----------
+# Words are compared as the user wrote them; numbers as exact decimals (`1`, `1.0` and `1e0` are one value). A column is
+# a list of different words and, for each row, which of them stands there, so that 10^6 rows take 4 MB a column.
 I32 = npt.NDArray[np.int32]
 Value: TypeAlias = str | Decimal
 Kind: TypeAlias = Literal["empty", "constant", "binary", "measured", "id", "many", "categories"]
@@ -373,3 +372,201 @@ def coding_lines(columns: Iterable[Column]) -> list[str]:
     if left_out:
         lines.append(f"left out: {', '.join(left_out)}")
     return lines
+
+
+# --- Which columns were set in each row, as a column or flags of the table state it -----------------------------------
+NOTHING_SET = frozenset(["none", "-", "obs", "observed", "observational", "0"])  # of any case
+SEPARATORS = ",;+| \t"
+FORMS = "X, do(X), X=1, do(X=1), several with , ; + | between; nothing set: empty, none, -, obs, 0"
+Setting = tuple[str, str | None]  # a column of the head, and the word that it was set to, where stated
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Head:
+    """Columns that interventions can name.
+
+    names: of the head, without those of --do and --do-flags, in order
+    used: a name, also that of a column before it was binarized -> positions of used columns; left-out columns have none
+    columns: used columns
+    numbers: [rows] of rows, for messages; counting: how they are counted
+    """
+
+    names: Sequence[str]
+    used: Mapping[str, Sequence[int]]
+    columns: Sequence[Column]
+    source: str
+    numbers: Sequence[int]
+    counting: str
+
+    def place(self, row: int, name: str) -> str:
+        """Return where a cell is, for messages."""
+        return f"{self.source}, row {self.numbers[row]} ({self.counting}), column {short_repr(name)}"
+
+
+def read_settings(
+    raw: RawColumn, lists: Mapping[int, Sequence[Any]], head: Head, missing: frozenset[str]
+) -> npt.NDArray[np.uint64]:
+    """Return which used columns were set in each row, bit k for column k; a gap that was set takes the stated value.
+
+    lists: word -> its parts, for cells of frames that are lists
+    """
+    positions = _positions(raw, lists, head, missing)
+    masks = np.zeros(len(raw.words) + 1, np.uint64)
+    stated: dict[int, list[tuple[int, int, str]]] = {}
+    for k, word in enumerate(raw.words):
+        cells = [str(part) for part in lists[k]] if k in lists else [word]
+        if k not in lists and (is_missing(word, missing) or (word.lower() in NOTHING_SET and word not in head.names)):
+            continue
+        rows = np.flatnonzero(raw.cells == k)
+        if not len(rows):
+            continue
+        where = head.place(int(rows[0]), raw.name)
+        for cell in cells:
+            for name, value in [(positions(cell, where), None)] if positions else _parse(cell, head, where):
+                for column in head.used[name] if name else ():
+                    masks[k] |= np.uint64(1 << column)
+                    if value is not None:
+                        stated.setdefault(k, []).append((column, _code(head, column, value, where), value))
+    for k, settings in stated.items():
+        _apply(raw, k, settings, head)
+    return masks[raw.cells]
+
+
+def _apply(raw: RawColumn, word: int, settings: Sequence[tuple[int, int, str]], head: Head) -> None:
+    """Compare cells with the values that they were set to; fill gaps."""
+    rows = raw.cells == word
+    for column, code, value in settings:
+        codes = head.columns[column].codes
+        wrong = np.flatnonzero(rows & (codes != GAP) & (codes != code))
+        if len(wrong):
+            row, name = int(wrong[0]), head.columns[column].name
+            present = head.columns[column].word(int(codes[row]))
+            raise CalibrantError(
+                f"{head.place(row, raw.name)}: {short_repr(raw.words[word])} states that {short_repr(name)} was set to"
+                f" {value}, and the cell has {present}; correct one of them"
+            )
+        codes[rows & (codes == GAP)] = code
+
+
+def _code(head: Head, column: int, value: str, where: str) -> int:
+    target = head.columns[column]
+    code = target.code_of(value)
+    if code is None:
+        near = known_names(value, target.words)
+        raise CalibrantError(f"{where}: {short_repr(value)} is no value of {short_repr(target.name)}; {near}")
+    return code
+
+
+def _positions(raw: RawColumn, lists: Mapping[int, Sequence[Any]], head: Head, missing: frozenset[str]) -> Any:
+    """Return what names the column of a position in the head, if all cells are whole numbers; else None."""
+    words = [word for k, word in enumerate(raw.words) if k not in lists and not is_missing(word, missing)]
+    numbers = [number_of(word) for word in words]
+    if lists or not words or any(n is None or n != n.to_integral_value() for n in numbers):
+        return None
+    for word, number in zip(words, numbers, strict=True):
+        if word in head.names and head.names.index(word) + 1 != number:
+            raise CalibrantError(
+                f"{head.source}, column {short_repr(raw.name)}: {word} is the name of a column and not its position in"
+                f" the head, or nothing set; write do({word}) for the name"
+            )
+
+    def name_at(cell: str, where: str) -> str | None:
+        number = int(number_of(cell) or Decimal(0))
+        if number == 0:
+            return None
+        if not 1 <= number <= len(head.names):
+            reason = f"no column at position {number}; positions are 1 to {len(head.names)}, 0 for nothing set"
+            raise CalibrantError(f"{where}: {reason}")
+        return head.names[number - 1]
+
+    return name_at
+
+
+def _parse(cell: str, head: Head, where: str) -> Iterator[Setting]:
+    """Yield what a cell names: columns, some with the word that they were set to."""
+    if cell in head.used:
+        yield cell, None
+        return
+    names = sorted(head.used, key=len, reverse=True)
+    position, depth = 0, 0
+    while position < len(cell):
+        if cell[position] in SEPARATORS:
+            position += 1
+            continue
+        if cell[position] == ")" and depth:
+            position, depth = position + 1, depth - 1
+            continue
+        name = next((name for name in names if _stands_at(cell, name, position, SEPARATORS + "=)")), None)
+        if name is None and cell[position : position + 3].lower() == "do(":
+            position, depth = position + 3, depth + 1
+            continue
+        if name is None:
+            raise _unknown_name(cell[position:], head, where)
+        position += len(name)
+        after = position + len(cell[position:]) - len(cell[position:].lstrip())
+        if cell[after : after + 1] != "=":
+            yield name, None
+            continue
+        after += 1
+        after += len(cell[after:]) - len(cell[after:].lstrip())
+        words = sorted({w for c in head.used[name] for w in head.columns[c].words}, key=len, reverse=True)
+        value = next((word for word in words if _stands_at(cell, word, after, SEPARATORS + ")")), None)
+        if value is None:
+            end = next((k for k in range(after, len(cell)) if cell[k] in SEPARATORS + ")"), len(cell))
+            value = cell[after:end]
+        position = after + len(value)
+        yield name, value
+
+
+def _stands_at(cell: str, word: str, position: int, ends: str) -> bool:
+    """Return whether a word stands there, with an end of words after it."""
+    end = position + len(word)
+    return bool(word) and cell.startswith(word, position) and (end == len(cell) or cell[end] in ends)
+
+
+def _unknown_name(rest: str, head: Head, where: str) -> CalibrantError:
+    end = next((k for k, character in enumerate(rest) if character in SEPARATORS + "=)"), len(rest))
+    unknown = rest[:end] or rest
+    near = " or ".join(nearest_names(unknown, head.names))
+    question = f"did you mean {near}? " if near else ""
+    return CalibrantError(f"{where}: {short_repr(unknown)} is no column; {question}read are {FORMS}")
+
+
+# --- Flags: a column for each that says whether it was set ------------------------------------------------------------
+
+
+def flag_columns(names: Sequence[str], pattern: str, source: str) -> dict[str, str]:
+    """Return flag column -> column, for a pattern with one `*`."""
+    if pattern.count("*") != 1:
+        raise CalibrantError(f"--do-flags {short_repr(pattern)}: one * is needed, as in 'I_*'")
+    before, after = pattern.split("*")
+    flags = {
+        name: name[len(before) : len(name) - len(after)]
+        for name in names
+        if len(name) > len(before) + len(after) and name.startswith(before) and name.endswith(after)
+    }
+    if not flags:
+        raise CalibrantError(f"{source}: no column is {short_repr(pattern)} (--do-flags); known: {', '.join(names)}")
+    for flag, name in flags.items():
+        if name not in names or name in flags:
+            raise CalibrantError(f"{source}, column {short_repr(flag)}: a flag of {short_repr(name)}, no other column")
+    return flags
+
+
+def read_flags(
+    flags: Mapping[str, str], raws: Mapping[str, RawColumn], head: Head, missing: frozenset[str]
+) -> npt.NDArray[np.uint64]:
+    """Return which used columns the flags state as set in each row."""
+    masks = np.zeros(len(head.numbers), np.uint64)
+    for flag, name in flags.items():
+        raw = raws[flag]
+        bits = [0 if is_missing(word, missing) else truth_of(word) for word in raw.words]
+        wrong = next((k for k, bit in enumerate(bits) if bit is None), None)
+        if wrong is not None:
+            row = int(np.flatnonzero(raw.cells == wrong)[0])
+            reason = f"{short_repr(raw.words[wrong])} is no flag; 1 or 0, yes or no, true or false are read"
+            raise CalibrantError(f"{head.place(row, flag)}: {reason}")
+        set_rows = np.array([*(bit or 0 for bit in bits), 0], np.uint64)[raw.cells]
+        for column in head.used[name]:
+            masks |= set_rows << np.uint64(column)
+    return masks

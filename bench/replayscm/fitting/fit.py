@@ -19,11 +19,9 @@ from calibrant.bench.pages.page import design_page
 from calibrant.bench.pages.why import steps_page, why_page
 from calibrant.bench.pools.capabilities import CertificateCheck
 from calibrant.bench.replayscm.audit.records import write_certificates
-from calibrant.bench.replayscm.fitting.certificates import check_against, claim_files, front_claims, write_claims
 from calibrant.bench.replayscm.fitting.claimed_graph import GraphFit, judge_graph
 from calibrant.bench.replayscm.fitting.columns import quote_name
 from calibrant.bench.replayscm.fitting.forms import FormsFit, fit_configurations, fit_outputs
-from calibrant.bench.replayscm.fitting.front_page import front_section
 from calibrant.bench.replayscm.fitting.fronts import (
     MAX_TARGET_PARENTS,
     FormulaOptions,
@@ -33,15 +31,31 @@ from calibrant.bench.replayscm.fitting.fronts import (
     front_columns,
 )
 from calibrant.bench.replayscm.fitting.missing import GapFit, fit_with_gaps
-from calibrant.bench.replayscm.fitting.naming import ITEM, Naming, problem_of, require_size, task_of, why_of_table
 from calibrant.bench.replayscm.fitting.network_fit import NetworkFit
 from calibrant.bench.replayscm.fitting.networks import NetworkOptions, learn_in_steps
-from calibrant.bench.replayscm.fitting.rates import TargetRates, target_rates
 from calibrant.bench.replayscm.fitting.reading import Reading, join_names, read_with, reading_options, split_names
-from calibrant.bench.replayscm.fitting.table import Gaps, Table, handle_gaps
-from calibrant.bench.replayscm.fitting.wide import (
+from calibrant.bench.replayscm.fitting.results import (
+    check_against,
+    claim_files,
+    front_claims,
+    front_section,
+    write_claims,
+)
+from calibrant.bench.replayscm.fitting.table import (
+    ITEM,
+    Gaps,
+    Naming,
+    Table,
+    handle_gaps,
+    problem_of,
+    require_size,
+    task_of,
+    why_of_table,
+)
+from calibrant.bench.replayscm.fitting.target import (
     ContradictionError,
     TargetNeeds,
+    TargetRates,
     advise_networks,
     advise_on_no_fit,
     bounds_text,
@@ -49,7 +63,9 @@ from calibrant.bench.replayscm.fitting.wide import (
     find_needs,
     functions_line,
     report_exhaustion,
+    report_unsatisfied,
     state_best_known,
+    target_rates,
 )
 from calibrant.bench.replayscm.why.explainer import lesson
 from calibrant.bench.replayscm.why.page import body, drawing
@@ -66,10 +82,9 @@ from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.text import known_names, plural
 from calibrant.solvers.acyclic.maxsat import fewest_roots
-from calibrant.solvers.formulas.flip_rates import Prior
 from calibrant.solvers.formulas.least_formulas import Measure
+from calibrant.solvers.formulas.uncertain_rows import Prior
 from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, OutOfBudget
-from calibrant.solvers.replayscm.conflicts import unsatisfied_words
 from calibrant.solvers.replayscm.exact import ExactAnswer, solve
 from calibrant.solvers.replayscm.parents import MAX_ROOT_SETS
 from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSpace
@@ -432,8 +447,7 @@ def fit_in_steps(
         undecided = Impossible(reason) if is_clash else OutOfBudget(reason)
         fitted = Fit(problem, target, undecided, None, table, is_contradictory=is_clash)
     outcome, best = state_best_known(fitted.outcome, needs, max_parents)
-    if options.errors is not None:
-        outcome = advise_networks(outcome)
+    outcome = outcome if options.errors is None else advise_networks(outcome)
     fitted = replace(fitted, outcome=outcome, target=target, best_formula=best or fitted.best_formula)
     return replace(fitted, fronts=fronts, rates=posterior, needs=needs)
 
@@ -485,7 +499,8 @@ def _fewest_assumed_roots(table: Table, max_parents: int, assumption: Knowledge,
         if num_root_sets and choices.space.has_member():
             return _fit_under(table, task, None, max_parents, listen)
     unassumed = _fewest_roots(table, max_parents, listen)
-    return replace(unassumed, outcome=Impossible(_unsatisfied(unassumed, assumption, max_parents)), why=None)
+    reason = report_unsatisfied(unassumed.outcome, unassumed.problem.task, assumption, max_parents)
+    return replace(unassumed, outcome=Impossible(reason), why=None)
 
 
 def _fewest_roots(table: Table, max_parents: int, listen: Steps) -> Fit:
@@ -523,18 +538,6 @@ def _fewest_roots(table: Table, max_parents: int, listen: Steps) -> Fit:
         some_roots = tuple(map(raw, choices.names_of(fewest.roots) or names[:1]))
     undecided = OutOfBudget(f"{least}; {advice}")
     return Fit(problem_of(table, task), None, undecided, None, table, some_roots=some_roots)
-
-
-def _unsatisfied(unassumed: Fit, assumption: Knowledge, max_parents: int) -> str:
-    """Return why no number of roots satisfies an assumption. unassumed: the fit without it."""
-    if not isinstance(unassumed.outcome, Found):
-        return f"whether or not the assumption holds: {unassumed.outcome}"
-    task = unassumed.problem.task
-    tasks = [
-        replace(task, disclosure=HiddenRoots(task.variables, number), assumption=assumption)
-        for number in range(1, len(task.variables))
-    ]
-    return unsatisfied_words(tasks, max_parents)
 
 
 def _fit_under(table: Table, task: Task, needs: TargetNeeds | None, max_parents: int, listen: Steps) -> Fit:

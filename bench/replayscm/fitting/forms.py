@@ -11,7 +11,6 @@ from markupsafe import Markup
 
 from calibrant.bench.core.capabilities import Steps, Suggestion
 from calibrant.bench.replayscm.fitting.columns import quote_name
-from calibrant.bench.replayscm.fitting.front_page import rows_section
 from calibrant.bench.replayscm.fitting.fronts import (
     MEASURE_NAMES,
     FormulaOptions,
@@ -21,7 +20,7 @@ from calibrant.bench.replayscm.fitting.fronts import (
     size_text,
     tree_values,
 )
-from calibrant.bench.replayscm.fitting.results import MAX_LINES, FitWithoutItem, Section
+from calibrant.bench.replayscm.fitting.results import MAX_LINES, FitWithoutItem, Section, rows_section
 from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import known_names, plural

@@ -20,7 +20,6 @@ from calibrant.dsl.formulas.table import full_mask
 from calibrant.dsl.knowledge import Knowledge, read_knowledge
 from calibrant.dsl.text import plural
 from calibrant.solvers.acyclic.pareto_sums import MAX_VARIABLES, Counts, pareto_points, sum_over_dags
-from calibrant.solvers.formulas.flip_rates import Prior
 from calibrant.solvers.formulas.fronts import (
     MAX_SETS,
     MAX_WIDE,
@@ -44,8 +43,8 @@ from calibrant.solvers.formulas.least_formulas import (
     infix_text,
     tree_text,
 )
-from calibrant.solvers.formulas.minimal_sums import MAX_VARS
-from calibrant.solvers.formulas.sum_fronts import MAX_CONFLICTS
+from calibrant.solvers.formulas.minimal_sums import FRONT_CONFLICTS, MAX_VARS
+from calibrant.solvers.formulas.uncertain_rows import Prior
 from calibrant.solvers.replayscm.space import MAX_PARENTS
 
 MAX_TIES = 10_000
@@ -188,7 +187,7 @@ class TargetFront:
         points = self.front.open_points if every else self.front.open_points[:LINES_SHOWN]
         fewer = f"fewer than {plural(self.front.points[-1].errors, 'errors')}" if self.front.points else "so few errors"
         yield (
-            f"the budget of {MAX_CONFLICTS:,} conflicts ended: with {fewer} the size is at least"
+            f"the budget of {FRONT_CONFLICTS:,} conflicts ended: with {fewer} the size is at least"
             f" {size_text(self.front.at_least)}{'; not proven least:' if points else ''}"
         )
         for point in points:

@@ -11,18 +11,28 @@ import numpy as np
 
 from calibrant.audits.replayscm.fits.catalogue import NUM_COLUMNS
 from calibrant.bench.core.capabilities import Steps, Suggestion
-from calibrant.bench.replayscm.fitting.certificates import Claim, Unclaimed, front_claim, too_wide
 from calibrant.bench.replayscm.fitting.columns import GAP
-from calibrant.bench.replayscm.fitting.front_page import POSSIBLE, SURE, front_section, rows_section
 from calibrant.bench.replayscm.fitting.fronts import FormulaOptions, TargetFront, plain_first, target_front
-from calibrant.bench.replayscm.fitting.results import MAX_LINES, FitWithoutItem, Section
+from calibrant.bench.replayscm.fitting.results import (
+    MAX_LINES,
+    POSSIBLE,
+    SURE,
+    Claim,
+    FitWithoutItem,
+    Section,
+    Unclaimed,
+    front_claim,
+    front_section,
+    rows_section,
+    too_wide,
+)
 from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.text import plural
 from calibrant.solvers.acyclic.count import Bounds
-from calibrant.solvers.formulas.completions import CompletionCounts, count_functions
 from calibrant.solvers.formulas.fronts import MAX_WIDE, front
 from calibrant.solvers.formulas.least_formulas import NUM_VARS, infix_text
+from calibrant.solvers.formulas.uncertain_rows import CompletionCounts, count_functions
 from calibrant.solvers.replayscm.completions import GappedRows, ScmCounts, count_scms
 
 SETS_SHOWN = 12

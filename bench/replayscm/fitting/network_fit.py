@@ -34,8 +34,8 @@ from calibrant.bench.pages.graphs import (
     node_width,
 )
 from calibrant.bench.pages.page import design_page
-from calibrant.bench.replayscm.fitting.certificates import Claim, Unclaimed, write_claims
 from calibrant.bench.replayscm.fitting.graph_files import WrittenNetwork, export_network, to_networkx, to_pgmpy
+from calibrant.bench.replayscm.fitting.results import Claim, Unclaimed, write_claims
 from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.knowledge import Knowledge, Statement

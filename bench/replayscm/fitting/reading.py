@@ -17,8 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.audits.replayscm.fits.evidence import ReadingRecord
-from calibrant.bench.replayscm.fitting.columns import RULES, Column, RawColumn, binarize_column, make_column
-from calibrant.bench.replayscm.fitting.interventions import Head, flag_columns, read_flags, read_settings
+from calibrant.bench.replayscm.fitting.columns import (
+    RULES,
+    Column,
+    Head,
+    RawColumn,
+    binarize_column,
+    flag_columns,
+    make_column,
+    read_flags,
+    read_settings,
+)
 from calibrant.bench.replayscm.fitting.pla import is_pla, read_pla
 from calibrant.bench.replayscm.fitting.table import RuledCells, Table, TableLayout, notes_on, patterns_of
 from calibrant.dsl.errors import CalibrantError, short_repr
@@ -180,7 +189,9 @@ def _as_pairs(items: Any, separator: str, names: Sequence[str], option: str, sou
 
 def _require(name: str, names: Sequence[str], option: str, source: str) -> str:
     if name not in names:
-        raise CalibrantError(f"{source} has no column {short_repr(name)} ({option}); {known_names(name, names)}")
+        has_title = "column 2" in names and "column 1" not in names
+        title = "; if the first line is a title, take it out" if has_title else ""
+        raise CalibrantError(f"{source} has no column {short_repr(name)} ({option}); {known_names(name, names)}{title}")
     return name
 
 

@@ -6,7 +6,7 @@ Jaakkola, D. Sontag, A. Globerson and M. Meila, 2010; J. Cussens, 2011). The ove
 Bartlett and J. Cussens, Integer linear programming for the Bayesian network structure learning problem, 2017).
 
 `tree` is the search: best bound first, branching on whether u is a parent of v, columns removed by reduced cost.
-`relaxation` solves linear programs and derives bounds; `cutting` separates cuts; `order_local_search` is the primal
+`relaxation` solves linear programs and derives bounds; `cutting` separates cuts; `tree.OrderLocalSearch` is the primal
 heuristic, an iterated local search over orders; `least` runs the criteria of the tie rule one after another.
 
 Invariants: a bound is derived from dual prices that are rounded to multiples of 2**-14 and added up in integers, so

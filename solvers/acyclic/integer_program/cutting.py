@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.solvers.acyclic.integer_program._kernels_cuts import tabu_search
+from calibrant.solvers.acyclic.integer_program._kernels import tabu_search
 from calibrant.solvers.acyclic.least import members_of
 from calibrant.solvers.highs import empty_program, run
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from calibrant.solvers.acyclic.integer_program import tree
-from calibrant.solvers.acyclic.integer_program._kernels_cuts import share_outside as shares_outside
+from calibrant.solvers.acyclic.integer_program._kernels import share_outside as shares_outside
 from calibrant.solvers.acyclic.integer_program.cutting import (
     Bits,
     Cluster,

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from calibrant.solvers.acyclic.elimination import is_orderable
-from calibrant.solvers.acyclic.integer_program._kernels_orders import IMPOSSIBLE, improve_order
-from calibrant.solvers.acyclic.integer_program.order_local_search import OrderLocalSearch
+from calibrant.solvers.acyclic.integer_program._kernels import IMPOSSIBLE, improve_order
+from calibrant.solvers.acyclic.integer_program.tree import OrderLocalSearch
 from calibrant.solvers.acyclic.least import (
     MAX_FREE_VARIABLES,
     Cost,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from calibrant.solvers.formulas.fronts import Front, Patterns, front
 from calibrant.solvers.formulas.least_formulas import Measure
-from calibrant.solvers.formulas.sum_fronts import SumFront, front_of_sums
+from calibrant.solvers.formulas.minimal_sums import SumFront, front_of_sums
 from calibrant.solvers.outcome import Budget
 from tests.support.effort import effort
 

@@ -15,10 +15,14 @@ from calibrant.dsl.formulas.table import PartialTable
 from calibrant.solvers.formulas.fronts import Patterns
 from calibrant.solvers.formulas.least_formulas import tree_formula
 from calibrant.solvers.formulas.minimal_sums import cube_word, greedy_size, least_sums
-from calibrant.solvers.formulas.needed_columns import find_needed_columns
 from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.formulas.truth_tables import least_forms, rows_by_value
-from calibrant.solvers.formulas.wide_formulas import build_formulas, count_wide_functions, find_wide_formula
+from calibrant.solvers.formulas.wide_formulas import (
+    build_formulas,
+    count_wide_functions,
+    find_needed_columns,
+    find_wide_formula,
+)
 from calibrant.solvers.outcome import Budget, Found
 from tests.support.effort import effort
 

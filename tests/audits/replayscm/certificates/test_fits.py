@@ -19,7 +19,7 @@ import pytest
 from calibrant.audits.claims import RecountLimitError, limited_recount
 from calibrant.audits.replayscm.fits.catalogue import NUM_FUNCTIONS, Measure, catalogue, column_bits
 from calibrant.bench.cli import main
-from calibrant.bench.replayscm.fitting.certificates import check_against
+from calibrant.bench.replayscm.fitting.results import check_against
 from calibrant.solvers.formulas.least_formulas import formula_book, least_sizes
 from tests.bench.commands.lines import COMMANDS
 from tests.support.commands import called

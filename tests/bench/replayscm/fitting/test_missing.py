@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import calibrant
 from calibrant.bench.replayscm.fitting.missing import GapFit
 from calibrant.solvers.acyclic.count import Bounds
-from calibrant.solvers.formulas import completions as function_counts
+from calibrant.solvers.formulas import uncertain_rows as function_counts
 from calibrant.solvers.outcome import Budget
 from calibrant.solvers.replayscm import completions as scm_counts
 from tests.bench.commands.lines import COMMANDS

@@ -193,6 +193,13 @@ def test_refusals_state_what_to_do_about_lines_above_the_names_and_columns_left_
         calibrant.fit(file, target="ill")
 
 
+def test_a_title_above_the_names_is_named_where_a_column_is_missing(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("Messung 2024;;\nalt;neu;krank\n1;0;1\n0;1;0\n", encoding="utf-8")
+    with pytest.raises(calibrant.CalibrantError, match=r"has no column 'krank'.*if the first line is a title, take it"):
+        calibrant.fit(file, one={"krank": "1"}, target="krank")
+
+
 def test_rules_read_decimal_commas(tmp_path: Path) -> None:
     file = tmp_path / "ward.csv"
     file.write_text("temp;flu\n36,6;no\n38,25;yes\n39;yes\n37,0;no\n37,0;no\n", "utf-8")
