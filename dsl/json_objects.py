@@ -60,10 +60,9 @@ def json_objects(text: str) -> Iterator[JsonObject]:
     scans = _SCANS.get()
     if scans is None or not MIN_SHARED_CHARS <= len(text) <= MAX_SHARED_CHARS:
         return _scan_objects(text)
-    objects = scans.get(text)
+    objects = scans.objects.get(text)
     if objects is None:
-        scans.clear()
-        objects = scans[text] = tuple(_scan_objects(text))
+        scans.objects = {text: (objects := tuple(_scan_objects(text)))}
     return iter(objects)
 
 
@@ -77,7 +76,17 @@ def _scan_objects(text: str) -> Iterator[JsonObject]:
 
 # --- One scan of a long text for several readers ----------------------------------------------------------------------
 MIN_SHARED_CHARS, MAX_SHARED_CHARS = 20_000, 2_000_000  # 200 bytes a character at most are held
-_SCANS: ContextVar[dict[str, tuple[JsonObject, ...]] | None] = ContextVar("scans", default=None)
+
+
+class _SharedScans:
+    """Objects of the last long text, and what it decodes to as a whole: a value and its end."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, tuple[JsonObject, ...]] = {}
+        self.whole: dict[str, tuple[Any, int]] = {}
+
+
+_SCANS: ContextVar[_SharedScans | None] = ContextVar("scans", default=None)
 
 
 @contextmanager
@@ -86,7 +95,7 @@ def scans_shared(text: str) -> Iterator[None]:
     if len(text) < MIN_SHARED_CHARS or _SCANS.get() is not None:
         yield
         return
-    token = _SCANS.set({})
+    token = _SCANS.set(_SharedScans())
     try:
         with gc_paused():  # half of the time would go into objects that are all in use
             yield
@@ -127,10 +136,21 @@ def decode(text: str) -> Any:
             if end == len(text):
                 return value
             raise ValueError("the text goes on after a JSON value")
-    container, end = _Scan(text).attempt(0)
+    container, end = _decode_deep(text)
     if end != len(text):
         raise ValueError("the text is not one JSON value")
     return container
+
+
+def _decode_deep(text: str) -> tuple[Any, int]:
+    """Return what `attempt` decodes at the beginning of a text, once for all readers of a long one."""
+    scans = _SCANS.get()
+    if scans is None or not MIN_SHARED_CHARS <= len(text) <= MAX_SHARED_CHARS:
+        return _Scan(text).attempt(0)
+    decoded = scans.whole.get(text)
+    if decoded is None:
+        scans.whole = {text: (decoded := _Scan(text).attempt(0))}
+    return decoded
 
 
 def _decode_flat(text: str) -> dict[str, Any]:

@@ -95,12 +95,13 @@ def score(
 
     Each line of PREDICTIONS names an instance (instanceId, custom_id, id, item_id, task_id, sample_id or key, or its
     prompt) and a model, and gives an answer: a field of text, an object, a chat, or what OpenAI, Anthropic, Gemini,
-    Ollama, vLLM, llama.cpp, TGI, lm-eval, Inspect, HELM, verifiers and TRL write, batches with failed requests
-    included (docs/predictions.md). What was recognised is said on standard error. Several answers of a model to an
-    instance are its samples: mean, pass@k and majority. A field seconds is what the answer took.
+    Vertex, Bedrock, Cohere, Ollama, vLLM, SGLang, llama.cpp, TGI, transformers, lm-eval, Inspect, HELM, Every Eval
+    Ever, verifiers and TRL write, with failed requests, too (docs/predictions.md). What was recognised is said on
+    standard error. Answers of a model to an instance are samples: mean, pass@k and majority. seconds is their time.
 
-    What a model thought is never its answer. A request that was not run or failed is left out of all rates, and a
-    response without an answer has a reason. correctPublished and correctLenient are verdicts of the other readers.
+    What a model thought is never its answer. A response without an answer has a reason (docs/answers.md): not_run and
+    infrastructure_error are left out of all rates; refused, wrong_format, tool_call, cut_off, only_thoughts, empty and
+    unreadable are not right. correctPublished and correctLenient are verdicts of the other readers.
 
     On pools of episodes a line may give steps instead, as records of runs have them: they are replayed first, and a
     false one is refused by its number. An answer without steps is submitted at once. Traces of blickets (item, agent,

@@ -23,8 +23,10 @@ from calibrant.bench.core.responses import (
     ReadingOptions,
     Response,
 )
+from calibrant.bench.core.scoring import ID_FIELDS
 from calibrant.bench.scoring.files import answer_object
 from calibrant.bench.scoring.formats import parse_line
+from calibrant.bench.scoring.prompts import PROMPT_FIELDS
 from calibrant.bench.scoring.providers import (
     FAILURE_FIELDS,
     FAILURE_HOLDERS,
@@ -37,6 +39,7 @@ from calibrant.bench.scoring.providers import (
     read_content,
     stopped,
 )
+from calibrant.bench.terminal import HintedError
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.text import plural
 
@@ -63,6 +66,10 @@ ANSWER_FIELDS = (
     "messages",
 )
 SAMPLE_FIELDS = ("sample", "epoch")
+TEXT_OPTION = "--text-field"
+_NO_ANSWER_FIELDS = frozenset(
+    {*ID_FIELDS, "key", *PROMPT_FIELDS, *SAMPLE_FIELDS, MODEL_FIELD, *MODEL_PATHS, "system", "promptDigest", "pool"}
+)
 _PARTS = frozenset({"mechanisms", "roots", "alternative", "experiment", "witness"})  # of an answer object
 _STOP_FIELDS = ("finish_reason", "stop_reason", "done_reason")
 # beside a plain answer: without any of these, nothing but the answer is read
@@ -175,7 +182,8 @@ def _plain_field(line: Mapping[str, Any], named: str | None) -> AnswerField:
         raise CalibrantError(f"no answer in the field {short_repr(named)}; its keys are {keys_of(line)}")
     if {"correct", "poolDigest"} <= line.keys():
         raise CalibrantError("no answer in it, but a verdict of `calibrant score`: give the predictions that it scored")
-    raise CalibrantError(f"no answer in it; its keys are {keys_of(line)}; --text-field names the one that holds it")
+    message = f"no answer in it; its keys are {keys_of(line)}; --text-field names the one that holds it"
+    raise HintedError(message, option=_text_option(line))
 
 
 def model_field(line: Mapping[str, Any]) -> tuple[str, Any]:
@@ -270,12 +278,28 @@ def _of_list(values: list[Any], depth: int) -> list[Response] | None:
     return answers
 
 
-def capital_options(line: Mapping[str, Any]) -> Iterator[str]:
-    """Yield options for the model and the answer, where their fields are the usual ones but for capital letters."""
-    for option, names in (("--model-field", (MODEL_FIELD, *MODEL_PATHS)), ("--text-field", ANSWER_FIELDS)):
+def capital_fields(line: Mapping[str, Any]) -> dict[str, str]:
+    """Return options with the fields of model and answer that are the usual ones but for capital letters."""
+    fields = {}
+    for option, names in (("--model-field", (MODEL_FIELD, *MODEL_PATHS)), (TEXT_OPTION, ANSWER_FIELDS)):
         lowered = {name.lower() for name in names}
         if line.keys().isdisjoint(names) and (field := next((key for key in line if key.lower() in lowered), "")):
-            yield from (option, field)
+            fields[option] = field
+    return fields
+
+
+def _text_option(line: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the option for the field of the answer: a usual one but for capital letters, or the only other texts."""
+    name = capital_fields(line).get(TEXT_OPTION)
+    texts = [key for key, value in line.items() if key not in _NO_ANSWER_FIELDS and _is_text(value)]
+    name = name or (texts[0] if len(texts) == 1 else None)
+    return (TEXT_OPTION, name) if name else ()
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) or (
+        isinstance(value, list) and bool(value) and all(isinstance(part, str) for part in value)
+    )
 
 
 def stated_sample(line: Mapping[str, Any]) -> int | None:

@@ -277,11 +277,16 @@ def _line_entry(number: int, raw: bytes | None) -> FileEntry:
 
 
 def _problem_of(raw: bytes) -> str:
-    """Return why a line is no object; of one in another encoding the first byte that is none of UTF-8."""
+    """Return why a line is no object: a byte that is none of UTF-8, a list, or perhaps a row of a table."""
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
         return f"{NO_OBJECT}: byte {error.start} is 0x{raw[error.start]:02x}; save the file in UTF-8"
+    text = raw.strip()
+    if text[:1] == b"[":
+        return f"{NO_OBJECT}, but a list"
+    if text[:1].isalpha() and any(mark in text for mark in (b",", b"\t", b";")):
+        return f"{NO_OBJECT}; a table is read if its name ends in .csv or .tsv"
     return NO_OBJECT
 
 
@@ -365,11 +370,10 @@ def _array_entries(text: str) -> Iterator[FileEntry]:
             _, position = _scan(text, start)
         if is_generated_list(value):
             value = {"response": value}
-        line = value if isinstance(value, dict) and not problem else None
-        digest = hash(text[start:position])
-        yield FileEntry(
-            f"element {number}", number, line, problem or ("" if line is not None else NO_OBJECT), digest=digest
-        )
+        if not isinstance(value, dict):
+            problem = problem or _problem_of(text[start:position].encode())
+        line = None if problem else value
+        yield FileEntry(f"element {number}", number, line, problem, digest=hash(text[start:position]))
 
 
 def _csv_entries(raw: bytes, delimiter: str) -> Iterator[FileEntry]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -29,7 +30,7 @@ from calibrant.bench.scoring.answers import (
     Recognised,
     ResponseCounts,
     answer_field,
-    capital_options,
+    capital_fields,
     is_trace,
     keys_of,
     model_field,
@@ -467,7 +468,7 @@ class Predictions:
         }
         for name, text in (dict(line) | inner).items():
             if isinstance(text, str) and any(pool.item_id(text) is not None for pool in self._pools):
-                return "--id-field", name, *capital_options(line)
+                return "--id-field", name, *chain.from_iterable(capital_fields(line).items())
         return ()
 
     def _line_model(self, line: Mapping[str, Any], field: AnswerField, notes: list[str]) -> str | None:

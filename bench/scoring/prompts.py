@@ -9,7 +9,7 @@ from calibrant.bench.scoring.files import prediction_object
 from calibrant.dsl.errors import CalibrantError
 
 MIN_PROMPT_LINES = 3  # of which inner ones are whole lines wherever the prompt stands
-_PROMPT_FIELDS = (
+PROMPT_FIELDS = (
     *("prompt", "input", "inputs", "question", "messages", "arguments", "request", "body", "contents", "query"),
 )
 _ANSWERING = ("assistant", "model")  # no set: a role may be a list
@@ -78,7 +78,7 @@ def prompt_texts(values: Iterable[Any]) -> list[str]:
     texts: list[str] = []
     for value in values:
         if isinstance(value, Mapping):
-            for name in _PROMPT_FIELDS:
+            for name in PROMPT_FIELDS:
                 _add_texts(value.get(name), texts, 0)
     return texts
 

@@ -15,8 +15,11 @@ import pytest
 from typer.testing import CliRunner
 
 import calibrant
+from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark, bundled_sample
+from calibrant.bench.core.responses import REASONS
 from tests.bench.commands.lines import app
+from tests.support.commands import CHECKOUT
 
 POOL = bundled_sample("causim")
 OF = benchmark("causim")
@@ -381,6 +384,42 @@ def test_a_failed_request_without_the_named_field_is_a_failed_request(tmp_path: 
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     result = CliRunner().invoke(app, ["score", str(POOL), str(file), "--json", "--text-field", "said"])
     assert [json.loads(line)["reason"] for line in result.stdout.splitlines()] == ["infrastructure_error", ""]
+
+
+@pytest.mark.parametrize("field", ["filtered_resps", "Response", "said"])
+def test_the_field_of_an_answer_is_hinted(field: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the option, the same file is read."""
+    file = tmp_path / "responses.jsonl"
+    value = [GOLD] if field == "filtered_resps" else GOLD
+    file.write_text(json.dumps({"id": ITEM.id, "model": "m", "prompt": PROMPT, field: value}), encoding="utf-8")
+    assert main(["score", str(POOL), str(file), "--json"]) == 2
+    option = f"--text-field {field}"
+    assert capsys.readouterr().err.rstrip().endswith(option)
+    assert main(["score", str(POOL), str(file), "--json", *option.split()]) == 0
+    assert json.loads(capsys.readouterr().out)["correct"] is True
+
+
+@pytest.mark.parametrize("place", ["help", "docs/predictions.md"])
+def test_help_and_page_name_options_reasons_and_formats(place: str) -> None:
+    shown = CliRunner().invoke(app, ["score", "--help"]).stdout if place == "help" else (CHECKOUT / place).read_text()
+    options = ("--thoughts", "--extractor", "--model", "--on-error", "--duplicates", "lenient", "opened", "keep")
+    tools = (
+        *(
+            "OpenAI",
+            "Anthropic",
+            "Gemini",
+            "Vertex",
+            "Bedrock",
+            "Cohere",
+            "Ollama",
+            "vLLM",
+            "SGLang",
+            "llama.cpp",
+            "TGI",
+        ),
+        *("transformers", "lm-eval", "Inspect", "HELM", "Every", "verifiers", "TRL", "CSV", "TSV", "Parquet"),
+    )
+    assert [word for word in (*options, *REASONS, *tools) if word not in shown] == []
 
 
 TABLES = {
