@@ -25,6 +25,7 @@ from typing import Any
 from calibrant.audits.replayscm.extended.generate import extended_strata, sample_extended
 from calibrant.bench.core.capabilities import WORDS
 from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.core.words import WordsError
 from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.game import ItemStop, PlayPool, Stop, Terms
 from calibrant.bench.play.service.routes import open_service, play_page
@@ -75,7 +76,17 @@ def all_pools(folder: Path) -> list[Path]:
         path = folder / f"extended-{is_episode}.jsonl"
         write_pool(Pool(path.stem, items), path)
         pools.append(path)
-    return [path for path in pools if benchmark_of(path).has(WORDS)]
+    return [path for path in pools if benchmark_of(path).has(WORDS) and _is_played(path)]
+
+
+def _is_played(path: Path) -> bool:
+    """Return whether people play the items of a pool: those about trajectories are refused."""
+    pool = PlayPool(path)
+    try:
+        pool.words.view(pool.public.shown(pool.item(None)))
+    except WordsError:
+        return False
+    return True
 
 
 def targets_of(pool: PlayPool) -> Iterator[Target]:
@@ -163,7 +174,9 @@ class Player:
         if chance < 0.05:
             return "undo", {}
         if chance < 0.08:
-            return "review", {}
+            return self._rng.choice(
+                [("review", {}), ("expire", {}), ("answers", {"name": "0-a", "answers": {}, "tries": 0})]
+            )
         if chance < 0.12:
             return "act", {"action": {self._rng.choice(["place", "set", "do", "submit", "x"]): self._name()}}
         if chance < 0.2:

@@ -311,6 +311,8 @@ def test_a_limit_ends_an_item_on_the_page_and_a_reload_is_flagged(tmp_path: Path
         page.reach('[data-key="next"]')
         page.press("Enter")
         page.wait("state.phase === 'questions'")
+        page.evaluate("clock.beat -= 60_000")  # as after a minute in which the device slept
+        page.wait("clock.causes.has('sleep')")
         page.evaluate("screen_.querySelector('[data-key=\"question-attention-3\"]').click()")
         page.reach('[data-key="question-age"]')
         page.type("40")
@@ -321,7 +323,7 @@ def test_a_limit_ends_an_item_on_the_page_and_a_reload_is_flagged(tmp_path: Path
         assert page.evaluate("document.querySelector('[data-key=finish]').href") == "https://study.example/done?p=w1"
     moves = list(move_rows(tmp_path / "pilot"))
     assert [(move.event, move.interrupted) for move in moves if move.page_seconds is not None] == [
-        *(("answers", ""), ("answers", "reload"), ("time_up", ""), ("answers", "")),
+        *(("answers", ""), ("answers", "reload"), ("time_up", ""), ("answers", "sleep")),
     ]
     (record,) = folder_records(tmp_path / "pilot")
     assert record.provenance == {"reason": "the time was up"}
