@@ -19,6 +19,13 @@ from tests.support.contract.subject import Evidence, Settled, Subject
 SMALL = LogicPlan(nodes=4, layers=2, in_degree=2, stimuli=2, readouts=2, inhibitors=1, experiments=3, noise=0.2)
 
 
+def _family(item: LogicItem) -> LogicFamily:
+    """Return the models that fit an item of measurements; trajectories have a space of another type."""
+    space = FUNCTIONS.version_space(item)
+    assert isinstance(space, LogicFamily)
+    return space
+
+
 class Logic(Subject):
     name = "logic"
     interactive = False
@@ -40,7 +47,7 @@ class Logic(Subject):
         return [(x, reference.predict(item.sealed.gold, item.task.setup, x)) for x in chosen]
 
     def space(self, item: LogicItem) -> LogicFamily:
-        return FUNCTIONS.version_space(item)
+        return _family(item)
 
     def truth_fits(self, item: LogicItem, space: LogicFamily) -> bool:
         return item.sealed is not None and space.fits(item.sealed.gold)
@@ -65,7 +72,7 @@ class Logic(Subject):
     def settled(self) -> Iterator[Settled]:
         exact = protocols_of(self.benchmark)["exact"]()
         for item in _drawn(3):
-            tables = list(FUNCTIONS.version_space(item).verdicts())
+            tables = list(_family(item).verdicts())
             if len(tables) == 1:
                 answer = exact.answer(item.task).answer
                 assert answer is not None
