@@ -294,9 +294,19 @@ def _draw_layered(graph: Graph, layout: Layers, shared: set[tuple[str, str]], he
 
 MARGIN = 12.0  # border of the drawing
 STRAIGHT, BENT = 0.06, 0.22  # how far an edge is bent, as a share of its length; edges both ways need room
-LABEL_PLACES = (0.45, 0.55, 0.35, 0.65, 0.27, 0.73)  # along an edge: the first at which a label covers nothing
-ASIDE = (9, -9, 18, -18)  # of a label beside its edge, first on the side to which the edge is bent
+LABEL_PLACES = (
+    0.45,
+    0.55,
+    0.35,
+    0.65,
+    0.27,
+    0.73,
+    0.2,
+    0.8,
+)  # along an edge: the first at which a label covers nothing
+ASIDE = (9, -9, 13, -13, 18, -18, 24, -24)  # of a label beside its edge, first on the side to which the edge is bent
 LABEL_HEIGHT = 14
+LABEL_ROOM = 6  # pixels of half the width and height for each label
 RING_SCALE = 0.77  # in narrow pages: labels of 12 px stay above 9
 MAX_LABELS = 8  # more would cover each other: pointers over edges and the matrix still show them
 TONE_WORDS: Mapping[str, str] = {"good": "proven", "open": "open", "bad": "contradicted", "missed": "not stated"}
@@ -336,8 +346,10 @@ def _ring(nodes: Sequence[GraphNode], edges: Sequence[GraphEdge], heads: str) ->
     widths = {node.name: node_width(node.name, node.label, 72.0) for node in nodes}
     side = max(widths.values(), default=72.0) / 2 + MARGIN
     angles = [2 * pi * (k + 1) / max(1, len(nodes)) for k in range(len(nodes))]
-    along = max(96.0, 24.0 * len(nodes))
-    across = max(120.0, 30.0 * len(nodes), _apart([*widths.values()], angles, along))
+    num_labels = sum(bool(edge.label) for edge in edges)
+    room = LABEL_ROOM * num_labels if num_labels <= MAX_LABELS else 0
+    along = max(96.0, 24.0 * len(nodes)) + room
+    across = max(120.0, 30.0 * len(nodes), _apart([*widths.values()], angles, along)) + room
     width, height = 2 * (across + side), 2 * (along + BOX / 2 + MARGIN)
     places = {
         node.name: (width / 2 - across * sin(angle), height / 2 + along * cos(angle))
@@ -408,16 +420,16 @@ def _border(at: Point, towards: Point, width: float, gap: float) -> Point:
 
 
 def _labels(curves: Sequence[tuple[GraphEdge, _Curve]], boxes: Sequence[_Rectangle]) -> list[str]:
-    """Place a label beside each edge where it covers the least of boxes, earlier labels and other edges."""
+    """Place a label beside each edge where it covers the least of boxes, earlier labels and edges."""
     taken = list(boxes)
-    points = {edge: [curve.at(k / 16) for k in range(17)] for edge, curve in curves}
+    points = [curve.at(k / 32) for _, curve in curves for k in range(33)]
     texts = []
     for edge, curve in curves:
-        others = [point for passing, listed in points.items() if passing != edge for point in listed]
         width = text_width(edge.label) + 4
-        places = (_beside(curve, at, aside) for at in LABEL_PLACES for aside in ASIDE)
+        apart = width / 2 + 4  # beside a steep edge
+        places = (_beside(curve, at, aside) for aside in (*ASIDE, apart, -apart) for at in LABEL_PLACES)
         candidates = [_rectangle(place, width, LABEL_HEIGHT) for place in places]
-        best = min(candidates, key=lambda place: _covered(place, taken, others))
+        best = min(candidates, key=lambda place: _covered(place, taken, points))
         taken.append(best)
         x, y = (best.start + best.end) / 2, (best.top + best.bottom) / 2
         tone = "warn" if edge.tone == "open" else edge.tone

@@ -10,7 +10,6 @@ import unicodedata
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
-from html import unescape
 from pathlib import Path
 from time import process_time
 
@@ -83,53 +82,6 @@ def test_terminal_json_and_page_have_one_reason(name: str, tmp_path: Path) -> No
     texts = [(str(escape(s["text"])), s.get("marked")) for s in reason]
     assert "".join(f"<mark>{text}</mark>" if marked else text for text, marked in texts) in written
     assert "<main " in written
-
-
-def decided_lines(path: Path) -> list[str]:
-    """Return the lines of the answer that a decided page begins with."""
-    (block,) = re.findall(r'<section class="panel answer"><h2>[^<]*</h2><pre>(.*?)</pre>', path.read_text(), re.DOTALL)
-    return [unescape(line) for line in block.splitlines()]
-
-
-def assigned(lines: list[str]) -> dict[str, str]:
-    pairs = (line.split(" = ", 1) for line in lines)
-    return dict(pairs)  # type: ignore[arg-type]
-
-
-def test_the_model_on_a_decided_page_of_a_network_gives_every_measured_value(tmp_path: Path) -> None:
-    pool, page = bundled_sample("logic"), tmp_path / "page.html"
-    assert called("show", pool, "exact-20-0", "--html", page).returncode == 0
-    formulas, item = assigned(decided_lines(page)), next(iter(benchmark_of(pool).items.read_pool(pool).items))
-    assert (item.id, len(item.task.experiments) > 3) == ("exact-20-0", True)
-    for experiment, values in zip(item.task.experiments, item.task.values, strict=True):
-        state = {name: name in experiment.on for name in item.task.setup.stimuli} | dict.fromkeys(formulas, False)
-        for _ in formulas:  # without a cycle: as often as there are nodes
-            state |= {n: bool(eval(f, dict(state))) and n not in experiment.inhibited for n, f in formulas.items()}
-        assert [float(state[name]) for name in item.task.setup.readouts] == list(values)
-
-
-def test_the_mechanism_on_a_decided_page_of_a_laboratory_gives_every_reading(tmp_path: Path) -> None:
-    pool, run, page = bundled_sample("causalab"), tmp_path / "run", tmp_path / "page.html"
-    assert called("run", "exact", pool, "--limit", "1", "--out", run, "--workers", "1").returncode == 0
-    episode = ("show", pool, "3nodes/20/0", "--run", run, "--why")
-    assert called(*episode, "--html", page).returncode == 0
-    readings = json.loads(called(*episode, "--json").stdout)["readings"]
-    lines = [line for line in decided_lines(page) if "its base" not in line]
-    assert (len(readings), [line.partition(" ")[0] for line in lines]) == (5, ["resonanceFreq"])
-    formula = assigned(lines)["resonanceFreq"]
-    assert all(eval(formula, dict(reading["values"])) == reading["values"]["resonanceFreq"] for reading in readings)
-
-
-def test_the_answer_on_a_decided_page_of_a_program_is_scored_right(tmp_path: Path) -> None:
-    pool, page = bundled_sample("causim"), tmp_path / "page.html"
-    name = "chain-0000-s20-v02-intervention-000"
-    assert called("show", pool, name, "--html", page).returncode == 0
-    answer = tmp_path / "answers.jsonl"
-    answer.write_text(json.dumps({"id": name, "answer": assigned(decided_lines(page))}) + "\n", encoding="utf-8")
-    done = called("score", pool, answer, "--out", tmp_path / "scores.jsonl")
-    assert done.returncode == 0, done.stderr
-    (line,) = (tmp_path / "scores.jsonl").read_text(encoding="utf-8").splitlines()
-    assert json.loads(line)["correct"] is True
 
 
 def test_after_the_moves_of_a_prediction_the_reason_is_another(tmp_path: Path) -> None:
@@ -383,101 +335,6 @@ def test_a_page_is_read_in_both_themes_by_keys_on_a_phone_and_in_print(kind: str
         assert tab.evaluate(FOLDED_AND_UNSEEN) == 0
         assert tab.evaluate(UNSEEN_HEADINGS) == []
         assert tab.evaluate("performance.getEntriesByType('resource').length") == 0
-
-
-# --- In steps for a class: the answer comes after the vote, which is counted in the page and by keys alone ------------
-STEP_ITEMS = {
-    "replayscm": (KIND_EXAMPLES / "switches.jsonl", "lamp"),
-    "blickets": (bundled_sample("blickets"), EXAMPLES["blickets"]),
-    "causalab": (bundled_sample("causalab"), "3nodes/20/0"),
-    "causim": (bundled_sample("causim"), "chain-0000-s20-v02-deduction-000"),
-    "decided program": (bundled_sample("causim"), "chain-0000-s20-v02-intervention-000"),
-    "logic": (bundled_sample("logic"), "exact-20-1"),
-    "decided network": (bundled_sample("logic"), "exact-20-0"),
-    "episode": (bundled_sample("replayscm_episodes"), FIRST_EPISODE),
-}
-VISIBLE_STEP = "[...document.querySelectorAll('.step')].filter((step) => !step.hidden).map((step) => step.id).join()"
-COUNTS = "[...document.querySelectorAll('.step:not([hidden]) output')].map((one) => Number(one.textContent))"
-
-
-@needs_axe
-@pytest.mark.parametrize("kind", STEP_ITEMS)
-def test_a_class_votes_before_it_sees_the_answer(kind: str, tmp_path: Path) -> None:
-    pool, item = STEP_ITEMS[kind]
-    page = tmp_path / "steps.html"
-    done = called("show", pool, item, "--html", page, "--steps")
-    assert done.returncode == 0, done.stderr
-    with Tab() as tab:
-        tab.emulate(DESKTOP)
-        tab.open(page.as_uri())
-        before = tab.evaluate("document.querySelector('main').innerText")
-        assert "What the data support" not in before
-        assert not any(word in before for word in ("ambiguous", "models fit", "still open"))
-        tab.press("ArrowRight")
-        assert tab.evaluate(VISIBLE_STEP) == "i1s2"
-        assert tab.evaluate("document.activeElement.id") == "i1s2-head"
-        for key in ("1", "2", "2", "u", "1"):
-            tab.press(key)
-        assert tab.evaluate(COUNTS)[:2] == [2, 1]
-        assert re.fullmatch(r".+: 2", tab.evaluate("told.textContent"))
-        assert find_violations(tab) == []
-        tab.press("ArrowRight")
-        answer = tab.evaluate("document.querySelector('.step:not([hidden])').innerText")
-        labels = tab.evaluate("[...document.querySelectorAll('.vote')].map((one) => one.dataset.label)")
-        (supported,) = re.findall("What the data support: (.*)", answer)
-        assert supported in labels
-        assert f"The vote: {labels[0]}: 2; " in answer
-        tab.press("ArrowLeft")
-        tab.press("Tab")
-        assert tab.evaluate("document.activeElement.className") == "vote"
-        tab.press("Enter")
-        assert tab.evaluate(COUNTS)[0] == 3
-        assert tab.evaluate("performance.getEntriesByType('resource').length") == 0
-
-
-def test_models_of_a_class_page_give_what_it_says() -> None:
-    """Both of the lamp's models give every row that was seen, and differ in the row asked."""
-    pool, item = STEP_ITEMS["replayscm"]
-    of = benchmark_of(pool)
-    (problem,) = (one for one in of.items.read_pool(pool).items if one.id == item)
-    explanations = of.require(EXPLANATIONS)
-    lesson = explanations.lesson(problem, explanations.explain(problem, ()))
-    rules = [model.lines[0].removeprefix("X3 = ") for model in lesson.models]
-    assert len(lesson.evidence.rows) == 3
-    for _, *cells in lesson.evidence.rows:
-        values = dict(zip(("X1", "X2", "X3"), map(int, cells), strict=True))
-        assert [int(eval(rule, values)) for rule in rules] == [values["X3"]] * 2
-    asked = {name: int(bit) for name, bit in re.findall(r"(X\d) = (\d)", lesson.question)}
-    bits = [int(re.findall(r"X3 = (\d)", model.title)[0]) for model in lesson.models]
-    assert [int(eval(rule, asked)) for rule in rules] == bits
-    assert sorted(bits) == [0, 1]
-    assert lesson.choices[lesson.answer or 0] == "The data do not say"
-
-
-def test_formulas_that_a_class_votes_down_are_excluded_by_the_row_that_is_named(tmp_path: Path) -> None:
-    table, page = tmp_path / "whole.csv", tmp_path / "page.html"
-    table.write_text("left,right,lamp\n0,0,0\n0,1,1\n1,1,1\n1,0,1\n", encoding="utf-8")
-    assert called("fit", table, "--target", "lamp", "--html", page, "--steps").returncode == 0
-    text = re.sub(r"<[^>]+>", " ", page.read_text(encoding="utf-8"))
-    assert "What the data support: lamp = left or right" in text
-    excluded = re.findall(r"lamp = ([a-z ]+) is out: line (\d) has left = (\d) and right = (\d) and lamp = (\d)", text)
-    assert len(excluded) == 2
-    lines = table.read_text(encoding="utf-8").splitlines()
-    for formula, line, left, right, lamp in excluded:
-        assert lines[int(line) - 1] == f"{left},{right},{lamp}"
-        assert int(eval(formula, {"left": int(left), "right": int(right)})) != int(lamp)
-
-
-def test_steps_ask_for_a_page_and_a_reason() -> None:
-    pool, item = STEP_ITEMS["replayscm"]
-    table = KIND_EXAMPLES / "switches.csv"
-    for line, message in (
-        (("show", pool, item, "--steps"), "--steps: it is a kind of page: give --html FILE"),
-        (("fit", table, "--steps"), "--steps: it is a kind of page: give --html FILE"),
-        (("fit", table, "--score", "bde", "--steps", "--html", "no.html"), "--steps: not with --score"),
-    ):
-        done = called(*line)
-        assert (done.returncode, message in done.stderr) == (2, True), done.stderr
 
 
 # --- On paper: headings are read back from the PDF, nothing is cut, a report of 20 items has ten pages at most --------
