@@ -1,10 +1,11 @@
-"""Tables beside pgmpy, pyAgrum and causal-learn (networks), sympy and pyeda (formulas), on the same files in one run.
+"""Tables beside pgmpy, pyAgrum, causal-learn, bnlearn-port (networks), sympy, pyeda (formulas), on the same files.
 
-    python -m tests.oracles.table_peers scores|networks|formulas [--models asia,cancer] [--rows 2000]
+    python -m tests.oracles.table_peers scores|networks|formulas|configurations [--models asia,cancer] [--rows 2000]
 
 Rows are drawn from the published models that pgmpy ships. `scores`: score of the published graph by each package.
 `networks`: score of the network that each package learns, by one and the same definition, and processor seconds.
-`formulas`: products and literals of the sum that each package makes of a truth table. What is not installed is skipped.
+`formulas`: products and literals of the sum that each package makes of a truth table. `configurations`: products of the
+conservative and the parsimonious solution, beside pyqca. What is not installed is skipped.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from calibrant.bench.replayscm.fitting.reading import read_with, reading_options
 
 MODELS = ("asia", "cancer", "earthquake", "survey", "sachs", "alarm")
 SCORES = {"bde": ("BDeu", {"equivalent_sample_size": 1}), "k2": ("K2", {}), "bic": ("BIC", {}), "aic": ("AIC", {})}
-PACKAGES = ("pgmpy", "pyagrum", "causal-learn", "sympy", "pyeda")
+PACKAGES = {name: name for name in ("pgmpy", "pyagrum", "sympy", "pyeda")}  # name of the distribution -> of the module
+PACKAGES |= {"causal-learn": "causallearn", "bnlearn-port": "pybnlearn", "pyqca": "qca"}
 PROOF_SECONDS = 60.0
 
 
@@ -66,8 +68,9 @@ def network_score(path: Path, score: str, arcs: list[tuple[str, str]]) -> float:
 
 
 def compare_scores(models: tuple[str, ...], num_rows: int, folder: Path) -> Iterator[str]:
-    """Yield our score of each published graph beside pgmpy's, with the relative difference."""
-    yield "| model | score | ours | pgmpy | relative difference |\n|---|---|--:|--:|--:|"
+    """Yield our score of each published graph beside those of the peers, with the relative differences."""
+    yield "| model | score | ours | pgmpy | relative difference | bnlearn-port | relative difference |"
+    yield "|---|---|--:|--:|--:|--:|--:|"
     scores = import_module("pgmpy.structure_score")
     for name in models:
         path = folder / f"{name}.csv"
@@ -77,8 +80,22 @@ def compare_scores(models: tuple[str, ...], num_rows: int, folder: Path) -> Iter
         dag.add_nodes_from(frame.columns)
         for score, (peer, options) in SCORES.items():
             ours = network_score(path, score, arcs)
-            theirs = getattr(scores, peer)(frame, **options).score(dag)
-            yield f"| {name} | {score} | {ours:.6f} | {theirs:.6f} | {abs(ours - theirs) / abs(ours):.1e} |"
+            theirs = [getattr(scores, peer)(frame, **options).score(dag)]
+            if find_spec("pybnlearn"):
+                theirs.append(_port_score(frame, score, arcs))
+            cells = (f"{value:.6f} | {abs(ours - value) / abs(ours):.1e}" for value in theirs)
+            yield f"| {name} | {score} | {ours:.6f} | {' | '.join(cells)} |"
+
+
+def _port_score(frame: Any, score: str, arcs: list[tuple[str, str]]) -> float:
+    """Return the score by bnlearn-port, a port of the R package bnlearn."""
+    port = import_module("pybnlearn")
+    graph = import_module("networkx").DiGraph(arcs)
+    graph.add_nodes_from(frame.columns)
+    parents = {v: ":".join(graph.predecessors(v)) for v in import_module("networkx").topological_sort(graph)}
+    network = port.model2network("".join(f"[{v}|{names}]" if names else f"[{v}]" for v, names in parents.items()))
+    options = {"iss": 1} if score == "bde" else {}
+    return float(port.score(network, frame.astype("category"), type=score, **options))
 
 
 Learner = Callable[[Path, str], list[tuple[str, str]]]
@@ -192,15 +209,35 @@ def _pyeda_size(num_vars: int, digits: list[str]) -> tuple[int, int]:
     return len(products), sum(len(p.support) for p in products)
 
 
+def compare_configurations() -> Iterator[str]:
+    """Yield products of both solutions of 20 drawn tables of four to six conditions, a tenth of the outcomes wrong."""
+    yield "| conditions | rows | ours: conservative, parsimonious | pyqca |\n|--:|--:|---|---|"
+    for number in range(20):
+        rng = random.Random(f"configurations/{number}")
+        names = [f"C{k}" for k in range(rng.choice([4, 5, 6]))]
+        rows = [[rng.randint(0, 1) for _ in names] for _ in range(rng.randint(20, 60))]
+        data = {name: [row[k] for row in rows] for k, name in enumerate(names)}
+        data["Y"] = [int((a and b) or (c and not d)) ^ int(rng.random() < 0.1) for a, b, c, d, *_ in rows]
+        ours = calibrant.fit(data, target="Y", consistency="4/5").to_dict()
+        sizes = [ours[name]["size"][0] for name in ("zero", "open")]
+        theirs: Any = "not installed"
+        if find_spec("qca"):
+            frame = import_module("pandas").DataFrame(data)
+            fitted = import_module("qca").CSQCA(frame, "Y", names).fit(consistency_cutoff=0.8, frequency_cutoff=1)
+            solution = fitted.qm_solution
+            theirs = [len(solution.complex_solution), len(solution.parsimonious_solution)]
+        yield f"| {len(names)} | {len(rows)} | {sizes} | {theirs} |"
+
+
 def main() -> None:
     """Print the table that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("table", choices=["scores", "networks", "formulas"])
+    parser.add_argument("table", choices=["scores", "networks", "formulas", "configurations"])
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--rows", type=int, default=2_000)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    installed = [name for name in PACKAGES if find_spec(name.replace("causal-learn", "causallearn"))]
+    installed = [name for name, module in PACKAGES.items() if find_spec(module)]
     print(", ".join(f"{name} {version(name)}" for name in installed))
     with TemporaryDirectory() as folder:
         models = tuple(options.models.split(","))
@@ -208,6 +245,7 @@ def main() -> None:
             "scores": lambda: compare_scores(models, options.rows, Path(folder)),
             "networks": lambda: compare_networks(models, options.rows, Path(folder)),
             "formulas": lambda: compare_formulas(options.rows),
+            "configurations": compare_configurations,
         }
         for line in tables[options.table]():
             print(line, flush=True)
