@@ -21,6 +21,7 @@ from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.core.verdict import MeanScore, change_score, line_struct
 from calibrant.bench.play.folder import Player, PlayFolder
 from calibrant.bench.play.game import PlayPool
+from calibrant.bench.play.sitting import Reviews
 from calibrant.bench.replayscm.rows.exact import Exact
 from calibrant.bench.report.sources import scored_answers
 from calibrant.bench.report.table import DrawnTies
@@ -193,7 +194,7 @@ def test_play_ends_with_whether_it_is_right_and_what_the_evidence_decided(
         for each in (line, "submit"):
             player.do(source.words.read(player.game.shown, player.game.position, each))
         verdict = player.verdict()
-        row = folder.review("p", source.key(None)).row()
+        row = Reviews(folder).get("p", source.key(None)).row()
     assert (verdict["right"], verdict["text"], verdict["attribution"]["kind"]) == (is_right, text, kind)
     assert (row["right"], row["class"]) == (is_right, kind)
 
