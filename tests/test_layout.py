@@ -64,14 +64,14 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(files=101, lines=31761, small_files=3, import_lines=1541),
+    "dsl": Size(files=101, lines=31764, small_files=3, import_lines=1542),
     "solvers": Size(files=99, lines=29432, small_files=7, import_lines=1554),
     "audits": Size(files=63, lines=19800, small_files=2, import_lines=1345),
     "baselines": Size(files=29, lines=9810, small_files=2, import_lines=523),
-    "bench": Size(files=279, lines=80279, small_files=12, import_lines=6705),
+    "bench": Size(files=279, lines=80288, small_files=12, import_lines=6707),
     "calibrant": Size(files=16, lines=2107, small_files=4, import_lines=305),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=366, lines=98559, small_files=17, import_lines=8450),
+    "tests": Size(files=366, lines=98599, small_files=17, import_lines=8452),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

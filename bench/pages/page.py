@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from calibrant.bench.pages.tokens import TOKENS, token_rules
 from calibrant.bench.terminal import printable
 from calibrant.bench.version import program_version
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 # --- Pages that are one HTML file: filled in from bench/pages/templates, everything escaped, no network needed --------
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
@@ -56,6 +58,8 @@ def code_spans(text: str) -> Markup:
 
 @cache  # a board has hundreds of pages of one template
 def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # 40 ms, and most commands write no page
+
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,

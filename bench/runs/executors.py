@@ -14,9 +14,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from concurrent.futures import TimeoutError as OutOfTime
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -29,13 +28,14 @@ from multiprocessing.connection import wait as wait_for_any
 from pathlib import Path
 from threading import Thread
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
-
-from pebble import ProcessExpired, ProcessPool
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 from calibrant.bench.version import program_version
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, in_one_line
 from calibrant.dsl.kernel_cache import CompileListener
+
+if TYPE_CHECKING:
+    from pebble import ProcessPool  # imports asyncio, 60 ms, which few items in this process do not need
 
 # --- Independent jobs and how they are executed; a job that fails costs the others nothing ----------------------------
 Progress = Callable[[str, int, int], None]
@@ -243,7 +243,7 @@ class SpawnedExecutor:
                 key = scheduled.pop(future)
                 try:
                     result = outcome_of(future, self._wall_budget)
-                except BrokenProcessPool:
+                except BrokenExecutor:
                     broken = True
                     continue
                 yield key, result
@@ -251,6 +251,8 @@ class SpawnedExecutor:
 
 def spawn_pool(workers: int, prepare: Callable[[], None]) -> ProcessPool:
     """Start a pool of fresh processes, which inherit no thread and no lock of this one."""
+    from pebble import ProcessPool
+
     context = multiprocessing.get_context("spawn")
     return ProcessPool(workers, initializer=partial(_start, prepare, CompileListener.listener), context=context)
 
@@ -281,8 +283,10 @@ def stop_pool(pool: ProcessPool) -> None:
 def outcome_of(future: Future[T | Failure], wall_budget: float | None) -> T | Failure:
     """Return the result of a job in a pool, or a `Failure`.
 
-    `BrokenProcessPool` if the pool has to be replaced, and the job done again.
+    `BrokenExecutor` if the pool has to be replaced, and the job done again.
     """
+    from pebble import ProcessExpired
+
     try:
         return future.result()
     except OutOfTime:
@@ -511,7 +515,7 @@ class _WorkerProcess:
             self._pool = spawn_pool(1, _nothing)
         try:
             return outcome_of(self._pool.schedule(do, args=arguments, timeout=wall_budget), wall_budget)
-        except (BrokenProcessPool, RuntimeError):  # it died between two jobs
+        except RuntimeError:  # it died between two jobs
             stop_pool(self._pool)
             self._pool = None
             return _Missing.SETUP

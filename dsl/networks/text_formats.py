@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import comb
 from typing import TypeAlias
-from xml.sax.saxutils import escape, quoteattr
 
 from calibrant.dsl.errors import short_repr
 from calibrant.dsl.formulas.formula import Apply
@@ -435,6 +434,8 @@ _VALID_ID = re.compile(r"(?!(?:cell|model|tr_|in_|out_))[A-Za-z_][A-Za-z0-9_]*",
 
 def sbml_text(nodes: Sequence[str], functions: Mapping[str, Function], start: Mapping[str, int]) -> str:
     """Return a network as SBML level 3 with qual, valid for libSBML; inputs without a rule have no transition."""
+    from xml.sax.saxutils import quoteattr  # imports http.client and ssl
+
     ids = unique_ids(nodes, "A-Za-z0-9_", is_valid=_VALID_ID)
     pieces = [_SBML_HEAD, "  <qual:listOfQualitativeSpecies>\n"]
     for name in nodes:
@@ -518,6 +519,8 @@ def _more_than(parts: Sequence[Pieces], number: int) -> Pieces:
 
 def graphml_text(nodes: Iterable[str], edges: Iterable[tuple[str, str, str]]) -> str:
     """Return nodes and edges (source, target, sign) as GraphML."""
+    from xml.sax.saxutils import escape, quoteattr  # imports http.client and ssl
+
     pieces = [
         '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
         ' <key id="sign" for="edge" attr.name="sign" attr.type="string"/>\n <graph edgedefault="directed">\n'

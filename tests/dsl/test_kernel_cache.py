@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from calibrant.bench.terminal import refuse_existing
 from calibrant.dsl.atomic_write import whole_file, write_atomically
 from calibrant.dsl.kernel_cache import CompileLock, cache_folder, cache_name, is_private, kernel_files, private_folder
 from tests.support.commands import CHECKOUT as SOURCES
+from tests.support.commands import program
 
 # --- Where compiled kernels are kept: never where somebody else could put code ----------------------------------------
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -221,6 +223,44 @@ def test_kernels_of_a_wheel_are_loaded_where_the_processor_has_what_they_need(tm
     assert [name for name, _ in kernels] == ["calibrant.solvers.replayscm._kernels_parents.next_combination"]
     path.write_bytes(pickle.dumps((("a-unit-of-tomorrow",), kernels)))
     assert run(3) == ["True [0, 2] ['next_combination']"]
+
+
+# --- What a command imports at its start ------------------------------------------------------------------------------
+FEW_ITEMS = "bench/replayscm/data/sample_hidden_order.jsonl"
+STARTS = dict(
+    re.findall(
+        r"^\| `([a-z -]+)`, [^|]*\| (\d+) \|", (CHECKOUT / "docs/speed.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+)
+NOT_WITHOUT_PAGES = ("jinja2", "pebble", "asyncio", "ssl")  # 40 to 60 ms each
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ("run exact", [FEW_ITEMS, "--limit", "8", "--out", "OUT"]),
+        ("audit", [FEW_ITEMS, "--limit", "3", "--out", "OUT"]),
+        ("list --why", [FEW_ITEMS, "--limit", "1"]),
+        ("fit", ["OUT.csv"]),
+        ("generate", ["--seed", "1", "--per-stratum", "1", "--strata", "hs_n6_easy_calibration", "--out", "OUT"]),
+    ],
+)
+def test_a_start_imports_what_the_page_on_speed_states(command: str, arguments: list[str], tmp_path: Path) -> None:
+    """Our modules within a tenth of that page's figure, and none that only pages and worker processes need."""
+    out = tmp_path / "out"
+    Path(f"{out}.csv").write_text("A,B,C\n0,0,0\n0,1,0\n1,0,0\n1,1,1\n", encoding="utf-8")
+    line = [*command.split(), *(argument.replace("OUT", str(out)) for argument in arguments)]
+    source = f"""
+import sys
+from calibrant.bench.cli import main
+code = main({line!r})
+loaded = [name for name in {NOT_WITHOUT_PAGES!r} if name in sys.modules]
+print(code, sum(name.startswith("calibrant.") for name in sys.modules), *loaded)
+"""
+    code, num_modules, *loaded = program("-c", source).stdout.splitlines()[-1].split()
+    assert (code, loaded) == ("0", [])
+    assert STARTS.keys() == {"run exact", "audit", "list --why", "fit", "generate"}
+    assert 0.9 * int(STARTS[command]) <= int(num_modules) <= 1.1 * int(STARTS[command])
 
 
 def test_who_has_to_compile_waits_for_who_does(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from html import unescape
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
@@ -384,6 +383,8 @@ def _dot_text(network: WrittenNetwork) -> str:
 
 
 def _graphml_text(network: WrittenNetwork) -> str:
+    from xml.sax.saxutils import quoteattr  # imports http.client and ssl
+
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
