@@ -71,7 +71,7 @@ SIZES = {
     "bench": Size(files=279, lines=80288, small_files=12, import_lines=6707),
     "calibrant": Size(files=16, lines=2107, small_files=4, import_lines=305),
     "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=366, lines=98599, small_files=17, import_lines=8452),
+    "tests": Size(files=366, lines=98721, small_files=17, import_lines=8455),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -6,7 +6,9 @@ import random
 import re
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import cache
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrant
+from tests.solvers.formulas.test_fronts import list_nodes
 from tests.support.commands import called
 from tests.support.effort import effort
 from tests.support.table_vectors import table_vectors
@@ -222,3 +225,122 @@ def _numbers(stated: Mapping[str, Any]) -> dict[str, Any]:
             fronts[key] = [[p["errors"], p["size"], p["formulas"], p["functions"]] for p in front]
     counts = {key: stated.get(key) for key in ("may", "must", "rows_without_target", "counted", "ones")}
     return counts | fronts | {"sets": sorted((len(s), *numbers) for s, *numbers in stated.get("by_parents", ()))}
+
+
+# --- Whole SCMs and unknown rates, against listing of all functions ---------------------------------------------------
+@cache
+def _least_formulas() -> dict[int, tuple[int, int]]:
+    """List truth table over a, b, c -> least size, and how many formulas have it."""
+    least: dict[int, tuple[int, int]] = {}
+    for size, formulas in list_nodes("all").items():
+        assert isinstance(size, int)
+        words = list(formulas.values())
+        least |= {word: (size, words.count(word)) for word in {*words} - {*least}}
+    return least
+
+
+BITS = st.integers(0, 1)
+
+
+def _spread(word: int) -> int:
+    """Return a function of a and b, of 4 bits, as one of a, b and c."""
+    return word | word << 4
+
+
+@settings(max_examples=effort(30, 5_000), deadline=None)
+@given(
+    st.lists(st.tuples(st.tuples(BITS, BITS, BITS), st.sampled_from(["", "", "x", "y", "z"])), min_size=1, max_size=8),
+    st.sets(st.sampled_from("xyz"), max_size=2),
+)
+def test_fronts_of_scms_are_those_of_a_listing(rows: list[tuple[tuple[int, int, int], str]], roots: set[str]) -> None:
+    names, least = "xyz", _least_formulas()
+    free = [k for k in range(3) if names[k] not in roots]
+    choices = []  # of each column that is no root: errors, size, formulas, parents
+    for k in free:
+        first, second = (j for j in range(3) if j != k)
+        options = []
+        for word in range(16):
+            errors = sum(
+                name != names[k] and row[k] != word >> (row[first] + 2 * row[second]) & 1 for row, name in rows
+            )
+            parents = [
+                j
+                for j, step in ((first, 1), (second, 2))
+                if any((word >> r ^ word >> (r ^ step)) & 1 for r in range(4))
+            ]
+            options.append((errors, *least[_spread(word)], parents))
+        choices.append(options)
+    totals: dict[tuple[int, int], list[int]] = {}
+    for chosen in product(*choices):
+        arcs = {(j, k) for k, (*_, parents) in zip(free, chosen, strict=True) for j in parents}
+        if any((k, j) in arcs for j, k in arcs) or {(0, 1), (1, 2), (2, 0)} <= arcs or {(1, 0), (2, 1), (0, 2)} <= arcs:
+            continue
+        number = totals.setdefault((sum(c[1] for c in chosen), sum(c[0] for c in chosen)), [0, 0])
+        number[0] += prod(c[2] for c in chosen)
+        number[1] += 1
+    expected: list[dict[str, int]] = []
+    for (size, errors), (formulas, functions) in sorted(totals.items()):
+        if not expected or errors < expected[-1]["errors"]:
+            expected.append({"errors": errors, "size": size, "formulas": formulas, "functions": functions})
+    data: dict[str, list[Any]] = {name: [row[k] for row, _ in rows] for k, name in enumerate(names)}
+    reading: dict[str, Any] = {"do": "set"} if any(name for _, name in rows) else {"drop": ["set"]}
+    data["set"] = [name for _, name in rows]
+    fitted = calibrant.fit(data, roots=sorted(roots), max_parents=2, errors="front", **reading)
+    assert fitted.to_dict()["front"] == expected
+
+
+@settings(max_examples=effort(30, 5_000), deadline=None)
+@given(
+    st.lists(st.tuples(BITS, BITS, BITS), min_size=1, max_size=9),
+    st.sets(st.sampled_from(["0", "1/50", "1/10", "1/4", "1/3"]), min_size=1, max_size=3),
+    st.sampled_from(["uniform", "by_parents"]),
+    st.sampled_from([1, 2]),
+)
+def test_posteriors_of_rates_are_those_of_a_listing(
+    rows: list[tuple[int, int, int]], rates: set[str], prior: str, max_parents: int
+) -> None:
+    """Two columns and a target; every function of the class, at every rate."""
+    mass: dict[tuple[int, tuple[str, ...], str], Fraction] = {}
+    for word in range(16):
+        parents = [n for n, step in (("x", 1), ("y", 2)) if any((word >> r ^ word >> (r ^ step)) & 1 for r in range(4))]
+        if len(parents) > max_parents:
+            continue
+        weight = Fraction(1) if prior == "uniform" else Fraction(1, (1, 2, 1)[len(parents)] * (2, 2, 10)[len(parents)])
+        wrong = sum(y != word >> (a + 2 * b) & 1 for a, b, y in rows)
+        for rate in rates:
+            r = Fraction(rate)
+            mass[word, tuple(parents), rate] = weight / len(rates) * r**wrong * (1 - r) ** (len(rows) - wrong)
+    total, functions = sum(mass.values()), {word for word, *_ in mass}
+    names = ("x", "y", "F")
+    data = {name: [row[k] for row in rows] for k, name in enumerate(names)}
+    options: dict[str, Any] = {"rates": sorted(rates), "prior": prior, "max_parents": max_parents}
+    if total == 0:
+        with pytest.raises(calibrant.CalibrantError):
+            calibrant.fit(data, target="F", **options)
+        return
+    stated = calibrant.fit(data, target="F", **options).to_dict()
+    scale = len(functions) if prior == "uniform" else max_parents + 1
+    assert stated["functions"] == len(functions)
+    assert Fraction(stated["evidence"]) == total / scale
+    assert {r: Fraction(p) for r, p in stated["rates"].items()} == {
+        str(Fraction(rate)): share
+        for rate in rates
+        if (share := sum(m for (*_, r), m in mass.items() if r == rate) / total)
+    }
+    assert {tuple(s): Fraction(p) for s, p in stated["parents"]} == {
+        parents: share
+        for parents in {key[1] for key in mass}
+        if (share := sum(m for (_, s, _), m in mass.items() if s == parents) / total)
+    }
+    assert {v: Fraction(p) for v, p in stated["arcs"].items()} == {
+        v: sum((m for (_, s, _), m in mass.items() if v in s), Fraction(0)) / total for v in ("x", "y")
+    }
+    for pattern, probability in stated["predict"].items():
+        row = int(pattern[0]) + 2 * int(pattern[1])
+        one = sum(m * abs((word >> row & 1) - Fraction(rate)) for (word, _, rate), m in mass.items())
+        assert Fraction(probability) == one / total
+    by_word = {word: sum(m for (w, *_), m in mass.items() if w == word) / total for word in functions}
+    highest = max(by_word.values())
+    assert Fraction(stated["best"]["posterior"]) == highest
+    best = {"".join(str(word >> row & 1) for row in range(4)) for word, p in by_word.items() if p == highest}
+    assert set(stated["best"]["tables"]) == best
