@@ -77,7 +77,7 @@ os.environ.pop("MPLBACKEND", None)
 os.environ["PYTHONPATH"] = str(HERE.parent)
 
 autodoc_member_order = "bysource"
-autodoc_typehints = "description"
+autodoc_typehints = "signature"
 autodoc_class_signature = "separated"
 autodoc_default_options = {"members": True, "undoc-members": False, "show-inheritance": False}
 

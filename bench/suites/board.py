@@ -34,6 +34,7 @@ from calibrant.bench.suites.submissions import (
 from calibrant.bench.terminal import making_folder, require_free, write_json
 from calibrant.bench.variants import KEY, read_maps
 from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.text import plural
 
 # --- Pages of a board: static files that need neither a server nor a network, under the address of the suite's
 # version
@@ -150,7 +151,8 @@ def _index_row(row: BoardRow, manifest: Manifest) -> dict[str, Any]:
         "system": card.system,
         "version": card.version,
         "submitter": ROW_SUBMITTER if row.submission.is_row else card.submitter,
-        "mean": _number(row.mean),
+        "mean": _number(row.partial_mean),
+        "part": "" if row.mean is not None else f"{len(row.cells)} of {plural(row.num_pools, 'pools')}",
         "cells": [_index_cell(row, pool.name) for pool in manifest.pools],
         "cost": cost_text(card),
         "date": card.date.isoformat(),

@@ -396,14 +396,27 @@ class BoardRow:
     @property
     def mean(self) -> float | None:
         """Return the mean rate over all pools; None unless it answered all of them."""
-        rates = [cell.rate for cell in self.cells.values()]
-        return mean_if_known(rates) if len(rates) == self.num_pools else None
+        return self.partial_mean if len(self.cells) == self.num_pools else None
+
+    @property
+    def partial_mean(self) -> float | None:
+        """Return the mean rate over the pools that it answered."""
+        return mean_if_known([cell.rate for cell in self.cells.values()])
 
 
 def sort_rows(rows: Iterable[BoardRow]) -> list[BoardRow]:
-    """Return systems by mean rate, highest first, then those without one, then calibration rows; equal ones by name."""
+    """Return systems by mean rate, highest first, then those that answered fewer pools, then calibration rows.
+
+    Equal ones are sorted by name.
+    """
     return sorted(
-        rows, key=lambda row: (row.submission.is_row, row.mean is None, -(row.mean or 0.0), row.submission.name)
+        rows,
+        key=lambda row: (
+            row.submission.is_row,
+            row.mean is None,
+            -(row.partial_mean or 0.0),
+            row.submission.name,
+        ),
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import shutil
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from calibrant.bench.suites.rescoring import PoolJudge, open_suite
 from calibrant.bench.suites.submissions import RefusedSubmission, Submission, read_submissions, skeleton
 from calibrant.dsl.errors import CalibrantError
 from tests.support.accessibility import DESKTOP, PHONE, THEMES, measure, needs_axe
+from tests.support.browser import Tab, needs_chromium
 from tests.support.commands import NEXT, called, refusal, refused
 from tests.support.suites import FORGERIES, honest, read, write, write_card, write_lines
 
@@ -301,6 +303,43 @@ def test_pages_are_accessible_and_fit_a_phone(board: tuple[BoardSummary, Path], 
         measured = measure(page.read_text(), tmp_path, theme=THEMES[number // 2], width=width)
         assert (measured.violations, measured.requests) == ([], [])
         assert measured.scroll_width <= width
+
+
+@needs_chromium
+def test_a_board_is_in_order_sorts_by_every_column_and_shows_rate_and_status_on_a_phone(
+    board: tuple[BoardSummary, Path],
+) -> None:
+    """Systems and rows are each in the order of their rates; what has none stays last, whichever way it is sorted."""
+    column = "((n) => [...document.querySelectorAll('.sortable tbody tr')].map((row) => row.cells[n].innerText.trim()))"
+    with Tab() as tab:
+        for page in ("index.html", "detectors.html"):
+            tab.emulate(PHONE)
+            tab.open((board[1] / page).as_uri())
+            rates = [float(text.split()[0]) for text in tab.evaluate(f"{column}(1)")]
+            number = 2 if page == "index.html" else 0  # systems above the suite's rows
+            assert rates[:number] == sorted(rates[:number], reverse=True)
+            assert rates[number:] == sorted(rates[number:], reverse=True)
+            heads = tab.evaluate("document.querySelectorAll('.sortable thead th').length")
+            assert heads == tab.evaluate("document.querySelectorAll('.sortable thead th > button').length") > 8
+            for place in range(heads - 1):  # but the digest
+                tab.evaluate(f"document.querySelectorAll('.sortable thead th > button')[{place}].click()")
+                texts = [text for text in tab.evaluate(f"{column}({place})") if text != "\N{EN DASH}"]
+                assert len(texts) == 0 or _is_sorted(texts), (page, place, texts)
+        tab.open((board[1] / "index.html").as_uri())
+        ends = tab.evaluate(
+            "[...document.querySelectorAll('.sortable tbody tr')].map((r) => r.cells[2].getBoundingClientRect().right)"
+        )
+        assert max(ends) <= PHONE
+        assert tab.evaluate("document.querySelectorAll('.anchor').length") >= 2
+        tab.evaluate("document.querySelector('.anchor').click()")
+        assert tab.evaluate("location.hash") == "#systems"
+
+
+def _is_sorted(texts: Sequence[str]) -> bool:
+    numbers = [float(match[0]) for text in texts if (match := re.match(r"[\d.]+(?![\w.-])", text))]
+    if len(numbers) == len(texts):
+        return numbers == sorted(numbers)
+    return [text.casefold() for text in texts] == sorted(text.casefold() for text in texts)
 
 
 # --- A submission that the command writes is one that a board reads; what a release names as next works when pasted ---

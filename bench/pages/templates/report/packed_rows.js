@@ -48,7 +48,7 @@
     later.addEventListener("click", ready(() => { if (start + SIZE < chosen.length) start += SIZE; show(); }));
     all("thead th", table).forEach((head, column) => head.firstElementChild.addEventListener("click", ready(() => {
       const sign = head.getAttribute("aria-sort") === "descending" ? -1 : 1;
-      order = rows.map((_, place) => place).sort((a, b) => sign * report.compare(text(rows[a][column]), text(rows[b][column])) || a - b);
+      order = rows.map((_, place) => place).sort((a, b) => sign * sorting.compare(text(rows[a][column]), text(rows[b][column])) || a - b);
       choose();
     })));
   });

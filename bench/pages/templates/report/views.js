@@ -47,30 +47,6 @@ const report = (() => {
   sheet.addEventListener("click", () => openSheet(!side.classList.contains("open")));
   side.addEventListener("click", (event) => { if (event.target.closest("a")) openSheet(false); });
 
-  // sorting, within each group of rows
-  const number = (text) => { const value = parseFloat(text.replace(/[,*]/g, "")); return Number.isNaN(value) ? null : value; };
-  const compare = (first, second) => {
-    const [x, y] = [number(first), number(second)];
-    return x !== null && y !== null ? x - y : x !== null ? -1 : y !== null ? 1 : first.localeCompare(second);
-  };
-  all(".sortable").forEach((table) => all("th button", table).forEach((button) => button.addEventListener("click", () => {
-    const head = button.closest("th");
-    const column = head.cellIndex;
-    const down = head.getAttribute("aria-sort") === "ascending";
-    all("thead th", table).forEach((other) => other.removeAttribute("aria-sort"));
-    head.setAttribute("aria-sort", down ? "descending" : "ascending");
-    [...table.tBodies].forEach((body) => {
-      if (table.classList.contains("packed") && body === table.tBodies[table.tBodies.length - 1]) return;
-      const rows = [...body.rows].filter((row) => !row.classList.contains("group-title"));
-      const keys = new Map(rows.map((row) => [row, row.cells[column].textContent]));
-      rows.sort((a, b) => {
-        const order = compare(keys.get(a), keys.get(b));
-        return down ? -order : order;
-      });
-      body.append(...rows);
-    });
-  })));
-
   // many systems: 20 in view, those that are pinned, or a search
   const IN_VIEW = 20;
   all(".controls").forEach((controls) => {
@@ -147,5 +123,5 @@ const report = (() => {
     if (event.key === "Escape" && !finder.hidden) { event.stopImmediatePropagation(); openFinder(false); }
     if (event.key === "Escape" && side.classList.contains("open")) { openSheet(false); sheet.focus(); }
   });
-  return { all, make, read, names, address, show, sections, csv, compare };
+  return { all, make, read, names, address, show, sections, csv };
 })();

@@ -366,7 +366,7 @@ def test_one_item_has_no_interval_and_one_system_no_ranks() -> None:
     page = page_of(state_results(1, 1))
     assert "1 system on 1 detector" in page
     assert "Ranks by" not in page
-    assert "95 % interval" not in page.replace('<th scope="col" class="number">95 % interval</th>', "")
+    assert "95 % interval" not in page.replace('<button type="button">95 % interval</button>', "")
 
 
 def test_125_systems_on_1000_items_take_two_seconds() -> None:
