@@ -3,7 +3,7 @@
 A right map turns the original's record into the copy's, what its kind of change may change apart. Beside that: as many
 hypotheses fit, and mapped answers (the gold, and the one that stands in for none) have the verdicts of the originals.
 
-The mean over copies has the interval of all rates, with originals as units (bench.answers.intervals).
+The mean over copies has the interval of all rates, with originals as units (bench.answers.rates).
 """
 
 from __future__ import annotations
@@ -23,9 +23,14 @@ import numpy as np
 
 from calibrant.audits.why import Why
 from calibrant.bench.answers.frame import Estimate, estimate
-from calibrant.bench.answers.intervals import Interval, bootstrap_intervals
-from calibrant.bench.answers.names import SystemKey, system_names
-from calibrant.bench.answers.rates import exact_mean, mean_if_known
+from calibrant.bench.answers.rates import (
+    Interval,
+    SystemKey,
+    bootstrap_intervals,
+    exact_mean,
+    mean_if_known,
+    system_names,
+)
 from calibrant.bench.core.attribution import MIN_ROOM, expectations
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import Capability

@@ -75,7 +75,7 @@ def item_record(item: Item[Any, Any]) -> str:
 
 def item_records(path: str | PathLike[str]) -> dict[str, str]:
     """Return the records of a pool's items (`item_record`) by id: the pool's own and the public one of prompts."""
-    from calibrant.bench.scoring.ids import PublicPool
+    from calibrant.bench.core.benchmark import PublicPool
 
     file = path_argument(path, "a pool's file")
     pool = PublicPool(benchmark_of(file), file)

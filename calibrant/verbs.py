@@ -231,7 +231,7 @@ def _in_pairs(items: Iterable[Any], answers: Iterable[object]) -> Iterator[tuple
 
 
 def _of_lines(pool: Pool[Any], lines: Iterable[str | bytes]) -> Iterator[tuple[Any, object]]:
-    from calibrant.bench.scoring.ids import PublicIds
+    from calibrant.bench.core.benchmark import PublicIds
     from calibrant.bench.scoring.predictions import PoolItems, PredictionLines
 
     items = {item.id: item for item in pool}

@@ -9,9 +9,8 @@ from typing import Any, Literal
 
 import verifiers.v1 as vf
 
-from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.benchmark import Benchmark, PublicIds
 from calibrant.bench.core.registry import benchmark, benchmark_of
-from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.scoring.providers import message_response
 from calibrant.bench.training import (
     ConversationResult,

@@ -18,9 +18,19 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.bench.answers.intervals import Interval, Moments, Value, clustered_mean, unit_interval, unit_moments
-from calibrant.bench.answers.names import SystemKey
-from calibrant.bench.answers.rates import Number, exact_mean, weighted_sum
+from calibrant.bench.answers.rates import (
+    Interval,
+    Moments,
+    Number,
+    Origin,
+    SystemKey,
+    Value,
+    clustered_mean,
+    exact_mean,
+    unit_interval,
+    unit_moments,
+    weighted_sum,
+)
 from calibrant.bench.core.metrics import Right, Sample, weighted_mean
 from calibrant.bench.core.observations import Values
 from calibrant.bench.core.scoring import PEOPLE_SYSTEM, AnswerContext, participant_of
@@ -32,19 +42,6 @@ _FLAGS = [(bool(f & 1), bool(f & 2), bool(f & 4), bool(f & 8)) for f in range(16
 MAX_BLOCK = 1 << 18  # values of which sums over units are taken at a time
 MAX_EXACT = 1 << 53  # doubles hold every whole number up to it
 _NOT_A_DIGEST, _UNKNOWN = 16, 32  # flags: the meaning is another text, by its place; there is none
-
-
-class Origin(NamedTuple):
-    """Properties shared by answers of one system to one pool. system: of a participant their group, beside their id."""
-
-    system: SystemKey
-    participant: str
-    setting: str
-    stratum: str
-    pool: str
-    pool_digest: str
-    pool_size: int
-    outcome: str | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ import msgspec
 from markupsafe import Markup
 
 from calibrant.audits.causalab.attribution import Moment, run_space, trajectory
-from calibrant.bench.answers.names import differing_names, option_suffix
+from calibrant.bench.answers.rates import differing_names, option_suffix
 from calibrant.bench.causalab.items import ITEMS, refuse_uncounted, run_picture
 from calibrant.bench.causalab.play import PLAY
 from calibrant.bench.core.capabilities import PlayedReplies

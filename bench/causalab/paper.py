@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from calibrant.bench.answers.frame import AnswerFrame
-from calibrant.bench.answers.names import natural
+from calibrant.bench.answers.rates import natural
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.metrics import UNDEFINED, Item, Metric, figure_if_recorded
 from calibrant.bench.core.scoring import AnswerContext

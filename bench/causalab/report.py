@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.audits.causalab.attribution import RunSpace, frequency_posterior, run_space
-from calibrant.bench.answers.names import natural
-from calibrant.bench.answers.rates import Means, normal_difference
+from calibrant.bench.answers.rates import Means, natural, normal_difference
 from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.causalab.items import lab_picture
 from calibrant.bench.causalab.paper import NUMBERS, paper_tables, without_printed

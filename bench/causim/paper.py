@@ -12,9 +12,7 @@ from dataclasses import replace
 from math import comb
 from typing import Final, NamedTuple, TypeVar
 
-from calibrant.bench.answers.intervals import Interval
-from calibrant.bench.answers.names import natural
-from calibrant.bench.answers.rates import Means, exact_mean, normal_difference
+from calibrant.bench.answers.rates import Interval, Means, exact_mean, natural, normal_difference
 from calibrant.bench.causim.verdict import METRICS
 from calibrant.bench.core.metrics import Item
 from calibrant.bench.papers import Paper, PrintedTable, group_answers, rate_cell, read_paper

@@ -9,7 +9,7 @@ from math import prod
 from statistics import fmean
 from typing import Any, Final
 
-from calibrant.bench.answers.names import natural
+from calibrant.bench.answers.rates import natural
 from calibrant.bench.causim.benchmark import BENCHMARK
 from calibrant.bench.causim.paper import (
     ShownProgram,

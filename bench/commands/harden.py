@@ -67,10 +67,10 @@ def harden(
 
     A CauSim question is told the least further values that leave one answer, with a certificate that no fewer do.
     """
+    from calibrant.bench.core.benchmark import PublicPool
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pools.capabilities import HARDEN, HardenRequest
     from calibrant.bench.runs.runner import Selection
-    from calibrant.bench.scoring.ids import PublicPool
     from calibrant.bench.terminal import NextCommand, print_next, unused_path
 
     of = benchmark_of(pool)

@@ -235,7 +235,7 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
     """Describe pools by stratum or suite: sizes, what items show and hide, the labels that they have."""
     from itertools import groupby
 
-    from calibrant.bench.answers.names import pool_labels
+    from calibrant.bench.answers.rates import pool_labels
     from calibrant.bench.core.items import refuse_empty
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pages.aligned import blocks_text

@@ -74,10 +74,10 @@ def prompts(
     same id. With --template lines state the template's digest; a field that it does not read, or that is none, is an
     error (docs/prompts.md).
     """
+    from calibrant.bench.core.benchmark import PublicPool
     from calibrant.bench.core.items import refuse_empty
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.runs.runner import Selection
-    from calibrant.bench.scoring.ids import PublicPool
     from calibrant.bench.terminal import NextCommand, print_next, unused_path
 
     of = benchmark_of(pool)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from calibrant.bench.report.rows import Answer
     from calibrant.bench.report.table import ResultTable
     from calibrant.bench.scoring.answers import FieldNames, ResponseCounts
-    from calibrant.bench.scoring.parallel import CountedVerdict
+    from calibrant.bench.scoring.lines import CountedVerdict
     from calibrant.bench.scoring.predictions import PoolItems, Predictions
     from calibrant.bench.scoring.scorer import PoolScorer
     from calibrant.bench.terminal import NextCommand
@@ -180,7 +180,7 @@ def _score_file(
     """Score a file, write its lines, state what was recognised; return the table."""
     from calibrant.bench.commands.options import usable_cores
     from calibrant.bench.report.table import ResultTable
-    from calibrant.bench.scoring.parallel import count_on_cluster, score_in_parallel
+    from calibrant.bench.scoring.lines import count_on_cluster, score_in_parallel
     from calibrant.bench.scoring.predictions import NothingRunError
 
     collected = ResultTable(of.metrics)

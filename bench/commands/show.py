@@ -229,7 +229,7 @@ def _show(
     as_json: bool,
 ) -> None:
     """Show an item, or why it is open; public: under its public id."""
-    from calibrant.bench.scoring.ids import PublicPool, with_id
+    from calibrant.bench.core.benchmark import PublicPool, with_id
     from calibrant.dsl.errors import in_one_line
 
     items = PublicPool(of, pool)
@@ -366,7 +366,7 @@ def _explain_answers(
 
 
 def _show_item(of: Benchmark[Any], item: Any, *, gold: bool, as_json: bool) -> None:
-    from calibrant.bench.scoring.ids import public_record
+    from calibrant.bench.core.benchmark import public_record
 
     if as_json:
         typer.echo(json.dumps(of.items.revealed_record(item) if gold else public_record(of, item), indent=1))

@@ -51,7 +51,7 @@ class Metric(NamedTuple):
     value: read off the benchmark's verdict; None where an answer is not in the denominator
     conditional: over some of the answers only, so that a rate over few is not shown
     skill_of: metrics that add up to a rate: it is what that rate gains over `chance`, as a share of what `best` gains
-    is_share: whether no value is outside 0 to 1: of shares the interval is Wilson's (bench.answers.intervals)
+    is_share: whether no value is outside 0 to 1: of shares the interval is Wilson's (bench.answers.rates)
     """
 
     key: str

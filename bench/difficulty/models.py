@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from calibrant.audits.why import Why
-from calibrant.bench.answers.names import SystemKey, system_names
-from calibrant.bench.answers.rates import exact_mean
+from calibrant.bench.answers.rates import SystemKey, exact_mean, system_names
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import FUNCTIONS, TRAINING
 from calibrant.bench.core.registry import one_benchmark

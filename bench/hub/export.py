@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.benchmark import Benchmark, PublicIds
 from calibrant.bench.core.options import OptionError
 from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.hub.card import (
@@ -34,7 +34,6 @@ from calibrant.bench.hub.card import (
     text_digest,
 )
 from calibrant.bench.scoring.files import json_object, numbered_lines
-from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.terminal import making_folder, printable
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.item import Item

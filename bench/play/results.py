@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_type_hints
 import msgspec
 from msgspec import Meta
 
-from calibrant.bench.answers.intervals import Value, clustered_mean
+from calibrant.bench.answers.rates import Value, clustered_mean
 from calibrant.bench.core.benchmark import load_benchmark
 from calibrant.bench.core.registry import stated_name
 from calibrant.bench.core.scoring import PEOPLE

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from calibrant.bench.answers.names import differing_options, natural, pool_labels
+from calibrant.bench.answers.rates import differing_options, natural, pool_labels
 from calibrant.bench.core.metrics import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED, InvalidHandling
 from calibrant.bench.protocols import Protocol
 from calibrant.bench.replayscm.rows.structures import BnlearnThenFit

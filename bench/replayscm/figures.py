@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from calibrant.audits.replayscm.extended.items import CalibrationBin, calibration_bins
 from calibrant.bench.answers import frame
-from calibrant.bench.answers.intervals import Interval
-from calibrant.bench.answers.names import natural
-from calibrant.bench.answers.rates import exact_mean
+from calibrant.bench.answers.rates import Interval, exact_mean, natural
 from calibrant.bench.core.attribution import KEY, POSTERIOR
 from calibrant.bench.core.metrics import UNDEFINED, Metric
 from calibrant.bench.pages.charts import Axis, Line, Look, Mark, Panel, looks, panels_svg

@@ -10,8 +10,7 @@ from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
 from calibrant.bench.answers.frame import AnswerFrame
-from calibrant.bench.answers.intervals import LEVEL
-from calibrant.bench.answers.names import natural
+from calibrant.bench.answers.rates import LEVEL, natural
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, BASE
 from calibrant.bench.core.metrics import UNDEFINED, InvalidHandling, Item
 from calibrant.bench.papers import Paper, PrintedTable, group_answers, read_paper

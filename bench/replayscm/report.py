@@ -13,8 +13,7 @@ from typing import Any
 
 from calibrant.audits.replayscm.attribution import heldout_ceiling
 from calibrant.audits.replayscm.why.failure import is_contradicted
-from calibrant.bench.answers.intervals import LEVEL, RESAMPLES
-from calibrant.bench.answers.names import natural
+from calibrant.bench.answers.rates import LEVEL, RESAMPLES, natural
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.metrics import UNDEFINED, Item
 from calibrant.bench.core.scoring import AnswerContext

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from calibrant.bench.answers.intervals import Interval
+from calibrant.bench.answers.rates import Interval
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.pages.charts import Part, stacked_svg
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, anchor_of, cell

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import lru_cache
 
-from calibrant.bench.answers.intervals import Interval
+from calibrant.bench.answers.rates import Interval
 from calibrant.bench.core.metrics import UNDEFINED
 from calibrant.bench.pages.aligned import GAP, aligned, paragraphs
 from calibrant.bench.terminal import RECORDS_BELOW

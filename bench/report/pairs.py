@@ -8,8 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from calibrant.bench.answers.frame import AnswerFrame
-from calibrant.bench.answers.intervals import LEVEL
-from calibrant.bench.answers.rates import Difference, Means, paired_differences
+from calibrant.bench.answers.rates import LEVEL, Difference, Means, paired_differences
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.metrics import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED, Metric, item_itself
 from calibrant.bench.papers import group_answers

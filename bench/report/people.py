@@ -8,9 +8,15 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from calibrant.bench.answers.frame import Estimate, estimate
-from calibrant.bench.answers.intervals import INTERVALS, ClusteredMean, Interval, clustered_mean
-from calibrant.bench.answers.names import differing_names, option_suffix
-from calibrant.bench.answers.rates import mean_if_known
+from calibrant.bench.answers.rates import (
+    INTERVALS,
+    ClusteredMean,
+    Interval,
+    clustered_mean,
+    differing_names,
+    mean_if_known,
+    option_suffix,
+)
 from calibrant.bench.core.attribution import KINDS
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.registry import benchmark

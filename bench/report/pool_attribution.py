@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from calibrant.bench.answers.names import SHORT_DIGEST
+from calibrant.bench.answers.rates import SHORT_DIGEST
 from calibrant.bench.core.attribution import CHANCE, KEY, decided_from, has_posterior
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark, benchmark_of, bundled_files

@@ -13,9 +13,17 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from calibrant.bench.answers.frame import AnswerFrame, Answers, Origin
-from calibrant.bench.answers.intervals import Array, Interval, bootstrap_intervals
-from calibrant.bench.answers.names import SystemKey, natural, pool_labels, system_names
+from calibrant.bench.answers.frame import AnswerFrame, Answers
+from calibrant.bench.answers.rates import (
+    Array,
+    Interval,
+    Origin,
+    SystemKey,
+    bootstrap_intervals,
+    natural,
+    pool_labels,
+    system_names,
+)
 from calibrant.bench.core.attribution import MIN_ROOM
 from calibrant.bench.core.metrics import (
     SUPPRESSED,

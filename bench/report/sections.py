@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from calibrant.audits.attribution import Kind
-from calibrant.bench.answers.names import differing_names, natural, option_suffix
+from calibrant.bench.answers.rates import differing_names, natural, option_suffix
 from calibrant.bench.core.attribution import KEY, KINDS
 from calibrant.bench.core.metrics import InvalidHandling, Metric, View
 from calibrant.bench.core.scoring import AnswerContext

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from calibrant.bench.answers.names import differing_names, option_suffix
+from calibrant.bench.answers.rates import differing_names, option_suffix
 from calibrant.bench.core.attribution import KEY, NO_ANSWER, attribution_of_tie
 from calibrant.bench.core.metrics import Item
 from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of, stated_name
@@ -26,9 +26,8 @@ from calibrant.bench.runs.records import Key, Record, Timing, folder_records, st
 from calibrant.bench.runs.workers import crash_text
 from calibrant.bench.scoring.answers import FieldNames
 from calibrant.bench.scoring.files import STANDARD_INPUT, PredictionFile
-from calibrant.bench.scoring.lines import scored_lines
-from calibrant.bench.scoring.logs import is_eval_log
-from calibrant.bench.scoring.parallel import by_rule, reading_of
+from calibrant.bench.scoring.formats import is_eval_log
+from calibrant.bench.scoring.lines import by_rule, reading_of, scored_lines
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer, steps_of
 from calibrant.dsl.episode import Step

@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant.bench.answers.frame import Estimate
-from calibrant.bench.answers.intervals import INTERVALS, Interval
-from calibrant.bench.answers.names import natural
-from calibrant.bench.answers.rates import pass_at
+from calibrant.bench.answers.rates import INTERVALS, Interval, natural, pass_at
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, BASE
 from calibrant.bench.core.metrics import (
     OUTCOMES,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.bench.answers.frame import estimate
-from calibrant.bench.answers.intervals import INTERVALS
+from calibrant.bench.answers.rates import INTERVALS
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.registry import benchmark, benchmarks
 from calibrant.bench.pages.page import standalone_svg

@@ -17,8 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
-from calibrant.bench.scoring.formats import OPTIONAL_CELLS, line_of_cells
-from calibrant.bench.scoring.logs import EvalLog, is_eval_log, log_system, sample_line
+from calibrant.bench.scoring.formats import OPTIONAL_CELLS, EvalLog, is_eval_log, line_of_cells, log_system, sample_line
 from calibrant.bench.scoring.providers import is_generated_list
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, in_one_line, short_repr
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooDeepError, check_json_text, quote_deep_members, unique_keys

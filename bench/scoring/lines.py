@@ -1,23 +1,37 @@
-"""Lines of verdicts: written by `calibrant score`, read by tables."""
+"""Lines of verdicts: made by one process, several or a cluster in the order of the predictions; written, and read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import gc
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
+from functools import partial
+from itertools import chain, islice, starmap
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from calibrant.bench.core.metrics import MetricSet, Sample
+from calibrant.bench.core.observations import ObservationReader, Values
 from calibrant.bench.core.registry import benchmark, stated_name
-from calibrant.bench.core.responses import EXCLUDED
-from calibrant.bench.core.scoring import NO_MODEL, AnswerContext, template_option
-from calibrant.bench.core.verdict import LazyVerdict, encode_json
+from calibrant.bench.core.responses import EXCLUDED, SAME, Reading
+from calibrant.bench.core.scoring import NO_MODEL, AnswerContext, Prediction, template_option
+from calibrant.bench.core.verdict import LazyVerdict, ReadVerdict, encode_json
+from calibrant.bench.runs.executors import Execution, Executor, Failure, error_line
+from calibrant.bench.runs.workers import open_executor, prepare_nothing
 from calibrant.bench.scoring.files import json_object, numbered_lines
-from calibrant.bench.scoring.logs import is_eval_log
-from calibrant.bench.scoring.scorer import ScoredPrediction
-from calibrant.dsl.errors import CalibrantError
+from calibrant.bench.scoring.formats import is_eval_log
+from calibrant.bench.scoring.scorer import PoolScorer, ScoredPrediction
+from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.memory import collect_rarely
 
 
+# --- Lines of verdicts: written by `calibrant score`, read by tables --------------------------------------------------
 def json_line(line: Mapping[str, Any]) -> str:
     """Return one line of strict JSON in ASCII; NaN in a submitted experiment, which JSON lacks, becomes null."""
     try:
@@ -143,3 +157,270 @@ def scored_lines(path: Path, *, with_excluded: bool = False) -> Iterator[ScoredP
             raise CalibrantError(f"{path}: line {number}: not a line that `calibrant score` wrote{_REMEDY}") from None
     if not number:
         raise CalibrantError(f"{path}: no verdicts in it; `calibrant score --out` writes them")
+
+
+# --- Predictions scored on a cluster, in groups; the verdicts come in the order of the predictions --------------------
+# A process sends back the values that a table counts of a prediction and, where lines are requested, the line.
+CLUSTER_GROUP_SIZE = 50  # predictions of one job: a verdict takes a millisecond, to send one alone takes longer
+CLUSTER_GROUPS_AHEAD = 100  # that are read before all of them are scored
+
+
+def count_on_cluster(
+    scorer: PoolScorer, metrics: MetricSet, predictions: Iterable[Prediction], execution: Execution
+) -> Iterator[CountedVerdict]:
+    """Yield each prediction's verdict, scored on the cluster of `execution`."""
+    judge = _Judge(scorer, metrics.benchmark, with_lines=True)
+    remaining = iter(predictions)
+    with open_executor(prepare_nothing, execution) as executor:
+        while groups := _groups(islice(remaining, CLUSTER_GROUP_SIZE * CLUSTER_GROUPS_AHEAD)):
+            yield from _score_in_order(executor, judge, groups)
+
+
+def _groups(predictions: Iterable[Prediction]) -> list[list[Prediction]]:
+    listed = list(predictions)
+    return [listed[start : start + CLUSTER_GROUP_SIZE] for start in range(0, len(listed), CLUSTER_GROUP_SIZE)]
+
+
+def _score_in_order(executor: Executor, judge: _Judge, groups: list[list[Prediction]]) -> Iterator[CountedVerdict]:
+    verdicts_by_group: dict[int, _Group] = {}
+    for number, verdicts in executor.as_completed(partial(_judge_list, judge), dict(enumerate(groups))):
+        if isinstance(verdicts, Failure):
+            first, last = groups[number][0].instance, groups[number][-1].instance
+            raise CalibrantError(f"predictions from {short_repr(first)} to {short_repr(last)}: {verdicts.error}")
+        verdicts_by_group[number] = verdicts
+    for number, group in enumerate(groups):
+        yield from judge.unpack(group, verdicts_by_group[number])
+
+
+def _judge_list(judge: _Judge, group: list[Prediction]) -> _Group:
+    return judge.judge_group(group)
+
+
+def score_prediction(scorer: PoolScorer, prediction: Prediction) -> ScoredPrediction:
+    """Return the verdict; an exception names the instance."""
+    try:
+        return scorer.score(prediction)
+    except Exception as error:
+        raise CalibrantError(f"{short_repr(prediction.instance)}: {error_line(error)}") from error
+
+
+# --- Many predictions scored by several processes: read and counted in this one, in the order of the file -------------
+# A file has to be long for that to pay: its first predictions are always scored in this process.
+PARALLEL_THRESHOLD = 10_000  # predictions that one process scores before others are started, which takes as long
+GROUP_SIZE = 500  # predictions of one job, more or less
+GROUPS_AHEAD = 5  # of each process, that are read before they are needed
+
+
+ByRule: TypeAlias = tuple[bool | None, bool | None, bool | None]
+_NO_SAMPLE = Sample(False, False, False, False, None)
+
+
+class CountedVerdict(NamedTuple):
+    """A prediction's verdict as a table and a file of lines take it.
+
+    values: none of an excluded response; reading: how the response was read; place: its line and item
+    by_rule: `correct` by the chosen rule, the published one and the lenient reader
+    """
+
+    context: AnswerContext
+    values: Values | None
+    sample: Sample
+    line: str | None
+    reading: Reading
+    by_rule: ByRule = (None, None, None)
+    place: str = ""
+
+
+def score_in_parallel(
+    scorer: PoolScorer, metrics: MetricSet, predictions: Iterable[Prediction], *, with_lines: bool, workers: int
+) -> Iterator[CountedVerdict]:
+    """Yield each prediction's verdict, in order; an error in a prediction is raised behind those before it.
+
+    workers: processes that are started if there are more than PARALLEL_THRESHOLD predictions and this is more than 1
+    """
+    judge = _Judge(scorer, metrics.benchmark, with_lines=with_lines)
+    remaining = iter(predictions)
+    yield from map(judge.judge, islice(remaining, PARALLEL_THRESHOLD) if workers > 1 else remaining)
+    for first in remaining:
+        yield from _judge_in_processes(judge, chain((first,), remaining), workers)
+
+
+_Group: TypeAlias = tuple[
+    list[tuple[Any, ...]], list[int], list[str | None], list[str | None], list[tuple[Reading, ByRule]]
+]
+
+
+class _Judge:
+    """Scores and counts predictions in the process that it is in."""
+
+    def __init__(self, scorer: PoolScorer, benchmark_name: str, *, with_lines: bool) -> None:
+        self._scorer = scorer
+        self._benchmark = benchmark_name
+        self._with_lines = with_lines
+        self._reader = ObservationReader(benchmark(benchmark_name).metrics)
+        self._values: dict[Values, Values] = {}
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _make_judge, (self._scorer, self._benchmark, self._with_lines)
+
+    def clear_cache(self) -> None:
+        self._scorer.clear_cache()
+
+    def judge(self, prediction: Prediction) -> CountedVerdict:
+        context, line = score_prediction(self._scorer, prediction)
+        reading = reading_of(prediction, line)
+        text = json_line(line) if self._with_lines else None
+        if reading.is_excluded:
+            return CountedVerdict(context, None, _NO_SAMPLE, text, reading, place=prediction.place)
+        values, sample = self._reader.read_values(context.setting, line)
+        return CountedVerdict(context, values, sample, text, reading, by_rule(line), prediction.place)
+
+    def judge_group(self, predictions: Iterable[Prediction]) -> _Group:
+        """Return the verdicts on a group in few and plain objects: most equal another one."""
+        kinds: dict[tuple[Any, ...], int] = {}
+        which: list[int] = []
+        meanings: list[str | None] = []
+        lines: list[str | None] = []
+        readings: list[tuple[Reading, ByRule]] = []
+        for _, values, sample, line, reading, rules, _ in map(self.judge, predictions):
+            *flags, meaning = sample
+            which.append(kinds.setdefault((values, *flags), len(kinds)))
+            meanings.append(meaning)
+            lines.append(line)
+            readings.append((reading._replace(answer={}, published=None, lenient=None), rules))
+        return list(kinds), which, meanings, lines, readings
+
+    def unpack(self, predictions: Sequence[Prediction], group: _Group) -> Iterator[CountedVerdict]:
+        """Yield the verdicts of a group in full, in the process that has read the predictions."""
+        kinds, which, meanings, lines, readings = group
+        values = [values and self._values.setdefault(values, values) for values, *_ in kinds]
+        for prediction, kind, meaning, line, read in zip(predictions, which, meanings, lines, readings, strict=True):
+            sample = Sample._make((*kinds[kind][1:], meaning))
+            yield CountedVerdict(self._scorer.context(prediction), values[kind], sample, line, *read, prediction.place)
+
+
+def reading_of(prediction: Prediction, line: Mapping[str, Any]) -> Reading:
+    """Return how a response was read: before it was scored, or with its verdict."""
+    if isinstance(line, LazyVerdict | ReadVerdict):
+        return line.reading
+    assert prediction.reading is not None
+    return prediction.reading
+
+
+def by_rule(line: Mapping[str, Any]) -> ByRule:
+    """Return `correct` of a line by each rule; of one that all rules read alike without making the line."""
+    if isinstance(line, LazyVerdict) and line.reading.published is SAME and line.reading.lenient is SAME:
+        return (None, None, None)
+    return line["correct"], line["correctPublished"], line["correctLenient"]
+
+
+def _make_judge(scorer: PoolScorer, benchmark_name: str, with_lines: bool) -> _Judge:
+    return _Judge(scorer, benchmark_name, with_lines=with_lines)
+
+
+def _judge_in_processes(judge: _Judge, predictions: Iterator[Prediction], workers: int) -> Iterator[CountedVerdict]:
+    """Yield verdicts of processes that have a shard of the items each: few items are read by two of them."""
+    judge.clear_cache()  # from here on others score
+    errors: list[CalibrantError] = []
+    blocks = _blocks(predictions, GROUP_SIZE * workers, errors)
+    shards = ItemShards(workers)
+    with ExitStack() as stack:
+        processes = [stack.enter_context(_start_process(judge)) for _ in range(workers)]
+        running: deque[_Block] = deque()
+        try:
+            while True:
+                for block in islice(blocks, GROUPS_AHEAD - len(running)):
+                    running.append(_submit(block, shards, processes))
+                if not running:
+                    break
+                yield from _gather(judge, running.popleft())
+        except BrokenProcessPool:
+            raise CalibrantError("a process that scored predictions has been killed; --workers 1 needs none") from None
+        finally:
+            for block_running in running:
+                for _, future in block_running.parts:
+                    future.cancel()
+    if errors:
+        raise errors[0]
+
+
+def _start_process(judge: _Judge) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(1, get_context("spawn"), _set_up, (judge,))
+
+
+class _Block(NamedTuple):
+    """Predictions that follow each other.
+
+    shards: the process of each; parts: those of each process, and its result
+    """
+
+    shards: list[int]
+    parts: list[tuple[list[Prediction], Future[_Group]]]
+
+
+class ItemShards:
+    """Assigns predictions to processes: those of one item to the same one, as long as all have about as many.
+
+    A file that is sorted by items would leave all but one process idle otherwise.
+    lead: how many more predictions than the one with the fewest a process may have had
+    """
+
+    def __init__(self, number: int, lead: int = GROUP_SIZE) -> None:
+        self._lead = lead
+        self._num_assigned = [0] * number
+        self._usual: dict[tuple[str, str], int] = {}  # by item
+
+    def assign(self, prediction: Prediction) -> int:
+        """Return the number of the process that scores a prediction."""
+        num_assigned = self._num_assigned
+        item = prediction.pool, prediction.instance
+        chosen = self._usual.setdefault(item, len(self._usual) % len(num_assigned))
+        fewest = min(num_assigned)
+        if num_assigned[chosen] - fewest >= self._lead:
+            chosen = num_assigned.index(fewest)
+        num_assigned[chosen] += 1
+        return chosen
+
+
+def _submit(block: list[Prediction], shards: ItemShards, processes: Sequence[ProcessPoolExecutor]) -> _Block:
+    numbers = [*map(shards.assign, block)]
+    parts: list[list[Prediction]] = [[] for _ in processes]
+    for prediction, number in zip(block, numbers, strict=True):
+        parts[number].append(prediction)
+    jobs = [
+        process.submit(_judge_group, [tuple(prediction) for prediction in part])
+        for process, part in zip(processes, parts, strict=True)
+    ]
+    return _Block(numbers, list(zip(parts, jobs, strict=True)))
+
+
+def _gather(judge: _Judge, block: _Block) -> Iterator[CountedVerdict]:
+    """Return the verdicts of a block, in the order in which it was read."""
+    verdicts = [judge.unpack(part, future.result()) for part, future in block.parts]
+    return (next(verdicts[number]) for number in block.shards)
+
+
+def _blocks(predictions: Iterator[Prediction], size: int, errors: list[CalibrantError]) -> Iterator[list[Prediction]]:
+    """Yield the predictions in blocks; the first one that is refused ends them."""
+    while not errors:
+        block: list[Prediction] = []
+        try:
+            block.extend(islice(predictions, size))
+        except CalibrantError as error:
+            errors.append(error)
+        if not block:
+            return
+        yield block
+
+
+_process_judge: list[_Judge] = []  # of a process that was started for it
+
+
+def _set_up(judge: _Judge) -> None:
+    _process_judge[:] = [judge]
+    gc.freeze()  # exclude imported objects from later collections
+    collect_rarely()
+
+
+def _judge_group(group: Sequence[tuple[Any, ...]]) -> _Group:
+    return _process_judge[0].judge_group(starmap(Prediction, group))

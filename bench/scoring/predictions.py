@@ -17,6 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from calibrant.bench.core.benchmark import PublicIds
 from calibrant.bench.core.responses import EXCLUDED, Response
 from calibrant.bench.core.scoring import ID_FIELDS, Prediction, shown_id
 from calibrant.bench.scoring.answers import (
@@ -27,21 +28,22 @@ from calibrant.bench.scoring.answers import (
     STEPS_FIELD,
     AnswerField,
     FieldNames,
+    PromptIndex,
     Recognised,
     ResponseCounts,
     answer_field,
     capital_fields,
+    inner_object,
     is_trace,
     keys_of,
     model_field,
     named_value,
+    prompt_texts,
     stated_sample,
     stated_seconds,
     stated_template,
 )
 from calibrant.bench.scoring.files import BROKEN, NO_OBJECT, FileEntry, PredictionFile, prediction_object, shown_name
-from calibrant.bench.scoring.ids import PublicIds
-from calibrant.bench.scoring.prompts import PromptIndex, inner_object, prompt_texts
 from calibrant.bench.terminal import HintedError
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.text import plural

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from calibrant.bench.core.attribution import KEY
-from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.benchmark import Benchmark, PublicIds
 from calibrant.bench.core.capabilities import EVALUATOR, PLAY, REPLIES, TRACES
 from calibrant.bench.core.options import option_struct
 from calibrant.bench.core.registry import is_stated, one_benchmark
@@ -27,7 +27,6 @@ from calibrant.bench.core.scoring import (
 )
 from calibrant.bench.runs.records import StepRecord
 from calibrant.bench.scoring.answers import DIALOGUE_FIELD, REPLIES_FIELD, STEPS_FIELD, is_trace
-from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.scoring.predictions import PoolItems
 from calibrant.bench.scoring.reading import NO_ANSWER, AnswerRules, item_rules, read_response, verdict_fields
 from calibrant.dsl.episode import ActionError, Step, verify_transcript

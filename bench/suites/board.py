@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from calibrant.bench.core.attribution import KIND_MEANINGS
+from calibrant.bench.core.benchmark import PublicIds
 from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.pages.page import design_page
 from calibrant.bench.runs.executors import HERE, Execution, Failure, Jobs, Progress
 from calibrant.bench.runs.workers import as_completed
-from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.suites.eee import write_results
 from calibrant.bench.suites.manifest import GOLD, ROWS, Manifest, PoolEntry, write_sums
 from calibrant.bench.suites.rescoring import CellResult, ItemResult, OpenSuite, judge_of, open_suite, pool_path

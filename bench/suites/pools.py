@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.benchmark import Benchmark, PublicIds
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.core.registry import benchmark, benchmark_of, bundled_sample, is_native_pool
 from calibrant.bench.pools.capabilities import CHECK, GENERATE, HARDEN, GenerateRequest, HardenRequest
@@ -22,7 +22,6 @@ from calibrant.bench.runs.audits import audit_items, reason_of
 from calibrant.bench.runs.executors import Execution, Progress
 from calibrant.bench.runs.records import Record, folder_records
 from calibrant.bench.runs.runner import EVERYTHING, run
-from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.suites.manifest import FOLDER, PoolSpec, certificate_names, certificate_problem, resolve_beside
 from calibrant.bench.suites.rescoring import PoolJudge
 from calibrant.dsl.errors import CalibrantError, short_repr

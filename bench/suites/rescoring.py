@@ -19,7 +19,7 @@ import msgspec
 
 from calibrant.bench.answers.rates import exact_mean, mean_if_known, sum_classes
 from calibrant.bench.core.attribution import KEY, KINDS
-from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.benchmark import Benchmark, PublicIds
 from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.core.responses import Response
 from calibrant.bench.core.scoring import Prediction
@@ -28,7 +28,6 @@ from calibrant.bench.report.overview.contract import is_answered
 from calibrant.bench.report.pool_attribution import expected_rates
 from calibrant.bench.report.sources import STEPS
 from calibrant.bench.runs.executors import Progress
-from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer
 from calibrant.bench.suites.manifest import (

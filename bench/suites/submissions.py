@@ -335,7 +335,7 @@ def _format_toml(value: str | float) -> str:
 class BoardCell:
     """A system on a pool.
 
-    low, high: 95 % interval over items, each of which counts the mean of its answers (bench.answers.intervals)
+    low, high: 95 % interval over items, each of which counts the mean of its answers (bench.answers.rates)
     consistency: share of originals whose copies score alike; None for a pool without variants
     """
 

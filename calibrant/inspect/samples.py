@@ -17,9 +17,8 @@ import msgspec
 from inspect_ai.dataset import Dataset, MemoryDataset, Sample
 from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser
 
-from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.benchmark import Benchmark, PublicIds
 from calibrant.bench.core.registry import benchmark, benchmark_of
-from calibrant.bench.scoring.ids import PublicIds
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.item import Item
 from calibrant.dsl.records import StoredItems, pool_digest

@@ -14,9 +14,9 @@ from typing import Any
 
 import datasets
 
+from calibrant.bench.core.benchmark import PublicIds
 from calibrant.bench.core.registry import benchmark as named
 from calibrant.bench.core.registry import benchmark_of
-from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.training import in_turns, lesson, shaped, verdict
 from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.errors import CalibrantError, short_repr

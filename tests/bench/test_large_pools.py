@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import calibrant.bench.scoring.parallel
+import calibrant.bench.scoring.lines
 import calibrant.dsl.records
 from calibrant.audits.replayscm.items import AuditOptions
 from calibrant.bench.cli import main
@@ -87,7 +87,7 @@ def test_commands_write_the_same(
 
 def test_processes_that_score_read_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibrant.dsl.records, "MAX_CACHED_ITEMS", 1)
-    monkeypatch.setattr(calibrant.bench.scoring.parallel, "PARALLEL_THRESHOLD", 1)
+    monkeypatch.setattr(calibrant.bench.scoring.lines, "PARALLEL_THRESHOLD", 1)
     pool, told = bundled_files()["causim"][0], tmp_path / "responses.jsonl"
     ids = [item.id for item in benchmark_of(pool).items.read_pool(pool).items]
     told.write_text("".join(json.dumps({"instanceId": name, "response": "{}"}) + "\n" for name in ids))

@@ -29,8 +29,8 @@ from verifiers.v1.types import AssistantMessage
 import calibrant.lm_eval
 from calibrant import inspect as adapter
 from calibrant import rewards
+from calibrant.bench.core.benchmark import PublicIds
 from calibrant.bench.core.registry import benchmark_of
-from calibrant.bench.scoring.ids import PublicIds
 from calibrant.datasets import item_record
 from calibrant_tasks import ItemTaskset
 from calibrant_tasks.taskset import ItemConfig, ItemTaskConfig

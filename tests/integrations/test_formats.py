@@ -33,8 +33,8 @@ from typer.testing import CliRunner
 
 import calibrant.lm_eval
 from calibrant import inspect as adapter
+from calibrant.bench.core.benchmark import PublicIds
 from calibrant.bench.core.registry import benchmark, bundled_sample
-from calibrant.bench.scoring.ids import PublicIds
 from tests.bench.commands.lines import app
 from tests.integrations.inspect.logs import evaluated, said
 from tests.integrations.lm_eval.test_tasks import Answering

@@ -24,10 +24,10 @@ import pyarrow.parquet
 from pyarrow import parquet
 
 from calibrant.bench.cli import main
+from calibrant.bench.core.benchmark import PublicIds
 from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of, bundled_pools, bundled_sample
 from calibrant.bench.hub.card import COLUMNS
 from calibrant.bench.hub.export import exported_items
-from calibrant.bench.scoring.ids import PublicIds
 from calibrant.dsl.errors import CalibrantError
 from calibrant.rewards import shaped, verdict
 from tests.support.commands import refused

@@ -23,13 +23,13 @@ from random import Random
 from typing import Any
 
 from calibrant.audits.replayscm.extended.generate import extended_strata, sample_extended
+from calibrant.bench.core.benchmark import public_record
 from calibrant.bench.core.capabilities import WORDS
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.core.words import WordsError
 from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.game import ItemStop, PlayPool, Stop, Terms
 from calibrant.bench.play.service.routes import open_service, play_page
-from calibrant.bench.scoring.ids import public_record
 from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools.files import write_pool
 from tests.support.shared import shared_folder

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from calibrant.bench.answers.intervals import FEWEST_PROBLEMS, LEVEL, RESAMPLES, SEED, Array, Interval
+from calibrant.bench.answers.rates import FEWEST_PROBLEMS, LEVEL, RESAMPLES, SEED, Array, Interval
 from calibrant.bench.core.metrics import UNDEFINED, Item
 from calibrant.bench.papers import group_answers
 from calibrant.bench.replayscm.appendix.metrics import DEPTH_KEYS, NUM_DEPTHS

@@ -17,7 +17,7 @@ from calibrant.audits.replayscm.ambiguity import MIN_PARENTS, PARENTS, restrict_
 from calibrant.audits.replayscm.certificates.counting import MAX_CAP
 from calibrant.audits.replayscm.findings import Findings
 from calibrant.audits.replayscm.items import AuditOptions, audit_instance
-from calibrant.bench.answers.names import SHORT_DIGEST
+from calibrant.bench.answers.rates import SHORT_DIGEST
 from calibrant.bench.core.options import OptionError
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.capabilities import Printed

@@ -25,8 +25,8 @@ from calibrant.bench.report.sources import context_of, folders_of, items_of_pool
 from calibrant.bench.runs.records import FILE_NAME, Record, read_records
 from calibrant.bench.scoring.answers import FieldNames
 from calibrant.bench.scoring.files import STANDARD_INPUT, FileEntry
+from calibrant.bench.scoring.formats import is_eval_log
 from calibrant.bench.scoring.lines import scored_lines
-from calibrant.bench.scoring.logs import is_eval_log
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer, steps_of
 from calibrant.dsl.episode import Step

@@ -9,9 +9,15 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from calibrant.bench.answers.intervals import Interval
-from calibrant.bench.answers.names import natural
-from calibrant.bench.answers.rates import Number, item_weights, people_weights, sum_classes, weighted_sum
+from calibrant.bench.answers.rates import (
+    Interval,
+    Number,
+    item_weights,
+    natural,
+    people_weights,
+    sum_classes,
+    weighted_sum,
+)
 from calibrant.bench.core.attribution import KEY, KINDS, answer_status
 from calibrant.bench.core.metrics import InvalidHandling, MetricSet
 from calibrant.bench.core.scoring import AnswerContext, participant_of

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from calibrant.bench.answers.intervals import Interval
+from calibrant.bench.answers.rates import Interval
 from calibrant.bench.core.attribution import KIND_MEANINGS
 from calibrant.bench.pages.charts import foot_axis, rule
 from calibrant.bench.report.overview.contract import Levels

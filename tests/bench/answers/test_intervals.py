@@ -17,19 +17,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.bench.answers.frame import AnswerFrame
-from calibrant.bench.answers.intervals import (
+from calibrant.bench.answers.rates import (
     FEWEST_PROBLEMS,
     NEAR,
     RESAMPLES,
     Array,
     Interval,
     bootstrap_intervals,
+    paired_differences,
     resample_counts,
     t_quantile,
     unit_interval,
     unit_moments,
 )
-from calibrant.bench.answers.rates import paired_differences
 from calibrant.bench.report.pairs import difference_cell
 from calibrant.bench.statistics import Forecast, reliability, wilson
 from tests.support.commands import CHECKOUT
@@ -254,7 +254,7 @@ def test_one_unit_has_no_interval_and_shares_of_single_items_have_wilsons() -> N
 def _plain_interval(
     defined: list[tuple[int, float]], weights: list[Fraction], items_of_a_unit: int, is_clustered: bool, is_share: bool
 ) -> tuple[float, float] | None:
-    """Return the interval of the docstring of `bench.answers.intervals`, unit by unit in fractions."""
+    """Return the interval of the docstring of `bench.answers.rates`, unit by unit in fractions."""
     sums: dict[int, Fraction] = {}
     counts: dict[int, Fraction] = {}
     for (item, value), weight in zip(defined, weights, strict=True):

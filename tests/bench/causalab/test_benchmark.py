@@ -14,11 +14,11 @@ import pytest
 from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.causalab.dialogues import DialogueOptions, LabChat, text_episode
 from calibrant.bench.cli import main
+from calibrant.bench.core.benchmark import PublicIds
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.lab.causalab import main as causalab
 from calibrant.bench.protocols import protocols_of
 from calibrant.bench.runs.records import Record, folder_records
-from calibrant.bench.scoring.ids import PublicIds
 from calibrant.datasets import bundled_pool
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.item import BENCHMARK as CAUSALAB

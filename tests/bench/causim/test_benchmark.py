@@ -14,10 +14,10 @@ from calibrant.bench.causim.benchmark import BENCHMARK
 from calibrant.bench.causim.items import question_picture
 from calibrant.bench.causim.pictures import Mark, layered_svg, layered_text
 from calibrant.bench.cli import main
+from calibrant.bench.core.benchmark import PublicIds
 from calibrant.bench.pages.page import standalone_svg
 from calibrant.bench.protocols import protocols_of
 from calibrant.bench.runs.records import Record, folder_records
-from calibrant.bench.scoring.ids import PublicIds
 from calibrant.dsl.causim.item import CausimItem, Labels, Sealed, Task
 from calibrant.dsl.causim.question import Question
 from calibrant.dsl.causim.records import write_pool

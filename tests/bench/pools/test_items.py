@@ -14,13 +14,13 @@ import msgspec
 import pytest
 
 from calibrant import load_pool, score_many
+from calibrant.bench.core.benchmark import PublicIds, PublicPool, public_record
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of
 from calibrant.bench.hub.card import COLUMNS, columns_of
 from calibrant.bench.hub.export import ExportRows
 from calibrant.bench.pools.generated import write_drawn
 from calibrant.bench.pools.item_options import item_option_struct
-from calibrant.bench.scoring.ids import PublicIds, PublicPool, public_record
 from calibrant.dsl.causalab.score import imec_size
 from calibrant.dsl.causim.prompt import read_prose, read_uniform_prose, same_model
 from tests.support.commands import called, jsonl, refused

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from calibrant.bench.answers.intervals import Interval
+from calibrant.bench.answers.rates import Interval
 from calibrant.bench.replayscm.report import report_tables
 from calibrant.bench.report.layout import (
     TEXTS,

@@ -13,8 +13,7 @@ from statistics import fmean, pstdev
 import msgspec
 import pytest
 
-from calibrant.bench.answers.intervals import clustered_mean
-from calibrant.bench.answers.rates import people_weights
+from calibrant.bench.answers.rates import clustered_mean, people_weights
 from calibrant.bench.runs.records import Record, RunFile, Timing, folder_records
 from calibrant.bench.statistics import wilson
 from tests.support.commands import called

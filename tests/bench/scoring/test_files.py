@@ -23,8 +23,8 @@ from calibrant.bench.pools.generated import write_drawn
 from calibrant.bench.protocols import protocols_of
 from calibrant.bench.runs.records import step_records
 from calibrant.bench.runs.workers import timed_answer
-from calibrant.bench.scoring import logs
-from calibrant.bench.scoring.logs import EvalLog, is_eval_log
+from calibrant.bench.scoring import formats as logs
+from calibrant.bench.scoring.formats import EvalLog, is_eval_log
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES
 from tests.support.commands import jsonl, refused

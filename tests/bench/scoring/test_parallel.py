@@ -25,7 +25,7 @@ from calibrant.bench.core.verdict import LazyVerdict, encode_json
 from calibrant.bench.replayscm.scoring import ReplayScmAttribution
 from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.table import ResultTable
-from calibrant.bench.scoring import parallel
+from calibrant.bench.scoring import lines as parallel
 from calibrant.bench.scoring.lines import json_line
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer

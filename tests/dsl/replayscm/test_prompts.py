@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 
 from calibrant.bench.cli import main
-from calibrant.bench.scoring.ids import PublicIds
+from calibrant.bench.core.benchmark import PublicIds
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.item import Pool, Problem, Sealed, Task, TaskKind

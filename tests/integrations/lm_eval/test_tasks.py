@@ -19,8 +19,8 @@ from lm_eval.api.model import LM
 from lm_eval.tasks import TaskManager
 
 import calibrant.lm_eval
+from calibrant.bench.core.benchmark import PublicIds
 from calibrant.bench.core.registry import NAMES, benchmark
-from calibrant.bench.scoring.ids import PublicIds
 from calibrant.dsl.errors import CalibrantError
 from calibrant.lm_eval.items import documents, results
 

@@ -30,8 +30,8 @@ from verifiers.v1.configs.cli.eval import EvalConfig
 from verifiers.v1.configs.cli.validate import ValidateConfig
 from verifiers.v1.utils.loaders import default_harness_id, environment_class, load_taskset, taskset_config_type
 
+from calibrant.bench.core.benchmark import PublicIds
 from calibrant.bench.core.registry import NAMES, benchmark
-from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.training import in_turns
 from tests.bench.commands.lines import app
 from tests.support.commands import CHECKOUT
