@@ -68,10 +68,10 @@ SIZES = {
     "solvers": Size(files=99, lines=29432, small_files=7, import_lines=1554),
     "audits": Size(files=63, lines=19800, small_files=2, import_lines=1345),
     "baselines": Size(files=29, lines=9810, small_files=2, import_lines=523),
-    "bench": Size(files=279, lines=80303, small_files=12, import_lines=6708),
-    "calibrant": Size(files=16, lines=2107, small_files=4, import_lines=305),
-    "calibrant_tasks": Size(files=3, lines=199, small_files=2, import_lines=33),
-    "tests": Size(files=366, lines=98760, small_files=17, import_lines=8457),
+    "bench": Size(files=273, lines=80259, small_files=12, import_lines=6687),
+    "calibrant": Size(files=16, lines=2106, small_files=4, import_lines=304),
+    "calibrant_tasks": Size(files=3, lines=198, small_files=2, import_lines=32),
+    "tests": Size(files=366, lines=98759, small_files=17, import_lines=8456),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -256,13 +256,13 @@ def _with_progress(file: Path, counted: Iterable[CountedVerdict]) -> Iterator[Co
     from calibrant.bench.commands.options import progress_bar
 
     verdicts = iter(counted)
-    first = list(islice(verdicts, PROGRESS_STEP))
-    yield from first
-    if len(first) < PROGRESS_STEP:
+    yield from islice(verdicts, PROGRESS_STEP)  # one by one: those before an error are printed
+    following = next(verdicts, None)
+    if following is None:
         return
     with progress_bar("scoring ") as progress:
         num_lines = _num_lines(file)
-        for number, verdict in enumerate(verdicts, PROGRESS_STEP):
+        for number, verdict in enumerate(chain((following,), verdicts), PROGRESS_STEP):
             if number % PROGRESS_STEP == 0:
                 progress(file.name, number, num_lines)
             yield verdict
