@@ -71,7 +71,7 @@ SIZES = {
     "bench": Size(files=273, lines=80259, small_files=12, import_lines=6687),
     "calibrant": Size(files=16, lines=2106, small_files=4, import_lines=304),
     "calibrant_tasks": Size(files=3, lines=198, small_files=2, import_lines=32),
-    "tests": Size(files=366, lines=98759, small_files=17, import_lines=8456),
+    "tests": Size(files=366, lines=98757, small_files=17, import_lines=8456),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

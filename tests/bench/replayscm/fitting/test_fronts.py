@@ -328,9 +328,7 @@ def test_posteriors_of_rates_are_those_of_a_listing(
         if (share := sum(m for (*_, r), m in mass.items() if r == rate) / total)
     }
     assert {tuple(s): Fraction(p) for s, p in stated["parents"]} == {
-        parents: share
-        for parents in {key[1] for key in mass}
-        if (share := sum(m for (_, s, _), m in mass.items() if s == parents) / total)
+        parents: sum(m for (_, s, _), m in mass.items() if s == parents) / total for parents in {key[1] for key in mass}
     }
     assert {v: Fraction(p) for v, p in stated["arcs"].items()} == {
         v: sum((m for (_, s, _), m in mass.items() if v in s), Fraction(0)) / total for v in ("x", "y")
