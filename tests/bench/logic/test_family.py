@@ -303,8 +303,8 @@ def test_lines_are_solid_where_all_members_have_the_edge(files: tuple[Path, Path
     dashed = {(title, "dasharray" in style) for style, title in lines}
     assert dashed == {
         ("d&lt;-a: 50.0 % of the members; a → d: all members", False),
-        ("d&lt;-a+b: 50.0 % of the members; a → d: all members", False),
-        ("d&lt;-a+b: 50.0 % of the members", True),  # from b to the gate, and from the gate on
+        ("d if a and b: 50.0 % of the members; a → d: all members", False),
+        ("d if a and b: 50.0 % of the members", True),  # from b to the gate, and from the gate on
     }
 
 
