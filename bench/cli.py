@@ -15,7 +15,7 @@ from functools import cache
 from io import TextIOWrapper
 from typing import Any
 
-from calibrant.bench.terminal import printable_streams
+from calibrant.bench.terminal import is_quiet, printable_streams
 from calibrant.dsl.kernel_cache import CompileListener
 
 # --- Messages of a command while kernels are compiled, which it does once for each version of the program -------------
@@ -68,8 +68,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="replace")  # an ASCII terminal shows a dash as a question mark
     tell_compiling()
     os.environ.setdefault(*ONE_THREAD)  # read when numpy is imported
-    with printable_streams():
-        return _run(list(sys.argv[1:] if arguments is None else arguments) or ["--help"])
+    token = is_quiet.set(False)
+    try:
+        with printable_streams():
+            return _run(list(sys.argv[1:] if arguments is None else arguments) or ["--help"])
+    finally:
+        is_quiet.reset(token)
 
 
 def _run(arguments: list[str]) -> int:

@@ -329,8 +329,14 @@ def pool_commands(pool: Path) -> list[NextCommand]:
     return [NextCommand(("pool", "check", pool), "is it sound"), NextCommand(("list", pool), "what is in it")]
 
 
+is_quiet: ContextVar[bool] = ContextVar("is_quiet", default=False)
+"""Whether the command that runs was told --quiet: no progress, no lines on kernels, no commands to go on with."""
+
+
 def print_next(commands: Iterable[NextCommand]) -> None:
     """Print the commands on standard error, each at the end of its line; none that has characters to be escaped."""
+    if is_quiet.get():
+        return
     listed = [command for command in commands if printable(command.line) == command.line and "\n" not in command.line]
     width = max((len(command.purpose) for command in listed), default=0)
     for place, command in enumerate(listed):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -12,6 +13,9 @@ from calibrant.bench.report.tidy import RateTable, Records
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Pool
 from calibrant.verbs import check_execution, path_argument
+
+LOGGER = logging.getLogger("calibrant.run")
+"""Progress of runs, at the level INFO."""
 
 if TYPE_CHECKING:
     from calibrant.bench.runs.runner import Selection
@@ -73,6 +77,7 @@ def run(
         selection=selection,
         execution=Execution(workers, budget, cluster),
         retry_crashed=retry_crashed,
+        progress=lambda name, done, total: LOGGER.info("%s on %s: %d of %d done", chosen.name, name, done, total),
     )
     key = file_digest(path), chosen.name, config_digest(config_of(chosen, budget))
     records = (record for record in folder_records(folder) if (record.key[0], *record.key[2:]) == key)

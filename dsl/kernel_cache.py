@@ -8,6 +8,7 @@ Imports no compiler, so that a program can ask to be told before there is one.
 
 from __future__ import annotations
 
+import logging
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -153,6 +154,7 @@ class CompileLock:
 
     @staticmethod
     def notify(kernel: str) -> None:
+        logging.getLogger("calibrant.kernels").debug("compiling %s", kernel)
         if CompileListener.listener is not None:
             CompileListener.listener(kernel)
 

@@ -15,11 +15,14 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_type_hints
 
 import typer
 
 from calibrant.bench.core.options import OptionError
+from calibrant.bench.help import OUTPUT
+from calibrant.bench.terminal import is_quiet
+from calibrant.dsl.kernel_cache import CompileListener
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -167,11 +170,36 @@ def _overlap(first: _Target, second: _Target) -> bool:
     return first.path.resolve() == second.path.resolve() and not set(first.names).isdisjoint(second.names)
 
 
+LONG_COMMANDS = frozenset(
+    [
+        *("run", "score", "report", "demo", "audit", "verify", "generate", "alternatives", "harden", "separate"),
+        *("fit", "list_items", "difficulty", "release", "board", "check", "distinct", "split"),
+    ]
+)
+"""Functions of commands that show progress, or compile: they have --quiet."""
+QUIET = "No progress and no hints on standard error; warnings and errors stay."
+
+
+def _add_quiet(wrapper: Callable[..., Any]) -> None:
+    """Give a command the option --quiet, which the guard takes."""
+    signature, hints = inspect.signature(wrapper), get_type_hints(wrapper, include_extras=True)
+    options = [part for hint in hints.values() for part in getattr(hint, "__metadata__", ())]
+    panel = OUTPUT if any(getattr(option, "rich_help_panel", None) for option in options) else None
+    kind = Annotated[bool, typer.Option("--quiet", help=QUIET, rich_help_panel=panel)]
+    quiet = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
+    stated = [part.replace(annotation=hints.get(name, part.annotation)) for name, part in signature.parameters.items()]
+    wrapper.__signature__ = signature.replace(parameters=[*stated, quiet])  # type: ignore[attr-defined]  # typer reads it
+    wrapper.__annotations__ = {**hints, "quiet": kind}
+
+
 def guard_paths(command: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a command: its paths are checked first, and Ctrl-C in it becomes `StoppedError`."""
+    """Wrap a command: its paths are checked first, and Ctrl-C in it becomes `StoppedError`; a long one has --quiet."""
 
     @functools.wraps(command)
     def run_checked(*arguments: P.args, **options: P.kwargs) -> R:
+        if options.pop("quiet", False):
+            is_quiet.set(True)
+            CompileListener.listener = None  # processes that are started take it over
         values = inspect.signature(command).bind(*arguments, **options).arguments
         roles = path_roles(command)
         inputs = [path for name, role in roles.items() if isinstance(role, Reads) for path in _paths(values.get(name))]
@@ -195,6 +223,8 @@ def guard_paths(command: Callable[P, R]) -> Callable[P, R]:
         except KeyboardInterrupt:
             raise StoppedError(is_resumable=any(role.is_resumable for role in output_roles.values())) from None
 
+    if command.__name__ in LONG_COMMANDS:
+        _add_quiet(run_checked)
     return run_checked
 
 

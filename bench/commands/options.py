@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from threading import Event, Thread
 from types import UnionType
@@ -36,7 +36,7 @@ import typer
 from calibrant.bench.commands.guard import READS, WRITES, Writes
 from calibrant.bench.core.options import DeclaredOption, GivenOptions, declared_options
 from calibrant.bench.help import EXECUTION, INPUT, ITEMS, METHOD, OUTPUT, VIEW
-from calibrant.bench.terminal import drawn_on, printable
+from calibrant.bench.terminal import drawn_on, is_quiet, printable
 from calibrant.dsl.errors import in_one_line
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ def progress_bar(doing: str = "", first: float | None = None) -> AbstractContext
     """
     from rich.console import Console
 
+    if is_quiet.get():
+        return nullcontext(lambda name, done, total: None)
     console = Console(file=drawn_on(sys.stderr))
     return _bars(console, doing) if console.is_terminal else _spoken(doing, FIRST if first is None else first)
 

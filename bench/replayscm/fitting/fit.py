@@ -62,6 +62,7 @@ from calibrant.bench.replayscm.fitting.target import (
     contradiction_message,
     find_needs,
     functions_line,
+    log_step,
     report_exhaustion,
     report_unsatisfied,
     state_best_known,
@@ -153,13 +154,12 @@ class Fit(Framed):
 
     def picture(self) -> Picture:
         """Return the graph and the formulas of the least SCM, and how many fit; or why there is none."""
-        title = repr(self).strip("<>")
         if not isinstance(self.outcome, Found):
-            return Picture(title, text=self.naming.text(str(self.outcome)))
+            return Picture(repr(self).strip("<>"), text=self.naming.text(str(self.outcome)))
         formulas, arcs = self.naming.graph(self.outcome.value.model, is_whole=self.target is None)
         rows = tuple((name, formula or "a root") for name, formula in formulas.items())[:MAX_PICTURE_ROWS]
         return Picture(
-            title,
+            repr(self).strip("<>"),
             nodes=dict.fromkeys(formulas, ""),
             edges=tuple(PictureEdge(*arc) for arc in arcs),
             columns=("column", "formula"),
@@ -385,7 +385,7 @@ def fit(
     options = FormulaOptions(
         target, roots, max_parents, operators, errors, ties, rates, prior, graph, consistency, cases, assume
     )
-    return fit_in_steps(data, options, gaps, reading, lambda step, done, total: None)
+    return fit_in_steps(data, options, gaps, reading, log_step)
 
 
 def fit_in_steps(

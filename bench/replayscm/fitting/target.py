@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -306,3 +307,8 @@ def target_rates(table: Table, target: str, options: FormulaOptions) -> TargetRa
 def _wide_table(columns: Sequence[int], bits: int, number: int) -> str:
     rows = range(1 << number)
     return "".join(str(bits >> sum((row >> v & 1) << k for k, v in enumerate(columns)) & 1) for row in rows)
+
+
+def log_step(step: str, done: int, total: int) -> None:
+    """Log a step of a fit, for programs."""
+    logging.getLogger("calibrant.fit").info("%s: %d of %d", step, done, total)

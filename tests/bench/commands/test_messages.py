@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from calibrant.bench.cli import main
-from calibrant.bench.core.registry import bundled_sample
+from calibrant.bench.core.registry import bundled_pool, bundled_sample
+from calibrant.bench.terminal import NextCommand, is_quiet, print_next
 from calibrant.dsl.replayscm.generation.scms import LARGE_STRATA, STRATA
 from calibrant.dsl.text import nearest_names
 from tests.bench.commands.lines import BENCHMARKS, COMMANDS, Files
-from tests.support.commands import CHECKOUT, called, jsonl, refusal
+from tests.support.commands import CHECKOUT, called, jsonl, program, refusal
 
 # --- Messages on wrong values: what was given, the nearest name first, one place, and a command that works ------------
 STUDY = '[study]\nout = "records"\ntitel = "Lamps"\n[[block]]\npool = "switches.jsonl"\n'
@@ -277,3 +278,39 @@ def test_a_list_of_answers_keeps_ids_and_systems_and_names_what_it_leaves_out(tm
     (hint,) = HINT.findall(done.stderr)
     listed = [json.loads(line) for line in called(*shlex.split(hint)[1:]).stdout.splitlines()]
     assert {row["left"] for row in listed} == {"75198014899529318400", "2528371261405832826231944380416"}
+
+
+# --- --quiet, and the loggers of programs -----------------------------------------------------------------------------
+
+
+def test_quiet_leaves_the_result_and_drops_hints_and_progress(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pool, results = bundled_pool("ordered"), {}
+    for words in ((), ("--quiet",)):
+        done = called("pool", "check", pool, *words)
+        results[words] = done.stdout
+        assert done.returncode == 0
+    assert results[()] == results["--quiet",]
+    commands = [NextCommand(("list", pool), "what is in it")]
+    print_next(commands)
+    assert "calibrant list" in capsys.readouterr().err
+    token = is_quiet.set(True)
+    print_next(commands)
+    is_quiet.reset(token)
+    assert capsys.readouterr().err == ""
+    done = program("-m", "calibrant", "fit", CHECKOUT / "docs/examples/cells.csv", "--quiet")
+    assert "compiling" not in done.stderr
+    assert called("run", "none-such", pool, "--out", tmp_path / "c", "--quiet").stderr.startswith("error")
+
+
+def test_programs_log_progress(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    import calibrant
+
+    with caplog.at_level("INFO", logger="calibrant"):
+        calibrant.run("copy-parent", calibrant.load_pool(bundled_pool("ordered"))[:2], tmp_path / "runs")
+        calibrant.fit({"A": [0, 1, 1], "Y": [1, 0, 0]}, target="Y")
+    logged = [(record.name, record.getMessage()) for record in caplog.records]
+    assert logged[:1] == [("calibrant.run", "copy-parent on sample_ordered: 0 of 2 done")]
+    assert ("calibrant.run", "copy-parent on sample_ordered: 2 of 2 done") in logged
+    assert {name for name, _ in logged} == {"calibrant.run", "calibrant.fit"}

@@ -27,6 +27,7 @@ HOW = {
     "--workers": ["1"],
     "--budget": ["600"],
     "--retry-crashed": [],
+    "--quiet": [],
 }
 """Options that say how the work is done: they are taken, and what comes of it is the same."""
 
