@@ -55,8 +55,7 @@ def page_body(why: QuestionWhy, prefix: str) -> Markup:
         "values": shown_table(values) if why.state == "open" and why.experiments else None,
         "pair": _pair(why),
         "world": _world(why),
-        "counted": f"{number_text(int(why.num_worlds))} worlds fit; {why.count.in_words()} answers follow from them. "
-        f"Counted: {why.class_in_words}.",
+        "counted": counted_words(why),
         "json_text": page_json(why),
     }
     return Markup(html_page("why/causim.html", content))
@@ -137,6 +136,12 @@ def group_table(why: QuestionWhy) -> WhyTable:
         look,
         numeric=frozenset({len(why.unknown)}),
     )
+
+
+def counted_words(why: QuestionWhy) -> str:
+    worlds = "1 world fits" if why.num_worlds == "1" else f"{number_text(int(why.num_worlds))} worlds fit"
+    follow = "1 answer follows" if why.count.in_words() == "1" else f"{why.count.in_words()} answers follow"
+    return f"{worlds}; {follow} from {'it' if why.num_worlds == '1' else 'them'}. Counted: {why.class_in_words}."
 
 
 def answer_lines(why: QuestionWhy) -> list[str]:

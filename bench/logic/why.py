@@ -243,6 +243,7 @@ def page_body(
     prefix: of ids; data_lines: label and text of what was read, for data that are no item
     measured: values beside their predictions
     """
+    models = "1 model" if why.count.lower == "1" else f"{why.count.in_words()} models"
     content: dict[str, Any] = {
         "why": why,
         "prefix": prefix,
@@ -262,7 +263,7 @@ def page_body(
         "measured": shown_table(measured_table(measured)),
         "measured_chart": Markup(measured_chart(measured)),
         "no_probability": NO_PROBABILITY,
-        "counted": f"{why.count.in_words()} models, counted exactly, of the class: {why.class_in_words}.",
+        "counted": f"{models}, counted exactly, of the class: {why.class_in_words}.",
         "json_text": page_json(why),
     }
     return Markup(html_page("why/logic.html", content))

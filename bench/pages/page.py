@@ -14,6 +14,7 @@ from markupsafe import Markup
 from calibrant.bench.pages.tokens import TOKENS, token_rules
 from calibrant.bench.terminal import printable
 from calibrant.bench.version import program_version
+from calibrant.dsl.text import plural
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -69,6 +70,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters |= {"between_words": between_words, "breakable": breakable, "code_spans": code_spans}
+    environment.filters["plural"] = plural
     return environment
 
 

@@ -38,7 +38,7 @@ from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.alternatives import Experiment, PairwiseExperiments
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import scm
-from calibrant.dsl.text import natural_key
+from calibrant.dsl.text import natural_key, plural
 
 # --- Charts of an audit page: members by stratum and class, held-out agreement, reliability of ceilings, sizes --------
 SIZE = (960.0, 340.0)
@@ -70,7 +70,7 @@ def profile_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -> 
             column = columns.setdefault((bound, record.stratum), [])
             centre = _lane_centre(strata.index(record.stratum), bounds.index(bound), lane)
             spread = ((len(column) * 7) % 10 - 4.5) / 10 * lane * SPREAD  # side by side, in a fixed order
-            title = f"{record.instance}, parents <= {bound}: {members} SCMs"
+            title = f"{record.instance}, parents <= {bound}: {plural(members, 'SCMs')}"
             item = anchors.get(record.instance, "")
             y = log10(members) if members else -EMPTY
             column.append(Mark(centre + spread, y, title=title, item=item, radius=3.2))
@@ -106,7 +106,7 @@ def agreement_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -
             class_count = record.findings.class_count(record.findings.headline)
             share, members = heldout_share(class_count), int(class_count.members)
             if share is not None:
-                title = f"{record.instance}: {members} SCMs, {share:.3g} of them held-out exact"
+                title = f"{record.instance}: {plural(members, 'SCMs')}, {share:.3g} of them held-out exact"
                 item = anchors.get(record.instance, "")
                 marks.append(Mark(log10(members), log10(share) if share else -9e9, title=title, item=item, radius=3.2))
     low = floor(min([-1.0, *(mark.y for mark in marks if mark.y > -9e9)]))
@@ -155,7 +155,7 @@ def reliability_diagram(prior: str, reliability: Reliability) -> Markup:
             bin_.predicted,
             bin_.realised,
             *bin_.interval,
-            title=f"{bin_.number} instances, predicted {bin_.predicted:.3f}, realised {bin_.realised:.3f} "
+            title=f"{plural(bin_.number, 'instances')}, predicted {bin_.predicted:.3f}, realised {bin_.realised:.3f} "
             f"(95 % interval {bin_.interval[0]:.3f} to {bin_.interval[1]:.3f})",
             radius=round(3 + 6 * (bin_.number / largest) ** 0.5, 1),
         )

@@ -343,7 +343,7 @@ def _survivors(survivors: Survivors) -> Iterator[str]:
     if survivors.targets is None:
         yield "separation  no hard intervention on up to three targets"
         return
-    sets = ", ".join(f"{number} sets of {size}" for size, number in survivors.separating_sets.items())
+    sets = ", ".join(f"{plural(number, 'sets')} of {size}" for size, number in survivors.separating_sets.items())
     best = ", ".join(survivors.targets.targets) or "no intervention"
     yield f"separation  {sets}; best: {best}, {survivors.targets.disagreement_rate:.4f} of the assignments"
 

@@ -473,7 +473,7 @@ def _in_words(fitted: NetworkFit, best: Arcs, undirected: set[frozenset[str]]) -
 
 
 def _facts(fitted: NetworkFit) -> Iterator[str]:
-    yield f"{fitted.table.num_rows:,} rows"
+    yield plural(fitted.table.num_rows, "rows")
     yield f"score {fitted.score}"
     yield f"{fitted.networks[0].score:.4f}"
     yield fitted.proof

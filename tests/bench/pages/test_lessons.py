@@ -181,6 +181,31 @@ def test_a_table_of_many_columns_and_rows_is_printed_in_landscape(tmp_path: Path
     assert [one.mediabox.width < one.mediabox.height for one in upright] == [True, True]
 
 
+# --- Nouns beside a number: pages and texts of pools with one item, of all benchmarks ---------------------------------
+PLURALS = "SCMs|models|items|rows|worlds|answers|edges|rules|hypotheses|instances|systems|mechanisms|readings|variables"
+ONE_OF_MANY = re.compile(rf"(?<![\d.,/-])\b1 (?:were|are|have|{PLURALS})\b|\w\(s\)|\bits 1\b")
+
+
+@pytest.mark.parametrize("name", ["blickets", "causalab", "causim", "logic", "ordered", "hidden_order"])
+def test_one_item_is_not_spoken_of_in_the_plural(name: str, tmp_path: Path) -> None:
+    pool, page, run = tmp_path / "pool.jsonl", tmp_path / "page.html", tmp_path / "run"
+    head, first, *_ = bundled_sample(name).read_text(encoding="utf-8").splitlines()
+    pool.write_text(f"{head}\n{first}\n", encoding="utf-8")
+    item = json.loads(first)["id"]
+    lines: list[tuple[object, ...]] = [("list", pool, "--why"), ("show", pool, item, "--why", "--html", page)]
+    lines += [("show", pool, item, "--html", page, "--steps"), ("run", "exact", pool, "--out", run, "--workers", "1")]
+    lines += [("audit", pool, "--workers", "1", "--out", tmp_path / "audits", "--html", page), ("table", run)]
+    for line in lines:
+        done = called(*line)
+        assert done.returncode == 0, done.stderr
+        text = done.stdout + done.stderr
+        if page in line:
+            visible = re.sub(r"<(script|style|pre).*?</\1>", " ", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+            text += re.sub(r"<[^>]+>", " ", visible)
+        assert len(text) > 20
+        assert [text[max(0, match.start() - 40) : match.end() + 40] for match in ONE_OF_MANY.finditer(text)] == []
+
+
 # --- In steps for a class: the answer comes after the vote, which is counted in the page and by keys alone ------------
 STEP_ITEMS = {
     "replayscm": (KIND_EXAMPLES / "switches.jsonl", "lamp"),

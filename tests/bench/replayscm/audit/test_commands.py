@@ -549,7 +549,7 @@ def test_an_instance_says_what_a_drawn_truth_means(text: str) -> None:
     assert uniform[3] == "0.25"
     assert next(row[:5] for row in cells if row[:1] == ["4"]) == ["4", "4", "1", "0.25", "0.60"]  # log10 of 4
     assert "It removes 0.7500 of them on average, and 0.7500 with gold's outcome." in section
-    assert "Up to three targets: 1 sets of 0, 2 sets of 1, 1 sets of 2 separate them." in section
+    assert "Up to three targets: 1 set of 0, 2 sets of 1, 1 set of 2 separate them." in section
     assert "Local predecessor patterns that scored rows show: 2 of 4." in section
     assert ["X3", "1", "2", "0", "2 of 4"] in cells
     assert "local: gold size +2, at most 8, 50000 functions a size" in section

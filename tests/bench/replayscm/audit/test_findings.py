@@ -258,7 +258,7 @@ def test_details_say_everything_in_plain_text(tmp_path: Path, capsys: pytest.Cap
         "  held-out novelty  0.000 to 1.000, mean 0.500",
         "  bounded  local alternatives: 3 found; 3 there are",
         "  bounded  shortcuts: none",
-        "  separation  1 sets of 0, 2 sets of 1, 1 sets of 2; best: no intervention, ",
+        "  separation  1 set of 0, 2 sets of 1, 1 set of 2; best: no intervention, ",
         "removes 0.7500 of the members, 0.7500 with gold's outcome; ",
     ):
         assert line in printed
