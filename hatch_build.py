@@ -36,7 +36,7 @@ FOLDERS = ("dsl", "solvers", "audits", "baselines", "bench")
 NOT_SHIPPED = ("__pycache__", "lab")  # measurements of speed and limits are for a checkout
 
 
-class PackagesHook(BuildHookInterface):
+class PackagesHook(BuildHookInterface[Any]):
     """Puts the five packages below `calibrant` in a wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:

@@ -202,7 +202,10 @@ Limit: TypeAlias = Annotated[
     int | None, typer.Option(min=1, help="Only the first so many instances.", rich_help_panel=ITEMS)
 ]
 Workers: TypeAlias = Annotated[
-    int | None, typer.Option(min=1, help="Processes. [default: one per usable core]", rich_help_panel=EXECUTION)
+    int | None,
+    typer.Option(
+        min=1, help="Processes. [default: one per usable core; none for few items]", rich_help_panel=EXECUTION
+    ),
 ]
 Budget: TypeAlias = Annotated[
     float | None,

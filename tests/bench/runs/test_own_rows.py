@@ -71,6 +71,18 @@ def written(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
+def test_a_method_that_kills_its_process_ends_neither_the_command_nor_other_items(
+    pool: Path, written: Callable[..., Path]
+) -> None:
+    file, out = (
+        written(STUB.format(behaviour="import os, signal; os.kill(os.getpid(), signal.SIGKILL)")),
+        pool.parent / "out",
+    )
+    killed = command("run", f"{file}:Mine", pool, "--out", out)
+    assert killed.returncode == 1, killed.stderr
+    assert sorted(record.outcome for record in folder_records(out)) == ["crashed", "found", "found"]
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("workers", effort([2], [2, 1]))
 def test_the_documented_example_has_a_row_beside_ours(pool: Path, written: Callable[..., Path], workers: int) -> None:
