@@ -26,10 +26,10 @@ from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.metrics import Item
 from calibrant.bench.core.scoring import AnswerContext, participant_of
 from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, Part, panels_svg, stacked_svg
+from calibrant.bench.report.comparisons import over_settings
 from calibrant.bench.report.layout import Cell, Heading, Source, Table, own_rows
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Score, Words
 from calibrant.bench.report.overview.sentences import answer_text, class_sentence
-from calibrant.bench.report.pairs import over_settings
 from calibrant.bench.report.people import group_people
 from calibrant.bench.report.rows import Answer, Grouping, NamedAnswer, Row, coverage_notes, named_answers, section_rows
 from calibrant.bench.report.sections import (

@@ -15,8 +15,8 @@ from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, BASE
 from calibrant.bench.core.metrics import UNDEFINED, InvalidHandling, Item
 from calibrant.bench.papers import Paper, PrintedTable, group_answers, read_paper
 from calibrant.bench.replayscm.verdict import METRICS, REPLAY_METRICS
+from calibrant.bench.report.comparisons import difference_cell, difference_headings, differences
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow
-from calibrant.bench.report.pairs import difference_cell, difference_headings, differences
 from calibrant.bench.report.rows import Answer, Grouping, Row, group
 from calibrant.bench.report.sections import rate_cell
 from calibrant.dsl.replayscm.generation.scms import STRATA

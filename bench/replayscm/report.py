@@ -37,10 +37,10 @@ from calibrant.bench.replayscm.paper import (
 )
 from calibrant.bench.replayscm.scoring import ATTRIBUTE, SCORING
 from calibrant.bench.replayscm.verdict import METRICS, has_heldout, is_right
+from calibrant.bench.report.comparisons import PAIRED, comparisons
 from calibrant.bench.report.layout import Cell, Heading, Table, TableRow, shown_columns
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Score, Words
 from calibrant.bench.report.overview.sentences import class_sentence, fit_text
-from calibrant.bench.report.pairs import PAIRED, comparisons
 from calibrant.bench.report.rows import Answer, Row
 from calibrant.bench.report.sections import NoAnswersError, ReportContents, Section
 from calibrant.bench.report.sources import read_answers

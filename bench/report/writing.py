@@ -13,7 +13,7 @@ from calibrant.bench.answers.rates import INTERVALS
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.registry import benchmark, benchmarks
 from calibrant.bench.pages.page import standalone_svg
-from calibrant.bench.report import consistency, pairs, reading
+from calibrant.bench.report import comparisons
 from calibrant.bench.report.capabilities import REPORT
 from calibrant.bench.report.layout import (
     NOTHING,
@@ -96,9 +96,9 @@ def chosen_tables(names: Sequence[str]) -> frozenset[str]:
     listed = (
         *chain.from_iterable(report.table_ids for report in reports),
         *TABLE_IDS,
-        *consistency.TABLE_IDS,
-        *reading.TABLE_IDS,
-        pairs.PAIRED,
+        *comparisons.CONSISTENCY_TABLE_IDS,
+        *comparisons.READING_TABLE_IDS,
+        comparisons.PAIRED,
         SETS_TABLE,
     )
     table_ids = list(dict.fromkeys(listed))
@@ -125,7 +125,7 @@ def report_text(
     contents = replace(requested, with_plots=plots is not None, with_pictures=is_page or plots is not None)
     if is_page:
         contents = replace(contents, with_paper=True)  # in the page, hidden unless they are switched on
-    items = consistency.without_copies(answers, contents)
+    items = comparisons.without_copies(answers, contents)
     sections = _sections(answers, items, contents if is_page else replace(contents, transcripts={}), progress)
     if plots is not None:
         for plot in chain.from_iterable(section.plots for section in sections.values()):
@@ -160,9 +160,9 @@ def _sections(
             except NoAnswersError as error:
                 missing = error
         section = add_people(section, of.name, items[of.name], contents)
-        section = consistency.add_consistency(section, of.name, answers[of.name], contents)
-        section = reading.add_reading(section, of, items[of.name], contents)
-        section = pairs.add_pairs(section, of, items[of.name], contents)
+        section = comparisons.add_consistency(section, of.name, answers[of.name], contents)
+        section = comparisons.add_reading(section, of, items[of.name], contents)
+        section = comparisons.add_pairs(section, of, items[of.name], contents)
         if of.name in sets:
             section = replace(section, tables=(*section.tables, sets[of.name]))
         if has_other or section.tables:

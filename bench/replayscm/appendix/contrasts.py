@@ -36,8 +36,8 @@ from calibrant.bench.replayscm.paper import (
     printed_rows,
     size_text,
 )
+from calibrant.bench.report.comparisons import difference_cell, difference_headings, differences
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow
-from calibrant.bench.report.pairs import difference_cell, difference_headings, differences
 from calibrant.bench.report.rows import Row
 from calibrant.dsl.records import file_digest
 

@@ -20,10 +20,15 @@ from calibrant.bench.core.scoring import participant_of
 from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS
 from calibrant.bench.pages.filmstrip import timeline_content
 from calibrant.bench.pages.page import design_page
+from calibrant.bench.report.comparisons import TITLE as READING_TITLE
 from calibrant.bench.report.layout import Source, Table, TableRow, heading_of, own_rows
 from calibrant.bench.report.overview.contract import Explanation
-from calibrant.bench.report.overview.responses import (
+from calibrant.bench.report.overview.results import CLASSES, Outcome, Results, read_results
+from calibrant.bench.report.overview.screen import UNIFORM, cell_counts, first_screen, overall_screen
+from calibrant.bench.report.overview.sentences import (
     MAX_TEXT_CHARS,
+    NO_ANSWER,
+    TITLES,
     AnswerKey,
     Responses,
     ResponseSources,
@@ -31,11 +36,7 @@ from calibrant.bench.report.overview.responses import (
     guide_of,
     read_responses,
 )
-from calibrant.bench.report.overview.results import CLASSES, Outcome, Results, read_results
-from calibrant.bench.report.overview.screen import UNIFORM, cell_counts, first_screen, overall_screen
-from calibrant.bench.report.overview.sentences import NO_ANSWER, TITLES
 from calibrant.bench.report.people import group_people, right_interval
-from calibrant.bench.report.reading import TITLE as READING_TITLE
 from calibrant.bench.report.rows import Answer, named_answers
 from calibrant.bench.report.sections import ReportContents, Section
 from calibrant.dsl.errors import in_one_line

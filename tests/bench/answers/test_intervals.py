@@ -30,7 +30,7 @@ from calibrant.bench.answers.rates import (
     unit_interval,
     unit_moments,
 )
-from calibrant.bench.report.pairs import difference_cell
+from calibrant.bench.report.comparisons import difference_cell
 from calibrant.bench.statistics import Forecast, reliability, wilson
 from tests.support.commands import CHECKOUT
 

@@ -45,9 +45,9 @@ from calibrant.bench.cli import main
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.lab.causim import main as print_tables
+from calibrant.bench.report.comparisons import PAIRED, add_pairs
 from calibrant.bench.report.layout import NOTHING as EMPTY_CELL
 from calibrant.bench.report.layout import Source, Table
-from calibrant.bench.report.pairs import PAIRED, add_pairs
 from calibrant.bench.report.rows import Answer, Grouping, named_answers
 from calibrant.bench.report.sections import ReportContents, Section
 from calibrant.bench.report.sources import context_of

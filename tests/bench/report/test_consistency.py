@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from calibrant.bench.core.registry import benchmark_of, bundled_sample
-from calibrant.bench.report.consistency import TABLE_IDS
+from calibrant.bench.report.comparisons import CONSISTENCY_TABLE_IDS
 from calibrant.bench.variants import Consistency, Flips, read_maps, write_variants
 from tests.bench.answers.test_agreement import (
     SHOWN,
@@ -54,7 +54,7 @@ def test_figures_are_those_of_the_answers(tmp_path: Path) -> None:
             file.write(json.dumps({"id": item.id, "model": "system", "response": json.dumps(answer)}) + "\n")
     out, page = tmp_path / "out.csv", tmp_path / "page.html"
     words = ["report", "--predictions", predictions, "--pool", source, "--pool", target]
-    chosen = [word for name in TABLE_IDS for word in ("--table", name)]
+    chosen = [word for name in CONSISTENCY_TABLE_IDS for word in ("--table", name)]
     for path in (out, page):
         done = called(*words, *chosen, "--out", path)
         assert done.returncode == 0, done.stderr

@@ -29,7 +29,7 @@ from calibrant.bench.replayscm.paper import (
 )
 from calibrant.bench.replayscm.report import compare_systems
 from calibrant.bench.replayscm.verdict import REPLAY_METRICS
-from calibrant.bench.report.pairs import differences
+from calibrant.bench.report.comparisons import differences
 from calibrant.bench.runs.records import FILE_NAME, read_records
 from tests.support.commands import called
 from tests.support.report_rows import Answers, answer, ours, row_of, rows_of

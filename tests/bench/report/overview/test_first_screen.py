@@ -25,10 +25,15 @@ from calibrant.bench.core.registry import bundled_files
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.report.overview import page as report_module
 from calibrant.bench.report.overview.page import PageSection, report_page
-from calibrant.bench.report.overview.responses import Responses
 from calibrant.bench.report.overview.results import Results, read_results
 from calibrant.bench.report.overview.screen import class_bar
-from calibrant.bench.report.overview.sentences import five_figures, luck_sentence, percent_text, rank_sentence
+from calibrant.bench.report.overview.sentences import (
+    Responses,
+    five_figures,
+    luck_sentence,
+    percent_text,
+    rank_sentence,
+)
 from calibrant.bench.report.rows import named_answers
 from calibrant.bench.report.sections import Section
 from calibrant.dsl.memory import gc_paused

@@ -1,0 +1,387 @@
+"""Tables that compare answers: of pairs of systems, of copies of an item, and of responses by how they were read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, combinations
+from pathlib import Path
+from typing import Any
+
+from calibrant.bench.answers.frame import AnswerFrame
+from calibrant.bench.answers.rates import LEVEL, Difference, Interval, Means, paired_differences
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.metrics import MAX_SUPPRESSED, READERS, SUPPRESSED, UNDEFINED, Metric, item_itself
+from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.core.responses import EXCLUDED, REASONS
+from calibrant.bench.pages.charts import Part, stacked_svg
+from calibrant.bench.papers import group_answers
+from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, anchor_of, cell, shown_columns
+from calibrant.bench.report.rows import Answer, Grouping, Row, group, named_answers, with_chosen
+from calibrant.bench.report.sections import Plot, ReportContents, Section, rate_cell
+from calibrant.bench.report.table import ResultTable, readers_differ
+from calibrant.bench.statistics import wilson
+from calibrant.bench.variants import Consistency, is_variants_pool, measure_consistency, rate_of_copies, read_maps
+from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.records import pool_digest
+from calibrant.dsl.text import plural
+
+# --- Pairs of systems on the same items -------------------------------------------------------------------------------
+PAIRED = "paired"
+OVERALL = "all"  # the setting of a row over all settings
+MANY_SYSTEMS = 6  # beyond that every pair would be a table of its own
+REFERENCE = "exact"  # what many systems are compared with
+PAIR_LABELS = (
+    *(Heading("setting", "Setting"), Heading("system", "System"), Heading("other", "Compared with")),
+    *(Heading("pool", "Pool"), Heading("n", "n")),
+)
+
+
+def differences(
+    first: Row, second: Row, means: Callable[[AnswerFrame, int], Means], keys: Iterable[str]
+) -> list[Difference]:
+    """Return differences of metrics between two rows, each over the units in which it is defined for both.
+
+    means: `AnswerFrame.item_means` or `unit_means`; keys: of the metrics
+    """
+    sides = [(means(first.frame, first.places[key]), means(second.frame, second.places[key])) for key in keys]
+    return paired_differences(sides, first.frame.clusters | second.frame.clusters)
+
+
+def difference_headings(metrics: Iterable[Metric]) -> tuple[Heading, ...]:
+    return tuple(Heading(f"{metric.key}_difference", f"Δ {metric.heading}") for metric in metrics)
+
+
+def difference_cell(difference: Difference, decimals: int = 3) -> Cell:
+    """Return a difference with its interval; suppressed, as a conditional rate is, over 1 to 5 units."""
+    if difference.mean is None:
+        return NOTHING
+    if difference.num_units <= MAX_SUPPRESSED:
+        return Cell(SUPPRESSED)
+    return cell(f"{difference.mean + 0.0:+.{decimals}f}", difference.interval, decimals=decimals, signed=True)
+
+
+def verdict(difference: Difference) -> str:
+    """Return what may be claimed of a difference."""
+    if difference.interval is None:
+        return UNDEFINED
+    if not difference.interval.excludes_zero:
+        return "not separated"
+    return "better" if difference.interval.low > 0 else "worse"
+
+
+def comparisons(
+    rows: Sequence[Row], metrics: Sequence[Metric], against: Sequence[str], *, units: str, on: str
+) -> Table | None:
+    """Every pair of systems on the same pools; with many systems, each against `against`.
+
+    metrics: what differs, the last one decides, on what `on` names; units: what is drawn together
+
+    By default `against` is `exact`, or where it is missing the row of each pool that is best by the last metric.
+
+    `CalibrantError` for a system that is not there.
+    """
+    systems = {row.system for row in rows}
+    for name in against:
+        if name not in systems:
+            raise CalibrantError(
+                f"no system {short_repr(name)} to compare with; there are {', '.join(sorted(systems))}"
+            )
+    references = tuple(against) or ((REFERENCE,) if len(systems) > MANY_SYSTEMS and REFERENCE in systems else ())
+    many = len(systems) > MANY_SYSTEMS and not references
+    keys = [metric.key for metric in metrics]
+    lines = [
+        _compare(first, second, keys)
+        for rows_of_pools in group_answers(rows, lambda row: (row.setting, frozenset(row.pools))).values()
+        for first, second in _pairs(rows_of_pools, _best(rows_of_pools, keys[-1]) if many else references)
+    ]
+    if not lines:
+        return None
+    headings = (*difference_headings(metrics), Heading("verdict", f"On {on}"))
+    caption = (
+        f"System minus the other, over the instances that both answered, with paired {LEVEL:.0%} percentile bootstrap"
+        f" intervals over {units}. “Better” or “worse” is said only where the interval of {metrics[-1].heading}"
+        " excludes zero; intervals are for one comparison each, not for all of them at once."
+    )
+    return Table(PAIRED, "Which row beats which", caption, PAIR_LABELS, headings, tuple(lines))
+
+
+def _best(rows: Sequence[Row], key: str) -> tuple[str, ...]:
+    """Return the system with the largest sum of a metric, the first of equals."""
+    return tuple(row.system for row in sorted(rows, key=lambda row: -float(row.frame.total(row.places[key])))[:1])
+
+
+def _pairs(rows: Sequence[Row], references: tuple[str, ...]) -> Iterator[tuple[Row, Row]]:
+    if not references:
+        yield from combinations(rows, 2)
+    for reference in (row for row in rows if row.system in references):
+        yield from ((row, reference) for row in rows if row is not reference)
+
+
+def _compare(first: Row, second: Row, keys: Sequence[str]) -> TableRow:
+    deltas = differences(first, second, AnswerFrame.item_means, keys)
+    labels = first.setting, first.system, second.system, first.pool, str(deltas[0].num_units)
+    return TableRow(labels, (*map(difference_cell, deltas), Cell(verdict(deltas[-1]))))
+
+
+# --- The same over all settings of a benchmark, whose items weigh alike -----------------------------------------------
+
+
+def over_settings(answers: Iterable[Answer]) -> list[Answer]:
+    """Return answers as of one setting without strata."""
+    return [(context._replace(setting=OVERALL, stratum=""), score) for context, score in answers]
+
+
+def add_pairs(section: Section, of: Benchmark[Any], answers: Sequence[Answer], contents: ReportContents) -> Section:
+    """Return the section with comparisons over all settings, then by setting, where they were asked for by name.
+
+    Of a benchmark whose section has comparisons of its own it is returned unchanged.
+    """
+    if PAIRED not in contents.tables or any(table.id == PAIRED for table in section.tables):
+        return section
+    by = Grouping.SETTING if contents.by is Grouping.SETTING else Grouping.POOL
+    rows = group(over_settings(answers), of.metrics, by)
+    by_setting = group(answers, of.metrics, by)
+    if len({row.setting for row in by_setting}) > 1:
+        rows += by_setting
+    rows.sort(key=lambda row: (row.setting != OVERALL, *of.metrics.place(row.setting), row.pool, row.system))
+    (accuracy,) = (metric for metric in of.metrics.columns if metric.key == "accuracy")
+    units = "items" if of.metrics.unit is item_itself else "items, those about one model drawn together"
+    table = comparisons(rows, (accuracy,), contents.against, units=units, on="right answers")
+    return section if table is None else replace(section, tables=(*section.tables, table))
+
+
+# --- Answers to copies of an item -------------------------------------------------------------------------------------
+CONSISTENCY_TABLE, CHANGES_TABLE, NAMES_TABLE = "consistency", "changes", "names"
+CONSISTENCY_TABLE_IDS = (CONSISTENCY_TABLE, CHANGES_TABLE, NAMES_TABLE)
+MAX_PLOTTED = 6  # systems in one plot
+PARTS = {
+    "right as before": Part("good"),
+    "gained": Part("scale-2"),
+    "lost": Part("warn"),
+    "wrong as before": Part("bad"),
+}
+CONSISTENCY = (
+    "Right: mean over all copies, with the 95 % interval clustered by original (Student's t, Wilson's near 0 and 1, and"
+    " of one copy an original). All equal:"
+    " share of originals whose copies are all right or all wrong. Worst copy: mean over originals of the worst of"
+    " their copies; it falls with their number. Originals: mean of answers to the originals of these copies."
+)
+CHANGES = (
+    "Copies by the kind of change. Lost and gained count copies beside the answer to their original; p is that of"
+    " McNemar's exact test, which takes copies of an original as independent."
+)
+
+NAMES_CAPTION = (
+    "The same items with neutral and with published names. Neutral, Real: skill, the rate less chance over best less"
+    " chance; the rate where chance is not known (--attribution). Prior knowledge: Real less Neutral, paired by item,"
+    " with the 95 % interval over networks; none of fewer than six."
+)
+
+
+def variants_of(paths: Sequence[Path], name: str) -> list[Path]:
+    """Return the pools of variants of a benchmark."""
+    return [path for path in paths if is_variants_pool(path) and benchmark_of(path).name == name]
+
+
+def add_consistency(section: Section, name: str, answers: Sequence[Answer], contents: ReportContents) -> Section:
+    """Return the section with tables about the pools of variants among the report's pools that have answers."""
+    if contents.tables and not contents.tables & {*CONSISTENCY_TABLE_IDS}:
+        return section
+    digests = {context.pool_digest for context, _ in answers}
+    pools = [path for path in variants_of(contents.pools, name) if pool_digest(path) in digests]
+    if not pools:
+        return section
+    tables: list[Table] = []
+    plots: list[Plot] = []
+    named = [(answer.context, answer.score) for answer in named_answers(answers)]
+    for path in pools:
+        maps = read_maps(path)
+        rows, title = measure_consistency(named, path, maps), maps.pool
+        tables += [_consistency_table(rows, title), _changes_table(rows, title), _names_table(rows, title)]
+        if contents.with_pictures:
+            plots += _plot(rows, title, name)
+    chosen = [table for table in tables if table.rows and (not contents.tables or table.id in contents.tables)]
+    return replace(section, tables=(*section.tables, *chosen), plots=(*section.plots, *plots))
+
+
+def without_copies(answers: Mapping[str, Sequence[Answer]], contents: ReportContents) -> dict[str, Sequence[Answer]]:
+    """Return the answers without those to pools of variants, which are no items of their own.
+
+    A benchmark that has no other answers keeps them.
+    """
+    digests = {pool_digest(path) for path in contents.pools if is_variants_pool(path)}
+    rest = {
+        name: [answer for answer in listed if answer[0].pool_digest not in digests] if digests else listed
+        for name, listed in answers.items()
+    }
+    return {name: rest[name] or listed for name, listed in answers.items()}
+
+
+def _consistency_table(rows: Sequence[Consistency], pool: str) -> Table:
+    labels = (Heading("system", "System"), Heading("originals", "Originals"), Heading("copies", "Copies"))
+    headings = (
+        Heading("right", "Right"),
+        Heading("all_equal", "All equal"),
+        Heading("worst_copy", "Worst copy"),
+        Heading("right_originals", "Right, originals"),
+    )
+    listed = tuple(
+        TableRow(
+            (row.system, str(len(row.rights)), str(row.num_copies)),
+            (
+                cell(f"{row.mean:.3f}", row.interval),
+                cell(f"{row.share_equal:.3f}", Interval(*wilson(row.num_equal, len(row.rights)))),
+                Cell(f"{row.worst:.3f}"),
+                NOTHING if row.originals is None else Cell(f"{row.originals:.3f}"),
+            ),
+        )
+        for row in rows
+    )
+    return Table(CONSISTENCY_TABLE, f"Consistency over copies of {pool}", CONSISTENCY, labels, headings, listed)
+
+
+def _changes_table(rows: Sequence[Consistency], pool: str) -> Table:
+    labels = (Heading("system", "System"), Heading("kind", "Change"), Heading("copies", "Copies"))
+    headings = tuple(map(Heading, ("right", "lost", "gained", "p"), ("Right", "Lost", "Gained", "p")))
+    title = f"Changes that flip answers to copies of {pool}"
+    return Table(CHANGES_TABLE, title, CHANGES, labels, headings, tuple(_change_rows(rows)))
+
+
+def _names_table(rows: Sequence[Consistency], pool: str) -> Table:
+    labels = tuple(map(Heading, ("system", "items", "networks", "scale"), ("System", "Items", "Networks", "Scale")))
+    headings = (Heading("neutral", "Neutral"), Heading("real", "Real"), Heading("prior_knowledge", "Prior knowledge"))
+    listed = tuple(
+        TableRow(
+            (row.system, str(probe.num_items), str(probe.num_units), probe.scale),
+            (
+                Cell(f"{probe.neutral:.3f}"),
+                Cell(f"{probe.real:.3f}"),
+                cell(f"{probe.prior_knowledge:+.3f}", probe.interval),
+            ),
+        )
+        for row in rows
+        if (probe := row.names) is not None
+    )
+    title = f"Published names instead of neutral ones, {pool}"
+    return Table(NAMES_TABLE, title, NAMES_CAPTION, labels, headings, listed)
+
+
+def _change_rows(rows: Sequence[Consistency]) -> Iterator[TableRow]:
+    for row in rows:
+        for kind, rights in sorted(row.by_kind.items()):
+            rate = rate_of_copies(rights)
+            right = cell(f"{rate.mean:.3f}", rate.interval)
+            flip = row.flips.get(kind)
+            counts = (
+                (NOTHING, NOTHING, NOTHING)
+                if flip is None
+                else (Cell(str(flip.lost)), Cell(str(flip.gained)), Cell(f"{flip.p_value:.3f}"))
+            )
+            yield TableRow((row.system, kind, str(sum(map(len, rights.values())))), (right, *counts))
+
+
+def _plot(rows: Sequence[Consistency], pool: str, name: str) -> Iterator[Plot]:
+    """Yield bars of copies by kind of change, for the systems that answered the originals too."""
+    bars: dict[str, tuple[float, ...]] = {}
+    answered = [row for row in rows if row.flips]
+    for row in answered[:MAX_PLOTTED]:
+        for kind, flip in sorted(row.flips.items()):
+            right = rate_of_copies(row.by_kind[kind]).mean * flip.number
+            wrong = flip.number - right - flip.lost
+            bars[f"{row.system}, {kind}"] = (max(0.0, right - flip.gained), flip.gained, flip.lost, max(0.0, wrong))
+    if bars:
+        title = f"Answers to copies beside those to their originals, {pool}"
+        note = "" if len(answered) <= MAX_PLOTTED else f" The first {MAX_PLOTTED} of {len(answered)} systems."
+        plot_name = anchor_of(f"consistency {name} {pool}")
+        svg = stacked_svg({"": bars}, PARTS, title)
+        yield Plot(plot_name, title, f"Copies by kind of change.{note}", svg, in_page=True)
+
+
+# --- Responses by how they were read ----------------------------------------------------------------------------------
+READING_TABLE = "reading"
+READING_TABLE_IDS = (READING_TABLE,)
+READING_LABELS = (
+    Heading("setting", "Setting"),
+    Heading("system", "System"),
+    Heading("pool", "Pool"),
+    Heading("n", "n"),
+)
+TITLE = "How responses were read"
+OF_READERS = (
+    "Correct: right answers by the chosen rule; published: by the published rule on the whole text; lenient: by the"
+    " reader that also takes answers in other forms. Lenient less correct is what form alone costs."
+)
+OF_REASONS = "The other columns count responses without an answer, by reason;"
+OF_EXCLUDED = "not_run and infrastructure_error are in no rate and no n, all others are not right."
+
+
+def add_reading(section: Section, of: Benchmark[Any], answers: Sequence[Answer], contents: ReportContents) -> Section:
+    """Return the section with the table of readings first, where readers differ or responses hold no answer."""
+    if contents.tables and READING_TABLE not in contents.tables:
+        return section
+    excluded = [(context, reason) for context, reason in contents.excluded if context.benchmark == of.name]
+    if not excluded and not any("correctPublished" in score for _, score in answers):  # records of runs alone
+        return section
+    collected = ResultTable(of.metrics, by=contents.by, handling=contents.means)
+    for answer in chain.from_iterable(map(with_chosen, answers)):
+        collected.add(*answer)
+    for context, reason in excluded:
+        collected.exclude(context, reason)
+    table = _table(collected)
+    if table is None:
+        return section
+    return replace(section, tables=(table, *section.tables), reading=_sentence(collected))
+
+
+def _sentence(collected: ResultTable) -> str:
+    """Return how many responses are in no rate, and how many have no answer; empty without any."""
+    counts = sum((reasons for _, reasons in (*collected.read_rows(), *collected.unrated())), start=Counter[str]())
+    num_excluded = sum(counts[reason] for reason in EXCLUDED)
+    num_silent = counts.total() - num_excluded
+    parts = []
+    if num_excluded:
+        verb = "is" if num_excluded == 1 else "are"
+        parts.append(f"{plural(num_excluded, 'responses')} {verb} in no rate: not run, or the request failed")
+    if num_silent:
+        verbs = "holds no answer and counts" if num_silent == 1 else "hold no answer and count"
+        parts.append(f"{plural(num_silent, 'responses')} {verbs} as not right")
+    return f"{'; '.join(parts)}." if parts else ""
+
+
+def _table(collected: ResultTable) -> Table | None:
+    rows, unrated = [*collected.read_rows()], collected.unrated()
+    reasons = [reason for reason in REASONS if any(counts[reason] for _, counts in (*rows, *unrated))]
+    is_by_reader = any(readers_differ(row) for row, _ in rows)
+    if not reasons and not is_by_reader:
+        return None
+    metrics = READERS if is_by_reader else READERS[:1]
+    headings = [Heading(metric.key, metric.heading) for metric in metrics]
+    headings += [Heading(f"reason:{reason}", reason) for reason in reasons]
+    lines = [
+        TableRow(
+            (row.setting, row.system, row.pool, str(row.num_items)),
+            (*(rate_cell(row, metric) for metric in metrics), *_counts(counts, reasons)),
+        )
+        for row, counts in rows
+    ]
+    lines += [
+        TableRow(
+            (labels["setting"], labels["system"], labels["pool"], "0"),
+            (*(NOTHING for _ in metrics), *_counts(counts, reasons)),
+        )
+        for labels, counts in unrated
+    ]
+    sentences = [OF_READERS] if is_by_reader else []
+    if reasons:
+        sentences.append(
+            f"{OF_REASONS} {OF_EXCLUDED}" if set(reasons) & EXCLUDED else f"{OF_REASONS[:-1]}; none is right."
+        )
+    return shown_columns(
+        Table(READING_TABLE, TITLE, " ".join(sentences), READING_LABELS, tuple(headings), tuple(lines))
+    )
+
+
+def _counts(counts: Counter[str], reasons: Sequence[str]) -> Iterator[Cell]:
+    yield from (Cell(str(counts[reason])) if counts[reason] else NOTHING for reason in reasons)
