@@ -71,6 +71,9 @@ nb_execution_raise_on_error = True
 nb_execution_in_temp = True
 nb_execution_timeout = 600  # the first cell of a new machine compiles kernels
 nb_merge_streams = True
+suppress_warnings = [
+    "misc.highlighting_failure"
+]  # files that a cell writes are no Python, as which its lexer reads them
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
 os.environ.update(NO_COLOR="1", COLUMNS="80", TTY_COMPATIBLE="0", JUPYTER_PLATFORM_DIRS="1")
 os.environ.pop("MPLBACKEND", None)
