@@ -63,6 +63,7 @@ from calibrant.bench.replayscm.fitting.target import (
     find_needs,
     functions_line,
     log_step,
+    prefer_plain,
     report_exhaustion,
     report_unsatisfied,
     state_best_known,
@@ -397,10 +398,7 @@ def fit_in_steps(
     *,
     refuses_contradictions: bool = True,
 ) -> Fit | GapFit | GraphFit | FormsFit:
-    """Fit a table as `fit` does; `listen` is called with each step.
-
-    refuses_contradictions: whether contradicting rows are an error, not a result
-    """
+    """Fit a table as `fit` does; `listen` is called with each step. Contradicting rows are an error, or a result."""
     options.check()
     target, roots, max_parents = options.target, options.roots, options.max_parents
     table = handle_gaps(read_with(data, reading_options(reading), "formulas"), gaps)
@@ -435,8 +433,8 @@ def fit_in_steps(
         elif needs is not None and max_parents > MAX_PARENTS:
             fitted = _fit_wide(table, needs, max_parents, listen)
         else:
-            disclosure = HiddenOrder(natural(table.legal_names), natural(map(naming.to_legal, free)))
-            task = replace(task_of(table, disclosure), assumption=assumption)
+            disclosed = HiddenOrder(natural(table.legal_names), natural(map(naming.to_legal, free)))
+            task = replace(task_of(table, disclosed), assumption=assumption)
             fitted = _fit_under(table, task, needs, max_parents, listen)
     except CalibrantError as error:
         reason, is_clash = naming.text(str(error)), isinstance(error, ContradictionError)
@@ -446,7 +444,7 @@ def fit_in_steps(
         problem = problem_of(table, task_of(table, disclosed))
         undecided = Impossible(reason) if is_clash else OutOfBudget(reason)
         fitted = Fit(problem, target, undecided, None, table, is_contradictory=is_clash)
-    outcome, best = state_best_known(fitted.outcome, needs, max_parents)
+    outcome, best = state_best_known(prefer_plain(fitted.outcome, table, options), needs, max_parents)
     outcome = outcome if options.errors is None else advise_networks(outcome)
     fitted = replace(fitted, outcome=outcome, target=target, best_formula=best or fitted.best_formula)
     return replace(fitted, fronts=fronts, rates=posterior, needs=needs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -23,13 +24,15 @@ from calibrant.bench.replayscm.fitting.fronts import (
 from calibrant.bench.replayscm.fitting.table import Naming, Table, task_of
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.formulas.formula import Formula
-from calibrant.dsl.formulas.text import infix
+from calibrant.dsl.formulas.text import infix, render
 from calibrant.dsl.knowledge import Knowledge
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, HiddenRoots, natural
 from calibrant.dsl.replayscm.item import Task
+from calibrant.dsl.replayscm.reference import replays_exactly
+from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.text import plural
-from calibrant.solvers.formulas.fronts import Patterns
-from calibrant.solvers.formulas.least_formulas import NUM_VARS
+from calibrant.solvers.formulas.fronts import Patterns, front, num_sets
+from calibrant.solvers.formulas.least_formulas import NUM_VARS, tree_formula
 from calibrant.solvers.formulas.uncertain_rows import Prior, RatePosterior, posterior_of_rates
 from calibrant.solvers.formulas.wide_formulas import (
     MAX_COLUMNS,
@@ -48,6 +51,7 @@ from calibrant.solvers.replayscm.space import MAX_PARENTS
 # --- Columns that a target needs, its least formula where it mentions more than six, and advice where nothing fits ----
 Outcome: TypeAlias = Found[ExactAnswer] | Impossible | OutOfBudget
 SETS_LISTED = 20
+MAX_PLAIN_SETS = 5_000  # sets of columns in which a tie without xor and iff is looked for: 18 columns, 0.2 s
 SETS_SHOWN = 3
 MAX_DIGITS = 25  # digits of a number that is printed in full, with its commas
 
@@ -140,6 +144,34 @@ def state_best_known(outcome: Outcome, needs: TargetNeeds | None, max_parents: i
         return outcome, None
     best = needs.best_known(max_parents)
     return OutOfBudget(bounds_text(best, f"at least {outcome.lower_bound}"), outcome.lower_bound), best
+
+
+def prefer_plain(outcome: Outcome, table: Table, options: FormulaOptions) -> Outcome:
+    """Return a least formula of a target without xor and iff where the one that was found has either and a tie has not.
+
+    Compared over all columns up to MAX_PLAIN_SETS sets of them, else over those that the formula mentions.
+    """
+    target = options.target
+    if target is None or options.assume is not None or not isinstance(outcome, Found):
+        return outcome
+    names = Naming(table.legal_names, table.names)
+    model, legal = outcome.value.model, names.to_legal(target)
+    if not re.search(r"\((?:xor|iff) ", render(model.mechanisms[legal])):
+        return outcome
+    columns, patterns = patterns_of_target(table, target)
+    chosen, widest = list(range(len(columns))), min(options.max_parents, NUM_VARS)
+    if num_sets(len(columns), widest) > MAX_PLAIN_SETS:
+        chosen = [k for k in chosen if names.to_legal(columns[k]) in model.mechanisms[legal].mentioned]
+    texts = [names.to_legal(columns[k]) for k in chosen]
+    rows = Patterns(patterns.codes[:, chosen], patterns.zeros, patterns.ones)
+    points = front(rows, "and-or-not", widest, texts, max_errors=0, ties=1).points
+    if not points or points[0].size != outcome.value.size:
+        return outcome
+    formula = tree_formula(points[0].formulas(1)[0][1], texts)
+    plain = Scm(model.roots, {**model.mechanisms, legal: formula})
+    if not replays_exactly(plain, task_of(table, HiddenOrder(model.order, model.roots)).training.worlds):
+        raise AssertionError(f"{infix(formula)} does not fit")
+    return Found(replace(outcome.value, model=plain))
 
 
 def functions_line(number: int) -> str:
