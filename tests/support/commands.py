@@ -17,7 +17,9 @@ from calibrant.bench.cli import main
 
 FONT_CACHE = "building the font cache"
 PROGRESS = re.compile(
-    rf"^.*(?:reading, after \d+ s|: \d+ of \d+ done after \d+ s.*|compiling kernels: .*|{FONT_CACHE}.*)\n", re.MULTILINE
+    r"^.*(?:reading, after \d+ s|: \d+ of \d+ done after \d+ s.*|running \S.* on \S+"
+    rf"|compiling kernels: .*|{FONT_CACHE}.*)\n",
+    re.MULTILINE,
 )
 """Lines that a command prints where its work takes long: on a busy machine, or until kernels and fonts are cached."""
 NEXT = re.compile(r"^(?:next| {4})  \S.*  calibrant .*\n", re.MULTILINE)

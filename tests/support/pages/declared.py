@@ -348,7 +348,8 @@ NOT_RUN: tuple[NotRun, ...] = (
     NotRun("docs/hub.md", "calibrant export", "needs pyarrow", HUB),
     NotRun("docs/hub.md", "from datasets import load_dataset", "needs datasets", HUB),
     NotRun("docs/hub.md", "from calibrant.datasets import exported_items", "needs pyarrow", HUB),
-    NotRun("docs/index.md", "make demo", ITSELF),
+    NotRun("docs/index.md", "pip install .", "installs"),
+    NotRun("docs/index.md", "calibrant demo", ITSELF),
     NotRun("docs/inspect.md", "pip install", "installs; the extras are compared with pyproject.toml"),
     NotRun(
         "docs/inspect.md", "inspect eval calibrant/causim -T pool=pool.jsonl --model openai/", "needs a model's key"
