@@ -134,9 +134,12 @@ def acyclic_totals(
             if any_bits == np.uint64(0):
                 continue
             odd[0] = False
-            unplaced = full ^ placed
+            eligible = 0  # variables without a parent set within `placed` make every product 0
+            for i in range(num_vars):
+                if not placed >> i & 1 and sums[i, placed] != np.uint64(0):
+                    eligible |= 1 << i
             # (s - mask) & mask is the next subset of a mask: ascending, so the set without its lowest bit came before
-            sinks = (0 - unplaced) & unplaced
+            sinks = (0 - eligible) & eligible
             while sinks:
                 low = sinks & -sinks
                 odd[sinks] = not odd[sinks ^ low]
@@ -145,7 +148,7 @@ def acyclic_totals(
                         _add(product[sinks], limbs, 0, totals_by_set[placed | sinks])
                     else:
                         _subtract(product[sinks], limbs, totals_by_set[placed | sinks])
-                sinks = (sinks - unplaced) & unplaced
+                sinks = (sinks - eligible) & eligible
         for i in range(limbs):  # assigning a slice would compile an error message too
             totals[b, i] = totals_by_set[full, i]
 

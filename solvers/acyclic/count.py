@@ -7,7 +7,7 @@ Vuoksenmaa and M. Koivisto, Exact sampling of directed acyclic graphs from modul
 
 Both enumerate only the order ideals: sets that some topological order begins with. If every subset is one there are
 3**m terms, feasible up to 18 variables; if parent sets fix most of the order there are few, even at 40 variables.
-Small components whose weights fit a word are summed in kernels. Where ideals are
+Components of which all subsets are tabulated, with weights that fit a word, are summed in kernels. Where ideals are
 many but small separators exist, `total` eliminates variables (solvers.acyclic.elimination).
 
 Counts of mechanisms fit a word each, and a total gets as many words as it may need. Up to MAX_POSITIONS variables every
@@ -83,9 +83,9 @@ class WordWeights(NamedTuple):
         return completions
 
 
-def word_weights(options: Sequence[Mapping[Mask, int]]) -> WordWeights | None:
+def word_weights(options: Sequence[Mapping[Mask, int]], max_vars: int = MAX_POSITIONS) -> WordWeights | None:
     """Return parent sets as positions, per variable; None for too many variables or weights beyond a word."""
-    limbs = limbs_for([sum(candidates.values()) for candidates in options])
+    limbs = limbs_for([sum(candidates.values()) for candidates in options], max_vars)
     if limbs is None:
         return None
     inside = np.array([mask for candidates in options for mask in candidates], np.int64)
@@ -94,9 +94,9 @@ def word_weights(options: Sequence[Mapping[Mask, int]]) -> WordWeights | None:
     return WordWeights(weights, np.arange(len(inside)), inside, starts, limbs)
 
 
-def limbs_for(largest: Sequence[int]) -> int | None:
+def limbs_for(largest: Sequence[int], max_vars: int = MAX_POSITIONS) -> int | None:
     """Return the words for a product of numbers up to these; None if they are too many or one does not fit a word."""
-    if len(largest) > MAX_POSITIONS or any(number >> WORD for number in largest):
+    if len(largest) > max_vars or any(number >> WORD for number in largest):
         return None
     # any sum over acyclic assignments is at most the product of the variables' totals, whose bits add up
     return sum(number.bit_length() for number in largest) // WORD + 1
@@ -217,17 +217,27 @@ class Weights:
     @cached_property
     def _table(self) -> list[list[int]] | None:
         """Table [i][X] of `within` for all subsets X, where they are few or nearly all are order ideals."""
-        number = len(self.endogenous)
-        if number > MAX_FREE_VARIABLES:
+        if not self.is_tabulated:
             return None
-        if number > MAX_TABLE_VARIABLES and self.terms is not None and self.terms < number << number:
-            return None  # the table alone has more entries than the sum may have terms
-        if number > MAX_TABLE_VARIABLES and self._placement.count_ideals(MIN_TABLE_IDEALS) < MIN_TABLE_IDEALS:
-            return None
-        if self.words is not None:
-            sums: list[list[int]] = self.words.subset_sums().tolist()
+        if self.tabulated_words is not None:
+            sums: list[list[int]] = self.tabulated_words.subset_sums().tolist()
             return sums
         return [self._subset_sums(candidates) for candidates in self.options]
+
+    @cached_property
+    def is_tabulated(self) -> bool:
+        """Whether sums over all subsets are tabulated: they are few, or nearly all are order ideals."""
+        number = len(self.endogenous)
+        if number > MAX_FREE_VARIABLES:
+            return False
+        if number > MAX_TABLE_VARIABLES and self.terms is not None and self.terms < number << number:
+            return False  # the table alone has more entries than the sum may have terms
+        return number <= MAX_TABLE_VARIABLES or self._placement.count_ideals(MIN_TABLE_IDEALS) >= MIN_TABLE_IDEALS
+
+    @cached_property
+    def tabulated_words(self) -> WordWeights | None:
+        """Weights as `words`, also of more variables where all subsets are tabulated."""
+        return word_weights(self.by_positions, MAX_FREE_VARIABLES) if self.is_tabulated else None
 
     def components(self) -> list[Weights]:
         """Split into strongly connected components, each with the others as roots: sums multiply over them."""
@@ -291,6 +301,8 @@ def _component_total(weights: Weights) -> int:
 
 
 def _sum_by_sinks(weights: Weights) -> int:
+    if weights.max_terms is None and (words := weights.tabulated_words) is not None:
+        return words.totals(words.weights[None])[0]
     return prefix_totals(weights)[-1].get(weights.full, 0)
 
 

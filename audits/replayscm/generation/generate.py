@@ -150,17 +150,25 @@ class GenerationAudit:
         return record
 
 
-def count_members(problem: Problem) -> dict[int, Bounds]:
-    """Return how many SCMs fit the training worlds, by bound of the number of functional parents."""
-    return {k: VersionSpace(problem.task, ModelClass(k)).bounds for k in CLASSES}
+def count_members(space: VersionSpace) -> dict[int, Bounds]:
+    """Return how many SCMs of a space fit, by bound of the number of functional parents; tables are made once."""
+    return {k: space.within(k).bounds for k in CLASSES}
 
 
-def evidence_audit(stratum: Stratum, problem: Problem) -> EvidenceAudit:
-    """Measure one set of training worlds. Reads gold and the latent order."""
+def widest_space(problem: Problem, max_parents: int = 0) -> VersionSpace:
+    """Return the SCMs that fit the training worlds, of the widest of CLASSES or of `max_parents` where that is more."""
+    return VersionSpace(problem.task, ModelClass(max(*CLASSES, max_parents)))
+
+
+def evidence_audit(stratum: Stratum, problem: Problem, space: VersionSpace | None = None) -> EvidenceAudit:
+    """Measure one set of training worlds. Reads gold and the latent order.
+
+    space: `widest_space` of the problem, where it is at hand
+    """
     audit = BoundedAudit(problem)
     windows = {variable: audit.window(variable) for variable in audit.gold.endogenous}
     worlds: tuple[World, ...] = problem.task.training.worlds
-    bounds_by_parents = count_members(problem)
+    bounds_by_parents = count_members(space or widest_space(problem))
     return EvidenceAudit(
         len(worlds),
         {k: bounds.lower for k, bounds in bounds_by_parents.items() if bounds.lower == bounds.upper},
@@ -229,7 +237,7 @@ def generate(
     separation = _separate(stratum, plan, accepted, max_added, rng)
     problem = partial(problem_of, stratum, f"GEN_{stratum.name}_{seed}", seed, accepted.latent)
     problems = (problem(accepted.evidence(added)) for added in ((), separation.added))
-    return _with_audit(stratum, accepted, separation, effort, [disclose_problem(p, setting) for p in problems])
+    return _with_audit(stratum, accepted, separation, effort, [disclose_problem(p, setting) for p in problems])[0]
 
 
 def generate_from_networks(
@@ -256,8 +264,8 @@ def generate_from_networks(
         problem = disclose_problem(problem, setting)
         labels = {**problem.sealed.labels, **window.labels}
         problems.append(replace(problem, sealed=replace(problem.sealed, labels=labels)))
-    generated = _with_audit(rules, accepted, separation, effort, problems)
-    fits = _label_fits(generated.problem, generated.audit.final, window.in_degree)
+    generated, space = _with_audit(rules, accepted, separation, effort, problems, window.in_degree)
+    fits = _label_fits(space, generated.audit.final, window.in_degree)
     sealed = generated.problem.sealed
     labels = {**sealed.labels, **fits}
     return replace(generated, problem=replace(generated.problem, sealed=replace(sealed, labels=labels)))
@@ -279,15 +287,15 @@ def _accept_window(
     raise UnreachableStratumError(f"worlds of {MAX_WINDOWS} windows of {stratum.name} fail the filters")
 
 
-def _label_fits(problem: Problem, audit: EvidenceAudit, in_degree: int) -> dict[str, str]:
+def _label_fits(space: VersionSpace, audit: EvidenceAudit, in_degree: int) -> dict[str, str]:
     """Return labels of how many SCMs fit: of the least class of at least four parents that has the window.
 
-    audit: of the problem, which has the counts of most classes: one of 30 variables takes seconds
+    space: of the problem; audit: of it, which has the counts of most classes: one of 30 variables takes a second
     """
     max_parents = max(4, in_degree)
     count = audit.counts.get(max_parents)
     if count is None and max_parents not in audit.bounds:
-        bounds = VersionSpace(problem.task, ModelClass(max_parents)).bounds
+        bounds = space.within(max_parents).bounds
         count = bounds.lower if bounds.lower == bounds.upper else None
     if count is None:
         return {"evidence": "not counted"}
@@ -295,12 +303,21 @@ def _label_fits(problem: Problem, audit: EvidenceAudit, in_degree: int) -> dict[
 
 
 def _with_audit(
-    stratum: Stratum, accepted: _Accepted, separation: Disambiguation, effort: Effort, problems: Sequence[Problem]
-) -> Generated:
-    """Return an instance with its audit. problems: without worlds against local alternatives, then with them."""
+    stratum: Stratum,
+    accepted: _Accepted,
+    separation: Disambiguation,
+    effort: Effort,
+    problems: Sequence[Problem],
+    max_parents: int = 0,
+) -> tuple[Generated, VersionSpace]:
+    """Return an instance with its audit, and its version space.
+
+    problems: without worlds against local alternatives, then with them; max_parents: of the space, if beyond CLASSES
+    """
     base, final = (as_written(_label_kills(problem, accepted.training)) for problem in problems)
-    before = evidence_audit(stratum, base)
-    after = evidence_audit(stratum, final) if separation.added else before
+    space = widest_space(final, max_parents)
+    after = evidence_audit(stratum, final, space)
+    before = evidence_audit(stratum, base) if separation.added else after
     stages = {**accepted.training.stages, **{draw.world.id: "disambiguation" for draw in separation.added}}
     survivors = accepted.training.survivors
     audit = GenerationAudit(
@@ -312,7 +329,7 @@ def _with_audit(
         before,
         after,
     )
-    return Generated(final, audit)
+    return Generated(final, audit), space
 
 
 def _label_kills(problem: Problem, training: Training) -> Problem:

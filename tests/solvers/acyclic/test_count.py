@@ -395,6 +395,18 @@ def weights_by_enumeration(options: Options) -> dict[int, Counter[int]]:
     return found
 
 
+@pytest.mark.parametrize(("num_vars", "most"), [(11, 1), (12, 2**28), (13, 5), (14, 2**20)])
+def test_kernel_of_more_variables_sums_what_integers_do(num_vars: int, most: int) -> None:
+    """Sums over all subsets of more than MAX_POSITIONS variables, of one to several words."""
+    weights = dense(num_vars, most, 3)
+    assert weights.words is None
+    assert weights.elimination is None
+    words = weights.tabulated_words
+    assert words is not None
+    expected = count.prefix_totals(Weights(dict(zip(weights.endogenous, weights.options, strict=True)), 1))[-1]
+    assert total(weights) == words.totals(words.weights[None])[0] == expected[weights.full] > 0
+
+
 @pytest.mark.parametrize("largest", [5, 1 << 80])
 def test_each_parent_set_weighs_what_all_choices_with_it_do(largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """By kernels; then, as for more variables, by two passes, with tables and without; then by elimination."""
@@ -403,9 +415,9 @@ def test_each_parent_set_weighs_what_all_choices_with_it_do(largest: int, monkey
     assert sum(any(one.values()) for one in expected) > 20
     for changes in (
         {},
-        {"word_weights": lambda sets: None},
-        {"word_weights": lambda sets: None, "MAX_TABLE_VARIABLES": 0, "MIN_TABLE_IDEALS": 10**6},
-        {"word_weights": lambda sets: None, "MAX_POSITIONS": 0, "MIN_TABLE_IDEALS": 1},
+        {"word_weights": lambda sets, *_: None},
+        {"word_weights": lambda sets, *_: None, "MAX_TABLE_VARIABLES": 0, "MIN_TABLE_IDEALS": 10**6},
+        {"word_weights": lambda sets, *_: None, "MAX_POSITIONS": 0, "MIN_TABLE_IDEALS": 1},
     ):
         with monkeypatch.context() as patched:
             for name, value in changes.items():
