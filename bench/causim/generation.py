@@ -34,6 +34,7 @@ from calibrant.dsl.causim.prompt import prose
 from calibrant.dsl.causim.question import FORMS, TYPES, QuestionType
 from calibrant.dsl.causim.records import write_pool
 from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.text import plural
 from calibrant.solvers.causim.canonical import ModelNames, rename_model
 from calibrant.solvers.causim.generation import (
     BUILT_IN,
@@ -278,7 +279,8 @@ class ProgramPools:
             return []
         missing = total * requested - self._of_programs.total()
         line = (
-            f"{total - complete} of {total} versions and types have fewer than {requested} questions: {missing} fewer"
+            f"{total - complete} of {total} versions and types have fewer than"
+            f" {plural(requested, 'questions')}: {missing} fewer"
         )
         if not self._options.fill:
             return [f"{line}; -o fill=true draws further programs for them"]

@@ -143,9 +143,11 @@ def convert_programs(source: Path, target: Path, options: ItemOptions | None) ->
     name = facts.name if facts is not None else source.name.partition(".")[0]
     pool = Pool(name, "causim", items, metadata)
     write_pool(target, pool.items, name=pool.name, metadata=metadata)
-    lines = [f"{len(totals.skipped)} programs were left out; the first: {totals.skipped[0]}"] if totals.skipped else []
+    num_skipped = plural(len(totals.skipped), "programs")
+    lines = [f"left out {num_skipped}; the first: {totals.skipped[0]}"] if totals.skipped else []
     if totals.differing:
-        lines.append(f"{totals.differing} questions state other answers than they have")
+        states = "states other answers than it has" if totals.differing == 1 else "state other answers than they have"
+        lines.append(f"{plural(totals.differing, 'questions')} {states}")
     return Conversion(len(items), lines)
 
 
@@ -365,8 +367,9 @@ def unpack_pool(pool_file: Path, folder: Path) -> list[str]:
     _write_json(folder / "selected.json", selected)
     facts = PoolFacts(pool.name, dict(pool.metadata), [item.id for item in pool.items])
     _write_json(folder / POOL_NAME, facts)
-    counts = f"{len(histories)} programs in {len(by_program)} versions, {len(selected)} of the programs complete"
-    return [f"{len(pool)} questions about {counts}, written to {folder}"]
+    programs = f"{plural(len(histories), 'programs')} in {plural(len(by_program), 'versions')}"
+    counts = f"{programs}, {len(selected)} of the programs complete"
+    return [f"{plural(len(pool), 'questions')} about {counts}, written to {folder}"]
 
 
 def _by_program(items: Sequence[CausimItem]) -> Mapping[tuple[str, int], list[CausimItem]]:

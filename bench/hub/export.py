@@ -39,6 +39,7 @@ from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.item import Item
 from calibrant.dsl.parse_limits import TooLargeError, load_json
 from calibrant.dsl.records import pool_digest
+from calibrant.dsl.text import plural
 
 # --- The rows of an export, in a file while it is made: none is kept, however many there are --------------------------
 
@@ -244,7 +245,7 @@ def _read_audits(path: Path) -> Iterator[_AuditLine]:
 
 def _pool_lines(name: str, records: Sequence[_AuditLine]) -> Iterator[str]:
     audited = [record.findings for record in records if record.findings is not None]
-    yield f"{name}: {len(audited)} of {records[0].pool_size} items audited"
+    yield f"{name}: {len(audited)} of {plural(records[0].pool_size, 'items')} audited"
     counts = [result for result in audited if isinstance(result, _ClassCounts)]
     if counts:
         yield from _class_lines(counts)

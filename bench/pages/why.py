@@ -182,7 +182,8 @@ def _summary(number: int, states: Counter[str]) -> str:
 def _note(number: int, embedded: int, command: str) -> str:
     if embedded == number:
         return "Every item has its page here."
-    return f"{embedded} of {number_text(number)} items have their page here; for another: {command}"
+    have = "has its page" if embedded == 1 else "have their page"
+    return f"{embedded} of {number_text(number)} items {have} here; for another: {command}"
 
 
 # --- Pages of the reasons of many items, made by several processes ----------------------------------------------------

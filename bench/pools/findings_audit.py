@@ -48,6 +48,7 @@ from calibrant.bench.runs.audits import (
     AuditWork,
     R,
     ReasonRecord,
+    ReasonState,
     list_pieces,
     reason_lines,
     reason_of,
@@ -160,6 +161,13 @@ def _finite(text: str) -> float:
 
 
 RECORD_VERSION = 1
+STATE_SENTENCES: Mapping[ReasonState, str] = {
+    "open": "open: what is shown leaves more than one possibility",
+    "decided": "decided: what is shown leaves one possibility",
+    "empty": "empty: nothing fits what is shown",
+    "uncounted": "not counted: a limit was reached",
+    "unexplained": "without a count",
+}
 KINDS = (
     "ambiguous",
     "unwinnable",
@@ -357,7 +365,15 @@ class FindingsReport(Generic[R]):
         width: columns of the terminal; None for as many as needed
         """
         reasons = reason_lines(self.records, width)
-        return Printed(chain(reasons, [""], findings_lines(self.findings(), width)))
+        return Printed(chain(self._answer_lines(), [""], reasons, [""], findings_lines(self.findings(), width)))
+
+    def _answer_lines(self) -> Iterator[str]:
+        """Yield a sentence for each state: how many items are in it."""
+        numbers = Counter(reason_of(record).state for record in self.records)
+        for state, sentence in STATE_SENTENCES.items():
+            if number := numbers[state]:
+                items = plural(len(self.records), "items")
+                yield f"{number:,} of {items} {'is' if number == 1 else 'are'} {sentence}."
 
     def json_pieces(self) -> Iterator[str]:
         """Yield the JSON of --json."""
@@ -400,7 +416,7 @@ def findings_lines(findings: Iterable[FindingRecord], width: int | None = None) 
     """Yield the lines of the table of findings; claims are wrapped to the width."""
     cells = [(finding.instance, finding.kind, str(finding.verdict), finding.claim) for finding in findings]
     if not cells:
-        return iter(["nothing found"])
+        return iter(["No item has a finding."])
     return wrapped_lines(["Instance", "Kind", "Verdict", "Claim"], cells, width)
 
 

@@ -457,7 +457,7 @@ def coverage_notes(answers: Sequence[NamedAnswer]) -> tuple[str, ...]:
         if low < size:
             reach = f"{low}" if low == high else f"{low} to {high}"
             mean = "rates are means over participants, each alike" if is_group else "rates are over those"
-            notes.append(f"{name}: {reach} of {size} items of {pool}; {mean}.")
+            notes.append(f"{name}: {reach} of {plural(size, 'items')} of {pool}; {mean}.")
         if num_crashed:
             notes.append(f"{num_crashed} of {len(contexts)} answers of {name} to {pool} are crashes; rates count them.")
     return tuple(notes)

@@ -369,7 +369,7 @@ class ResultTable:
         if low < row.num_expected:
             reach = f"{low}" if low == high else f"{low} to {high}"
             mean = "rates are over those" if len(taken) == 1 else "rates are means over participants, each alike"
-            yield f"{row.pool}: {row.system} took {reach} of {row.num_expected} items; {mean}"
+            yield f"{row.pool}: {row.system} took {reach} of {plural(row.num_expected, 'items')}; {mean}"
 
     def luck(self) -> str:
         """Return the sentence on luck; empty where no answer is known to be lucky."""
@@ -591,6 +591,7 @@ class DrawnTies:
                 half = NORMAL_95 * sqrt(fsum(system.variances)) / system.num_items
                 where = f" on {setting}" if setting else ""
                 yield (
-                    f"{name}{where}: {system.num_drawn} of {system.num_items} items have more than {system.draws:,}"
-                    f" equally good answers; means over as many draws leave the rate of right ones ± {half:.4f} (95 %)."
+                    f"{name}{where}: {system.num_drawn} of {plural(system.num_items, 'items')} have more than"
+                    f" {system.draws:,} equally good answers; means over as many draws leave the rate of right ones"
+                    f" ± {half:.4f} (95 %)."
                 )

@@ -214,7 +214,7 @@ class Recognised:
     answers: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def __str__(self) -> str:
-        parts = [f"{self.lines} predictions"]
+        parts = [plural(self.lines, "predictions")]
         for part, names in self.fields.items():
             parts.append(f"{part} from {_list_names(names) or 'no field'}")
         parts.append(

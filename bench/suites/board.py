@@ -98,6 +98,7 @@ def pool_page(board: Board, pool: PoolEntry) -> str:
         "title": f"{pool.name}: {benchmark(pool.benchmark).title}",
         "crumbs": ("Board", manifest.slug, pool.name),
         "pool": pool,
+        "items": plural(pool.num_items, "items"),
         "damage": board.suite.damage.get(pool.name, ""),
         "rows": rows,
         "kinds": KIND_MEANINGS,

@@ -252,13 +252,13 @@ class ScmAuditReport(FindingsReport[AuditRecord]):
             if not records:
                 return Printed(lines, [])
             where = "\n".join([*lines, ""])
-        table = audits_table(records, width)
+        table = audits_table(records, width, with_ceilings=self._prints_ceilings)
         below = calibration_text(self._calibration, width or DEFAULT_WIDTH) if self._prints_ceilings else ""
         legend = table_legend(table.included, width or DEFAULT_WIDTH)
         reasons = chain([""], reason_lines(records, width))
         tables = chain(answer_lines(records), ["", where, table.text, ""], legend, reasons)
         lines = chain(details, tables, closing_lines(records), ["", below] if below else [])
-        left_out = f"left out to fit the width: {', '.join(table.left_out)}; --json has all"
+        left_out = f"Left out to fit the width: {', '.join(table.left_out)}; --json has all."
         return Printed(lines, [left_out] if table.left_out else [])
 
     @property

@@ -21,7 +21,8 @@ from calibrant.dsl.text import nearest_names, plural
 # --- Audits as a plain text table, and the classes that verdicts are about --------------------------------------------
 MAX_CLASS = 6
 NOTHING = "-"
-MEASURES = ("Coverage", "HeldoutExact", "HE by size", "Ceiling", "If uniform", "If by size")
+CEILINGS = ("Ceiling", "If uniform", "If by size")
+MEASURES = ("Coverage", "HeldoutExact", "HE by size", *CEILINGS)
 MEANINGS = {
     "Vars": "variables",
     "Worlds": "training worlds",
@@ -88,7 +89,7 @@ def share_text(share: float | None) -> str:
     return NOTHING if share is None else "0" if share == 0 else "1" if share == 1 else f"{share:.3g}"
 
 
-def audits_table(records: Sequence[AuditRecord], width: int | None) -> Fitted:
+def audits_table(records: Sequence[AuditRecord], width: int | None, *, with_ceilings: bool) -> Fitted:
     """Return the table with a row for each instance; columns beyond the width are left out, the verdict last."""
     bounds = counted_bounds(records)
     counts = [f"k<={k}" for k in bounds]
@@ -100,6 +101,7 @@ def audits_table(records: Sequence[AuditRecord], width: int | None) -> Fitted:
         for record in records
     ]
     first, labels = ("Verdict", *counts, "Ceiling", "Coverage"), ("instance", "setting")
+    headings = {key: text for key, text in headings.items() if with_ceilings or key not in CEILINGS}
     return fit_columns(headings, rows, first=first, labels=labels, width=width)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from html import escape
 from typing import Any
@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from calibrant.bench.answers.rates import Interval
+from calibrant.bench.answers.rates import Interval, Number
 from calibrant.bench.core.attribution import KIND_MEANINGS
 from calibrant.bench.pages.charts import foot_axis, rule
 from calibrant.bench.report.overview.contract import Levels
@@ -132,6 +132,11 @@ UNIFORM = (
     " guesser that weighs them by the generator's prior, where there is one."
 )
 
+FRACTIONS = (
+    "Counts with decimals: an item with several answers, or several equally good ones, counts by the share of them that"
+    " is right."
+)
+
 
 def fragment(*parts: str) -> str:
     """Return the address of a place in the page, each part quoted as the page's script quotes it."""
@@ -166,13 +171,13 @@ def first_screen(results: Results, options: str) -> dict[str, Any]:
         "many": len(rows) > IN_VIEW,
         "families": sorted((name, number) for name, number in families.items() if number > 1),
         "num_items": results.num_items,
-        "noun": words.items,
         "has_intervals": any(results.intervals.values()),
         "counts_heading": "earned \N{MIDDLE DOT} lucky \N{MIDDLE DOT} short \N{MIDDLE DOT} missed"
         if results.is_counted
         else "right \N{MIDDLE DOT} wrong",
         "axis": Markup(axis()),
         "legend": list(_legend(results)),
+        "fractions": FRACTIONS if any(_has_fractions(system.bar_tally.values()) for system in results.systems) else "",
         "level_headings": _level_headings(results),
         "levels_caption": f"Means over {words.items}; levels are chances of being right. {UNIFORM}",
         "matrix": _matrix(results),
@@ -296,8 +301,13 @@ def condition_cell(outcomes: Sequence[Outcome], anchor: str) -> dict[str, Any]:
         "anchor": anchor,
         "right": f"{count_text(right)}/{count_text(sum(counts.values()))}",
         "earned": count_text(counts["earned"]) if is_counted else "",
+        "has_fractions": _has_fractions(counts.values()),
         "lucky": bool(counts["lucky"]),
     }
+
+
+def _has_fractions(counts: Iterable[Number]) -> bool:
+    return any(Fraction(count).denominator != 1 for count in counts)
 
 
 def _lists(results: Results) -> Iterator[dict[str, str]]:
@@ -332,7 +342,7 @@ def overall_screen(all_results: Sequence[Results]) -> Mapping[str, Any]:
     """Return the content of `all_screen`: every benchmark's figures, and systems by benchmark."""
     names = list(dict.fromkeys(system.name for results in all_results for system in results.systems))
     by_name = [{system.name: system for system in results.systems} for results in all_results]
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "name": name,
             "cells": [
@@ -346,6 +356,7 @@ def overall_screen(all_results: Sequence[Results]) -> Mapping[str, Any]:
         }
         for name in names
     ]
+    has_fractions = any(cell and cell["has_fractions"] for row in rows for cell in row["cells"])
     return {
         "heading": f"{plural(len(names), 'systems')} on {len(all_results)} benchmarks",
         "cards": [
@@ -359,5 +370,6 @@ def overall_screen(all_results: Sequence[Results]) -> Mapping[str, Any]:
             for results in all_results
         ],
         "heads": [{"name": results.title, "n": results.num_items} for results in all_results],
+        "fractions": FRACTIONS if has_fractions else "",
         "rows": rows,
     }

@@ -229,7 +229,10 @@ def _attributed_figures(counted: Sequence[SystemResult], results: Results) -> It
     ties = [
         s for s in counted if Fraction(s.decided) / s.num_counted == Fraction(decided.decided) / decided.num_counted
     ]
-    name = f"all {len(ties)} systems" if len(ties) == len(counted) > 1 else decided.name
+    everyone = systems_text(counted)
+    name = everyone if len(ties) == len(counted) else decided.name
+    uncounted = decided.num_items - decided.num_counted
+    name += f"; {count_text(uncounted)} not counted" if uncounted else ""
     yield Figure("decided", of_text(decided.tallied("earned", "missed"), decided.tallied(*KINDS)), words.decided, name)
     lucky = max(
         (system for system in counted if system.counted_right),
@@ -246,8 +249,14 @@ def _attributed_figures(counted: Sequence[SystemResult], results: Results) -> It
     missed = sum((system.tally["missed"] for system in counted), start=0)
     worst = max(counted, key=lambda s: s.tally["missed"])
     detail = f"most by {worst.name}: {count_text(worst.tally['missed'])}" if missed and len(counted) > 1 else ""
-    everyone = f"all {len(counted)} systems" if len(counted) > 1 else counted[0].name
     yield Figure("missed", count_text(missed), "missed: decided, yet wrong", detail or everyone)
+
+
+def systems_text(systems: Sequence[SystemResult]) -> str:
+    """Return `all 3 systems`, `both systems`, or the name of the only one."""
+    if len(systems) < 3:
+        return "both systems" if len(systems) == 2 else systems[0].name
+    return f"all {len(systems):,} systems"
 
 
 def cost_text(cost: float | None) -> str:

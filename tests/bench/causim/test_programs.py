@@ -188,7 +188,7 @@ def test_other_answers_than_a_question_has_are_counted(tmp_path: Path) -> None:
     record = json.loads(path.read_text("utf-8"))
     record["instances"][0]["expected_output"]["support"][0] = {"nothing": 1}
     path.write_text(json.dumps(record), "utf-8")
-    assert "1 questions state other answers" in called("pool", "convert", folder, tmp_path / "b.jsonl").stderr
+    assert "1 question states other answers" in called("pool", "convert", folder, tmp_path / "b.jsonl").stderr
 
 
 def test_a_wrong_scenario_or_program_in_query_files_is_refused(
@@ -304,6 +304,6 @@ def test_filling_stops_where_programs_have_no_such_question(tmp_path: Path, monk
     line = ["generate", "--benchmark", "causim", "--seed", "3", "--strata", "chain", "--workers", "1"]
     line += ["-o", "programs=1", "-o", "versions=1", "-o", "types=intervention", "-o", "effect=some", "-o", "fill=true"]
     done = called(*line, "--out", tmp_path / "none.jsonl")  # nothing outside `do` can change in a single node
-    assert "1 of 1 versions and types have fewer than 1 questions: 1 fewer; 0 further programs have 0 of them" in (
+    assert "1 of 1 versions and types have fewer than 1 question: 1 fewer; 0 further programs have 0 of them" in (
         done.stderr
     )

@@ -294,7 +294,7 @@ def test_below_60_columns_a_finding_is_a_paragraph() -> None:
 def test_a_claim_on_many_lines_stays_one_row_where_no_width_is_stated() -> None:
     assert len(list(findings_lines([_finding("a", "one\ntwo " * 100)]))) == 2
     assert all(len(line) <= 60 for line in findings_lines([_finding("a", "one\ntwo " * 100)], 60))
-    assert list(findings_lines([], 60)) == ["nothing found"]
+    assert list(findings_lines([], 60)) == ["No item has a finding."]
 
 
 @pytest.mark.parametrize("width", [70, 100])

@@ -237,7 +237,7 @@ def test_compressed_files_and_byte_order_marks_are_read(
     with packed.open("rb") as redirected:
         done = command("score", pool, "-", "--json", stdin=redirected)
     assert json.loads(done.stdout)["correct"] is True
-    assert done.stderr.startswith("standard input: 1 predictions; item from instanceId")
+    assert done.stderr.startswith("standard input: 1 prediction; item from instanceId")
     out.write_bytes(gzip.compress(done.stdout.encode()))
     assert main(["table", str(out)]) == 0  # what tables read may be compressed too
     capsys.readouterr()
