@@ -66,7 +66,7 @@ class Posterior(LabRow, frozen=True):
 
 
 class Abstain(LabRow, frozen=True):
-    """No settings: the frequency's equation as the records decide it, and no edge between properties."""
+    """Records alone: the frequency's equation as they decide it, and no edge between properties; no settings."""
 
     name = "abstain"
 

@@ -96,13 +96,13 @@ class NoDo(CausimRow, frozen=True):
 
 
 class GraphOnly(CausimRow, frozen=True):
-    """What needs no mechanism: seen values of what `do` does not reach, elsewhere the first value."""
+    """Given values that `do` does not reach: elsewhere the first value; no mechanism is read."""
 
     name = "graph_only"
 
 
 class Copy(CausimRow, frozen=True):
-    """The evidence with `do` written over it."""
+    """Given values, and over them those of `do`."""
 
     name = "copy"
 

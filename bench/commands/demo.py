@@ -44,7 +44,8 @@ INTRODUCTION = (
     " show. The evidence decides an item if everything that explains it gives the same answer; where it does not, even"
     " a right answer is luck. Right is Earned and Lucky together."
 )
-NO_ANSWER = "None: no answer was given; methods for comparison may."
+UNCOUNTED = "Uncounted: several answers are right, or it was not counted; right answers of it are in Right."
+NO_ANSWER = "None: no answer."
 SIGNATURES = ".calibrant-demo"  # digests of what the last demo wrote in the folder
 
 
@@ -171,7 +172,7 @@ def _print_tables(answers: Mapping[str, Sequence[Answer]]) -> None:
 
     width = width_of(sys.stdout)
     meanings = "; ".join(f"{kind.capitalize()}: {meaning}" for kind, meaning in KIND_MEANINGS.items())
-    _print_wrapped(f"{INTRODUCTION} {meanings}; Uncounted: not known whether it was decided. {NO_ANSWER}", width)
+    _print_wrapped(f"{INTRODUCTION} {meanings}. {UNCOUNTED} {NO_ANSWER}", width)
     headings = ["Method", "Items", "Right", *map(str.capitalize, KINDS), "Uncounted", "None"]
     for name, listed in answers.items():
         of, results = benchmark(name), benchmark_results(name, listed)

@@ -118,7 +118,9 @@ def rank_sentence(results: Results) -> RankSentence:
     if pair is None:
         best = results.systems[0]
         agree = "Ranks by right and by earned agree."
-        if not any(system.counts["earned"] for system in results.systems):
+        if len(counted) < len(results.systems):
+            agree = "Not every answer is counted as earned or luck, so ranks by earned are not compared."
+        elif not any(system.counts["earned"] for system in results.systems):
             agree = "No right answer was decided by the evidence."
         equal = [system.name for system in results.systems if system.accuracy == best.accuracy]
         verb = "scores" if len(equal) == 1 else "score"
@@ -144,9 +146,9 @@ def luck_sentence(results: Results) -> str:
         ahead, behind = pair
         return (
             f"{ahead.name} is right on {percent_text(ahead.right, ahead)} and {behind.name} on"
-            f" {percent_text(behind.right, behind)}, but the evidence of {ahead.name} had decided only"
-            f" {percent_text(ahead.counts['earned'], ahead)}, that of {behind.name}"
-            f" {percent_text(behind.counts['earned'], behind)}: the rest was luck."
+            f" {percent_text(behind.right, behind)}, but {ahead.name} earned only"
+            f" {percent_text(ahead.counts['earned'], ahead)}, and {behind.name}"
+            f" {percent_text(behind.counts['earned'], behind)}: what was right beyond that was luck."
         )
     fits = all(_fits_evidence(outcome) for outcome in best.outcomes)
     start = f"{best.name} explains everything that it was shown, and" if fits else best.name
@@ -232,7 +234,7 @@ def _attributed_figures(counted: Sequence[SystemResult], results: Results) -> It
     everyone = systems_text(counted)
     name = everyone if len(ties) == len(counted) else decided.name
     uncounted = decided.num_items - decided.num_counted
-    name += f"; {count_text(uncounted)} not counted" if uncounted else ""
+    name += f"; {count_text(uncounted)} more not counted" if uncounted else ""
     yield Figure("decided", of_text(decided.tallied("earned", "missed"), decided.tallied(*KINDS)), words.decided, name)
     lucky = max(
         (system for system in counted if system.counted_right),

@@ -26,7 +26,7 @@ from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.report.overview import page as report_module
 from calibrant.bench.report.overview.page import PageSection, report_page
 from calibrant.bench.report.overview.results import Results, read_results
-from calibrant.bench.report.overview.screen import class_bar
+from calibrant.bench.report.overview.screen import class_bar, first_screen
 from calibrant.bench.report.overview.sentences import (
     Responses,
     five_figures,
@@ -232,12 +232,29 @@ def test_the_sentence_names_the_pair_whose_ranks_differ_most() -> None:
     assert "agree" in rank_sentence(results_of([*honest, ("c", 0, scored("short"))])).plain
 
 
+def test_ranks_by_earned_are_compared_where_all_is_counted_alone() -> None:
+    partly = [(name, item, scored("earned") if item else graded()) for name in ("a", "b") for item in range(3)]
+    results = results_of(partly)
+    sentence = rank_sentence(results).plain
+    assert "agree" not in sentence
+    assert "not compared" in sentence
+    details = {figure.name: figure.detail for figure in five_figures(results)}
+    assert details["decided"] == "both systems; 1 more not counted"
+    assert details["missed"] == "both systems"
+
+
+def test_decimals_of_counts_are_explained_where_there_are_some() -> None:
+    whole = [("a", item, scored("earned")) for item in range(2)]
+    again = [("b", 0, scored("earned")), ("b", 0, scored("short")), ("b", 1, scored("earned"))]
+    assert not first_screen(results_of(whole), "")["fractions"]
+    assert "share" in first_screen(results_of([*whole, *again]), "")["fractions"]
+
+
 def test_a_first_reader_is_told_what_was_luck() -> None:
     lucky = [("a", item, scored("lucky")) for item in range(4)]
     honest = [("b", item, scored("earned")) for item in range(3)] + [("b", 3, scored("short"))]
     assert luck_sentence(results_of([*lucky, *honest])) == (
-        "a is right on 100 % and b on 75 %, but the evidence of a had decided only 0 %, that of b 75 %:"
-        " the rest was luck."
+        "a is right on 100 % and b on 75 %, but a earned only 0 %, and b 75 %: what was right beyond that was luck."
     )
     explains = "explains everything that it was shown, and is right on"
     assert luck_sentence(results_of(honest)) == f"b {explains} 75 % of what is asked, all of it earned."
