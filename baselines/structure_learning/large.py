@@ -10,7 +10,7 @@ C. Liu, 1968), and the optima are counted by the matrix-tree theorem. Anything e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import fsum, inf, prod
 from time import monotonic
@@ -20,6 +20,7 @@ import numpy as np
 from calibrant.baselines.structure_learning.graph import Dag, Mask, is_acyclic
 from calibrant.baselines.structure_learning.levels import F64, I64, LevelScores
 from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.knowledge import CheckedKnowledge
 from calibrant.solvers.acyclic.integer_program.least import least_by_program
 from calibrant.solvers.acyclic.integer_program.relaxation import Incumbent, Limits
 from calibrant.solvers.acyclic.integer_program.tree import OrderLocalSearch
@@ -79,16 +80,69 @@ class LargeOptimum:
 Report = Callable[[str], None]
 
 
-def best_large_network(
-    scores: LevelScores, *, is_search: bool, seconds: float | None, report: Report, listen: Callable[[int, int], None]
-) -> LargeOptimum:
-    """Return the best network and a bound.
+@dataclass(frozen=True)
+class Price:
+    """Nats that knowledge costs: score of the optimum without it less that of the optimum with it.
 
+    least, greatest: bounds, in nats; value: difference of the two best scores if both are proven, else None
+    """
+
+    least: float
+    greatest: float
+    value: float | None
+
+    @classmethod
+    def between(cls, free: LargeOptimum, best: LargeOptimum) -> Price:
+        """Compare the best network without knowledge, `free`, and the best that keeps it, which is admitted there."""
+        free_score = max(free.score, best.score)
+        free_bound = max(free.upper_bound, free_score)
+        least = max(0.0, free_score - min(best.upper_bound, free_bound))
+        is_proven = free.is_proven and best.is_proven
+        return cls(least, max(least, free_bound - best.score), free_score - best.score if is_proven else None)
+
+
+def best_large_network(
+    scores: LevelScores,
+    knowledge: CheckedKnowledge | None = None,
+    *,
+    is_search: bool,
+    seconds: float | None,
+    report: Report,
+    listen: Callable[[int, int], None],
+) -> tuple[LargeOptimum, Price | None]:
+    """Return the best network with a bound, and the price of the knowledge; None without knowledge.
+
+    knowledge: stricter than that of the scores, without which the price is the best network's loss
     is_search: whether a search over orders is enough
-    seconds: on the clock, of the integer program; None for MAX_STEPS, which end alike on every machine
+    seconds: on the clock, of the integer programs; None for MAX_STEPS, which end alike on every machine
     report: called with the best score, the bound and the gap every PROGRESS_SECONDS
     """
     masks, table = scores.scored_sets(listen)
+    limits = Limits(seconds, MAX_STEPS if seconds is None else None)
+    if knowledge is None:
+        return _best_network(scores, masks, table, is_search, limits, report), None
+    best = _best_network(scores, masks, _restrict(masks, table, knowledge), is_search, limits, report)
+    if best.is_proven:
+        free = _best_network(scores, masks, table, is_search, limits, report)
+    else:  # the budget is spent: each column's best set bounds the optimum without knowledge
+        free = replace(best, upper_bound=fsum(table.max(axis=1)))
+    return best, Price.between(free, best)
+
+
+def _restrict(masks: I64, table: F64, knowledge: CheckedKnowledge) -> F64:
+    """Return the scores, minus infinity where the knowledge excludes the set."""
+    restricted = table.copy()
+    sizes = np.array([mask.bit_count() for mask in masks.tolist()])
+    bounds = zip(knowledge.allowed, knowledge.required, knowledge.limits, strict=True)
+    for row, (allowed, required, limit) in zip(restricted, bounds, strict=True):
+        row[(masks & ~np.int64(allowed) != 0) | (np.int64(required) & ~masks != 0) | (sizes > limit)] = -inf
+    return restricted
+
+
+def _best_network(
+    scores: LevelScores, masks: I64, table: F64, is_search: bool, limits: Limits, report: Report
+) -> LargeOptimum:
+    """Return the best network of the sets that score more than minus infinity."""
     options = scores.undominated(masks, table)
     for name, sets in zip(scores.frame.variables, options, strict=True):
         if not sets:
@@ -103,11 +157,11 @@ def best_large_network(
             ties = prod(int(np.count_nonzero(row >= row.max() - TIE)) for row in table)
             method = "the order of the columns is known, so each has its best parent set"
         return LargeOptimum(highest, ceiling, ceiling, method, ties, 1 if ties == 1 else None)
-    if max(scores.knowledge.limits) <= 1:
+    if max(mask.bit_count() for mask in masks[np.isfinite(table).any(axis=0)].tolist()) <= 1:
         return _best_forest(options, masks, table)
     if is_search or not has_highs():
         return _search(options, ceiling, "" if is_search else " (pip install 'calibrant[large]' proves optima)")
-    return _by_program(options, ceiling, seconds, report)
+    return _by_program(options, ceiling, limits, report)
 
 
 def _union(sets: Iterable[Mask]) -> Mask:
@@ -331,9 +385,9 @@ class _Progress:
 
 
 def _by_program(
-    options: Sequence[Mapping[Mask, float]], ceiling: float, seconds: float | None, report: Report
+    options: Sequence[Mapping[Mask, float]], ceiling: float, limits: Limits, report: Report
 ) -> LargeOptimum:
-    limits = Limits(seconds, MAX_STEPS if seconds is None else None)
+    steps = limits.steps
     progress = _Progress(report)
     dag, score = _incumbent(options, 2)
     # a set that loses more than the incumbent does in all is in no better network
@@ -373,6 +427,6 @@ def _by_program(
     rounding = ROUNDING
     if is_solved:
         rounding = max(ROUNDING, len(options) / units.per_nat)
-    elif seconds is None and upper_bound - score > ROUNDING:
-        method += f", stopped after {MAX_STEPS:,} steps (--seconds {LONGER_SECONDS} goes on)"
+    elif steps is not None and upper_bound - score > ROUNDING:
+        method += f", stopped after {steps:,} steps (--seconds {LONGER_SECONDS} goes on)"
     return LargeOptimum(dag, score, upper_bound, method, rounding=rounding)

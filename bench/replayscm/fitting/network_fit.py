@@ -15,7 +15,7 @@ from markupsafe import Markup
 from calibrant.audits.replayscm.fits.networks import MAX_ARCS, MAX_OPTIMUM_COLUMNS, StatementRecord
 from calibrant.baselines.structure_learning.classes import always_set
 from calibrant.baselines.structure_learning.effects import MAX_RANKED, Query, Ranking
-from calibrant.baselines.structure_learning.large import ROUNDING, TIE
+from calibrant.baselines.structure_learning.large import ROUNDING, TIE, Price
 from calibrant.baselines.structure_learning.levels import LevelFrame
 from calibrant.bench.core.frames import Framed
 from calibrant.bench.pages.charts import text_at
@@ -169,7 +169,7 @@ class NetworkFit(Framed):
     table: the table as it was read
     num_admitted: DAGs that the knowledge admits; optimal: arcs of the best networks; num_classes: of these
     summary: class of the first network; log_evidence: logarithm of the mean likelihood over all admitted networks
-    ranking, effect: of the graph and the effect asked for; price: nats that the knowledge costs
+    ranking, effect: of the graph and the effect asked for; price: of the knowledge
     upper_bound: no network scores more; None if the first is an exact optimum; method: how it was found, in words
     rounding: nats, a gap that the rounding of an integer program's whole costs explains
     max_parents: default limit that holds because there are many columns; num_completions: of the gaps, None without
@@ -195,7 +195,7 @@ class NetworkFit(Framed):
     ranking: Ranking | None = None
     graph: Arcs | None = None
     effect: EffectSummary | None = None
-    price: float | None = None
+    price: Price | None = None
     upper_bound: float | None = None
     method: str | None = None
     rounding: float = ROUNDING
@@ -274,7 +274,7 @@ class NetworkFit(Framed):
         optional = {"graph": self.ranking, "effect": self.effect}
         entries |= {key: value.to_dict() for key, value in optional.items() if value is not None}
         if self.price is not None:
-            entries["price"] = self.price
+            entries |= {"price": self.price.value, "price_bounds": [self.price.least, self.price.greatest]}
         return entries
 
     def lines(self, *, verbose: bool = False) -> Iterator[str]:
@@ -313,7 +313,7 @@ class NetworkFit(Framed):
         classes = "" if self.num_classes is None else f", in {plural(self.num_classes, 'classes')}"
         yield f"score {self.score}: the first is {self.proof}; networks with that score: {number}{classes}"
         if self.price is not None:
-            yield f"price of the knowledge: {self.price:.4f} nats"
+            yield self.price_line(self.price)
         if self.summary is not None and self.summary.members > 1:
             undirected = ", ".join(f"{a} - {b}" for a, b in self.summary.undirected[:ARCS_SHOWN])
             members = plural(self.summary.members, "networks")
@@ -322,6 +322,15 @@ class NetworkFit(Framed):
             if experiment is not None:
                 name, size = experiment
                 yield f"next experiment: set {name}; {float(size):.3g} of {self.summary.members:,} expected to be left"
+
+    def price_line(self, price: Price) -> str:
+        """Return the price of the knowledge in words, or its bounds where a proof stopped."""
+        if price.value is not None:
+            nats = f"{price.value:.4f} nats"
+        else:
+            nats = f"at least {price.least:.4f}, at most {price.greatest:.4f} nats (a proof stopped)"
+        limit = "" if self.upper_bound is None else ", among networks with the same limit of parents"
+        return f"price of the knowledge: {nats}{limit}"
 
     def rank_lines(self, ranking: Ranking) -> Iterator[str]:
         """Yield the rank of the given graph, and its first change."""
@@ -483,8 +492,8 @@ def _facts(fitted: NetworkFit) -> Iterator[str]:
         yield f"classes of these: {fitted.num_classes:,}"
     if fitted.summary is not None:
         yield f"as good on any such data: {fitted.summary.members:,}"
-    if fitted.price is not None and not isclose(fitted.price, 0, abs_tol=1e-9):
-        yield f"price of the knowledge: {fitted.price:.4f} nats"
+    if fitted.price is not None and not isclose(fitted.price.greatest, 0, abs_tol=1e-9):
+        yield fitted.price_line(fitted.price)
 
 
 def _status(arc: tuple[str, str], best: Arcs, undirected: set[frozenset[str]]) -> str:

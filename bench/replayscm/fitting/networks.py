@@ -19,7 +19,7 @@ from calibrant.baselines.structure_learning.classes import (
 )
 from calibrant.baselines.structure_learning.effects import Effects, Ranking, count_classes, list_higher, rank_dag
 from calibrant.baselines.structure_learning.graph import Constraints, Dag, Mask
-from calibrant.baselines.structure_learning.large import best_large_network
+from calibrant.baselines.structure_learning.large import Price, best_large_network
 from calibrant.baselines.structure_learning.levels import (
     MAX_DENSE_VARIABLES,
     MAX_LAYERED_VARIABLES,
@@ -328,13 +328,18 @@ class _Learning:
         )
 
     def _fit_large(self) -> NetworkFit:
-        scores = LevelScores(self.frame, self.score, self.knowledge)
+        free = self._without_knowledge()
 
         def heard(done: int, total: int) -> None:
             self.listen("scores of parent sets", done, total + 1)
 
-        optimum = best_large_network(
-            scores, is_search=self.options.is_search, seconds=self.options.seconds, report=self.report, listen=heard
+        optimum, price = best_large_network(
+            LevelScores(self.frame, self.score, free or self.knowledge),
+            None if free is None else self.knowledge,
+            is_search=self.options.is_search,
+            seconds=self.options.seconds,
+            report=self.report,
+            listen=heard,
         )
         return NetworkFit(
             self.names,
@@ -352,6 +357,7 @@ class _Learning:
             ranking=self._rank(optimum.score, [optimum.dag], is_proven=optimum.is_proven),
             graph=None if self.graph is None else arcs_of_dag(self.names, self.graph),
             effect=self._effect(optimum.dag, None, None),
+            price=price,
             upper_bound=optimum.upper_bound,
             method=optimum.method,
             rounding=optimum.rounding,
@@ -441,13 +447,26 @@ class _Learning:
         sets = {v: {int(mask): 1 for mask in np.flatnonzero(np.isfinite(row))} for v, row in enumerate(scores)}
         return total(Weights(sets, 0))
 
-    def _price(self, best: float) -> float | None:
-        """Return the optimum without knowledge less the one with it; None without knowledge."""
-        if not self.is_restricted:
+    def _without_knowledge(self) -> CheckedKnowledge | None:
+        """Return what the optimum with knowledge is compared with; None without knowledge.
+
+        Beyond 18 columns the numbers of parents define the class: --max-parents stays, or its default.
+        """
+        statements = self.options.knowledge.statements
+        stated = () if self.is_dense else tuple(s for s in statements if s.word == "max-parents")
+        if len(stated) == len(statements):
             return None
-        free = checked_knowledge(self.table, replace(self.options, knowledge=Knowledge()))
-        scores = self._table_of_scores(free)
-        return max(0.0, ScoreOptimum.of_table(self.names, scores, free.earlier).best().score - best)
+        free = checked_knowledge(self.table, replace(self.options, knowledge=Knowledge(stated)))
+        return replace(free, limits=tuple(map(max, free.limits, self.knowledge.limits)))
+
+    def _price(self, best: float) -> Price | None:
+        """Return the optimum without knowledge less the one with it; None without knowledge."""
+        free = self._without_knowledge()
+        if free is None:
+            return None
+        optimum = ScoreOptimum.of_table(self.names, self._table_of_scores(free), free.earlier).best().score
+        price = max(0.0, optimum - best)
+        return Price(price, price, price)
 
     def _effect(self, dag: Dag, scores: Any, dag_sum: DagSum | None) -> EffectSummary | None:
         if self.query is None:

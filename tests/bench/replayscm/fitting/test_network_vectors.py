@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from math import exp, isclose, lgamma, log, prod
 from pathlib import Path
@@ -18,9 +19,9 @@ from hypothesis import strategies as st
 from markupsafe import escape
 
 import calibrant
-from calibrant.baselines.structure_learning import large
+from calibrant.baselines.structure_learning import large, levels
 from calibrant.bench.cli import main
-from calibrant.bench.replayscm.fitting import gap_networks
+from calibrant.bench.replayscm.fitting import gap_networks, networks
 from calibrant.bench.replayscm.fitting.network_fit import compare_arcs
 from tests.support.commands import called, refused
 from tests.support.effort import examples
@@ -190,6 +191,60 @@ def test_counted_steps_stop_a_proof_with_its_bound_and_lines_of_progress(
     assert stopped["gap"] > 1e-3
     assert "stopped after 200,000 steps (--seconds 300 goes on)" in stopped["proof"]
     assert stopped["best_score"] - 1e-9 <= proven["best_score"] <= stopped["upper_bound"]
+
+
+KNOWLEDGE: dict[str, dict[str, Any]] = {
+    "require": {"require": "c0 -> c4, c1 -> c3"},
+    "forbid": {"forbid": "c0 -> c1, c1 -> c0, c2 -> c3"},
+    "tiers": {"tiers": "c4, c3 < c2, c1 < c0, c5"},
+    "roots": {"roots": ["c3", "c4"], "max_parents_of": {"c5": 1}},
+}
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(st.integers(0, 10**6), st.integers(6, 8), st.sampled_from(sorted(KNOWLEDGE)), st.sampled_from([5, 200, None]))
+def test_the_price_of_a_large_table_is_that_of_the_exact_engine_or_bounded(
+    seed: int, num_vars: int, kind: str, steps: int | None
+) -> None:
+    """Tables of at most 8 columns go through the integer program; steps: its budget, None for the usual one."""
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, 2, (60, num_vars))
+    for k in range(3, num_vars):
+        rows[:, k] = np.where(rng.random(60) < 0.2, rows[:, k], rows[:, k - 3] ^ rows[:, k - 2])
+    data = {f"c{k}": rows[:, k].tolist() for k in range(num_vars)}
+    learn = partial(calibrant.learn_networks, data, max_parents=3)
+    knowledge = KNOWLEDGE[kind]
+    if kind == "tiers":  # every column is in one
+        knowledge = {"tiers": ", ".join([knowledge["tiers"], *(f"c{k}" for k in range(6, num_vars))])}
+    best = learn(**knowledge).networks[0].score
+    exact = learn().networks[0].score - best
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(networks, "MAX_DENSE_VARIABLES", 2)
+        patch.setattr(levels, "MAX_DENSE_VARIABLES", 2)
+        patch.setattr(large, "MAX_STEPS", steps or large.MAX_STEPS)
+        bounded = learn(**knowledge)
+    assert bounded.price is not None
+    assert bounded.upper_bound is not None
+    least, greatest = bounded.to_dict()["price_bounds"]
+    assert least - 1e-9 <= exact <= greatest + 1e-9
+    price = bounded.to_dict()["price"]
+    if price is not None:
+        assert price == pytest.approx(exact, abs=2e-3)
+        assert f"price of the knowledge: {price:.4f} nats, among" in str(bounded)
+    else:
+        assert steps is not None
+        assert f"price of the knowledge: at least {least:.4f}, at most {greatest:.4f} nats" in str(bounded)
+
+
+def test_a_limit_of_parents_alone_has_no_price_beyond_18_columns() -> None:
+    rows = np.random.default_rng(1).integers(0, 2, (60, 19))
+    data = {f"V{k}": rows[:, k].tolist() for k in range(19)}
+    assert calibrant.learn_networks(data, max_parents=1).price is None
+    limited = calibrant.learn_networks(data, max_parents=1, forbid="V0 -> V1")
+    assert limited.price is not None
+    assert limited.to_dict()["price"] == pytest.approx(
+        calibrant.learn_networks(data, max_parents=1).networks[0].score - limited.networks[0].score
+    )
 
 
 def test_the_command_ranks_a_graph_states_an_effect_and_exports(
