@@ -103,6 +103,27 @@ def subset_sums(
 
 
 @kernel
+def count_terms(
+    sums: U64,  # [m, 2**m] as subset_sums leaves them
+    reached: npt.NDArray[np.bool_],  # [2**m] out, False before: whether some topological order begins with a set
+) -> int:
+    """Count the terms of `acyclic_totals`: for each order ideal, the sets of variables that may come next."""
+    num_vars = sums.shape[0]
+    terms = 0
+    reached[0] = True
+    for placed in range(reached.shape[0] - 1):
+        if reached[placed]:
+            num_eligible = 0
+            for i in range(num_vars):
+                if not placed >> i & 1 and sums[i, placed] != np.uint64(0):
+                    num_eligible += 1
+                    reached[placed | 1 << i] = True
+            if num_eligible:
+                terms += 1 << num_eligible
+    return terms
+
+
+@kernel
 def acyclic_totals(
     weights: U64,  # [b, e]
     entries: I64,  # [x] as in subset_sums

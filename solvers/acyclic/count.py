@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.solvers.acyclic._kernels_sums import acyclic_totals, layer_sums, subset_sums
+from calibrant.solvers.acyclic._kernels_sums import acyclic_totals, count_terms, layer_sums, subset_sums
 from calibrant.solvers.acyclic.elimination import MIN_TABLE_IDEALS, OrderIdeals, elimination_order, total_by_elimination
 from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.outcome import Budget, BudgetSpent
@@ -67,6 +67,10 @@ class WordWeights(NamedTuple):
         words = np.empty((len(weights), self.limbs), np.uint64)
         acyclic_totals(weights, self.entries, self.inside, self.starts, words)
         return words[:, 0].tolist() if self.limbs == 1 else [from_words(row) for row in words]
+
+    def num_terms(self) -> int:
+        """Count the terms of a sum over acyclic assignments."""
+        return count_terms(self.subset_sums(), np.zeros(1 << self.num_vars, np.bool_))
 
     def subset_sums(self) -> U64:
         """Return the weight of each variable's parent sets within each set of variables; shape [m, 2**m]."""
@@ -112,6 +116,7 @@ MAX_FREE_VARIABLES = 18  # 3**18 terms take minutes; above that only order ideal
 MAX_TERMS = 5_000_000  # terms for more variables than that; about ten seconds
 MIN_ARRAY_SETS = 64  # sets of one variable, from which on arrays are faster
 MAX_WORD_BITS = 63  # bits
+MAX_SUMMED_VARIABLES = 19  # of a sum in a kernel: tables of up to 240 MB; twice that for 20
 MAX_TABLE_VARIABLES = 12  # up to which sums over all subsets are tabulated; for more only if nearly all are needed
 
 
@@ -227,8 +232,12 @@ class Weights:
     @cached_property
     def is_tabulated(self) -> bool:
         """Whether sums over all subsets are tabulated: they are few, or nearly all are order ideals."""
+        return self._is_dense(MAX_FREE_VARIABLES)
+
+    def _is_dense(self, max_vars: int) -> bool:
+        """Return whether a table of all subsets pays, for at most `max_vars` variables."""
         number = len(self.endogenous)
-        if number > MAX_FREE_VARIABLES:
+        if number > max_vars:
             return False
         if number > MAX_TABLE_VARIABLES and self.terms is not None and self.terms < number << number:
             return False  # the table alone has more entries than the sum may have terms
@@ -236,8 +245,9 @@ class Weights:
 
     @cached_property
     def tabulated_words(self) -> WordWeights | None:
-        """Weights as `words`, also of more variables where all subsets are tabulated."""
-        return word_weights(self.by_positions, MAX_FREE_VARIABLES) if self.is_tabulated else None
+        """Weights as `words`, also of more variables where tables of all subsets pay."""
+        is_dense = self._is_dense(MAX_SUMMED_VARIABLES)
+        return word_weights(self.by_positions, MAX_SUMMED_VARIABLES) if is_dense else None
 
     def components(self) -> list[Weights]:
         """Split into strongly connected components, each with the others as roots: sums multiply over them."""
@@ -301,7 +311,9 @@ def _component_total(weights: Weights) -> int:
 
 
 def _sum_by_sinks(weights: Weights) -> int:
-    if weights.max_terms is None and (words := weights.tabulated_words) is not None:
+    if weights.terms is None and (words := weights.tabulated_words) is not None:
+        if weights.max_terms is not None:
+            weights.charge(Budget(weights.max_terms), words.num_terms())
         return words.totals(words.weights[None])[0]
     return prefix_totals(weights)[-1].get(weights.full, 0)
 

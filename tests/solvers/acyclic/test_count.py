@@ -407,6 +407,39 @@ def test_kernel_of_more_variables_sums_what_integers_do(num_vars: int, most: int
     assert total(weights) == words.totals(words.weights[None])[0] == expected[weights.full] > 0
 
 
+def test_kernel_charges_the_terms_that_integers_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More variables than MAX_FREE_VARIABLES: the sum, and the same refusal with one term less."""
+    monkeypatch.setattr(count, "MAX_FREE_VARIABLES", 10)
+    count_words = count.word_weights
+    num_terms = 0
+
+    def charge(self: Weights, budget: Budget, terms: int) -> None:
+        nonlocal num_terms
+        num_terms += terms
+
+    for num_vars in (11, 13):
+        options = dict(zip(dense(num_vars, 5, 1).endogenous, dense(num_vars, 5, 1).options, strict=True))
+        num_terms = 0
+        with monkeypatch.context() as patched:
+            patched.setattr(Weights, "charge", charge)
+            expected = count.prefix_totals(Weights(options, 1))[-1][(1 << num_vars) - 1]
+        assert num_terms > 1_000
+        for limit in (num_terms, num_terms - 1):
+            monkeypatch.setattr(count, "MAX_TERMS", limit)
+            messages = []
+            for words in (count_words, lambda *_: None):
+                with monkeypatch.context() as patched:
+                    patched.setattr(count, "word_weights", words)
+                    weights = Weights(options, 1)
+                    assert (weights.tabulated_words is None) == (words is not count_words)
+                    try:
+                        messages.append(str(total(weights)))
+                    except BudgetSpent as spent:
+                        messages.append(str(spent))
+            assert messages[0] == messages[1]
+            assert (messages[0] == str(expected)) == (limit == num_terms)
+
+
 @pytest.mark.parametrize("largest", [5, 1 << 80])
 def test_each_parent_set_weighs_what_all_choices_with_it_do(largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """By kernels; then, as for more variables, by two passes, with tables and without; then by elimination."""
