@@ -14,6 +14,7 @@ from enum import StrEnum
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from textwrap import wrap
 from typing import Annotated, Any, Generic
 
 import msgspec
@@ -365,15 +366,16 @@ class FindingsReport(Generic[R]):
         width: columns of the terminal; None for as many as needed
         """
         reasons = reason_lines(self.records, width)
-        return Printed(chain(self._answer_lines(), [""], reasons, [""], findings_lines(self.findings(), width)))
+        return Printed(chain(self._answer_lines(width), [""], reasons, [""], findings_lines(self.findings(), width)))
 
-    def _answer_lines(self) -> Iterator[str]:
+    def _answer_lines(self, width: int | None) -> Iterator[str]:
         """Yield a sentence for each state: how many items are in it."""
         numbers = Counter(reason_of(record).state for record in self.records)
         for state, sentence in STATE_SENTENCES.items():
             if number := numbers[state]:
                 items = plural(len(self.records), "items")
-                yield f"{number:,} of {items} {'is' if number == 1 else 'are'} {sentence}."
+                line = f"{number:,} of {items} {'is' if number == 1 else 'are'} {sentence}."
+                yield from [line] if width is None else wrap(line, width)
 
     def json_pieces(self) -> Iterator[str]:
         """Yield the JSON of --json."""

@@ -185,7 +185,13 @@ SETUPS: dict[str, PageSetup] = {
     ),
     "docs/releases.md": PageSetup(written={"suite.toml": 'name = "two-pools"'}),
     "CONTRIBUTING.md": PageSetup(
-        smaller={"--count 1000000": "--count 20", "--count 200000": "--count 2", "--count 10000": "--count 10"}
+        smaller={
+            "--count 1000000": "--count 20",
+            "--count 200000": "--count 2",
+            "--count 10000": "--count 10",
+            "--count 150000": "--count 20",
+            "--count 515000": "--count 10",
+        }
     ),
     "docs/causalab.md": PageSetup(
         smaller={"--per-stratum 50": "--per-stratum 2", "--count 1000": "--count 1"},
