@@ -10,6 +10,9 @@ import numpy.typing as npt
 
 from calibrant.bench.replayscm.fitting.fit import Fit, fit
 from calibrant.dsl.errors import CalibrantError, require_extra, short_repr
+from calibrant.dsl.formulas.table import pack_bits, unpack_bits
+from calibrant.dsl.replayscm.evaluator import compute, simulate
+from calibrant.dsl.replayscm.world import Column
 from calibrant.dsl.text import known_names
 from calibrant.solvers.formulas.least_formulas import Measure
 from calibrant.solvers.outcome import Found
@@ -84,8 +87,7 @@ class BooleanSCM(BaseEstimator):
     def predict(self, X: Any) -> Bits:  # noqa: N803
         """Return each column as its mechanism gives it from the other columns of the row; roots as they are."""
         check_is_fitted(self)
-        bits = self._check_rows(X, reset=False)
-        return self._run(bits, {}, from_data=True)
+        return self._computed(self._check_rows(X, reset=False))
 
     def predict_interventional(self, X: Any, do: Mapping[Any, int]) -> Bits:  # noqa: N803
         """Return the rows as they would be under an intervention: roots as in X, all other columns computed again.
@@ -94,12 +96,14 @@ class BooleanSCM(BaseEstimator):
         """
         check_is_fitted(self)
         bits = self._check_rows(X, reset=False)
-        values: dict[int, int] = {}
+        columns, rows = self._columns(bits)
+        names, clamped = self._names(), dict[str, Column]()
         for column, value in do.items():
             if value not in (0, 1):
                 raise ValueError(f"do: {short_repr(column)} is set to {short_repr(value)}; allowed: 0, 1")
-            values[self._position(column)] = int(value)
-        return self._run(bits, values, from_data=False)
+            name = self.fit_.naming.to_legal(names[self._position(column)])
+            columns[name], clamped[name] = rows * int(value), rows
+        return self._rows(simulate(self.fit_.outcome.value.model, columns, clamped, rows), len(bits))
 
     def score(self, X: Any, y: object = None, interventions: Any = None) -> float:  # noqa: N803
         """Return the share of cells that mechanisms give rightly, of columns that are no roots and were not set.
@@ -113,10 +117,10 @@ class BooleanSCM(BaseEstimator):
         if interventions is not None:
             for row, names in enumerate(self._set_columns(interventions, bits.shape)):
                 counted[row, [self._position(name) for name in names]] = False
-        right = self._run(bits, {}, from_data=True) == bits
+        right = self._computed(bits) == bits
         return float(right[counted].mean()) if counted.any() else 1.0
 
-    # --- checks, and evaluation of the mechanisms on columns of bits -------------------------------------------------
+    # --- checks, and rows as columns of bits -------------------------------------------------
 
     def _check_rows(self, X: Any, *, reset: bool, least: int = 1) -> Bits:  # noqa: N803
         """Return rows of zeros and ones; least: fewest rows and columns."""
@@ -154,31 +158,22 @@ class BooleanSCM(BaseEstimator):
         listed = [() if row is None else (row,) if isinstance(row, str | int | np.integer) else row for row in rows]
         return [[names[self._position(column)] for column in row] for row in listed]
 
-    def _run(self, bits: Bits, do: Mapping[int, int], *, from_data: bool) -> Bits:
-        """Return the columns that mechanisms give; from_data: from the values of parents in the data."""
-        names = self._names()
-        legal = dict(zip(self.fit_.table.names, self.fit_.table.legal_names, strict=True))
-        num_rows = len(bits)
-        mask = (1 << num_rows) - 1
-        packed = {
-            legal[name]: int.from_bytes(np.packbits(column, bitorder="little").tobytes(), "little")
-            for name, column in zip(names, bits.T, strict=True)
-        }
-        stated = {legal[names[k]]: mask * value for k, value in do.items()}
-        model = self.fit_.outcome.value.model
-        values = packed | stated
-        results = dict(values)
-        for variable in model.order:
-            if variable in model.mechanisms and variable not in stated:
-                results[variable] = model.mechanisms[variable].evaluate(values.__getitem__, mask)
-                if not from_data:
-                    values[variable] = results[variable]
-        size = (num_rows + 7) // 8
-        unpacked = [
-            np.unpackbits(np.frombuffer(results[legal[name]].to_bytes(size, "little"), np.uint8), bitorder="little")
-            for name in names
-        ]
-        return np.stack([column[:num_rows] for column in unpacked], axis=1).astype(np.int8)
+    def _computed(self, bits: Bits) -> Bits:
+        """Return each column as its mechanism gives it from the other columns of the rows."""
+        columns, rows = self._columns(bits)
+        mechanisms = self.fit_.outcome.value.model.mechanisms
+        computed = {name: compute(mechanism, columns, rows) for name, mechanism in mechanisms.items()}
+        return self._rows(columns | computed, len(bits))
+
+    def _columns(self, bits: Bits) -> tuple[dict[str, Column], Column]:
+        """Return the columns of rows under the names inside formulas, and the column of all rows."""
+        legal = self.fit_.naming.to_legal
+        columns = {legal(name): pack_bits(column) for name, column in zip(self._names(), bits.T, strict=True)}
+        return columns, (1 << len(bits)) - 1
+
+    def _rows(self, columns: Mapping[str, Column], num_rows: int) -> Bits:
+        legal = map(self.fit_.naming.to_legal, self._names())
+        return np.stack([unpack_bits(columns[name], num_rows) for name in legal], axis=1).astype(np.int8)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

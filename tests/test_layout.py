@@ -64,14 +64,14 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(files=101, lines=31766, small_files=3, import_lines=1543),
-    "solvers": Size(files=99, lines=29480, small_files=7, import_lines=1554),
+    "dsl": Size(files=101, lines=31773, small_files=3, import_lines=1545),
+    "solvers": Size(files=99, lines=29473, small_files=7, import_lines=1556),
     "audits": Size(files=63, lines=19817, small_files=2, import_lines=1345),
     "baselines": Size(files=29, lines=9864, small_files=2, import_lines=524),
-    "bench": Size(files=270, lines=80410, small_files=12, import_lines=6679),
-    "calibrant": Size(files=16, lines=2111, small_files=4, import_lines=305),
+    "bench": Size(files=270, lines=80410, small_files=12, import_lines=6681),
+    "calibrant": Size(files=16, lines=2106, small_files=4, import_lines=308),
     "calibrant_tasks": Size(files=3, lines=198, small_files=2, import_lines=32),
-    "tests": Size(files=366, lines=98998, small_files=17, import_lines=8464),
+    "tests": Size(files=366, lines=98989, small_files=17, import_lines=8464),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

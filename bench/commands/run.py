@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypedDict, Unpack
 
@@ -93,8 +92,6 @@ def run(
     selection = Selection(frozenset(only or ()), limit)
     settings: _Settings = {"selection": selection, "retry_crashed": retry_crashed}
     by = execution(workers, cluster, budget)
-    if any(method.code for method in chosen):  # of one's own: what kills its process must not end the command
-        by = replace(by, few_jobs=0)
     code = run_and_report(chosen, pools, out, by, as_json=as_json, **settings)
     if not as_json:
         print_next(_next_commands(pools, out))

@@ -154,6 +154,12 @@ def _fields(struct: type[msgspec.Struct], benchmark: str) -> list[DeclaredOption
     return options
 
 
+def describe_fields(struct: type[msgspec.Struct]) -> dict[str, str]:
+    """Return the description of each field, empty where it has none."""
+    hints = get_type_hints(struct, include_extras=True)
+    return {name: _split(hints[name])[1].description or "" for name in struct.__struct_fields__}
+
+
 def _split(hint: Any) -> tuple[Any, msgspec.Meta]:
     """Return the type of a field with its range, and the annotation around all of it, which describes it."""
     if get_origin(hint) is Annotated:

@@ -9,13 +9,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
 from calibrant.bench.answers.rates import Value, clustered_mean
 from calibrant.bench.core.benchmark import load_benchmark
+from calibrant.bench.core.options import describe_fields
 from calibrant.bench.core.registry import stated_name
 from calibrant.bench.core.scoring import PEOPLE
 from calibrant.bench.play.folder import (
@@ -163,23 +164,18 @@ def codebook_text(study: Study, rows: Sequence[PersonRow]) -> str:
         name: f"{question['text']} ({value_text(question)}{MAY_BE_EMPTY if question.get('optional') else ''})"
         for name, question in study.questions
     }
-    people = {name: _meaning(PersonRow, name) for name in NAMES} | {OPEN: OPEN_MEANING}
+    people = {name: meaning for name, meaning in describe_fields(PersonRow).items() if name in NAMES}
+    people |= {OPEN: OPEN_MEANING}
     people |= {
         name: texts.get(name, NO_QUESTION) for name in dict.fromkeys(name for row in rows for name in row.answers)
     }
-    moves = {name: _meaning(MoveRow, name) for name in MoveRow.__struct_fields__}
     for file, of, columns in (
         (PEOPLE_FILE, "a participant and an item", people),
-        (MOVES_FILE, "an event of a participant", moves),
+        (MOVES_FILE, "an event of a participant", describe_fields(MoveRow)),
     ):
         lines += ["", f"## {file}: a line for {of}", "", "| column | meaning |", "|---|---|"]
         lines += [f"| `{name}` | {_cell(meaning)} |" for name, meaning in columns.items()]
     return "\n".join(lines) + "\n"
-
-
-def _meaning(kind: type[msgspec.Struct], name: str) -> str:
-    (meta,) = get_type_hints(kind, include_extras=True)[name].__metadata__
-    return str(meta.description)
 
 
 def _cell(text: str) -> str:

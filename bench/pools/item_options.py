@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 
 from calibrant.bench.core.names import TITLES
-from calibrant.bench.core.options import OptionError
+from calibrant.bench.core.options import OptionError, describe_fields
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import known_names
 
@@ -123,12 +123,11 @@ def option_lines(command: str, benchmark: str) -> list[str]:
     struct = item_option_struct(command, benchmark)
     if struct is None:
         return []
-    hints = get_type_hints(struct, include_extras=True)
+    hints, descriptions = get_type_hints(struct, include_extras=True), describe_fields(struct)
     lines = []
     for field in msgspec.structs.fields(struct):
-        description = get_args(hints[field.name])[-1].description
         default = "" if field.default is None else f" [default: {_plain(field.default)}]"
-        lines.append(f"{field.encode_name}: {_allowed(hints[field.name])}. {description}{default}")
+        lines.append(f"{field.encode_name}: {_allowed(hints[field.name])}. {descriptions[field.name]}{default}")
     return lines
 
 

@@ -8,6 +8,7 @@ import sysconfig
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -187,6 +188,8 @@ class Workers:
 @contextmanager
 def open_workers(protocol: Protocol, execution: Execution = HERE) -> Iterator[Workers]:
     """Workers that have warmed up (bench.runs.workers)."""
+    if protocol.code:  # of one's own: what kills its process must not end the command
+        execution = replace(execution, few_jobs=0)
     with open_executor(partial(_warm_up, protocol), execution) as executor:
         yield Workers(protocol, executor, execution.wall_budget)
 

@@ -92,6 +92,21 @@ class TruthTable:
         return np.frombuffer(self.bits.to_bytes(num_words * 8, "little"), dtype="<u8").astype(np.uint64)
 
 
+def pack_bits(flags: npt.ArrayLike) -> int:
+    """Return flags, of which every value but 0 is one, as bits of an integer; flag i is bit i."""
+    import numpy as np
+
+    return int.from_bytes(np.packbits(np.asarray(flags) != 0, bitorder="little").tobytes(), "little")
+
+
+def unpack_bits(bits: int, size: int) -> npt.NDArray[np.bool_]:
+    """Return the lowest `size` bits of an integer that has no others, as flags; bit i is flag i."""
+    import numpy as np
+
+    packed = np.frombuffer(bits.to_bytes(-(-size // 8), "little"), np.uint8)
+    return np.unpackbits(packed, count=size, bitorder="little").view(np.bool_)
+
+
 def from_words(words: npt.NDArray[np.uint64], num_vars: int) -> TruthTable:
     return TruthTable(num_vars, int.from_bytes(words.astype("<u8").tobytes(), "little") & full_mask(num_vars))
 

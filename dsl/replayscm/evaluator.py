@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.formulas.formula import BY_CODE, OPERATORS, Apply, Formula, Node
-from calibrant.dsl.formulas.table import WORD_BITS, look_up, projection
+from calibrant.dsl.formulas.table import WORD_BITS, look_up, pack_bits, projection, unpack_bits
 from calibrant.dsl.formulas.text import MAX_TEXT, STANDARD, Grammar, parse
 from calibrant.dsl.kernel_cache import PlainWork
 from calibrant.dsl.replayscm.world import Column, PackedPanels, Panel, Rows, World, pack_panels
@@ -185,8 +185,7 @@ class Layout(NamedTuple):
     def counts(self, column: Column) -> list[int]:
         """Count the ones of each block."""
         num_rows = self.num_blocks * self.block_rows
-        packed = np.frombuffer(column.to_bytes(-(-num_rows // 8), "little"), np.uint8)
-        bits = np.unpackbits(packed, count=num_rows, bitorder="little").reshape(self.num_blocks, self.block_rows)
+        bits = unpack_bits(column, num_rows).reshape(self.num_blocks, self.block_rows)
         counts: list[int] = bits.sum(1, dtype=np.int64).tolist()
         return counts
 
@@ -201,17 +200,10 @@ def lay_out(variables: Sequence[str], roots: Sequence[str], interventions: Seque
         columns[root] = projection(i, len(roots)).bits * first_rows
     for variable in {v for constants in interventions for v in constants}:
         values = [constants.get(variable) for constants in interventions]
-        clamped[variable] = _repeat([value is not None for value in values], block_rows)
-        columns[variable] = columns[variable] & ~clamped[variable] | _repeat(
-            [value == 1 for value in values], block_rows
-        )
+        clamped[variable] = pack_bits(np.repeat([value is not None for value in values], block_rows))
+        ones = pack_bits(np.repeat([value == 1 for value in values], block_rows))
+        columns[variable] = columns[variable] & ~clamped[variable] | ones
     return Layout(columns, clamped, rows, num_blocks, block_rows)
-
-
-def _repeat(bits: Sequence[bool], times: int) -> Column:
-    """Return a column with so many rows of each bit."""
-    packed = np.packbits(np.repeat(np.array(bits, np.uint8), times), bitorder="little")
-    return int.from_bytes(packed.tobytes(), "little")
 
 
 @dataclass(frozen=True)

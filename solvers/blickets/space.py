@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from calibrant.dsl.blickets.item import Rule, all_rules, set_of
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE, graded_level, is_active
+from calibrant.dsl.formulas.table import unpack_bits
 from calibrant.solvers.space import space_repr
 
 # --- Configurations of a detector and the number of moves between them ------------------------------------------------
@@ -116,8 +117,7 @@ Weights = npt.NDArray[np.float64]
 
 def as_weights(bits: int, size: int) -> Weights:
     """Convert a bit set to a vector of 0 and 1."""
-    packed = np.frombuffer(bits.to_bytes((size + 7) // 8, "little"), dtype=np.uint8)
-    return np.unpackbits(packed, count=size, bitorder="little").astype(np.float64)
+    return unpack_bits(bits, size).astype(np.float64)
 
 
 def binary_entropy(share: Weights) -> Weights:

@@ -14,7 +14,7 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.dsl.formulas.table import full_mask
+from calibrant.dsl.formulas.table import full_mask, unpack_bits
 from calibrant.solvers.formulas.least_formulas import Cube, Tree, sum_tree
 from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.sat import Cnf, CoreGuided, Literal
@@ -126,10 +126,7 @@ def useful_primes(num_vars: int, ones: int, zeros: int) -> list[Implicant]:
 
 def _ternary(num_vars: int, rows: int) -> BoolArray:
     """Return of each cube whether it has one of the rows; [3] * num_vars, axis v is variable v."""
-    bits = np.unpackbits(
-        np.frombuffer(rows.to_bytes(((1 << num_vars) + 7) // 8, "little"), np.uint8), bitorder="little"
-    )
-    table = bits[: 1 << num_vars].astype(np.bool_).reshape([2] * num_vars, order="F")
+    table = unpack_bits(rows, 1 << num_vars).reshape([2] * num_vars, order="F")
     for axis in range(num_vars):
         table = np.concatenate([table, table.any(axis=axis, keepdims=True)], axis=axis)
     return table

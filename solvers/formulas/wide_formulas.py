@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.dsl.formulas.formula import NOT, STANDARD_OPERATORS, Formula, apply, var
-from calibrant.dsl.formulas.table import PartialTable, TruthTable, full_mask
+from calibrant.dsl.formulas.table import PartialTable, TruthTable, full_mask, pack_bits
 from calibrant.solvers.formulas.fronts import MAX_WIDE, U64, Patterns
 from calibrant.solvers.formulas.least_formulas import factored_tree, tree_formula
 from calibrant.solvers.formulas.lookup import formula_for
@@ -277,14 +277,10 @@ def _single_operators(patterns: Patterns, columns: Sequence[int], names: Sequenc
 
 def _fits(patterns: Patterns, formula: Formula, names: Sequence[str]) -> bool:
     """Return whether a formula gives the target of all patterns."""
-    columns = {name: _bits(patterns.codes[:, c] == 1) for c, name in enumerate(names)}
+    columns = {name: pack_bits(patterns.codes[:, c] == 1) for c, name in enumerate(names)}
     mask = (1 << len(patterns.codes)) - 1
     value = formula.evaluate(columns.__getitem__, mask)
-    return not value & _bits(patterns.zeros > 0) and not ~value & _bits(patterns.ones > 0)
-
-
-def _bits(flags: np.ndarray) -> int:
-    return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
+    return not value & pack_bits(patterns.zeros > 0) and not ~value & pack_bits(patterns.ones > 0)
 
 
 def _partial_table(patterns: Patterns, columns: Sequence[int] | None = None) -> PartialTable:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.dsl.formulas.formula import Apply, Formula, rename
+from calibrant.dsl.formulas.table import unpack_bits
 from calibrant.dsl.replayscm.disclosure import Disclosure, natural
 from calibrant.dsl.replayscm.extensions.extension import Extension, ForecastWorld, Spelling
 from calibrant.dsl.replayscm.item import Problem, Sealed, Task
@@ -339,8 +340,7 @@ def _add_rows(
 
 def _ones(column: Column, num_rows: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Return the rows in which a column is 1."""
-    packed = np.frombuffer(column.to_bytes(num_rows // 8 + 1, "little"), np.uint8)
-    return np.flatnonzero(np.unpackbits(packed, bitorder="little"))
+    return np.flatnonzero(unpack_bits(column, num_rows))
 
 
 def _add_formula(builder: StructureBuilder, formula: Formula, index: Mapping[str, int]) -> int:

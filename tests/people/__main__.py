@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -122,23 +122,8 @@ def simulate(folder: Path, name: str, num_participants: int, num_items: int, num
         )
         for k in range(1, num_participants + 1)
     ]
-    failures: list[BaseException] = []
-
-    def play(person: SimulatedParticipant) -> None:
-        try:
-            person.play()
-        except BaseException as error:  # of a thread, which the script has to know
-            failures.append(error)
-
     start = time.monotonic()
-    threads = [threading.Thread(target=play, args=(person,)) for person in people]
-    for thread in threads:
-        thread.start()
-    for kill in range(num_kills):
-        time.sleep(1.5 + kill)
-        server.kill()
-    for thread in threads:
-        thread.join()
+    failures = play_through_kills(server, people, [1.5 + kill for kill in range(num_kills)])
     seconds = time.monotonic() - start
     idle = [socket.create_connection(("127.0.0.1", server.address.port), timeout=30) for _ in range(1_000)]
     people[0]._state()  # the service goes on
@@ -155,6 +140,29 @@ def simulate(folder: Path, name: str, num_participants: int, num_items: int, num
     check_sealed(bodies, pool, ids)
     sent = sum(person.num_sent for person in people)
     return {"records": len(records), "moves sent": sent, "bodies": len(bodies), "seconds": round(seconds, 1)}
+
+
+def play_through_kills(
+    server: KilledServer, players: Sequence[SimulatedParticipant], pauses: Sequence[float]
+) -> list[BaseException]:
+    """Let all play at once, and kill the server after each pause in seconds; return what failed in their threads."""
+    failures: list[BaseException] = []
+
+    def play(player: SimulatedParticipant) -> None:
+        try:
+            player.play()
+        except BaseException as error:  # of a thread, which the script has to know
+            failures.append(error)
+
+    threads = [threading.Thread(target=play, args=(player,)) for player in players]
+    for thread in threads:
+        thread.start()
+    for pause in pauses:
+        time.sleep(pause)
+        server.kill()
+    for thread in threads:
+        thread.join()
+    return failures
 
 
 def check_sealed(bodies: list[str], pool: Path, ids: list[str]) -> None:

@@ -14,8 +14,6 @@ import json
 import shutil
 import subprocess
 import tempfile
-import threading
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -23,7 +21,7 @@ from random import Random
 from typing import Any, TypeAlias
 
 from calibrant.bench.play.game import PlayPool
-from tests.people.__main__ import KilledServer, check_sealed
+from tests.people.__main__ import KilledServer, check_sealed, play_through_kills
 from tests.support.commands import called
 from tests.support.play.right_lines import POOLS, right_actions
 from tests.support.play.served import SimulatedParticipant
@@ -132,22 +130,7 @@ def play_study(folder: Path, num_participants: int, num_kills: int) -> tuple[lis
         )
         for k, person in enumerate(people, 1)
     ]
-    failures: list[BaseException] = []
-
-    def play(player: SimulatedParticipant) -> None:
-        try:
-            player.play()
-        except BaseException as error:  # of a thread, which the script has to know
-            failures.append(error)
-
-    threads = [threading.Thread(target=play, args=(player,)) for player in players]
-    for thread in threads:
-        thread.start()
-    for kill in range(num_kills):
-        time.sleep(1.0 + kill / 2)
-        server.kill()
-    for thread in threads:
-        thread.join()
+    failures = play_through_kills(server, players, [1.0 + kill / 2 for kill in range(num_kills)])
     server.stop()
     assert not failures, failures[:3]
     return people, players

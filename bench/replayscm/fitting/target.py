@@ -28,7 +28,6 @@ from calibrant.dsl.formulas.text import infix, render
 from calibrant.dsl.knowledge import Knowledge
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, HiddenRoots, natural
 from calibrant.dsl.replayscm.item import Task
-from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.text import plural
 from calibrant.solvers.formulas.fronts import Patterns, front, num_sets
@@ -44,6 +43,7 @@ from calibrant.solvers.formulas.wide_formulas import (
     find_wide_formula,
 )
 from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, OutOfBudget
+from calibrant.solvers.replayscm.certified import certify
 from calibrant.solvers.replayscm.conflicts import unsatisfied_words
 from calibrant.solvers.replayscm.exact import ExactAnswer
 from calibrant.solvers.replayscm.space import MAX_PARENTS
@@ -168,9 +168,8 @@ def prefer_plain(outcome: Outcome, table: Table, options: FormulaOptions) -> Out
     if not points or points[0].size != outcome.value.size:
         return outcome
     formula = tree_formula(points[0].formulas(1)[0][1], texts)
-    plain = Scm(model.roots, {**model.mechanisms, legal: formula})
-    if not replays_exactly(plain, task_of(table, HiddenOrder(model.order, model.roots)).training.worlds):
-        raise AssertionError(f"{infix(formula)} does not fit")
+    task = task_of(table, HiddenOrder(natural(table.legal_names), model.roots))
+    plain = certify(task, Scm(model.roots, {**model.mechanisms, legal: formula}))
     return Found(replace(outcome.value, model=plain))
 
 

@@ -23,11 +23,12 @@ import numpy.typing as npt
 from calibrant.bench.core.registry import bundled_sample
 from calibrant.bench.pages.aligned import aligned
 from calibrant.dsl.formulas.formula import Apply, Formula, Node, fold
+from calibrant.dsl.formulas.table import unpack_bits
 from calibrant.dsl.replayscm.evaluator import Candidate, compile_formulas, mismatches
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.dsl.replayscm.world import Column, Panel, pack_panels
+from calibrant.dsl.replayscm.world import Panel, pack_panels
 
 # --- Different candidates of the same size, for replays that no cache can shorten -------------------------------------
 LISTS = ("and", "or", "xor", "iff")
@@ -90,8 +91,12 @@ class RowwisePanels:
         self.panels = list(panels)
         variables = self.panels[0].variables
         self.num_rows = sum(panel.num_rows for panel in self.panels)
-        self.observed = {v: np.concatenate([_bools(p, p.columns[v]) for p in self.panels]) for v in variables}
-        self.scored = {v: ~np.concatenate([_bools(p, p.clamped[v]) for p in self.panels]) for v in variables}
+        self.observed = {
+            v: np.concatenate([unpack_bits(p.columns[v], p.num_rows) for p in self.panels]) for v in variables
+        }
+        self.scored = {
+            v: ~np.concatenate([unpack_bits(p.clamped[v], p.num_rows) for p in self.panels]) for v in variables
+        }
         self.world_starts = np.cumsum([0, *(w.num_rows for p in self.panels for w in p.worlds)])[:-1]
         self.panel_starts = np.cumsum([0, *(p.num_rows for p in self.panels)])[:-1]
         self.panel_worlds = np.cumsum([0, *(len(p.worlds) for p in self.panels)])[:-1]
@@ -123,11 +128,6 @@ class RowwisePanels:
             ],
             axis=1,
         )
-
-
-def _bools(panel: Panel, column: Column) -> Bools:
-    packed = np.frombuffer(column.to_bytes(-(-panel.num_rows // 8), "little"), np.uint8)
-    return np.unpackbits(packed, count=panel.num_rows, bitorder="little").astype(np.bool_)
 
 
 # --- The micro-benchmark: `calibrant bench evaluator` -----------------------------------------------------------------

@@ -471,7 +471,6 @@ BY_REFERENCE = {
     "audits/replayscm/why/parts.py": "the row that is shown of a pair",
     "bench/replayscm/audit/separations.py": "a pair that is shown",
     "bench/replayscm/pools/check.py": "where the evaluator finds a mistake, to name the cell",
-    "bench/replayscm/fitting/target.py": "a formula that is printed in place of another",
     "bench/replayscm/hardening.py": "alternatives that are supplied, to name the cell",
     "dsl/replayscm/extensions/scores.py": "maps of extended items, in one row",
     "solvers/replayscm/certified.py": "SCMs that solvers return",

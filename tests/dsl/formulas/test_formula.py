@@ -38,11 +38,13 @@ from calibrant.dsl.formulas.table import (
     from_words,
     full_mask,
     num_rows,
+    pack_bits,
     permute,
     projection,
     select,
     shrink,
     support,
+    unpack_bits,
 )
 from calibrant.dsl.formulas.text import STANDARD, Grammar, canonical_formula, parse, render, split_arguments
 from calibrant.dsl.text import is_name, natural_key
@@ -486,3 +488,10 @@ def test_the_rules_one_by_one(text: str, expected: str) -> None:
 def test_arguments_are_split_where_they_were_joined(tree: Tree) -> None:
     expected = [formula_of(argument).nodes for argument in tree[1]] if isinstance(tree, tuple) else []
     assert split_arguments(formula_of(tree).nodes) == expected
+
+
+@given(st.lists(st.integers(0, 3), max_size=200))
+def test_flags_are_bits_and_back(flags: list[int]) -> None:
+    bits = pack_bits(np.array(flags, np.int64))
+    assert bits == sum(1 << i for i, flag in enumerate(flags) if flag)
+    assert unpack_bits(bits, len(flags)).tolist() == [flag != 0 for flag in flags]

@@ -40,13 +40,10 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return list(ExportRows(sorted(folder.glob("*.jsonl")), folder / "rows"))
 
 
-@pytest.fixture(scope="module")
-def trainer(rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    folder = tmp_path_factory.mktemp("model")
-    tokenizer = write_random_model(folder)
-    settings = GRPOConfig(
+def one_step(folder: Path, **options: Any) -> Any:
+    """Return settings of a trainer that takes one step with two short completions a prompt, on the processor."""
+    return GRPOConfig(
         output_dir=str(folder / "out"),
-        per_device_train_batch_size=4,
         num_generations=2,
         max_completion_length=4,
         max_steps=1,
@@ -55,9 +52,15 @@ def trainer(rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
         report_to=[],
         save_strategy="no",
         logging_steps=1,
-        log_completions=True,
-        num_completions_to_print=0,
+        **options,
     )
+
+
+@pytest.fixture(scope="module")
+def trainer(rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("model")
+    tokenizer = write_random_model(folder)
+    settings = one_step(folder, per_device_train_batch_size=4, log_completions=True, num_completions_to_print=0)
     return GRPOTrainer(
         model=str(folder),
         reward_funcs=[verdict, shaped, attributed],
@@ -161,18 +164,7 @@ def test_a_trainer_opens_an_episode_for_each_rollout(interactive: list[dict[str,
 
     tokenizer = write_random_model(tmp_path)
     tokenizer.chat_template = qwen3_chat_template
-    settings = GRPOConfig(
-        output_dir=str(tmp_path / "out"),
-        per_device_train_batch_size=2,
-        num_generations=2,
-        max_completion_length=4,
-        max_steps=1,
-        use_cpu=True,
-        bf16=False,
-        report_to=[],
-        save_strategy="no",
-        logging_steps=1,
-    )
+    settings = one_step(tmp_path, per_device_train_batch_size=2)
     trainer = GRPOTrainer(
         model=str(tmp_path),
         args=settings,
