@@ -315,7 +315,8 @@ def _lesson_edge(why: LabWhy) -> tuple[str, str] | None:
 def depends(member: LabMember, edge: tuple[str, str]) -> bool:
     """Return whether the equation of the effect names the cause."""
     cause, effect = edge
-    return cause in member.equations[effect].split()
+    *terms, _base = member.equations[effect].split(" + ")
+    return cause in (term.rpartition(" * ")[2] for term in terms)
 
 
 # --- Explanations of laboratories -------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from graphlib import CycleError, TopologicalSorter
 from hashlib import blake2b
 
 from markupsafe import Markup
@@ -98,7 +99,8 @@ def _draw_graph(picture: Picture, prefix: str) -> str:
 
 
 def _is_acyclic(parents: dict[str, list[str]]) -> bool:
-    placed: set[str] = set()
-    while ready := {name for name in parents if name not in placed and placed.issuperset(parents[name])}:
-        placed |= ready
-    return len(placed) == len(parents)
+    try:
+        TopologicalSorter(parents).prepare()
+    except CycleError:
+        return False
+    return True

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from markupsafe import Markup
 
+from calibrant.audits.causalab.why import LabMember
+from calibrant.bench.causalab.why import depends
 from calibrant.bench.core.registry import benchmark_of, bundled_sample
 from calibrant.bench.pages.capabilities import EXPLANATIONS
 from calibrant.bench.pages.page import design_page
@@ -299,3 +301,9 @@ def test_steps_ask_for_a_page_and_a_reason() -> None:
     ):
         done = called(*line)
         assert (done.returncode, message in done.stderr) == (2, True), done.stderr
+
+
+def test_an_equation_names_its_causes_and_not_the_words_of_its_base() -> None:
+    member = LabMember({"y": "2 * base + room heat + its base", "z": "its base"}, "")
+    named = {(cause, effect) for cause in ("base", "room heat", "heat", "its") for effect in "yz"}
+    assert {edge for edge in named if depends(member, edge)} == {("base", "y"), ("room heat", "y")}
