@@ -31,8 +31,17 @@ SHOWN_CHARACTERS = 60  # hostile input may be megabytes long; a message must sta
 
 def short_repr(value: object) -> str:
     """Render an untrusted value in one short, printable line."""
+    return _shorten(ascii, value)
+
+
+def readable_repr(value: object) -> str:
+    """Render a name or word of the user's own table in one short line, letters of every script as they are."""
+    return _shorten(repr, value)  # escapes what is not printable
+
+
+def _shorten(render: Callable[[object], str], value: object) -> str:
     try:
-        text = ascii(value)
+        text = render(value)
     except (ValueError, RecursionError):  # an integer beyond the interpreter's digit limit; a value nested too deeply
         text = f"<{type(value).__name__}>"
     return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 3] + "..."

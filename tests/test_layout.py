@@ -71,7 +71,7 @@ SIZES = {
     "bench": Size(files=270, lines=80413, small_files=12, import_lines=6682),
     "calibrant": Size(files=16, lines=2106, small_files=4, import_lines=308),
     "calibrant_tasks": Size(files=3, lines=198, small_files=2, import_lines=32),
-    "tests": Size(files=366, lines=98997, small_files=17, import_lines=8466),
+    "tests": Size(files=366, lines=99026, small_files=17, import_lines=8467),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -25,6 +25,7 @@ from calibrant.dsl.errors import (
     ParseError,
     PoolError,
     TableError,
+    readable_repr,
     short_repr,
 )
 from calibrant.dsl.formulas.text import Grammar, parse
@@ -259,6 +260,17 @@ def test_a_shown_value_is_one_short_printable_line(text: str) -> None:
         assert rendering == ascii(text)  # nothing is cut that fits
     else:
         assert rendering == ascii(text)[: LONGEST - 3] + "..."
+
+
+@given(st.text(st.characters(), max_size=100) | st.text("äß日本é", min_size=1, max_size=70))
+@settings(deadline=None, max_examples=examples(100))
+def test_a_name_is_one_short_printable_line_with_its_letters(text: str) -> None:
+    rendering = readable_repr(text)
+    assert rendering.isprintable()
+    assert len(rendering) <= LONGEST
+    if text.isalnum():
+        assert rendering.removesuffix("...").strip("'") == text[: len(rendering.removesuffix("...").strip("'"))]
+        assert len(text) > LONGEST - 2 or rendering == f"'{text}'"
 
 
 @pytest.mark.parametrize("num_characters", [LONGEST - 3, LONGEST - 2, LONGEST - 1, 1_000_000])

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.errors import CalibrantError, readable_repr
 from calibrant.dsl.text import is_name, known_names, nearest_names
 
 # --- Columns of a table of one's own: what a cell means, of which kind a column is, which of its values is 1 ----------
@@ -222,13 +222,13 @@ def make_column(raw: RawColumn, missing: frozenset[str], stated_word: str | None
     num_missing = int((places == GAP).sum())
     declared = _declared_values(values, raw.declared)
     kind = kind_of(values, len(raw.cells), num_missing, len(declared))
-    where = f"{source}, column {short_repr(raw.name)}"
+    where = f"{source}, column {readable_repr(raw.name)}"
     stated = None if stated_word is None else values.find(stated_word)
     if stated_word is not None and kind not in ("binary", "constant"):
         raise CalibrantError(f"{where}: --one chooses one of two values; this column has {len(values.values):,}")
     if stated_word is not None and stated is None and kind != "constant":
         raise CalibrantError(
-            f"{where}: no value {short_repr(stated_word)} (--one); {known_names(stated_word, values.spellings)}"
+            f"{where}: no value {readable_repr(stated_word)} (--one); {known_names(stated_word, values.spellings)}"
         )
     if kind == "binary":
         high = one_of(values) if stated is None else stated
@@ -305,20 +305,20 @@ def _parse_rule(
     name: str, rule: str, values: Values, places: I32, source: str, present: Sequence[str]
 ) -> tuple[str, Callable[[Value], bool]]:
     """Return the name of the new column, and which values are 1. present: words that are no gaps."""
-    where = f"{source}, column {short_repr(name)}, --binarize {short_repr(rule)}"
+    where = f"{source}, column {readable_repr(name)}, --binarize {readable_repr(rule)}"
     comparison = _RULE.fullmatch(rule)
     if comparison is None and rule != "median":
         words = [word.strip() for word in rule.split("|")]
         unknown = next((word for word in words if values.find(word) is None), None)
         if unknown is not None:
             near = known_names(unknown, values.spellings[:MAX_CATEGORIES])
-            raise CalibrantError(f"{where}: no value {short_repr(unknown)}; {near}; rules are {RULES}")
+            raise CalibrantError(f"{where}: no value {readable_repr(unknown)}; {near}; rules are {RULES}")
         ones = {values.values[values.find(word) or 0] for word in words}
         return f"{name}={'|'.join(words)}", lambda value: value in ones
     wrong = _not_numbers(present)
     if wrong is not None:
         unclear = " (a comma before three digits may stand for thousands: write points)" if "," in wrong else ""
-        raise CalibrantError(f"{where}: {short_repr(wrong)} is no number{unclear}; rules are {RULES}")
+        raise CalibrantError(f"{where}: {readable_repr(wrong)} is no number{unclear}; rules are {RULES}")
     numbers = [Fraction(measure_of(word) or 0) for word in values.spellings]
     by_value = dict(zip(values.values, numbers, strict=True))
     if rule == "median":
@@ -327,7 +327,7 @@ def _parse_rule(
     assert comparison is not None
     bound = measure_of(comparison[2].strip())
     if bound is None:
-        raise CalibrantError(f"{where}: {short_repr(comparison[2])} is no number; rules are {RULES}")
+        raise CalibrantError(f"{where}: {readable_repr(comparison[2])} is no number; rules are {RULES}")
     compare, limit = COMPARISONS[comparison[1]], Fraction(bound)
     return f"{name}{comparison[1]}{comparison[2].strip()}", lambda value: compare(by_value[value], limit)
 
@@ -400,7 +400,7 @@ class Head:
 
     def place(self, row: int, name: str) -> str:
         """Return where a cell is, for messages."""
-        return f"{self.source}, row {self.numbers[row]} ({self.counting}), column {short_repr(name)}"
+        return f"{self.source}, row {self.numbers[row]} ({self.counting}), column {readable_repr(name)}"
 
 
 def read_settings(
@@ -442,8 +442,8 @@ def _apply(raw: RawColumn, word: int, settings: Sequence[tuple[int, int, str]], 
             row, name = int(wrong[0]), head.columns[column].name
             present = head.columns[column].word(int(codes[row]))
             raise CalibrantError(
-                f"{head.place(row, raw.name)}: {short_repr(raw.words[word])} states that {short_repr(name)} was set to"
-                f" {value}, and the cell has {present}; correct one of them"
+                f"{head.place(row, raw.name)}: {readable_repr(raw.words[word])} states that {readable_repr(name)} was"
+                f" set to {value}, and the cell has {present}; correct one of them"
             )
         codes[rows & (codes == GAP)] = code
 
@@ -453,7 +453,7 @@ def _code(head: Head, column: int, value: str, where: str) -> int:
     code = target.code_of(value)
     if code is None:
         near = known_names(value, target.words)
-        raise CalibrantError(f"{where}: {short_repr(value)} is no value of {short_repr(target.name)}; {near}")
+        raise CalibrantError(f"{where}: {readable_repr(value)} is no value of {readable_repr(target.name)}; {near}")
     return code
 
 
@@ -466,8 +466,8 @@ def _positions(raw: RawColumn, lists: Mapping[int, Sequence[Any]], head: Head, m
     for word, number in zip(words, numbers, strict=True):
         if word in head.names and head.names.index(word) + 1 != number:
             raise CalibrantError(
-                f"{head.source}, column {short_repr(raw.name)}: {word} is the name of a column and not its position in"
-                f" the head, or nothing set; write do({word}) for the name"
+                f"{head.source}, column {readable_repr(raw.name)}: {word} is the name of a column and not its position"
+                f" in the head, or nothing set; write do({word}) for the name"
             )
 
     def name_at(cell: str, where: str) -> str | None:
@@ -484,10 +484,10 @@ def _positions(raw: RawColumn, lists: Mapping[int, Sequence[Any]], head: Head, m
 
 def _parse(cell: str, head: Head, where: str) -> Iterator[Setting]:
     """Yield what a cell names: columns, some with the word that they were set to."""
-    if cell in head.used:
+    names = _settable_names(head)
+    if cell in names:
         yield cell, None
         return
-    names = sorted(head.used, key=len, reverse=True)
     position, depth = 0, 0
     while position < len(cell):
         if cell[position] in SEPARATORS:
@@ -518,6 +518,13 @@ def _parse(cell: str, head: Head, where: str) -> Iterator[Setting]:
         yield name, value
 
 
+def _settable_names(head: Head) -> list[str]:
+    """Return the names that a cell may have, longest first; `X=w` is X set to w, also where --binarize made it."""
+    ruled = [name for name in head.used if name not in head.names]
+    words = {name for name in ruled if "|" not in name and any(name.startswith(f"{origin}=") for origin in head.names)}
+    return sorted({*head.used} - words, key=len, reverse=True)
+
+
 def _stands_at(cell: str, word: str, position: int, ends: str) -> bool:
     """Return whether a word stands there, with an end of words after it."""
     end = position + len(word)
@@ -529,7 +536,7 @@ def _unknown_name(rest: str, head: Head, where: str) -> CalibrantError:
     unknown = rest[:end] or rest
     near = " or ".join(nearest_names(unknown, head.names))
     question = f"did you mean {near}? " if near else ""
-    return CalibrantError(f"{where}: {short_repr(unknown)} is no column; {question}read are {FORMS}")
+    return CalibrantError(f"{where}: {readable_repr(unknown)} is no column; {question}read are {FORMS}")
 
 
 # --- Flags: a column for each that says whether it was set ------------------------------------------------------------
@@ -538,7 +545,7 @@ def _unknown_name(rest: str, head: Head, where: str) -> CalibrantError:
 def flag_columns(names: Sequence[str], pattern: str, source: str) -> dict[str, str]:
     """Return flag column -> column, for a pattern with one `*`."""
     if pattern.count("*") != 1:
-        raise CalibrantError(f"--do-flags {short_repr(pattern)}: one * is needed, as in 'I_*'")
+        raise CalibrantError(f"--do-flags {readable_repr(pattern)}: one * is needed, as in 'I_*'")
     before, after = pattern.split("*")
     flags = {
         name: name[len(before) : len(name) - len(after)]
@@ -546,10 +553,12 @@ def flag_columns(names: Sequence[str], pattern: str, source: str) -> dict[str, s
         if len(name) > len(before) + len(after) and name.startswith(before) and name.endswith(after)
     }
     if not flags:
-        raise CalibrantError(f"{source}: no column is {short_repr(pattern)} (--do-flags); known: {', '.join(names)}")
+        raise CalibrantError(f"{source}: no column is {readable_repr(pattern)} (--do-flags); known: {', '.join(names)}")
     for flag, name in flags.items():
         if name not in names or name in flags:
-            raise CalibrantError(f"{source}, column {short_repr(flag)}: a flag of {short_repr(name)}, no other column")
+            raise CalibrantError(
+                f"{source}, column {readable_repr(flag)}: a flag of {readable_repr(name)}, no other column"
+            )
     return flags
 
 
@@ -564,7 +573,7 @@ def read_flags(
         wrong = next((k for k, bit in enumerate(bits) if bit is None), None)
         if wrong is not None:
             row = int(np.flatnonzero(raw.cells == wrong)[0])
-            reason = f"{short_repr(raw.words[wrong])} is no flag; 1 or 0, yes or no, true or false are read"
+            reason = f"{readable_repr(raw.words[wrong])} is no flag; 1 or 0, yes or no, true or false are read"
             raise CalibrantError(f"{head.place(row, flag)}: {reason}")
         set_rows = np.array([*(bit or 0 for bit in bits), 0], np.uint64)[raw.cells]
         for column in head.used[name]:

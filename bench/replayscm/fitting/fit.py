@@ -73,7 +73,7 @@ from calibrant.bench.replayscm.why.explainer import lesson
 from calibrant.bench.replayscm.why.page import body, drawing
 from calibrant.bench.replayscm.why.page import lines as why_lines
 from calibrant.dsl.atomic_write import write_atomically
-from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.dsl.errors import CalibrantError, in_one_line, readable_repr
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.text import infix
 from calibrant.dsl.knowledge import Knowledge
@@ -413,7 +413,7 @@ def fit_in_steps(
     for name in [target] if target is not None else listed or ():
         if name not in table.names:
             near = known_names(str(name), table.names)
-            raise CalibrantError(f"{table.source} has no column {short_repr(name)}; {near}")
+            raise CalibrantError(f"{table.source} has no column {readable_repr(name)}; {near}")
     free = [name for name in table.names if name != target] if target is not None else listed
     if options.consistency is not None:
         return fit_configurations(table, options, listen)

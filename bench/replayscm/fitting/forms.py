@@ -22,7 +22,7 @@ from calibrant.bench.replayscm.fitting.fronts import (
 )
 from calibrant.bench.replayscm.fitting.results import MAX_LINES, FitWithoutItem, Section, rows_section
 from calibrant.bench.replayscm.fitting.table import Table
-from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.errors import CalibrantError, readable_repr
 from calibrant.dsl.text import known_names, plural
 from calibrant.solvers.formulas.fronts import Patterns
 from calibrant.solvers.formulas.least_formulas import MEASURES, NUM_VARS, Tree, infix_text
@@ -315,7 +315,7 @@ def fit_outputs(table: Table, options: FormulaOptions, listen: Steps) -> FormsFi
     """
     if options.target is not None and options.target not in table.outputs:
         near = known_names(str(options.target), table.outputs)
-        raise CalibrantError(f"{table.source} has no output {short_repr(options.target)}; {near}")
+        raise CalibrantError(f"{table.source} has no output {readable_repr(options.target)}; {near}")
     for name, value in (
         ("roots", options.roots),
         ("errors", options.errors),
@@ -337,7 +337,7 @@ def fit_outputs(table: Table, options: FormulaOptions, listen: Steps) -> FormsFi
         try:
             forms = tuple(least_forms(patterns, m, names, options.ties) for m in (options.operators, *others))
         except ValueError as error:
-            raise CalibrantError(f"{table.source}, column {short_repr(output)}: {error}") from None
+            raise CalibrantError(f"{table.source}, column {readable_repr(output)}: {error}") from None
         parts.append(OutputForms(output, inputs, int(patterns.ones.sum()), int(patterns.zeros.sum()), forms))
     return FormsFit(table, tuple(parts))
 

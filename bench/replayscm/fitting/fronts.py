@@ -15,7 +15,7 @@ import numpy.typing as npt
 from calibrant.bench.core.capabilities import Steps
 from calibrant.bench.replayscm.fitting.columns import GAP, quote_name
 from calibrant.bench.replayscm.fitting.table import Table
-from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.errors import CalibrantError, readable_repr
 from calibrant.dsl.formulas.table import full_mask
 from calibrant.dsl.knowledge import Knowledge, read_knowledge
 from calibrant.dsl.text import plural
@@ -282,7 +282,8 @@ class FormulaOptions:
             cut = Fraction(0)
         if not 0 < cut <= 1:
             raise CalibrantError(
-                f"consistency is {short_repr(self.consistency)}; a share above 0 and up to 1 is allowed, like 4/5 or .8"
+                f"consistency is {readable_repr(self.consistency)}; a share above 0 and up to 1 is allowed, like"
+                " 4/5 or .8"
             )
         return cut
 
@@ -304,7 +305,7 @@ class FormulaOptions:
         if self.max_parents not in range(1, limit + 1):
             of_target = "" if limit > MAX_PARENTS else f", with target to {MAX_TARGET_PARENTS}"
             raise CalibrantError(
-                f"max_parents is {short_repr(self.max_parents)}; 1 to {limit} are supported{of_target}"
+                f"max_parents is {readable_repr(self.max_parents)}; 1 to {limit} are supported{of_target}"
             )
         if self.target is not None and self.roots is not None:
             raise CalibrantError("target and roots exclude each other: with a target all other columns are roots")
@@ -313,13 +314,13 @@ class FormulaOptions:
         if self.rates is not None and self.target is None:
             raise CalibrantError("rates are of one target: name it (--target)")
         if self.operators not in MEASURES:
-            raise CalibrantError(f"operators is {short_repr(self.operators)}; allowed: {', '.join(MEASURES)}")
+            raise CalibrantError(f"operators is {readable_repr(self.operators)}; allowed: {', '.join(MEASURES)}")
         if self.errors is not None and self.errors != "front" and not _is_count(self.errors):
-            raise CalibrantError(f"errors is {short_repr(self.errors)}; 'front' or a whole number from 0 is allowed")
+            raise CalibrantError(f"errors is {readable_repr(self.errors)}; 'front' or a whole number from 0 is allowed")
         if not _is_count(self.ties) or not 1 <= self.ties <= MAX_TIES:
-            raise CalibrantError(f"ties is {short_repr(self.ties)}; 1 to {MAX_TIES:,} formulas are listed")
+            raise CalibrantError(f"ties is {readable_repr(self.ties)}; 1 to {MAX_TIES:,} formulas are listed")
         if self.prior not in ("uniform", "by_parents"):
-            raise CalibrantError(f"prior is {short_repr(self.prior)}; allowed: uniform, by_parents")
+            raise CalibrantError(f"prior is {readable_repr(self.prior)}; allowed: uniform, by_parents")
         if self.prior != "uniform" and self.rates is None:
             raise CalibrantError("prior is of an unknown rate of errors: give rates (--rates)")
 
@@ -351,7 +352,7 @@ class FormulaOptions:
     def _check_configurations(self) -> None:
         """Refuse values of a truth table's options, and options beside it."""
         if not _is_count(self.cases) or self.cases < 1:
-            raise CalibrantError(f"cases is {short_repr(self.cases)}; a whole number from 1 is allowed")
+            raise CalibrantError(f"cases is {readable_repr(self.cases)}; a whole number from 1 is allowed")
         if self.consistency is None:
             if self.cases != 1:
                 raise CalibrantError("cases are of a truth table: give consistency (--consistency)")

@@ -21,7 +21,7 @@ from calibrant.baselines.structure_learning.classes import dag_of_arcs
 from calibrant.baselines.structure_learning.effects import Effects, Query
 from calibrant.baselines.structure_learning.levels import LevelFrame
 from calibrant.bench.replayscm.fitting.table import Table
-from calibrant.dsl.errors import CalibrantError, require_extra, short_repr
+from calibrant.dsl.errors import CalibrantError, readable_repr, require_extra
 from calibrant.dsl.knowledge import parse_statement
 from calibrant.dsl.text import known_names
 from calibrant.solvers.acyclic.least import members_of
@@ -70,7 +70,9 @@ def _is_file(text: str) -> bool:
 def _require_names(named: Iterable[str], names: Sequence[str], source: str) -> None:
     unknown = next((name for name in named if name not in names), None)
     if unknown is not None:
-        raise CalibrantError(f"{source} has {short_repr(unknown)}, which is no column; {known_names(unknown, names)}")
+        raise CalibrantError(
+            f"{source} has {readable_repr(unknown)}, which is no column; {known_names(unknown, names)}"
+        )
 
 
 def _read_pairs(graph: Any) -> Arcs:
@@ -80,8 +82,8 @@ def _read_pairs(graph: Any) -> Arcs:
         pairs = [()]
     if not all(len(pair) == 2 and all(isinstance(name, str) for name in pair) for pair in pairs):
         raise CalibrantError(
-            f"graph is {short_repr(graph)}; a file, a text 'A -> B, B -> C', a model string, pairs of names, or a graph"
-            " of networkx or pgmpy is allowed"
+            f"graph is {readable_repr(graph)}; a file, a text 'A -> B, B -> C', a model string, pairs of names, or a"
+            " graph of networkx or pgmpy is allowed"
         )
     return [(parent, child) for parent, child in pairs]
 
@@ -116,7 +118,7 @@ def _read_model_string(text: str, source: str) -> Arcs:
     nodes = re.findall(r"\[([^\[\]|]+)(?:\|([^\[\]|]*))?\]", text)
     written = "".join(f"[{name}|{parents}]" if parents else f"[{name}]" for name, parents in nodes)
     if re.sub(r"\s", "", written) != re.sub(r"\s", "", text):
-        raise CalibrantError(f"{source}: {short_repr(text)} is no model string such as [A][C][B|A:C]")
+        raise CalibrantError(f"{source}: {readable_repr(text)} is no model string such as [A][C][B|A:C]")
     return [(parent.strip(), name.strip()) for name, parents in nodes if parents for parent in parents.split(":")]
 
 
@@ -135,7 +137,7 @@ def _dot_tokens(text: str, source: str) -> list[tuple[str, bool]]:
         match = _DOT_TOKEN.match(text, position)
         if match is None:
             line = text.count("\n", 0, position) + 1
-            raise CalibrantError(f"{source}, line {line}: {short_repr(text[position : position + 20])} is no DOT")
+            raise CalibrantError(f"{source}, line {line}: {readable_repr(text[position : position + 20])} is no DOT")
         position = match.end()
         if match["sign"]:
             tokens.append((match["sign"], False))
@@ -159,7 +161,7 @@ def _unread_of_dot(text: str) -> list[str]:
         elif not depth and previous != "->":
             is_arc = False
         previous = token
-    return [f"attribute {short_repr(name)}" for name in attributes]
+    return [f"attribute {readable_repr(name)}" for name in attributes]
 
 
 def _read_dot(text: str, source: str) -> Arcs:
@@ -245,7 +247,7 @@ def _read_csv(text: str, source: str) -> Arcs:
     for number, row in _numbered_rows(text):
         rows.append(row)
         if len(row) < 2:
-            raise CalibrantError(f"{source}, line {number}: {short_repr(','.join(row))} is not of the form from,to")
+            raise CalibrantError(f"{source}, line {number}: {readable_repr(','.join(row))} is not of the form from,to")
     return [(row[0].strip(), row[1].strip()) for row in (rows[1:] if _has_head(rows) else rows)]
 
 
@@ -267,7 +269,7 @@ def _unread_of_csv(text: str) -> list[str]:
     rows = [row for _, row in _numbered_rows(text)]
     further = range(2, max((len(row) for row in rows), default=0))
     names = rows[0] if _has_head(rows) else []
-    return [f"column {short_repr(names[k].strip()) if k < len(names) else k + 1}" for k in further]
+    return [f"column {readable_repr(names[k].strip()) if k < len(names) else k + 1}" for k in further]
 
 
 _READERS = {
@@ -289,7 +291,7 @@ def read_effect(effect: Any, table: Table) -> Query:
     if isinstance(effect, str):
         match = _EFFECT.fullmatch(effect)
         if match is None:
-            raise CalibrantError(f"effect {short_repr(effect)}: {form}")
+            raise CalibrantError(f"effect {readable_repr(effect)}: {form}")
         ends = match["do"].rstrip(") ")
         of = [_assignment(match["of"], table.names)]
         setting = [_assignment(part, table.names) for part in next(csv.reader([ends], skipinitialspace=True))]
@@ -301,14 +303,14 @@ def read_effect(effect: Any, table: Table) -> Query:
         of, setting = list(effect["of"].items()), list(effect["do"].items())
     else:
         raise CalibrantError(
-            f"effect is {short_repr(effect)}; {form}, or {{'of': {{'Y': 'yes'}}, 'do': {{'X': 'no'}}}}"
+            f"effect is {readable_repr(effect)}; {form}, or {{'of': {{'Y': 'yes'}}, 'do': {{'X': 'no'}}}}"
         )
     if len(of) != 1 or not setting:
         raise CalibrantError(f"effect has {len(of)} values before | and {len(setting)} settings; {form}")
     ((target, value),) = (_code(name, word, table) for name, word in of)
     settings = dict(_code(name, word, table) for name, word in setting)
     if len(settings) < len(setting) or target in settings:
-        raise CalibrantError(f"effect {short_repr(effect)} names a column twice")
+        raise CalibrantError(f"effect {readable_repr(effect)} names a column twice")
     return Query(target, value, settings)
 
 
@@ -317,18 +319,20 @@ def _assignment(text: str, names: Sequence[str]) -> tuple[str, str]:
     ends = [match.start() for match in re.finditer("=", text)]
     end = next((end for end in reversed(ends) if text[:end].strip() in names), ends[0] if ends else None)
     if end is None:
-        raise CalibrantError(f"effect {short_repr(text.strip())}: write COL=WORD")
+        raise CalibrantError(f"effect {readable_repr(text.strip())}: write COL=WORD")
     return text[:end].strip(), text[end + 1 :].strip()
 
 
 def _code(name: str, word: Any, table: Table) -> tuple[int, int]:
     if name not in table.names:
-        raise CalibrantError(f"effect names {short_repr(name)}, which is no column; {known_names(name, table.names)}")
+        raise CalibrantError(
+            f"effect names {readable_repr(name)}, which is no column; {known_names(name, table.names)}"
+        )
     column = table.used[table.position(name)]
     code = column.code_of(str(word))
     if code is None:
         raise CalibrantError(
-            f"effect has {name}={short_repr(str(word))}; the values of {name} are {', '.join(column.words)}"
+            f"effect has {name}={readable_repr(str(word))}; the values of {name} are {', '.join(column.words)}"
         )
     return table.position(name), code
 
@@ -404,7 +408,7 @@ def _bif_text(network: WrittenNetwork) -> str:
     for text in (*network.variables, *(word for row in words for word in row)):
         if not re.fullmatch(r"[^\s\"(){}\[\],;|]+", text):
             raise CalibrantError(
-                f"{short_repr(text)} cannot be written in BIF, whose names have no blanks, quotes, commas, bars or"
+                f"{readable_repr(text)} cannot be written in BIF, whose names have no blanks, quotes, commas, bars or"
                 " brackets; the other formats hold it"
             )
     pieces = ["network unknown {\n}\n"]

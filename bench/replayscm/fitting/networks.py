@@ -46,7 +46,7 @@ from calibrant.bench.replayscm.fitting.network_fit import (
 )
 from calibrant.bench.replayscm.fitting.reading import Reading, read_with, reading_options
 from calibrant.bench.replayscm.fitting.table import Gaps, Table, handle_gaps
-from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.errors import CalibrantError, readable_repr
 from calibrant.dsl.knowledge import CheckedKnowledge, Knowledge, state_knowledge
 from calibrant.solvers.acyclic.count import Weights, total
 from calibrant.solvers.outcome import BudgetSpent
@@ -85,15 +85,15 @@ class NetworkOptions:
     def check(self) -> None:
         """Refuse values that are not allowed."""
         if self.score not in SCORES:
-            raise CalibrantError(f"unknown score {short_repr(self.score)}; known: {', '.join(SCORES)}")
+            raise CalibrantError(f"unknown score {readable_repr(self.score)}; known: {', '.join(SCORES)}")
         if not _is_number(self.iss) or not 0 < self.iss < float("inf"):
-            raise CalibrantError(f"iss is {short_repr(self.iss)}; a number above 0 is allowed")
+            raise CalibrantError(f"iss is {readable_repr(self.iss)}; a number above 0 is allowed")
         if not _is_number(self.k) or self.k != int(self.k) or not 1 <= self.k <= MAX_NETWORKS:
-            raise CalibrantError(f"k is {short_repr(self.k)}; 1 to {MAX_NETWORKS:,} networks are listed")
+            raise CalibrantError(f"k is {readable_repr(self.k)}; 1 to {MAX_NETWORKS:,} networks are listed")
         if self.prior is not None and self.prior not in get_args(Prior):
-            raise CalibrantError(f"prior is {short_repr(self.prior)}; allowed: {', '.join(get_args(Prior))}")
+            raise CalibrantError(f"prior is {readable_repr(self.prior)}; allowed: {', '.join(get_args(Prior))}")
         if self.seconds is not None and (not _is_number(self.seconds) or not self.seconds > 0):
-            raise CalibrantError(f"seconds is {short_repr(self.seconds)}; a number above 0 is allowed")
+            raise CalibrantError(f"seconds is {readable_repr(self.seconds)}; a number above 0 is allowed")
 
     @property
     def unsummed(self) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from calibrant.bench.replayscm.fitting.columns import RawColumn, make_column
 from calibrant.bench.replayscm.fitting.table import Table, patterns_of
-from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.errors import CalibrantError, readable_repr
 from calibrant.dsl.parse_limits import read_text
 
 MAX_INPUTS = 12  # 4,096 rows
@@ -89,7 +89,7 @@ def _output_rows(pla: _Pla, marked: dict[str, BoolArray], name: str) -> tuple[Bo
     if "r" in pla.kind and (clash := np.flatnonzero(zero & is_one)).size:
         pattern = "".join(str(int(clash[0]) >> k & 1) for k in range(len(pla.inputs)))
         reason = f"row {pattern} is 1 and 0; correct one of the terms"
-        raise CalibrantError(f"{pla.source}, column {short_repr(name)}: {reason}")
+        raise CalibrantError(f"{pla.source}, column {readable_repr(name)}: {reason}")
     if "d" not in pla.kind:
         free = np.zeros(len(is_one), np.bool_)
     return is_one & ~free, free | ~(is_one | zero) if "r" in pla.kind else free
@@ -123,7 +123,7 @@ def _parse(source: str, text: str) -> _Pla:
     names = [*labels[0], *labels[1]]
     repeated = next((name for name in names if names.count(name) > 1), None)
     if repeated is not None:
-        raise CalibrantError(f"{source} has two columns {short_repr(repeated)}; rename one of them")
+        raise CalibrantError(f"{source} has two columns {readable_repr(repeated)}; rename one of them")
     terms = tuple(_term(source, line, digits, num_inputs, num_outputs) for line, digits in lines)
     return _Pla(source, kind[1][0], labels[0], labels[1], terms)
 
@@ -144,7 +144,7 @@ def _statements(source: str, text: str) -> tuple[dict[str, tuple[int, list[str]]
         allowed = (*WIDTHS, *LABELS, *IGNORED, ".type")
         if word not in allowed:
             names = ", ".join(allowed)
-            raise CalibrantError(f"{source}, line {line}: {short_repr(word)} is not read; allowed: {names}")
+            raise CalibrantError(f"{source}, line {line}: {readable_repr(word)} is not read; allowed: {names}")
         if word in statements:
             raise CalibrantError(f"{source}, line {line}: a second {word}; line {statements[word][0]} has the first")
         statements[word] = (line, arguments)
@@ -178,6 +178,6 @@ def _term(source: str, line: int, digits: str, num_inputs: int, num_outputs: int
         wrong = next((digit for digit in part if digit not in allowed), None)
         if wrong is not None:
             values = " ".join(allowed)
-            raise CalibrantError(f"{source}, line {line}: {short_repr(wrong)} is no value of {name}: {values}")
+            raise CalibrantError(f"{source}, line {line}: {readable_repr(wrong)} is no value of {name}: {values}")
     inputs = "".join(map(_INPUTS.__getitem__, digits[:num_inputs]))
     return _Term(line, inputs, "".join(map(_OUTPUTS.__getitem__, digits[num_inputs:])))

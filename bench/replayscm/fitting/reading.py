@@ -30,7 +30,7 @@ from calibrant.bench.replayscm.fitting.columns import (
 )
 from calibrant.bench.replayscm.fitting.pla import is_pla, read_pla
 from calibrant.bench.replayscm.fitting.table import RuledCells, Table, TableLayout, notes_on, patterns_of
-from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.errors import CalibrantError, readable_repr
 from calibrant.dsl.text import known_names, plural
 
 MAX_ROWS = 1_000_000
@@ -183,7 +183,7 @@ def _as_pairs(items: Any, separator: str, names: Sequence[str], option: str, sou
         end = next((end for end in reversed(ends) if item[:end].strip() in names), ends[0] if ends else None)
         if end is None:
             form = "COL=WORD" if separator == "=" else f"COL:RULE; rules are {RULES}"
-            raise CalibrantError(f"{source}: {option} {short_repr(item)}: write {form}")
+            raise CalibrantError(f"{source}: {option} {readable_repr(item)}: write {form}")
         yield item[:end].strip(), item[end + 1 :].strip()
 
 
@@ -191,7 +191,9 @@ def _require(name: str, names: Sequence[str], option: str, source: str) -> str:
     if name not in names:
         has_title = "column 2" in names and "column 1" not in names
         title = "; if the first line is a title, take it out" if has_title else ""
-        raise CalibrantError(f"{source} has no column {short_repr(name)} ({option}); {known_names(name, names)}{title}")
+        raise CalibrantError(
+            f"{source} has no column {readable_repr(name)} ({option}); {known_names(name, names)}{title}"
+        )
     return name
 
 
@@ -290,8 +292,8 @@ def _set_masks(
     if options.do_columns and len(different):
         row = int(different[0])
         raise CalibrantError(
-            f"{head.place(row, options.do_columns[0])}: it and the flags {short_repr(options.do_flags)} name different"
-            " columns as set; correct one of them, or give one option only"
+            f"{head.place(row, options.do_columns[0])}: it and the flags {readable_repr(options.do_flags)} name"
+            " different columns as set; correct one of them, or give one option only"
         )
     return flagged
 
@@ -301,11 +303,11 @@ def _check_head(names: Sequence[str], source: str, num_rows: int) -> None:
         raise CalibrantError(f"{source} has no columns")
     broken = next((name for name in names if "\n" in name or "\r" in name), None)
     if broken is not None:
-        raise CalibrantError(f"{source}, column {short_repr(broken)}: a name has a line break; write it on one line")
+        raise CalibrantError(f"{source}, column {readable_repr(broken)}: a name has a line break; write it on one line")
     names_before: set[str] = set()
     for name in names:
         if name in names_before:
-            raise CalibrantError(f"{source} has two columns {short_repr(name)}; rename one of them")
+            raise CalibrantError(f"{source} has two columns {readable_repr(name)}; rename one of them")
         names_before.add(name)
     if not num_rows:
         raise CalibrantError(f"{source} has no rows")
@@ -319,7 +321,7 @@ def _check_columns(
     refused_kinds = ("measured", "many") if purpose == "networks" else ("measured", "many", "categories")
     wide = [column for column in columns if column.kind in refused_kinds]
     if wide:
-        described = ", ".join(f"{short_repr(c.name)} ({_describe(c, raws)})" for c in wide[:MAX_NAMED])
+        described = ", ".join(f"{readable_repr(c.name)} ({_describe(c, raws)})" for c in wide[:MAX_NAMED])
         more = f" and {len(wide) - MAX_NAMED} more" if len(wide) > MAX_NAMED else ""
         noun = "column" if len(wide) == 1 else "columns"
         allowed = "two values" if purpose == "formulas" else "at most 64 values, words or whole numbers,"
@@ -339,12 +341,12 @@ def _check_columns(
     names = [column.name for column in columns]
     repeated = next((name for name in names if names.count(name) > 1), None)
     if repeated is not None:
-        raise CalibrantError(f"{source} has two columns {short_repr(repeated)} after --binarize; rename one of them")
+        raise CalibrantError(f"{source} has two columns {readable_repr(repeated)} after --binarize; rename one of them")
 
 
 def _describe(column: Column, raws: Mapping[str, RawColumn]) -> str:
     raw = raws.get(column.name)
-    examples = ", ".join(map(short_repr, [word for word in (raw.words if raw else ()) if word][:3]))
+    examples = ", ".join(map(readable_repr, [word for word in (raw.words if raw else ()) if word][:3]))
     kinds = {"measured": "measured", "many": "more than 64 values", "categories": "more than two values"}
     return f"{kinds[column.kind]}: {examples}, ..."
 
@@ -389,7 +391,7 @@ def _from_lists(columns: Mapping[str, list[Any]], declared: Mapping[str, Sequenc
     raws, lists = [], {}
     for name, values in columns.items():
         if len(values) != number:
-            raise CalibrantError(f"the data, column {short_repr(name)}: {len(values)} values, not {number}")
+            raise CalibrantError(f"the data, column {readable_repr(name)}: {len(values)} values, not {number}")
         words = _Words()
         cells = np.fromiter((words[_cell_text(value)] for value in values), np.int32, number)
         raws.append(RawColumn(name, list(words), cells, (declared or {}).get(name, ())))
@@ -525,7 +527,9 @@ def _read_text(path: Path, encoding: str, remarks: tuple[str, ...]) -> RawTable:
         reader = csv.reader(file, delimiter=delimiter, strict=True)
         if stated:
             next(reader)
-            remarks += (f"the first line states the delimiter, {short_repr(delimiter)}; the names are in the second",)
+            remarks += (
+                f"the first line states the delimiter, {readable_repr(delimiter)}; the names are in the second",
+            )
         return _from_lines(path.name, reader, delimiter, remarks)
 
 
@@ -536,8 +540,8 @@ def _from_lines(source: str, reader: Any, delimiter: str, remarks: tuple[str, ..
     separator = next((c for c in "|;\t" if c != delimiter and c in names[0]), None) if len(names) == 1 else None
     if separator is not None:
         raise CalibrantError(
-            f"{source} has one column only, {short_repr(names[0])}, whose name holds {short_repr(separator)}; cells are"
-            " separated by commas, semicolons or tabs: write them so"
+            f"{source} has one column only, {readable_repr(names[0])}, whose name holds {readable_repr(separator)};"
+            " cells are separated by commas, semicolons or tabs: write them so"
         )
     if len(names) > MAX_HEAD:
         raise CalibrantError(f"{source} has {len(names):,} columns; at most {MAX_HEAD:,} are read, and 60 fitted")
@@ -565,7 +569,9 @@ def _advise_row(names: Sequence[str], row: Sequence[str], delimiter: str) -> str
     for separator in ",;\t":
         counts = [delimiter.join(cells).count(separator) for cells in (names, row)]
         if separator != delimiter and counts[0] == counts[1] > 0:
-            return f"if {short_repr(separator)} separates, quote the name that has {short_repr(delimiter)} before it"
+            return (
+                f"if {readable_repr(separator)} separates, quote the name that has {readable_repr(delimiter)} before it"
+            )
     return "a row has one value a name"
 
 

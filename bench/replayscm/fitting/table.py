@@ -21,7 +21,7 @@ from calibrant.audits.replayscm.fits.evidence import ReadingRecord, TableEvidenc
 from calibrant.audits.replayscm.why.parts import Decider, ReplayWhy, target_title, title
 from calibrant.bench.core.frames import Framed
 from calibrant.bench.replayscm.fitting.columns import GAP, MANY_CATEGORIES, Column, RawColumn, coding_lines, quote_name
-from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.errors import CalibrantError, readable_repr
 from calibrant.dsl.formulas.text import Grammar, infix
 from calibrant.dsl.replayscm.disclosure import Disclosure, natural
 from calibrant.dsl.replayscm.item import Problem, Sealed, Task, TaskKind
@@ -346,7 +346,7 @@ def _option(name: str) -> str:
 def handle_gaps(table: Table, gaps: Gaps) -> Table:
     """Return the table without rows that have gaps, if those are to be dropped; else as it is."""
     if gaps not in get_args(Gaps):
-        raise CalibrantError(f"gaps is {short_repr(gaps)}; allowed: {', '.join(get_args(Gaps))}")
+        raise CalibrantError(f"gaps is {readable_repr(gaps)}; allowed: {', '.join(get_args(Gaps))}")
     return table.without_gaps() if gaps == "drop" else table
 
 

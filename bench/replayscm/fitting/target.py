@@ -22,7 +22,7 @@ from calibrant.bench.replayscm.fitting.fronts import (
     patterns_of_target,
 )
 from calibrant.bench.replayscm.fitting.table import Naming, Table, task_of
-from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.errors import CalibrantError, readable_repr
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.text import infix, render
 from calibrant.dsl.knowledge import Knowledge
@@ -196,7 +196,7 @@ def contradiction_message(table: Table, clash: Contradiction) -> str:
     rows = f"rows {first} and {second} ({table.counting})"
     unused = next((column.name for column in table.columns if column.kind == "id"), None)
     if unused is not None:
-        advice += f"read {short_repr(unused)}, left out as all different, by a rule (--binarize '{unused}:RULE'), "
+        advice += f"read {readable_repr(unused)}, left out as all different, by a rule (--binarize '{unused}:RULE'), "
     return f"{rows} contradict each other: {reason}; correct one, {advice}or {ALLOWING}"
 
 
@@ -308,13 +308,13 @@ def parse_rates(rates: Any) -> list[tuple[Fraction, Fraction]]:
     except (ValueError, ZeroDivisionError, TypeError):
         parsed = []
     if not parsed or len({len(item) for item in parsed}) > 1 or len(parsed[0]) not in (1, 2):
-        raise CalibrantError(f"rates is {short_repr(rates)}; write 1/10, 1/100,1/20 or 1/100:1/5,1/20:4/5")
+        raise CalibrantError(f"rates is {readable_repr(rates)}; write 1/10, 1/100,1/20 or 1/100:1/5,1/20:4/5")
     priors = [item[1] if len(item) == 2 else Fraction(1, len(parsed)) for item in parsed]
     values = [item[0] for item in parsed]
     if not all(0 <= rate < Fraction(1, 2) for rate in values) or len(set(values)) < len(values):
-        raise CalibrantError(f"rates is {short_repr(rates)}; different rates from 0 and below 1/2 are allowed")
+        raise CalibrantError(f"rates is {readable_repr(rates)}; different rates from 0 and below 1/2 are allowed")
     if sum(priors) != 1 or min(priors) < 0:
-        raise CalibrantError(f"rates is {short_repr(rates)}; their prior probabilities do not add up to 1")
+        raise CalibrantError(f"rates is {readable_repr(rates)}; their prior probabilities do not add up to 1")
     return list(zip(values, priors, strict=True))
 
 

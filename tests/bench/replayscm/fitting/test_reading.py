@@ -78,6 +78,23 @@ def test_codes_of_interventions_take_any_name_and_word(cell: str, expected: list
     assert read_table({**data, "set": [cell, ""]}, do="set").targets == [*expected, []]
 
 
+def test_a_word_of_a_binarized_column_is_what_it_was_set_to_and_no_name() -> None:
+    data: dict[str, list[Any]] = {"age": ["a", "b", "c", "", "c"], "B": [0, 1, 1, 0, 1]}
+    cells = ["", "", "age=c", "age=c", "do(age = c)"]
+    table = read_table({**data, "set": cells}, do="set", binarize=["age:c"])
+    assert table.bits["age=c"] == "00111"  # the gap takes the value stated
+    assert table.targets == [[], [], ["age=c"], ["age=c"], ["age=c"]]
+    with pytest.raises(calibrant.CalibrantError, match=r"row 2 .*'age=c' states that 'age=c' was set to c"):
+        read_table({**data, "set": ["", "age=c", "", "", ""]}, do="set", binarize=["age:c"])
+
+
+@pytest.mark.parametrize("name", ["Größe", "日本"])
+def test_messages_have_names_as_they_stand(name: str) -> None:
+    for data, reading in (({name: list("abca"), "B": [0, 1, 1, 0]}, {}), ({name: [0, 1]}, {"one": {name: "é"}})):
+        with pytest.raises(calibrant.CalibrantError, match=f"'{name}'"):
+            read_table(data, **reading)
+
+
 def test_unknown_words_of_interventions_list_the_forms_that_are_read() -> None:
     data = {"IL-6": [0, 1], "B": [1, 0], "set": ["", "IL_6"]}
     with pytest.raises(calibrant.CalibrantError, match=r"row 2 .*'IL_6' is no column; did you mean IL-6\? read"):
