@@ -169,6 +169,7 @@ class LevelScores:
         weights, group = np.unique(counted, axis=0, return_inverse=True)
         self.group: I64 = group.ravel().astype(np.int64)
         levels = np.array(frame.levels, np.int64)
+        is_dense = frame.num_vars <= MAX_DENSE_VARIABLES
         strides = np.zeros(frame.num_vars, np.int64)
         num_rows = 1
         kind = BY_LIKELIHOOD
@@ -179,7 +180,8 @@ class LevelScores:
             for value in sorted(set(frame.levels)):
                 columns = np.flatnonzero(levels == value)
                 strides[columns] = num_rows
-                num_rows *= min(len(columns), self.max_size + 1) + 1
+                # `marginal_sums` goes through sets of all columns, larger than those that are scored
+                num_rows *= (len(columns) if is_dense else min(len(columns), self.max_size + 1)) + 1
         elif self.score.is_bayesian:
             kind = BY_CELL
             distinct = sorted(set(frame.levels))
@@ -190,7 +192,6 @@ class LevelScores:
         if counts == 0:  # too many kinds of sets: strides could overflow
             strides[:] = 0
         table = np.full((num_rows if counts else 0, counts), np.nan)
-        is_dense = frame.num_vars <= MAX_DENSE_VARIABLES
         binomials = np.array([[comb(n, k) for k in range(self.max_size + 2)] for n in range(frame.num_vars + 1)])
         codes = np.ascontiguousarray(frame.codes, np.int32)
         return Levels(codes, levels, np.ascontiguousarray(weights), kind, priors, strides, table, binomials, is_dense)

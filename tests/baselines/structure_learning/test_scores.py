@@ -21,7 +21,7 @@ from calibrant.baselines.structure_learning.graph import (
     order_constraints,
     root_constraints,
 )
-from calibrant.baselines.structure_learning.levels import LevelScore, LevelScores, frame_of_codes
+from calibrant.baselines.structure_learning.levels import LevelScore, LevelScores, family_score, frame_of_codes
 from calibrant.baselines.structure_learning.scores import (
     Interventional,
     LocalScores,
@@ -37,7 +37,7 @@ from calibrant.baselines.structure_learning.scores import (
     mbde,
 )
 from calibrant.bench.lab.speed.replayscm.structures import all_families, dictionary_score, local_scores
-from calibrant.dsl.knowledge import Knowledge
+from calibrant.dsl.knowledge import Knowledge, Statement
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
@@ -422,3 +422,23 @@ def test_dense_counts_and_refined_rows_have_the_same_scores(
         tables.append(scores.scored_sets()[1])
     assert np.isfinite(tables[0]).sum() == len(levels) << (len(levels) - 1)
     np.testing.assert_allclose(tables[0], tables[1], rtol=1e-13, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["bde", "k2", "bic"])
+@pytest.mark.parametrize("levels", [(4, 3, 3, 2, 2, 2), (2,) * 7])
+@pytest.mark.parametrize("is_dense", [True, False])
+def test_scores_of_limited_sets_are_those_of_their_definition(
+    name: str, levels: tuple[int, ...], is_dense: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counts of sets larger than the limit must not reach the terms that are remembered of smaller ones."""
+    rng = np.random.default_rng(7)
+    codes = np.array([rng.integers(0, num_values, 80) for num_values in levels], np.int32)
+    frame = frame_of_codes([f"c{k}" for k in range(len(levels))], levels, codes, np.zeros(80, np.uint64))
+    monkeypatch.setattr(LevelScores, "_has_dense_counts", lambda self, size: is_dense)
+    limit = Knowledge((Statement("max-parents", "test", limits=(("", 1),)),)).check(frame.variables)
+    score = LevelScore(name)
+    masks, scores = LevelScores(frame, score, limit).scored_sets()
+    for child, number in zip(*np.nonzero(np.isfinite(scores)), strict=True):
+        expected = family_score(frame, score, int(child), int(masks[number]))
+        assert scores[child, number] == pytest.approx(expected, abs=1e-9)
+    assert np.isfinite(scores).sum() == len(levels) ** 2
