@@ -76,8 +76,8 @@ def index_page(board: Board) -> str:
         "crumbs": ("Board", manifest.slug),
         "summary": manifest.summary,
         "chips": [
-            (len(systems), f"system{'s' * (len(systems) != 1)} scored again"),
-            (len(board.rows) - len(systems), "calibration rows"),
+            (plural(len(systems), "systems"), "scored again"),
+            (plural(len(board.rows) - len(systems), "calibration rows"), "of the suite"),
             (len(board.refused), "refused"),
             (f"sha256 {board.suite.digest[:16]}", "of the release"),
         ],
@@ -158,7 +158,7 @@ def _index_row(row: BoardRow, manifest: Manifest) -> dict[str, Any]:
         "cost": cost_text(card),
         "date": card.date.isoformat(),
         "digest": row.submission.digest[:8],
-        "status": "rescored",
+        "status": ROW_SUBMITTER if row.submission.is_row else "rescored",
     }
 
 

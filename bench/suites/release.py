@@ -56,6 +56,7 @@ from calibrant.bench.terminal import making_folder, require_free, write_json
 from calibrant.bench.version import program_version
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.parse_limits import TooLargeError, decode_json, read_bounded
+from calibrant.dsl.text import plural
 
 # --- The lock of a release: digests of its inputs and versions of what wrote it, which a second build must share ------
 FORMAT, VERSION = "calibrant-suite-lock", 1
@@ -424,8 +425,8 @@ class _Making:
             "summary": self.spec.summary,
             "canary": self.spec.canary_text,
             "chips": [
-                (total, "items"),
-                (sum(pool.num_certificates for pool in measures.values()), "certificates verified"),
+                (plural(total, "items"), ""),
+                (plural(sum(pool.num_certificates for pool in measures.values()), "certificates"), "verified"),
                 (self.spec.gold, "gold"),
                 (self.spec.license, ""),
                 (manifest.date, ""),

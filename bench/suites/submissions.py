@@ -405,19 +405,11 @@ class BoardRow:
 
 
 def sort_rows(rows: Iterable[BoardRow]) -> list[BoardRow]:
-    """Return systems by mean rate, highest first, then those that answered fewer pools, then calibration rows.
+    """Return systems and calibration rows by mean rate, highest first, then those that answered fewer pools.
 
     Equal ones are sorted by name.
     """
-    return sorted(
-        rows,
-        key=lambda row: (
-            row.submission.is_row,
-            row.mean is None,
-            -(row.partial_mean or 0.0),
-            row.submission.name,
-        ),
-    )
+    return sorted(rows, key=lambda row: (row.mean is None, -(row.partial_mean or 0.0), row.submission.name))
 
 
 def rank_pool(rows: Iterable[BoardRow], pool: str) -> list[tuple[int | None, BoardRow]]:

@@ -194,8 +194,8 @@ def report(
     chips = [(value, name) for name, value in _tiles(records)]
     if extended:
         sections += findings.section()
-        chips[0] = chips[0][0], "instances without a stated class"
-        chips.append((str(len(extended)), "instances with one"))
+        chips[0] = chips[0][0], "without a stated class"
+        chips.append((plural(len(extended), "instances"), "with one"))
     text = IndexText(
         title=f"Audit of {audited.name}",
         crumb="Audit",
@@ -295,7 +295,7 @@ def _tiles(records: Sequence[AuditRecord]) -> list[tuple[str, str]]:
     done = [record.findings for record in records if record.findings]
     shares = [heldout_share(findings.class_count(findings.headline)) for findings in done]
     values = sorted(share for share in shares if share is not None)
-    tiles = [("instances", str(len(records)))]
+    tiles = [("", plural(len(records), "instances"))]
     tiles += [(name, str(verdicts[name])) for name in ("unique", "ambiguous", "empty")]
     tiles += [(name.replace("_", " "), str(verdicts[name])) for name in ("out_of_budget", "crashed") if verdicts[name]]
     if values:

@@ -420,3 +420,24 @@ def test_a_printed_report_of_20_items_has_ten_pages_at_most(name: str, methods: 
         tab.emulate(DESKTOP)
         tab.evaluate("document.getElementById('paper').click()")
         assert len(printed(tab)) > len(texts)
+
+
+@needs_chromium
+def test_a_printed_report_of_several_benchmarks_has_two_pages_for_each_and_what_was_opened(tmp_path: Path) -> None:
+    needs("pypdf")
+    pools = [bundled_sample("blickets"), bundled_sample("causalab")]
+    for name, methods, pool in zip(("detectors", "labs"), ("base,quiet,static", "abstain"), pools, strict=True):
+        run = called("run", methods, pool, "--limit", "20", "--out", tmp_path / name, "--workers", "1")
+        assert run.returncode == 0, run.stderr
+    page, runs = tmp_path / "report.html", (tmp_path / "detectors", tmp_path / "labs")
+    done = called("report", *runs, "--pool", pools[0], "--pool", pools[1], "--attribution", "--out", page)
+    assert done.returncode == 0, done.stderr
+    with Tab() as tab:
+        texts = check_print(tab, page)
+        assert len(texts) <= 2 + 2 * len(pools)
+        assert "Onthescreen:Agentsbycondition" in "".join(texts)
+        first = squeezed("RE rate")
+        assert first not in "".join(texts)
+        tab.emulate(DESKTOP)
+        tab.evaluate("document.getElementById('table-standing').open = true")
+        assert first in "".join(printed(tab))
