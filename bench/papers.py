@@ -6,7 +6,7 @@ what is said of the printed rows. The figures are in `data/paper_rows.json` of i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from calibrant.bench.answers.frame import Estimate, estimate
-from calibrant.bench.report.layout import NOTHING, Cell, cell
+from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.report.layout import NOTHING, Cell, Table, TableRow, cell
 
 A = TypeVar("A")
 G = TypeVar("G", bound=Hashable)
@@ -100,3 +101,20 @@ def group_answers(answers: Iterable[A], key: Callable[[A], G]) -> dict[G, list[A
     for answer in answers:
         groups.setdefault(key(answer), []).append(answer)
     return groups
+
+
+# --- Tables of papers as text for a terminal --------------------------------------------------------------------------
+
+
+def text_of(table: Table) -> str:
+    """Return a table with its caption and notes, for a terminal; intervals behind the figures."""
+    headings = [heading.text for heading in (*table.labels, *table.headings)]
+    lines = aligned(["Source", *headings], [list(_texts(row)) for row in table.rows])
+    title = f"Table {table.id}: {table.title}"
+    return "\n".join([title, table.caption, "", lines, "", *table.notes])
+
+
+def _texts(row: TableRow) -> Iterator[str]:
+    yield row.source.value
+    yield from row.labels
+    yield from (f"{cell.text} {cell.interval}".rstrip() for cell in row.cells)

@@ -30,6 +30,7 @@ from calibrant.bench.answers.rates import (
     exact_mean,
     mean_if_known,
     system_names,
+    wilson,
 )
 from calibrant.bench.core.attribution import MIN_ROOM, expectations
 from calibrant.bench.core.benchmark import Benchmark
@@ -37,7 +38,6 @@ from calibrant.bench.core.capabilities import Capability
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.runs.audits import explain_item
-from calibrant.bench.statistics import wilson
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Pool
 from calibrant.dsl.records import pool_digest, pool_head

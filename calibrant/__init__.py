@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from calibrant.dsl.replayscm.scm import Scm
     from calibrant.dsl.replayscm.score import Score
     from calibrant.estimator import BooleanSCM
-    from calibrant.families import LogicFamily, logic_family
     from calibrant.item_types import (
         BlicketItem,
         BlicketScore,
@@ -51,11 +50,12 @@ if TYPE_CHECKING:
         Item,
         LabItem,
         LabScore,
+        LogicFamily,
         LogicItem,
         LogicScore,
         Verdict,
+        logic_family,
     )
-    from calibrant.running import protocols, run, table
     from calibrant.solvers.networks.network import BooleanNetwork, read_network
     from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
     from calibrant.solvers.replayscm.space import VersionSpace
@@ -65,10 +65,13 @@ if TYPE_CHECKING:
         harden,
         load_pool,
         open_episode,
+        protocols,
+        run,
         score,
         score_many,
         separate,
         solve,
+        table,
         text_episode,
         version_space,
     )
@@ -166,7 +169,7 @@ _HOME = {
     "Item": "calibrant.item_types",
     "LabItem": "calibrant.item_types",
     "LabScore": "calibrant.item_types",
-    "LogicFamily": "calibrant.families",
+    "LogicFamily": "calibrant.solvers.logic.family",
     "LogicItem": "calibrant.item_types",
     "LogicScore": "calibrant.item_types",
     "NetworkClass": "calibrant.baselines.structure_learning.classes",
@@ -199,19 +202,19 @@ _HOME = {
     "harden": "calibrant.verbs",
     "learn_networks": "calibrant.bench.replayscm.fitting.networks",
     "load_pool": "calibrant.verbs",
-    "logic_family": "calibrant.families",
+    "logic_family": "calibrant.solvers.logic.data",
     "network_class": "calibrant.baselines.structure_learning.classes",
     "open_episode": "calibrant.verbs",
-    "protocols": "calibrant.running",
+    "protocols": "calibrant.verbs",
     "read_network": "calibrant.solvers.networks.network",
     "rank_graph": "calibrant.bench.replayscm.fitting.networks",
     "read_table": "calibrant.bench.replayscm.fitting.reading",
-    "run": "calibrant.running",
+    "run": "calibrant.verbs",
     "score": "calibrant.verbs",
     "score_many": "calibrant.verbs",
     "separate": "calibrant.verbs",
     "solve": "calibrant.verbs",
-    "table": "calibrant.running",
+    "table": "calibrant.verbs",
     "text_episode": "calibrant.verbs",
     "version_space": "calibrant.verbs",
 }

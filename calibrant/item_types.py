@@ -27,6 +27,7 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import Score
 from calibrant.solvers.blickets.exact import DetectorSpace
 from calibrant.solvers.causim.space import WorkedSolution, WorldSpace
+from calibrant.solvers.logic.data import logic_family
 from calibrant.solvers.logic.family import LogicFamily
 from calibrant.solvers.replayscm.space import VersionSpace
 
@@ -61,6 +62,7 @@ __all__ = [
     "VersionSpace",
     "WorkedSolution",
     "WorldSpace",
+    "logic_family",
 ]
 
 Item: TypeAlias = Problem | BlicketItem | LabItem | CausimItem | LogicItem

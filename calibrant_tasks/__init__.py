@@ -10,19 +10,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from calibrant_tasks.play import ChatHarness, ItemEnv
-    from calibrant_tasks.taskset import ItemTaskset
+    from calibrant_tasks.taskset import ChatHarness, ItemEnv, ItemTaskset
 
 __all__ = ["ChatHarness", "ItemEnv", "ItemTaskset"]
 
-_HOME = {
-    "ChatHarness": "calibrant_tasks.play",
-    "ItemEnv": "calibrant_tasks.play",
-    "ItemTaskset": "calibrant_tasks.taskset",
-}
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in __all__:
         raise AttributeError(f"module 'calibrant_tasks' has no attribute '{name}'")
-    return getattr(import_module(_HOME[name]), name)
+    return getattr(import_module("calibrant_tasks.taskset"), name)

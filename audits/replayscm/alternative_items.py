@@ -20,7 +20,7 @@ from calibrant.dsl.replayscm.alternatives import Separation, told_apart
 from calibrant.dsl.replayscm.evaluator import replays
 from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.formulas.lookup import MAX_SIZE_OF_FOUR
+from calibrant.solvers.formulas.synthesis import MAX_SIZE_OF_FOUR
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.alternative import find_alternative
 from calibrant.solvers.replayscm.certified import require_replay

@@ -27,7 +27,7 @@ from calibrant.solvers.formulas.catalogue import (
     expresses_everything,
     synthesis_operators,
 )
-from calibrant.solvers.formulas.lookup import MAX_SIZE_OF_FOUR
+from calibrant.solvers.formulas.synthesis import MAX_SIZE_OF_FOUR
 from calibrant.solvers.outcome import Budget
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, Members, ParentSets, draw
 from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSpace

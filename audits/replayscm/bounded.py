@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple, TypeAlias
 import numpy as np
 from msgspec import Meta
 
-from calibrant.audits.replayscm.generation.plans import PROBE_SIZE
+from calibrant.audits.replayscm.generation.published import PROBE_SIZE
 from calibrant.dsl.replayscm.generation.scms import window
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm

@@ -16,7 +16,7 @@ behaviour that most of the weight shows, and its expected HeldoutExact is the sh
 solver does better on average under this prior. With hidden roots an answer has to name the root set as well.
 
 The prior is uniform over the members of a class, or weighs them by 2**(-penalty * total formula size). Whether it is a
-good one is an empirical question: bench.statistics compares how often gold's behaviour is the predicted one with the
+good one is an empirical question: bench.answers.rates compares how often gold's behaviour is the predicted one with the
 probability under the prior.
 """
 

@@ -59,7 +59,7 @@ from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.formulas.catalogue import synthesis_operators
-from calibrant.solvers.formulas.lookup import formula_for
+from calibrant.solvers.formulas.synthesis import formula_for
 from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.members import count_by_size, sample_members, smallest_members
 from calibrant.solvers.replayscm.space import VersionSpace

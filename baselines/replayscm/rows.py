@@ -28,8 +28,7 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.submission import illegality
 from calibrant.solvers.acyclic.least import Mask, cost_by_size
 from calibrant.solvers.acyclic.optimum import MAX_CHOICE_STATES, optimal_choice
-from calibrant.solvers.formulas.lookup import formula_for
-from calibrant.solvers.formulas.synthesis import least_formula
+from calibrant.solvers.formulas.synthesis import formula_for, least_formula
 from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.replayscm.certified import certify
 from calibrant.solvers.replayscm.experiments.policies import ExtendedAnswer, answer_exact

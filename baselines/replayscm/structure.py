@@ -71,7 +71,7 @@ from calibrant.dsl.replayscm.extensions.extension import NoiseKind, Prior, paren
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.formulas.lookup import formula_for
+from calibrant.solvers.formulas.synthesis import formula_for
 from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, Outcome
 from calibrant.solvers.replayscm.experiments.candidates import plain_task
 from calibrant.solvers.replayscm.experiments.policies import ExtendedAnswer, map_submission

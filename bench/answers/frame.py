@@ -31,8 +31,7 @@ from calibrant.bench.answers.rates import (
     unit_moments,
     weighted_sum,
 )
-from calibrant.bench.core.metrics import Right, Sample, weighted_mean
-from calibrant.bench.core.observations import Values
+from calibrant.bench.core.metrics import Right, Sample, Values, weighted_mean
 from calibrant.bench.core.scoring import PEOPLE_SYSTEM, AnswerContext, participant_of
 
 Codes: TypeAlias = NDArray[np.int32 | np.int64]

@@ -13,7 +13,7 @@ from calibrant.bench.core.capabilities import (
     TRACES,
 )
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS, TIMELINES
-from calibrant.bench.report.remaining import REMAINING
+from calibrant.bench.report.capabilities import REMAINING
 
 if TYPE_CHECKING:
     from calibrant.dsl.blickets.item import BlicketItem

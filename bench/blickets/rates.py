@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from calibrant.bench.statistics import wilson
+from calibrant.bench.answers.rates import wilson
 from calibrant.dsl.blickets.score import Exposed, Fault
 
 

@@ -19,10 +19,10 @@ from calibrant.bench.core.attribution import KEY, POSTERIOR, decision_notes
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.pages.charts import Part, stacked_svg
+from calibrant.bench.report.capabilities import Hypothesis, Remaining, first_entries
 from calibrant.bench.report.layout import NOTHING, Heading, Source, Table, TableRow
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Move, Score, Words
 from calibrant.bench.report.overview.sentences import class_sentence, fit_text
-from calibrant.bench.report.remaining import Hypothesis, Remaining, first_entries
 from calibrant.bench.report.rows import Answer, Grouping, NamedAnswer, Row, coverage_notes, named_answers, section_rows
 from calibrant.bench.report.sections import (
     KIND_METRICS,

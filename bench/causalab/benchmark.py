@@ -14,8 +14,7 @@ from calibrant.bench.core.capabilities import (
 )
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS, REVEALED_VIEWS
 from calibrant.bench.pools.capabilities import ITEM_CONVERSION
-from calibrant.bench.report.capabilities import TRAJECTORIES
-from calibrant.bench.report.remaining import REMAINING
+from calibrant.bench.report.capabilities import REMAINING, TRAJECTORIES
 
 if TYPE_CHECKING:
     from calibrant.dsl.causalab.item import LabItem

@@ -24,10 +24,10 @@ from calibrant.bench.core.metrics import Item
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, panels_svg
 from calibrant.bench.pages.graphs import GraphPicture, graphs_svg
+from calibrant.bench.report.capabilities import Hypothesis, Remaining, first_entries
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, anchor_of, cell
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Move, Score, Words
 from calibrant.bench.report.overview.sentences import class_sentence, fit_text
-from calibrant.bench.report.remaining import Hypothesis, Remaining, first_entries
 from calibrant.bench.report.rows import Answer, Grouping, NamedAnswer, Row, coverage_notes, named_answers, section_rows
 from calibrant.bench.report.sections import (
     KIND_METRICS,

@@ -9,11 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from calibrant.bench.answers.rates import wilson
 from calibrant.bench.causim.options import CheckOptions
 from calibrant.bench.causim.paper import paper
 from calibrant.bench.core.options import OptionError
 from calibrant.bench.pages.aligned import aligned
-from calibrant.bench.statistics import wilson
 from calibrant.dsl.causim import networks
 from calibrant.dsl.causim.external_programs.check import (
     DiagramNode,

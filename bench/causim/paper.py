@@ -12,13 +12,12 @@ from dataclasses import replace
 from math import comb
 from typing import Final, NamedTuple, TypeVar
 
-from calibrant.bench.answers.rates import Interval, Means, exact_mean, natural, normal_difference
+from calibrant.bench.answers.rates import Interval, Means, exact_mean, natural, normal_difference, wilson
 from calibrant.bench.causim.verdict import METRICS
 from calibrant.bench.core.metrics import Item
 from calibrant.bench.papers import Paper, PrintedTable, group_answers, rate_cell, read_paper
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, cell
 from calibrant.bench.report.rows import NamedAnswer
-from calibrant.bench.statistics import wilson
 from calibrant.dsl.causim.generated_functions import NOISE_WORDS, VALUE_WORDS
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.networks import NETWORKS

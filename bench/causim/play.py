@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from calibrant.bench.core.words import Act, Draft, Edit, Position, Reader, Verb, Words, WordsError, match_name
-from calibrant.bench.report.remaining import Hypothesis, Remaining, first_entries
+from calibrant.bench.report.capabilities import Hypothesis, Remaining, first_entries
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import ModelError, Symbol, plain, shown_value, symbol, value_of
 from calibrant.dsl.causim.score import answer_of, odd_value_message

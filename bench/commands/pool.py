@@ -50,9 +50,8 @@ def convert(
     folder's query files, or with questions that -o draws. A prior network and measurements, PKN MIDAS FILE, become an
     item of logic models without a sealed part.
     """
-    from calibrant.bench.core.families import FAMILIES
     from calibrant.bench.core.registry import benchmark_of, sole_provider
-    from calibrant.bench.pools.capabilities import ITEM_CONVERSION, PROGRAMS
+    from calibrant.bench.pools.capabilities import FAMILIES, ITEM_CONVERSION, PROGRAMS
     from calibrant.bench.pools.item_options import read_item_options
 
     families = sole_provider(FAMILIES)

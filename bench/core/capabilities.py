@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypedDict, TypeVar
 
 from calibrant.bench.episodes import Chat, json_chat
-from calibrant.dsl.answer_text import Thoughts
+from calibrant.dsl.answer_text import UNREAD, ReadScore, ScoreReading, Thoughts
 from calibrant.dsl.episode import Action, Episode, Step, sole_action
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Item, Pool
 from calibrant.dsl.pictures import Picture, Pictured, solution_picture, verdict_picture
-from calibrant.dsl.score_reading import UNREAD, ReadScore, ScoreReading
 from calibrant.dsl.text import known_names
 
 if TYPE_CHECKING:

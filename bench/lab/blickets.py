@@ -32,6 +32,7 @@ from calibrant.audits.blickets.printed import (
 )
 from calibrant.audits.claims import ClaimStatus, Finding
 from calibrant.baselines.blickets.rows import GRID
+from calibrant.bench.answers.rates import NORMAL_95
 from calibrant.bench.blickets.agents import AT_RANDOM, agent, play_agent
 from calibrant.bench.blickets.paper import (
     NOT_PRINTED,
@@ -46,9 +47,8 @@ from calibrant.bench.blickets.paper import (
 )
 from calibrant.bench.blickets.rates import Counts, Share, count_classes
 from calibrant.bench.lab.renamings import Alike, RenamedItem, permuted_names, shuffled
-from calibrant.bench.lab.table_text import text_of
+from calibrant.bench.papers import text_of
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow
-from calibrant.bench.statistics import NORMAL_95
 from calibrant.dsl.blickets.generation import SUITES
 from calibrant.dsl.blickets.item import BlicketItem, object_role, reorder_objects
 from calibrant.dsl.errors import CalibrantError, short_repr

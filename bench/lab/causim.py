@@ -11,7 +11,7 @@ from random import Random
 
 from calibrant.bench.causim.paper import paper_tables, questions_asked, shown_programs
 from calibrant.bench.lab.renamings import Alike, RenamedItem, permuted_names
-from calibrant.bench.lab.table_text import text_of
+from calibrant.bench.papers import text_of
 from calibrant.bench.report.rows import named_answers
 from calibrant.bench.report.sources import items_of_pools, scored_answers
 from calibrant.dsl.causim.item import CausimItem, Sealed

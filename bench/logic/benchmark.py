@@ -9,7 +9,7 @@ from calibrant.bench.core.capabilities import (
     ATTRIBUTION,
     FINDINGS,
 )
-from calibrant.bench.core.families import FAMILIES
+from calibrant.bench.pools.capabilities import FAMILIES
 from calibrant.bench.protocols import APPLICABLE
 
 if TYPE_CHECKING:

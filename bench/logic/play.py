@@ -19,7 +19,7 @@ from calibrant.bench.core.words import (
     read_number,
 )
 from calibrant.bench.logic.report import NONE
-from calibrant.bench.report.remaining import Hypothesis, Remaining, first_entries
+from calibrant.bench.report.capabilities import Hypothesis, Remaining, first_entries
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.logic.item import Clause, LogicItem, Model, model_texts, parse_clause

@@ -32,8 +32,8 @@ from calibrant.bench.play.game import FINISH, QUESTIONS, START, Game, ItemKey, P
 from calibrant.bench.play.sitting import ReviewedItem
 from calibrant.bench.play.study.config import Study, page_names
 from calibrant.bench.play.study.pages import value_text
+from calibrant.bench.report.capabilities import MAX_EXPORTED, Remaining, RemainingLists
 from calibrant.bench.report.people import seconds_a_move
-from calibrant.bench.report.remaining import MAX_EXPORTED, Remaining, RemainingLists
 from calibrant.bench.runs.records import Record, folder_records
 from calibrant.bench.runs.workers import exact_episode
 from calibrant.bench.scoring.scorer import steps_of

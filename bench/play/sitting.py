@@ -31,8 +31,8 @@ from calibrant.bench.play.study.pages import (
     start_text,
     value_text,
 )
+from calibrant.bench.report.capabilities import Remaining, RemainingLists
 from calibrant.bench.report.overview.contract import GUIDE, Explanation, Levels
-from calibrant.bench.report.remaining import Remaining, RemainingLists
 from calibrant.bench.report.sources import context_of
 from calibrant.bench.runs.records import Record
 from calibrant.bench.runs.workers import ExactEpisode, exact_episode

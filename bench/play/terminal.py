@@ -23,7 +23,7 @@ from calibrant.bench.play.study.pages import (
     start_text,
     value_text,
 )
-from calibrant.bench.report.remaining import MAX_EXPORTED, RemainingLists
+from calibrant.bench.report.capabilities import MAX_EXPORTED, RemainingLists
 from calibrant.dsl.answer_text import read_reply_text
 from calibrant.dsl.episode import ActionError, Step, action_of_text
 from calibrant.dsl.text import plural

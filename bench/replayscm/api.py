@@ -242,7 +242,7 @@ class ReplayScmFunctions:
         stratum: kind of SCM and worlds; setting: the disclosure; max_added: worlds against alternatives
         """
         from calibrant.audits.replayscm.generation.generate import generate
-        from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS
+        from calibrant.audits.replayscm.generation.published import MAX_ADDED_WORLDS
         from calibrant.dsl.replayscm.generation.scms import stratum as named_stratum
 
         limit = MAX_ADDED_WORLDS if max_added is None else max_added

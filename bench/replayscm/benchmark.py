@@ -28,8 +28,7 @@ from calibrant.bench.pools.capabilities import (
     STORED_RESULTS,
 )
 from calibrant.bench.protocols import APPLICABLE, PRESENT, PROTOCOLS
-from calibrant.bench.report.capabilities import EXPECTATIONS
-from calibrant.bench.report.remaining import REMAINING
+from calibrant.bench.report.capabilities import EXPECTATIONS, REMAINING
 
 if TYPE_CHECKING:
     from calibrant.dsl.replayscm.item import Problem
@@ -58,7 +57,7 @@ BENCHMARK: Benchmark[Problem] = Benchmark(
         LINE_RECORDS: "audit.records:LINE_RECORDS",
         METRICS: "verdict:METRICS",
         PLAY: "play:PLAY",
-        PRESENT: "rows.presentation:present",
+        PRESENT: "rows.exact:present",
         PROTOCOLS: "rows.listed:ROWS",
         REMAINING: "sets:list_remaining",
         SAMPLE: "generation:SAMPLE",

@@ -22,9 +22,10 @@ from calibrant.audits.replayscm.generation.generate import (
     pool_name,
     run_job,
 )
-from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS, PLANS
 from calibrant.audits.replayscm.generation.published import (
+    MAX_ADDED_WORLDS,
     NETWORK_STRATA,
+    PLANS,
     draw_windows,
 )
 from calibrant.bench.core.options import OptionError, require_form

@@ -14,7 +14,7 @@ from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior
 from calibrant.bench.core.sets import Hypotheses, Prior
 from calibrant.bench.replayscm.api import FUNCTIONS
 from calibrant.bench.replayscm.verdict import MEANING
-from calibrant.bench.report.remaining import Hypothesis, Remaining, first_entries
+from calibrant.bench.report.capabilities import Hypothesis, Remaining, first_entries
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.formulas.formula import Formula
@@ -28,7 +28,7 @@ from calibrant.dsl.replayscm.item import Problem, Task, TaskKind
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm, local_function
 from calibrant.dsl.replayscm.submission import Rejection
 from calibrant.solvers.formulas.catalogue import synthesis_operators
-from calibrant.solvers.formulas.lookup import formula_for
+from calibrant.solvers.formulas.synthesis import formula_for
 from calibrant.solvers.outcome import BudgetSpent, Found
 from calibrant.solvers.replayscm.canonical import canonical_task, rename_problem, rename_scm, unchanged_order
 from calibrant.solvers.replayscm.hidden.mass import count_members, exact_mass, first_members, posterior_sampler

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+
+import msgspec
 
 from calibrant.bench.core.capabilities import Capability
 
 if TYPE_CHECKING:
+    from calibrant.bench.core.benchmark import Benchmark
     from calibrant.bench.report.rows import Answer
     from calibrant.bench.report.sections import ReportContents, Section
     from calibrant.bench.report.sources import Transcript
     from calibrant.bench.runs.executors import Progress
+    from calibrant.dsl.episode import Step
 
 
 class Reportable(Protocol):
@@ -66,3 +72,108 @@ EXPECTATIONS: Capability[Callable[[Any, Sequence[Any], Mapping[str, Any]], dict[
     "chance in `table`"
 )
 """Exact expectations of guessers, from item, steps and score; of benchmarks whose levels in reports are others."""
+
+
+# --- Hypotheses that still fitted the evidence of an answer: which they were, in words, and how many ------------------
+
+MAX_SHOWN = 10  # on a page
+MAX_EXPORTED = 1_000  # rows in a file
+
+
+class Hypothesis(NamedTuple):
+    """One entry of a list.
+
+    text: in words; number: hypotheses that it stands for, such as all that give one answer
+    posterior: of them together where readings are noisy; None where all that fit count alike
+    """
+
+    text: str
+    number: int = 1
+    posterior: float | None = None
+
+
+@dataclass(frozen=True)
+class Remaining:
+    """All hypotheses of an answer's class that its evidence left.
+
+    noun: singular and plural; count: all of them, exact, as attributions count them
+    listed: the first, each once, in a fixed order
+    by: what entries have in common, where they stand for several hypotheses; note: a sentence about the list
+    """
+
+    noun: tuple[str, str]
+    count: int
+    listed: tuple[Hypothesis, ...]
+    by: str = ""
+    note: str = ""
+
+    @property
+    def num_unlisted(self) -> int:
+        return self.count - sum(entry.number for entry in self.listed)
+
+    def lines(self) -> list[str]:
+        """Return the entries as lines; the last states how many hypotheses are not listed."""
+        from calibrant.audits.why import number_text
+
+        lines = [self._line(entry) for entry in self.listed]
+        if self.num_unlisted:
+            lines.append(f"and {number_text(self.num_unlisted)} more")
+        return lines
+
+    @property
+    def heading(self) -> str:
+        """Number and noun, and what the entries of the list have in common."""
+        return f"{self._counted(self.count)}{f', {self.by}' if self.by else ''}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON; numbers are texts, they have no limit."""
+        entries = [
+            {"hypothesis": entry.text, "number": str(entry.number)}
+            | ({} if entry.posterior is None else {"posterior": entry.posterior})
+            for entry in self.listed
+        ]
+        return {"of": self.noun[1], "count": str(self.count), "by": self.by, "listed": entries} | {
+            "unlisted": str(self.num_unlisted),
+            "note": self.note,
+        }
+
+    def _line(self, entry: Hypothesis) -> str:
+        details = [self._counted(entry.number)] if self.by and entry.posterior is None else []
+        details += [] if entry.posterior is None else [f"probability {entry.posterior:.3g}"]
+        return f"{entry.text} ({', '.join(details)})" if details else entry.text
+
+    def _counted(self, number: int) -> str:
+        from calibrant.audits.why import number_text
+
+        return f"{number_text(number)} {self.noun[number != 1]}"
+
+
+class RemainingLists:
+    """Lists of one benchmark; equal steps on an item are counted once.
+
+    limit: entries of a list
+    """
+
+    def __init__(self, of: Benchmark[Any], limit: int = MAX_SHOWN) -> None:
+        self._list = of.capability(REMAINING)
+        self._limit = limit
+        self._lists: dict[tuple[str, str, bytes], Remaining | None] = {}
+
+    def get(self, pool_digest: str, item: Any, steps: Sequence[Step[Any]]) -> Remaining | None:
+        """Return what an item of a pool and the steps of an answer left; None where it is not counted."""
+        if self._list is None:
+            return None
+        key = pool_digest, item.id, msgspec.json.encode(list(steps))
+        if key not in self._lists:
+            self._lists[key] = self._list(item, steps, self._limit)
+        return self._lists[key]
+
+
+def first_entries(entries: Iterable[Hypothesis], limit: int) -> tuple[Hypothesis, ...]:
+    """Return the first entries of an iteration that is not carried further."""
+    return tuple(islice(entries, limit))
+
+
+ListRemaining: TypeAlias = Callable[[Any, "Sequence[Step[Any]]", int], Remaining | None]
+REMAINING: Capability[ListRemaining] = Capability("hypotheses that were open at an answer", "play:list_remaining")
+"""Lists what an item and the steps of an answer left, up to so many entries; None where it is not counted."""

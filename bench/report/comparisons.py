@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.bench.answers.frame import AnswerFrame
-from calibrant.bench.answers.rates import LEVEL, Difference, Interval, Means, paired_differences
+from calibrant.bench.answers.rates import LEVEL, Difference, Interval, Means, paired_differences, wilson
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.metrics import MAX_SUPPRESSED, READERS, SUPPRESSED, UNDEFINED, Metric, item_itself
 from calibrant.bench.core.registry import benchmark_of
@@ -21,7 +21,6 @@ from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRo
 from calibrant.bench.report.rows import Answer, Grouping, Row, group, named_answers, with_chosen
 from calibrant.bench.report.sections import Plot, ReportContents, Section, rate_cell
 from calibrant.bench.report.table import ResultTable, readers_differ
-from calibrant.bench.statistics import wilson
 from calibrant.bench.variants import Consistency, is_variants_pool, measure_consistency, rate_of_copies, read_maps
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.records import pool_digest

@@ -32,10 +32,11 @@ from calibrant.bench.core.metrics import (
     Item,
     Metric,
     MetricSet,
+    ObservationReader,
     Sample,
+    Values,
     mean_text,
 )
-from calibrant.bench.core.observations import ObservationReader, Values
 from calibrant.bench.core.scoring import PEOPLE, PEOPLE_SYSTEM, AnswerContext, participant_of
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.text import plural

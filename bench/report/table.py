@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant.bench.answers.frame import Estimate
-from calibrant.bench.answers.rates import INTERVALS, Interval, natural, pass_at
+from calibrant.bench.answers.rates import INTERVALS, NORMAL_95, Interval, natural, pass_at
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, BASE
 from calibrant.bench.core.metrics import (
     OUTCOMES,
@@ -22,11 +22,12 @@ from calibrant.bench.core.metrics import (
     UNDEFINED,
     InvalidHandling,
     MetricSet,
+    ObservationReader,
     Right,
     Sample,
+    Values,
 )
 from calibrant.bench.core.names import TITLES
-from calibrant.bench.core.observations import ObservationReader, Values
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.responses import EXCLUDED, REASONS, reason_numbers
 from calibrant.bench.core.scoring import PEOPLE_SYSTEM, AnswerContext, participant_of
@@ -43,7 +44,6 @@ from calibrant.bench.report.rows import (
     num_answered,
     num_expected,
 )
-from calibrant.bench.statistics import NORMAL_95
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.text import plural
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from calibrant.bench.core.frames import Framed
 from calibrant.bench.core.metrics import READERS, SUPPRESSED, UNDEFINED, InvalidHandling
-from calibrant.dsl.pictures import Picture, table_picture
+from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.pictures import Picture, Pictured, table_picture
 from calibrant.dsl.text import plural
 
 if TYPE_CHECKING:
@@ -22,6 +23,43 @@ if TYPE_CHECKING:
     from calibrant.bench.report.rows import Answer, Grouping, Row
     from calibrant.bench.report.table import Excluded, ResultTable, UnansweredCounts
     from calibrant.bench.runs.records import Record
+
+
+class Framed(Pictured):
+    """A result or table as a data frame, a row for each of its parts."""
+
+    @property
+    def frame_columns(self) -> Mapping[str, Sequence[Any]]:
+        """Columns of the frame by name."""
+        raise NotImplementedError
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """Return a data frame. backend: pandas, polars, pyarrow or another that narwhals (extra `frames`) writes."""
+        columns = {name: list(values) for name, values in self.frame_columns.items()}
+        try:
+            narwhals = import_module("narwhals.stable.v2")
+            types = {str: narwhals.String, int: narwhals.Int64, float: narwhals.Float64}
+            schema = {name: types[kind] for name, kind in self.frame_types.items() if name in columns}
+            return narwhals.from_dict(columns, schema or None, backend=backend).to_native()
+        except ImportError as error:
+            raise CalibrantError(
+                f"a frame of {short_repr(backend)} needs narwhals (pip install 'calibrant[frames]') and that package:"
+                f" {error}"
+            ) from None
+        except (ValueError, AttributeError):
+            raise CalibrantError(f"backend is {short_repr(backend)}; allowed: pandas, polars, pyarrow, modin") from None
+
+    def picture(self) -> Picture:
+        """Return the first rows of the frame."""
+        return table_picture(repr(self).strip("<>"), self.frame_columns)
+
+    @property
+    def frame_types(self) -> Mapping[str, type]:
+        """Types of the columns (str, int, float), where they are the same in every frame; else those of the values."""
+        return {}
+
+
+# --- Answers and rates as tidy frames: a row an answer, or a row for a metric of a system; columns are documented here
 
 
 class FrameColumn(NamedTuple):
@@ -78,7 +116,7 @@ def answer_columns(rows: Sequence[AnswerRow]) -> dict[str, list[Any]]:
     """Return the columns of a frame of answers; metrics of another benchmark are missing."""
     import msgspec
 
-    from calibrant.bench.core.observations import ObservationReader
+    from calibrant.bench.core.metrics import ObservationReader
     from calibrant.bench.core.registry import benchmark
 
     readers: dict[str, ObservationReader] = {}

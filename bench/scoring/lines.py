@@ -16,8 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from calibrant.bench.core.metrics import MetricSet, Sample
-from calibrant.bench.core.observations import ObservationReader, Values
+from calibrant.bench.core.metrics import MetricSet, ObservationReader, Sample, Values
 from calibrant.bench.core.registry import benchmark, stated_name
 from calibrant.bench.core.responses import EXCLUDED, SAME, Reading
 from calibrant.bench.core.scoring import NO_MODEL, AnswerContext, Prediction, template_option

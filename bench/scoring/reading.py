@@ -25,11 +25,10 @@ from calibrant.bench.core.responses import (
     Response,
 )
 from calibrant.bench.scoring.answers import parse_answer
-from calibrant.dsl.answer_text import AnswerText, read_answer_text
+from calibrant.dsl.answer_text import AnswerText, ScoreReading, read_answer_text
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.json_objects import MIN_SHARED_CHARS, scans_shared, without_think_pairs
 from calibrant.dsl.lenient_json import LenientAnswer, Shape, comparable, read_leniently
-from calibrant.dsl.score_reading import ScoreReading
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark

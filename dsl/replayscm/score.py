@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Protocol, TypeAlias
 
+from calibrant.dsl.answer_text import UNREAD, ReadScore, ScoreReading
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.formulas.table import MAX_TABLE_VARS
 from calibrant.dsl.memory import CacheBudget, TextCache
@@ -33,7 +34,6 @@ from calibrant.dsl.replayscm.submission import (
     sum_counts,
 )
 from calibrant.dsl.replayscm.world import MAX_CACHED_ORDERS, Panel
-from calibrant.dsl.score_reading import UNREAD, ReadScore, ScoreReading
 
 # --- Scores under the published scorer's keys. Keys that do not apply to an answer are absent, as they are there ------
 ScoreCache: TypeAlias = dict[tuple[str, ...], dict[str, Any]]

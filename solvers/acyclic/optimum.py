@@ -1,4 +1,4 @@
-"""Acyclic assignment of least total cost for any number of variables: chooses the engine for each part.
+"""Acyclic assignment of least total cost for any number of variables: the engine of each part, and that of z3.
 
 Parent sets are reduced and variables split into parts first (solvers.acyclic.least). A small part, or a medium one
 with finely graded costs, goes to dynamic programming over subsets; one without sets of two parents to Edmonds'
@@ -7,25 +7,148 @@ branching; any other to MaxSAT with cuts. On request all parts go to one engine.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from itertools import pairwise
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from calibrant.dsl.errors import require_extra
+from calibrant.dsl.knowledge import Arc, ArcFormula
 from calibrant.solvers.acyclic.least import (
     MAX_FREE_VARIABLES,
     Cost,
     Mask,
+    ParentSet,
     Part,
     best_structure,
     break_ties,
     find_good_choice,
     least_branching,
+    members_of,
     reduce_to_parts,
+    total_mentions,
     total_size,
 )
 from calibrant.solvers.acyclic.maxsat import least_by_maxsat
-from calibrant.solvers.outcome import Budget, Undecided
+from calibrant.solvers.outcome import Budget, BudgetSpent, Undecided
+
+STEPS_PER_STATE = 10  # units of z3's resource limit: 4 to 9 million a second
+MAX_STEPS = 2_000_000_000  # z3 reads a limit of 32 bits
+
+
+def least_by_smt(part: Part, budget: Budget) -> dict[int, Mask] | None:
+    """Return the parents within the part of every variable; None if every assignment has a cycle.
+
+    `Undecided`, with the sum of the variables' least sizes as its bound, if the budget ran out.
+    """
+    return _least(part, budget, [], {})
+
+
+def least_under_relations(
+    options: Mapping[int, Mapping[Mask, Cost]],
+    budget: Budget,
+    relations: Sequence[ArcFormula],
+    index: Mapping[str, int],
+) -> dict[int, Mask] | None:
+    """Return the parents of every variable in an acyclic assignment of least cost that satisfies relations over arcs.
+
+    None if there is none; `Undecided` as in `least_by_smt`. No set is dropped as dominated: a relation may exclude the
+    cheaper one. options: per variable that has a mechanism its parent sets; index: number of each name in relations
+    """
+    part = {v: {mask: ParentSet(cost, mask) for mask, cost in costs.items()} for v, costs in options.items()}
+    return _least(part, budget, relations, index)
+
+
+def _least(
+    part: Part, budget: Budget, relations: Sequence[ArcFormula], index: Mapping[str, int]
+) -> dict[int, Mask] | None:
+    """Return the key of a parent set of every variable; None if nothing acyclic satisfies the relations."""
+    import z3
+
+    context = z3.Context()
+    search = z3.Optimize(ctx=context)
+    literals = {
+        v: {parents: z3.Bool(f"{v} from {parents:#x}", context) for parents in sorted(sets)} for v, sets in part.items()
+    }
+    ranks = {v: z3.Int(f"rank of {v}", context) for v in part}
+    for v, of_sets in literals.items():
+        search.add(z3.PbEq([(literal, 1) for literal in of_sets.values()], 1))
+        for parents, literal in of_sets.items():
+            search.add(*(z3.Implies(literal, ranks[u] < ranks[v]) for u in members_of(parents) if u in ranks))
+
+    def arc_term(arc: Arc) -> Any:
+        parent, child = (index[name] for name in arc)
+        holding = [literal for mask, literal in literals.get(child, {}).items() if mask >> parent & 1]
+        return z3.Or(holding) if holding else z3.BoolVal(False, context)
+
+    search.add(*(_term(relation, arc_term, context) for relation in relations))
+
+    def total(measure: Callable[[ParentSet], int], variables: Mapping[int, Mapping[Mask, Any]]) -> Any:
+        zero = z3.IntVal(0, context)
+        return z3.Sum(
+            [
+                z3.If(literal, z3.IntVal(measure(part[v][parents]), context), zero)
+                for v, of_sets in variables.items()
+                for parents, literal in of_sets.items()
+            ]
+        )
+
+    search.minimize(total(lambda parent_set: total_size(parent_set.cost), literals))
+    search.minimize(total(lambda parent_set: total_mentions(parent_set.cost), literals))
+    for v in sorted(part):
+        search.minimize(total(lambda parent_set: parent_set.mask, {v: literals[v]}))
+    limit = MAX_STEPS if budget.states is None else min(MAX_STEPS, budget.states * STEPS_PER_STATE)
+    search.set("rlimit", max(1, limit))
+    answer = search.check()
+    spent = _steps(search) // STEPS_PER_STATE + 1
+    try:
+        budget.spend(spent)
+    except BudgetSpent:
+        raise Undecided(_least_costs(part)) from None
+    if answer == z3.unknown:
+        raise Undecided(_least_costs(part))
+    if answer == z3.unsat:
+        return None
+    model = search.model()
+    return {
+        v: next(parents for parents, literal in of_sets.items() if z3.is_true(model.eval(literal)))
+        for v, of_sets in literals.items()
+    }
+
+
+def _term(formula: ArcFormula, arc_term: Callable[[Arc], Any], context: Any) -> Any:
+    """Return the z3 term of a formula over arcs."""
+    import z3
+
+    if formula.operator == "arc":
+        return arc_term(formula.arc)
+    terms = [_term(argument, arc_term, context) for argument in formula.arguments]
+    match formula.operator:
+        case "and" | "true":
+            return z3.And([*terms, z3.BoolVal(True, context)])
+        case "or" | "false":
+            return z3.Or([*terms, z3.BoolVal(False, context)])
+        case "not":
+            return z3.Not(terms[0])
+        case "=>":
+            return z3.Implies(z3.And([*terms[:-1], z3.BoolVal(True, context)]), terms[-1])
+        case "xor":
+            return reduce(z3.Xor, terms)
+        case "=":
+            return z3.And([first == second for first, second in pairwise(terms)])
+    return z3.If(*terms)
+
+
+def _steps(search: Any) -> int:
+    return next((int(value) for key, value in search.statistics() if key == "rlimit count"), 0)
+
+
+def _least_costs(part: Part) -> Cost:
+    return sum(min(parent_set.cost for parent_set in sets.values()) for sets in part.values())
+
+
+# --- Acyclic assignment for any number of variables: the engine of each part ------------------------------------------
 
 ENGINES = ("auto", "subset_dp", "sat", "smt", "integer_program")
 EXTRAS = {"smt": ("smt", "z3"), "integer_program": ("large", "highspy")}  # by engine: the extra and its module
@@ -67,7 +190,7 @@ def optimal_choice(
     options: per variable the costs of its possible parent sets (`cost_by_size`)
     roots: variables that may be parents of all
     subset_dp: largest number of variables of a part for dynamic programming
-    engine: "auto", or for every part "subset_dp", "sat" (MaxSAT), "smt" (solvers.acyclic.smt, extra `smt`), or
+    engine: "auto", or for every part "subset_dp", "sat" (MaxSAT), "smt" (solvers.acyclic.optimum, extra `smt`), or
         "integer_program" (solvers.acyclic.integer_program, extra `large`; no budget; `ValueError` for more than 63
         variables)
     seconds: on the clock, for all integer programs together; None means no limit
@@ -85,8 +208,6 @@ def optimal_choice(
             if engine == "integer_program":
                 assignment = _solve_by_program(part, deadline)
             elif engine == "smt":
-                from calibrant.solvers.acyclic.smt import least_by_smt
-
                 assignment = least_by_smt(part, budget or Budget())
             elif engine == "sat":
                 assignment = least_by_maxsat(part, budget or Budget(), states=STATES_PER_CONFLICT)

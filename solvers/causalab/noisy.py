@@ -8,7 +8,7 @@ Given the draws, fit is local again: a shifted node changes by the weighted sum 
 difference of two draws. So sequences of draws are extended reading by reading, each with the remaining vectors of every
 node; sequences with equal remainders are merged and counted. Members are summed over the acyclic assignments of each
 sequence. Exact for the class in words, which is larger than the laboratory's in one respect: the base that a setting
-leaves is not used. With `settings` it is used where that is local; `solvers.causalab.replayed` uses it fully.
+leaves is not used. With `settings` it is used where that is local; `solvers.causalab.evidence` uses it fully.
 """
 
 from __future__ import annotations

@@ -40,17 +40,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
+from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
+from calibrant.dsl.errors import TableError
 from calibrant.dsl.formulas.formula import OPERATORS, STANDARD_OPERATORS, Formula, apply, rename, var
 from calibrant.dsl.formulas.reference import evaluate
-from calibrant.dsl.formulas.table import PartialTable, full_mask, num_rows, projection
+from calibrant.dsl.formulas.table import (
+    PartialTable,
+    TruthTable,
+    cofactor,
+    constant_table,
+    full_mask,
+    num_rows,
+    projection,
+    select,
+)
 from calibrant.solvers.formulas import _kernels_synthesis as kernels
 from calibrant.solvers.formulas._kernels_functions import I64, Lists, list_iff_arguments
 from calibrant.solvers.formulas._kernels_synthesis import find_first_match
-from calibrant.solvers.formulas.catalogue import LISTING, ROOTS, Catalogue, catalogue, may_be_expressible
+from calibrant.solvers.formulas.catalogue import (
+    LISTING,
+    MAX_SIZES,
+    ROOTS,
+    SHIPPED,
+    Catalogue,
+    build_catalogue,
+    catalogue,
+    may_be_expressible,
+    pack_orbits,
+)
 from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 
 # --- Questions and answers of exact synthesis -------------------------------------------------------------------------
@@ -501,3 +523,70 @@ def _outcome(search: LeastSize, names: Sequence[str], at_most: int | None) -> Ou
     if search.size is None:
         return OutOfBudget(f"no formula of size < {bound} {over} agrees with the table", bound)
     return Found(search.formula(names))
+
+
+# --- Formulas by look-up: of least size where a catalogue lists the function, of any function by Shannon expansion ----
+
+MAX_SIZE_OF_FOUR = 15  # every function of up to four variables has a formula of the standard operators of that size
+NOT_EXPRESSIBLE = 255  # larger than any least size: 47 is the largest, for `not` and `and`
+
+
+def least_sizes(operators: Iterable[str] = STANDARD_OPERATORS) -> npt.NDArray[np.uint8]:
+    """Return least sizes of all functions of 4 variables by table bits, NOT_EXPRESSIBLE without formula; [65536]."""
+    functions = catalogue(4, operators)
+    sizes = np.full(1 << num_rows(4), NOT_EXPRESSIBLE, np.uint8)
+    sizes[functions.words] = functions.sizes
+    return sizes
+
+
+def formula_of(bits: int, names: Sequence[str], *, operators: Iterable[str] = STANDARD_OPERATORS) -> Formula:
+    """Return a formula of least size for the function with that table, by the rule of solvers.formulas.synthesis.
+
+    names: one to six; names[i] is variable i. `TableError` if the function has no formula, or, over five and six
+    names, only formulas larger than what the catalogue lists; solvers.formulas.synthesis finds those too.
+    """
+    functions = catalogue(len(names), operators)
+    position = functions.position(bits)
+    if position is None:
+        over = f"{', '.join(functions.operators) or 'no operators'} of size <= {functions.max_size}"
+        raise TableError(f"{bits:#x} over {len(names)} variables has no formula over {over}")
+    return _formula_at(functions, bits, position, names)
+
+
+def _formula_at(functions: Catalogue, bits: int, position: int, names: Sequence[str]) -> Formula:
+    return formula_of_part(functions, Listed(bits, int(functions.sizes[position]), position), names)
+
+
+def formula_for(table: TruthTable, names: Sequence[str], operators: tuple[str, ...]) -> Formula:
+    """Return a formula over `names`; names[i] is variable i. A constant without variables mentions names[0].
+
+    Of least size for every function of up to four variables, and for small ones of five and six. Needs `not`, `and`,
+    `or` for the others; `ValueError` if there is no formula.
+    """
+    if table.num_vars == 0:
+        return formula_for(constant_table(bool(table.bits), 1), names, operators)
+    functions = catalogue(table.num_vars, operators)
+    position = functions.position(table.bits)
+    if position is not None:
+        return _formula_at(functions, table.bits, position, names)
+    if functions.is_complete or not {"not", "and", "or"}.issubset(operators):
+        raise ValueError(f"no formula over {', '.join(operators)} for {table.hex}")
+    # Shannon expansion on the last variable: x f1 + not x f0, with the cofactors over one variable less
+    top = table.num_vars - 1
+    other_variables = range(top)
+    low, high = (
+        formula_for(select(cofactor(table, top, value), other_variables), names[:top], operators)
+        for value in (False, True)
+    )
+    chosen = var(names[top])
+    return apply("or", [apply("and", [chosen, high]), apply("and", [apply("not", [chosen]), low])])
+
+
+def _write_shipped() -> None:
+    for num_vars, name in SHIPPED.items():
+        functions = build_catalogue(num_vars, STANDARD_OPERATORS, max_size=MAX_SIZES.get(num_vars))
+        (Path(__file__).parent / name).write_bytes(pack_orbits(functions.layers(), num_vars))
+
+
+if __name__ == "__main__":
+    _write_shipped()

@@ -11,10 +11,10 @@ from calibrant.dsl.formulas.formula import NOT, STANDARD_OPERATORS, Formula, app
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, full_mask, pack_bits
 from calibrant.solvers.formulas.fronts import MAX_WIDE, U64, Patterns
 from calibrant.solvers.formulas.least_formulas import factored_tree, tree_formula
-from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.formulas.minimal_sums import MAX_CONFLICTS as SUM_CONFLICTS
 from calibrant.solvers.formulas.minimal_sums import MAX_VARS, least_sums
 from calibrant.solvers.formulas.sat_synthesis import SatSynthesis
+from calibrant.solvers.formulas.synthesis import formula_for
 from calibrant.solvers.outcome import Budget, BudgetSpent
 
 # --- Least sets of columns that determine a target: all smallest hitting sets, counted --------------------------------

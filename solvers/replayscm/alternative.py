@@ -20,8 +20,7 @@ from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import pack_panels
 from calibrant.solvers.formulas.catalogue import synthesis_operators
-from calibrant.solvers.formulas.lookup import MAX_SIZE_OF_FOUR, formula_for
-from calibrant.solvers.formulas.synthesis import least_formula
+from calibrant.solvers.formulas.synthesis import MAX_SIZE_OF_FOUR, formula_for, least_formula
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 from calibrant.solvers.replayscm.certified import require_replay
 from calibrant.solvers.replayscm.members import members_by_size

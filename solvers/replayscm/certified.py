@@ -12,7 +12,7 @@ from calibrant.dsl.replayscm.scm import LocalFunction, Scm
 from calibrant.dsl.replayscm.submission import illegality
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.formulas.catalogue import synthesis_operators
-from calibrant.solvers.formulas.lookup import formula_for
+from calibrant.solvers.formulas.synthesis import formula_for
 
 
 def certify(task: Task, model: Scm) -> Scm:

@@ -16,24 +16,23 @@ the rule of solvers.formulas.synthesis. Where literals 0 and 1 are allowed they 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heapreplace
+from itertools import combinations
 from time import monotonic
 from typing import Any, NamedTuple
 
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.formula import Formula, constant
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, full_mask
-from calibrant.dsl.knowledge import RELATION_WORDS, CheckedKnowledge
+from calibrant.dsl.knowledge import RELATION_WORDS, CheckedKnowledge, Knowledge, Statement
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.least import Cost, Mask, cost_by_size, find_good_choice, total_size
-from calibrant.solvers.acyclic.optimum import Choice, optimal_choice, require_engine
-from calibrant.solvers.acyclic.smt import least_under_relations
+from calibrant.solvers.acyclic.optimum import Choice, least_under_relations, optimal_choice, require_engine
 from calibrant.solvers.formulas.catalogue import constant_sizes, require_literals_alone
-from calibrant.solvers.formulas.lookup import formula_for
-from calibrant.solvers.formulas.synthesis import LeastSize, least_formula
+from calibrant.solvers.formulas.synthesis import LeastSize, formula_for, least_formula
 from calibrant.solvers.outcome import (
     LEAST_SCM_STATES,
     BestSoFar,
@@ -46,9 +45,8 @@ from calibrant.solvers.outcome import (
 )
 from calibrant.solvers.replayscm.assumptions import is_directed, least_functions
 from calibrant.solvers.replayscm.certified import certify, check
-from calibrant.solvers.replayscm.conflicts import unsatisfied_words
 from calibrant.solvers.replayscm.parents import MAX_ROOT_SETS, ParentSearch, ParentSet, nested_variables
-from calibrant.solvers.replayscm.space import local_space
+from calibrant.solvers.replayscm.space import ModelClass, VersionSpace, local_space
 
 MAX_VARIABLES = 63  # a set of variables is a signed word
 MAX_ROOT_SETS_TRIED = 20  # for the incumbent, the likeliest first
@@ -444,3 +442,59 @@ class _Search:
 def _class_note(note: str) -> str:
     """Return the addition of a note about root sets to the class in words."""
     return ", roots with nested columns" if note == ONLY_NESTED else ""
+
+
+# --- Statements of an assumption that no SCM of a class satisfies together with the evidence --------------------------
+
+MAX_LISTED_PAIRS = 200  # pairs of statements that are tried; beyond it statements are dropped one by one
+
+
+def conflicting_statements(tasks: Sequence[Task], model_class: ModelClass) -> tuple[Statement, ...]:
+    """Return statements that no SCM of the class satisfies together, none of which can be left out.
+
+    A smallest set where it has one or two of them and pairs are few. Empty if some SCM satisfies all, or none fits even
+    without the assumption. `BudgetSpent` where that is not decided.
+
+    tasks: one, or more of the same assumption that differ in what they tell: an SCM fits if it fits one of them
+    """
+    assert tasks[0].assumption is not None
+    statements = tasks[0].assumption.statements
+    if _is_satisfiable(tasks, model_class, statements) or not _is_satisfiable(tasks, model_class, ()):
+        return ()
+    smallest: list[tuple[Statement, ...]] = [(statement,) for statement in statements]
+    if len(statements) * (len(statements) - 1) // 2 <= MAX_LISTED_PAIRS:
+        smallest += combinations(statements, 2)
+    for chosen in smallest:
+        if not _is_satisfiable(tasks, model_class, chosen):
+            return chosen
+    conflict = list(statements)
+    for statement in statements:
+        others = [member for member in conflict if member is not statement]
+        if not _is_satisfiable(tasks, model_class, others):
+            conflict = others
+    return tuple(conflict)
+
+
+def _is_satisfiable(tasks: Sequence[Task], model_class: ModelClass, statements: Sequence[Statement]) -> bool:
+    knowledge = Knowledge(tuple(statements)) if statements else None
+    try:
+        return any(VersionSpace(replace(task, assumption=knowledge), model_class).has_member() for task in tasks)
+    except CalibrantError:  # they clash with each other, whatever the evidence
+        return False
+
+
+def unsatisfied_words(tasks: Sequence[Task], max_parents: int) -> str:
+    """Return, in words, which statements leave no SCM with at most so many parents a mechanism. tasks: see above."""
+    try:
+        conflict = conflicting_statements(tasks, ModelClass(max_parents))
+    except BudgetSpent as spent:
+        return f"no model of the class fits and satisfies the assumption; which of its lines conflict is open: {spent}"
+    if conflict:
+        return f"no model of the class fits and satisfies {_listed([statement.source for statement in conflict])}"
+    if not _is_satisfiable(tasks, ModelClass(max_parents), ()):
+        return "no model of the class fits, whether or not it satisfies the assumption"
+    return "no model of the class fits and satisfies the assumption by formulas of these operators"
+
+
+def _listed(sources: Sequence[str]) -> str:
+    return sources[0] if len(sources) == 1 else f"{', '.join(sources[:-1])} and {sources[-1]}"

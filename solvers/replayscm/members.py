@@ -20,7 +20,7 @@ from calibrant.solvers.acyclic.count import Layers, Weights, total
 from calibrant.solvers.acyclic.draws import draw_weighted
 from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.formulas.catalogue import COMPLETE, EssentialFunctions, constant_sizes, synthesis_operators
-from calibrant.solvers.formulas.lookup import formula_for
+from calibrant.solvers.formulas.synthesis import formula_for
 from calibrant.solvers.outcome import BudgetSpent, Found, OutOfBudget
 from calibrant.solvers.replayscm.exact import ONLY_NESTED, ExactAnswer
 from calibrant.solvers.replayscm.space import I64, LocalSpace, ModelClass, VersionSpace, size_counts

@@ -20,7 +20,7 @@ from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import record_from_problem
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.formulas.lookup import MAX_SIZE_OF_FOUR
+from calibrant.solvers.formulas.synthesis import MAX_SIZE_OF_FOUR
 from calibrant.solvers.replayscm.members import sample_members, smallest_members
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 

@@ -4,7 +4,7 @@ Shares no code with the engines or with audits.replayscm.certificates.certificat
 functions are counted by direct inclusion and exclusion over frozen sets of names, DAGs by a recurrence over sinks
 (Robinson 1973, "Counting labeled acyclic digraphs"), and the claim of uniqueness is rebuilt clause by clause. Under a
 cap on formula size functions come from a list that audits.replayscm.certificates.counting makes anew. Only dsl
-(problems, the reference, the parser) and this folder's counting and rup are used.
+(problems, the reference, the parser) and this folder's counting are used.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import chain, combinations, product
 from math import comb
@@ -31,7 +31,6 @@ from calibrant.audits.replayscm.certificates.counting import (
     essential_functions,
     least_sizes,
 )
-from calibrant.audits.replayscm.certificates.rup import ProofError, check_refutation
 from calibrant.dsl.errors import in_one_line, short_repr
 from calibrant.dsl.formulas.formula import OPERATORS
 from calibrant.dsl.formulas.text import parse
@@ -40,6 +39,120 @@ from calibrant.dsl.replayscm.pools.files import record_from_problem
 from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm
 from calibrant.dsl.replayscm.world import World
+
+
+class ProofError(Exception):
+    """A proof line that does not follow, or a proof that does not end in a contradiction."""
+
+
+def check_refutation(clauses: Iterable[Sequence[int]], proof: Iterable[str]) -> int:
+    """Accept a DRUP refutation of the clauses and return the number of its added clauses; `ProofError` otherwise.
+
+    Where unit propagation alone refutes the clauses, the proof is the empty clause, "0"; no lines are no proof.
+    """
+    propagation = _Propagation()
+    for clause in clauses:
+        propagation.add(tuple(clause))
+    steps = 0
+    for number, line in enumerate(proof, 1):
+        deletion = line.startswith("d ")
+        literals = _literals(line[2:] if deletion else line, number)
+        if deletion:
+            propagation.delete(literals)
+            continue
+        steps += 1
+        if not propagation.refutes(literals):
+            raise ProofError(f"line {number} of the proof does not follow by unit propagation")
+        if not literals:
+            return steps
+        propagation.add(literals)
+    raise ProofError("the proof does not end with the empty clause, which is the contradiction")
+
+
+def _literals(line: str, number: int) -> tuple[int, ...]:
+    try:
+        values = [int(word) for word in line.split()]
+    except ValueError:
+        raise ProofError(f"line {number} of the proof is not a clause") from None
+    if not values or values[-1] != 0 or 0 in values[:-1]:
+        raise ProofError(f"line {number} of the proof does not end in 0")
+    return tuple(values[:-1])
+
+
+class _Propagation:
+    """A clause set with unit propagation from assumptions; two watched literals a clause."""
+
+    def __init__(self) -> None:
+        self.watching: dict[int, list[list[int]]] = {}
+        self.units: list[int] = []
+        self.empty = False
+        self.deleted: set[int] = set()
+        self.stored: dict[frozenset[int], list[list[int]]] = {}
+
+    def add(self, literals: Sequence[int]) -> None:
+        clause = list(dict.fromkeys(literals))
+        if not clause:
+            self.empty = True
+        elif len(clause) == 1:
+            self.units.append(clause[0])
+        else:
+            for literal in clause[:2]:
+                self.watching.setdefault(literal, []).append(clause)
+            self.stored.setdefault(frozenset(clause), []).append(clause)
+
+    def delete(self, literals: Sequence[int]) -> None:
+        """Forget a clause; units are kept, which only makes the check of later lines easier to pass and stays sound."""
+        copies = self.stored.get(frozenset(literals))
+        if copies:
+            self.deleted.add(id(copies.pop()))
+
+    def refutes(self, literals: Sequence[int]) -> bool:
+        """Return whether the negation of the clause leads to a conflict by unit propagation."""
+        if self.empty:
+            return True
+        true: set[int] = set()
+        queue: list[int] = []
+        for literal in (*self.units, *(-literal for literal in literals)):
+            if -literal in true:
+                return True
+            if literal not in true:
+                true.add(literal)
+                queue.append(literal)
+        while queue:
+            if not self._visit(-queue.pop(), true, queue):
+                return True
+        return False
+
+    def _visit(self, false: int, true: set[int], queue: list[int]) -> bool:
+        """Update the clauses that watch a literal which became false; False on a conflict."""
+        still_watching: list[list[int]] = []
+        watchers = self.watching.get(false, [])
+        for position, clause in enumerate(watchers):
+            if id(clause) in self.deleted:
+                still_watching.append(clause)
+                continue
+            if clause[0] == false:
+                clause[0], clause[1] = clause[1], clause[0]
+            if clause[0] in true:
+                still_watching.append(clause)
+                continue
+            for place in range(2, len(clause)):
+                if -clause[place] not in true:
+                    clause[1], clause[place] = clause[place], clause[1]
+                    self.watching.setdefault(clause[1], []).append(clause)
+                    break
+            else:
+                still_watching.append(clause)
+                if -clause[0] in true:
+                    self.watching[false] = still_watching + watchers[position + 1 :]
+                    return False
+                true.add(clause[0])
+                queue.append(clause[0])
+        self.watching[false] = still_watching
+        return True
+
+
+# --- Independent checks of certificates: their fields, plain counting over rows, and a separate proof checker ---------
 
 # --- The fields of a certificate file: what `calibrant schema` describes, and what a checker takes --------------------
 

@@ -46,11 +46,13 @@ from calibrant.audits.replayscm.bounded import (
     intervention_mix,
 )
 from calibrant.audits.replayscm.generation.alternatives import Disambiguation, local_alternatives, separating_worlds
-from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS, StratumPlan, plan_for
 from calibrant.audits.replayscm.generation.published import (
+    MAX_ADDED_WORLDS,
+    StratumPlan,
     Window,
     draw_windows,
     network_plan,
+    plan_for,
     world_stratum,
 )
 from calibrant.audits.replayscm.generation.worlds import (

@@ -41,7 +41,7 @@ from calibrant.audits.replayscm.bounded import (
     target_novelty,
     unite,
 )
-from calibrant.audits.replayscm.generation.plans import SEED_WORLDS, StratumPlan
+from calibrant.audits.replayscm.generation.published import SEED_WORLDS, StratumPlan
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.generation.problems import (
     Drawn,

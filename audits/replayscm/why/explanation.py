@@ -55,7 +55,7 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.replayscm.certified import certify
-from calibrant.solvers.replayscm.conflicts import unsatisfied_words
+from calibrant.solvers.replayscm.exact import unsatisfied_words
 from calibrant.solvers.replayscm.members import sample_member
 from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSpace
 

@@ -23,7 +23,7 @@ from calibrant.solvers.acyclic.elimination import is_orderable, minimal_sets
 from calibrant.solvers.acyclic.least import Cost, Mask, ParentSet, cost_by_size, remove_dominated
 from calibrant.solvers.acyclic.optimum import optimal_choice
 from calibrant.solvers.formulas.catalogue import synthesis_operators
-from calibrant.solvers.formulas.lookup import formula_for
+from calibrant.solvers.formulas.synthesis import formula_for
 from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.replayscm.certified import write_model
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets

@@ -71,8 +71,8 @@ def family(
     observed (a CSV file with a column `series`) are counted gene by gene. Exit code 1 if the models are too many to
     count, or for --fail-on.
     """
-    from calibrant.bench.core.families import FAILURES, FAMILIES
     from calibrant.bench.core.registry import sole_provider
+    from calibrant.bench.pools.capabilities import FAILURES, FAMILIES
     from calibrant.bench.terminal import print_next
 
     strange = [kind for kind in fail_on or () if kind not in FAILURES]

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.audits.why import number_text
-from calibrant.bench.core.families import CountedFamily, Families
 from calibrant.bench.core.options import GivenOptions, OptionError, declared_options
 from calibrant.bench.logic.family.outputs import PresentedFamily, Uncounted, UncountedFamily
 from calibrant.bench.logic.family.words import (
@@ -27,6 +26,7 @@ from calibrant.bench.logic.family.words import (
 )
 from calibrant.bench.logic.options import DataOptions, FamilyOptions
 from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.pools.capabilities import CountedFamily, Families
 from calibrant.bench.terminal import HintedError, invocation
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, short_repr
@@ -109,7 +109,7 @@ def count_series(prior: Path, data: Path, stated: FamilyOptions, option_names: C
 
 @dataclass(frozen=True)
 class CountedSeries:
-    """Implements CountedFamily (bench.core.families).
+    """Implements CountedFamily (bench.pools.capabilities).
 
     functions: of each gene over parent sets of bounded size, whatever the prior; empty if not asked for
     notes: of the prior
@@ -272,7 +272,7 @@ NO_LIMIT = "none"  # of --size
 
 
 class LogicFamilies:
-    """Implements Families (bench.core.families)."""
+    """Implements Families (bench.pools.capabilities)."""
 
     def count(self, prior: Path, data: Path, options: GivenOptions) -> CountedFamily:
         stated: FamilyOptions = options.convert("logic", data.name)

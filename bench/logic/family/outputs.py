@@ -348,7 +348,7 @@ def _certificates(counted: Counted) -> Iterator[Certificate]:
 
 @dataclass(frozen=True)
 class PresentedFamily:
-    """Implements CountedFamily (bench.core.families)."""
+    """Implements CountedFamily (bench.pools.capabilities)."""
 
     counted: Counted
 

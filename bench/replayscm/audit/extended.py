@@ -24,14 +24,14 @@ from calibrant.audits.replayscm.extended.verify import (
     verify_certificate,
 )
 from calibrant.baselines.replayscm.rows import answer_hidden_blind, answer_noise_blind
+from calibrant.bench.answers.rates import Forecast, Reliability, reliability
 from calibrant.bench.pools.findings_audit import FindingRecord
 from calibrant.bench.replayscm.audit.records import AuditRecord
 from calibrant.bench.replayscm.episodes import is_episode
 from calibrant.bench.replayscm.rows.episodes import task_evidence
-from calibrant.bench.replayscm.rows.presentation import present_episode
+from calibrant.bench.replayscm.rows.exact import present_episode
 from calibrant.bench.replayscm.verdict import has_heldout
 from calibrant.bench.runs.records import config_digest, folder_records
-from calibrant.bench.statistics import Forecast, Reliability, reliability
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, MissingExtraError

@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from calibrant.audits.replayscm.findings import Ceiling, Findings, Survivors
 from calibrant.audits.why import number_text
+from calibrant.bench.answers.rates import Reliability
 from calibrant.bench.pages.charts import Axis, Line, Look, Mark, Panel, bar_chart, panels_svg
 from calibrant.bench.pages.page import html_page
 from calibrant.bench.pages.why import MAX_EMBEDDED, IndexItem, IndexText, index_page
@@ -33,7 +34,6 @@ from calibrant.bench.replayscm.audit.text import (
     verdict,
 )
 from calibrant.bench.runs.audits import reason_of
-from calibrant.bench.statistics import Reliability
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.alternatives import Experiment, PairwiseExperiments
 from calibrant.dsl.replayscm.item import Problem

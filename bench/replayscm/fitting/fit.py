@@ -14,7 +14,6 @@ from calibrant.audits.replayscm.why.explanation import Limits, explain, smallest
 from calibrant.audits.replayscm.why.parts import ReplayWhy
 from calibrant.audits.replayscm.why.smallest_pair import Choices
 from calibrant.bench.core.capabilities import Fittable, FormulaQuestion, NetworkQuestion, Steps, Suggestion
-from calibrant.bench.core.frames import Framed
 from calibrant.bench.pages.page import design_page
 from calibrant.bench.pages.why import steps_page, why_page
 from calibrant.bench.pools.capabilities import CertificateCheck
@@ -72,6 +71,7 @@ from calibrant.bench.replayscm.fitting.target import (
 from calibrant.bench.replayscm.why.explainer import lesson
 from calibrant.bench.replayscm.why.page import body, drawing
 from calibrant.bench.replayscm.why.page import lines as why_lines
+from calibrant.bench.report.tidy import Framed
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, in_one_line, readable_repr
 from calibrant.dsl.formulas.formula import Formula

@@ -19,7 +19,7 @@ from calibrant.dsl.errors import CalibrantError, readable_repr
 from calibrant.dsl.formulas.table import full_mask
 from calibrant.dsl.knowledge import Knowledge, read_knowledge
 from calibrant.dsl.text import plural
-from calibrant.solvers.acyclic.pareto_sums import MAX_VARIABLES, Counts, pareto_points, sum_over_dags
+from calibrant.solvers.acyclic.count import MAX_VARIABLES, Counts, pareto_points, sum_over_dags
 from calibrant.solvers.formulas.fronts import (
     MAX_SETS,
     MAX_WIDE,

@@ -17,7 +17,6 @@ from calibrant.baselines.structure_learning.classes import always_set
 from calibrant.baselines.structure_learning.effects import MAX_RANKED, Query, Ranking
 from calibrant.baselines.structure_learning.large import ROUNDING, TIE, Price
 from calibrant.baselines.structure_learning.levels import LevelFrame
-from calibrant.bench.core.frames import Framed
 from calibrant.bench.pages.charts import text_at
 from calibrant.bench.pages.graphs import (
     LEAST_SCALE,
@@ -37,6 +36,7 @@ from calibrant.bench.pages.page import design_page
 from calibrant.bench.replayscm.fitting.graph_files import WrittenNetwork, export_network, to_networkx, to_pgmpy
 from calibrant.bench.replayscm.fitting.results import Claim, Unclaimed, write_claims
 from calibrant.bench.replayscm.fitting.table import Table
+from calibrant.bench.report.tidy import Framed
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.knowledge import Knowledge, Statement
 from calibrant.dsl.pictures import Picture, PictureEdge

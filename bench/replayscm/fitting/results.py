@@ -12,14 +12,13 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
 
-from calibrant.audits.claims import Certificate, NotExaminedError, Refused, certify, verify
+from calibrant.audits.claims import Certificate, ClaimKind, NotExaminedError, Refused, Verifier, certify, verify
 from calibrant.audits.replayscm.certificates.certificate import FORMAT as COUNT_FORMAT
+from calibrant.audits.replayscm.fits import formulas, networks
 from calibrant.audits.replayscm.fits.catalogue import NUM_COLUMNS
 from calibrant.audits.replayscm.fits.evidence import ReadingRecord, TableEvidence
 from calibrant.audits.replayscm.fits.formulas import MAX_SCM_COLUMNS
-from calibrant.audits.replayscm.fits.verify import VERIFIERS
 from calibrant.bench.core.capabilities import Suggestion
-from calibrant.bench.core.frames import Framed
 from calibrant.bench.pages.charts import Scale, figure, foot_axis, side_axis, text_at
 from calibrant.bench.pages.page import design_page, html_page
 from calibrant.bench.pools.capabilities import CertificateCheck
@@ -28,12 +27,24 @@ from calibrant.bench.replayscm.fitting.columns import GAP
 from calibrant.bench.replayscm.fitting.fronts import ScmFront, TargetFront, plain_first, size_text
 from calibrant.bench.replayscm.fitting.reading import options_of_record, read_with
 from calibrant.bench.replayscm.fitting.table import Table, handle_gaps
+from calibrant.bench.report.tidy import Framed
 from calibrant.bench.terminal import NextCommand, command_without_option, invocation
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.text import plural
 from calibrant.solvers.formulas.fronts import BoolArray, Counting, FrontFunction, FrontPoint
 from calibrant.solvers.formulas.least_formulas import Tree, infix_text
+
+# Claims about fits of tables, and their verifiers: no solver, and no word of the certificate is taken on trust
+VERIFIERS: Mapping[str, Verifier] = {
+    "front": ClaimKind(formulas.FrontData, formulas.front_words, formulas.check_front),
+    "gap-functions": ClaimKind(formulas.CompletionData, formulas.completion_words, formulas.check_completions),
+    "gap-scms": ClaimKind(formulas.ScmCompletionData, formulas.scm_completion_words, formulas.check_scm_completions),
+    "scm-front": ClaimKind(formulas.ScmFrontData, formulas.scm_front_words, formulas.check_scm_front),
+    "network-optimum": ClaimKind(networks.NetworkOptimumData, networks.optimum_words, networks.check_optimum),
+    "network-score": ClaimKind(networks.NetworkScoreData, networks.network_score_words, networks.check_network_score),
+    "class-size": ClaimKind(networks.ClassSizeData, networks.class_words, networks.check_class),
+}
 
 # --- Certificates of fits of tables: their claims as data, the files, and the check against the table -----------------
 MAX_STEM_CHARS = 60

@@ -19,8 +19,8 @@ from markupsafe import escape
 
 from calibrant.audits.replayscm.fits.evidence import ReadingRecord, TableEvidence
 from calibrant.audits.replayscm.why.parts import Decider, ReplayWhy, target_title, title
-from calibrant.bench.core.frames import Framed
 from calibrant.bench.replayscm.fitting.columns import GAP, MANY_CATEGORIES, Column, RawColumn, coding_lines, quote_name
+from calibrant.bench.report.tidy import Framed
 from calibrant.dsl.errors import CalibrantError, readable_repr
 from calibrant.dsl.formulas.text import Grammar, infix
 from calibrant.dsl.replayscm.disclosure import Disclosure, natural

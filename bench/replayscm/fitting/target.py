@@ -44,8 +44,7 @@ from calibrant.solvers.formulas.wide_formulas import (
 )
 from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, OutOfBudget
 from calibrant.solvers.replayscm.certified import certify
-from calibrant.solvers.replayscm.conflicts import unsatisfied_words
-from calibrant.solvers.replayscm.exact import ExactAnswer
+from calibrant.solvers.replayscm.exact import ExactAnswer, unsatisfied_words
 from calibrant.solvers.replayscm.space import MAX_PARENTS
 
 # --- Columns that a target needs, its least formula where it mentions more than six, and advice where nothing fits ----

@@ -11,7 +11,7 @@ from typing import Any
 from calibrant.audits.claims import Check, ItemIdentity
 from calibrant.audits.replayscm.ambiguity import headline_parents
 from calibrant.audits.replayscm.extended.items import heldout_requests
-from calibrant.audits.replayscm.identity import IDENTITY
+from calibrant.audits.replayscm.findings import IDENTITY
 from calibrant.audits.replayscm.why.explanation import Limits, count_fitting
 from calibrant.bench.pools.soundness import NOT_OFFICIAL, CheckReport, FirstItems, Note
 from calibrant.bench.replayscm.options import CheckOptions

@@ -16,7 +16,7 @@ from calibrant.bench.core.scoring import EvaluatorCache
 
 if TYPE_CHECKING:
     from calibrant.bench.core.scoring import AnswerContext
-    from calibrant.bench.report.remaining import Remaining
+    from calibrant.bench.report.capabilities import Remaining
     from calibrant.dsl.episode import Step
 
 

@@ -17,9 +17,9 @@ from calibrant.bench.answers.rates import Number
 from calibrant.bench.core.attribution import KEY, KINDS, is_misfit
 from calibrant.bench.core.registry import benchmark, benchmark_of, stated_name
 from calibrant.bench.core.scoring import AnswerContext, participant_of
+from calibrant.bench.report.capabilities import RemainingLists
 from calibrant.bench.report.overview.contract import GUIDE, Explanation, answer_levels
 from calibrant.bench.report.overview.results import CLASSES, RIGHT_CLASSES, Outcome, Results, SystemResult
-from calibrant.bench.report.remaining import RemainingLists
 from calibrant.bench.report.sources import context_of, folders_of, items_of_pools
 from calibrant.bench.runs.records import FILE_NAME, Record, read_records
 from calibrant.bench.scoring.answers import FieldNames

@@ -13,8 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from calibrant.solvers.acyclic.integer_program.cutting import Bits
-from calibrant.solvers.acyclic.integer_program.relaxation import Column, Incumbent, LimitReached, Limits, Value
+from calibrant.solvers.acyclic.integer_program.relaxation import Bits, Column, Incumbent, LimitReached, Limits, Value
 from calibrant.solvers.acyclic.integer_program.tree import Tree
 from calibrant.solvers.acyclic.least import (
     Cost,

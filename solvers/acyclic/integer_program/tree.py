@@ -11,23 +11,21 @@ from typing import NamedTuple
 import numpy as np
 
 from calibrant.solvers.acyclic.integer_program._kernels import I64, IMPOSSIBLE, perturb
-from calibrant.solvers.acyclic.integer_program.cutting import (
+from calibrant.solvers.acyclic.integer_program.relaxation import (
     F64,
     Bits,
     Cluster,
-    Indices,
-    Support,
-    find_most_violated_cut,
-    find_violated_cuts,
-)
-from calibrant.solvers.acyclic.integer_program.relaxation import (
     Column,
     Incumbent,
+    Indices,
     LimitReached,
     Proof,
     Relaxation,
     Row,
+    Support,
     Value,
+    find_most_violated_cut,
+    find_violated_cuts,
 )
 from calibrant.solvers.acyclic.least import Cost, Mask, members_of
 from calibrant.solvers.acyclic.maxsat import find_violated_clusters, place_greedily

@@ -19,7 +19,7 @@ from calibrant.dsl.replayscm.extensions.extension import Contexts, NoiseKind
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms, replay_row
 from calibrant.dsl.replayscm.item import Task
 from calibrant.solvers.acyclic.least import members_of
-from calibrant.solvers.formulas.lookup import formula_for
+from calibrant.solvers.formulas.synthesis import formula_for
 from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.replayscm.experiments.candidates import (
     AskedWorlds,

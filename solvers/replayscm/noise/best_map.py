@@ -27,7 +27,7 @@ from calibrant.dsl.replayscm.extensions.extension import MechanismClass, NoiseKi
 from calibrant.solvers.acyclic.draws import draw_weighted
 from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.formulas.catalogue import essential_functions, synthesis_operators
-from calibrant.solvers.formulas.lookup import formula_for
+from calibrant.solvers.formulas.synthesis import formula_for
 from calibrant.solvers.outcome import BudgetSpent, Found, OutOfBudget
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_columns
 from calibrant.solvers.replayscm.hidden.mass import best_fitting_columns, exact_mass, feasible_columns

@@ -35,8 +35,8 @@ from calibrant.audits.causim.verify import (
 )
 from calibrant.audits.claims import Certificate, ClaimStatus, verify
 from calibrant.baselines.causim.rows import ROWS
+from calibrant.bench.answers.rates import wilson
 from calibrant.bench.causim.benchmark import BENCHMARK
-from calibrant.bench.statistics import wilson
 from calibrant.dsl.causim.bundle import bundle_of, module_text
 from calibrant.dsl.causim.generated_functions import TOPOLOGIES
 from calibrant.dsl.causim.item import CausimItem, Labels, Task

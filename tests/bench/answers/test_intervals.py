@@ -22,16 +22,18 @@ from calibrant.bench.answers.rates import (
     NEAR,
     RESAMPLES,
     Array,
+    Forecast,
     Interval,
     bootstrap_intervals,
     paired_differences,
+    reliability,
     resample_counts,
     t_quantile,
     unit_interval,
     unit_moments,
+    wilson,
 )
 from calibrant.bench.report.comparisons import difference_cell
-from calibrant.bench.statistics import Forecast, reliability, wilson
 from tests.support.commands import CHECKOUT
 
 # --- Intervals against closed forms, tables of Student's t, simulated coverage and exact bootstrap distributions ------

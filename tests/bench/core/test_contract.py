@@ -31,7 +31,6 @@ from calibrant.bench.pools import capabilities as pools
 from calibrant.bench.pools.generated import write_drawn
 from calibrant.bench.protocols import PROTOCOLS, Protocol
 from calibrant.bench.report import capabilities as report
-from calibrant.bench.report import remaining
 from calibrant.bench.report.capabilities import REPORT
 from calibrant.bench.report.overview import contract
 from calibrant.bench.variants import VARIANTS
@@ -412,7 +411,7 @@ def test_an_object_becomes_a_record_as_strictly_as_a_line() -> None:
 
 # --- Capabilities of benchmarks, and presentations that names do not decide -------------------------------------------
 # --- Capabilities of the registered benchmarks: every key leads to an object, and a refusal names who has it ----------
-MODULES = (core, pages, pools, protocols, report, contract, remaining, variants, sets)
+MODULES = (core, pages, pools, protocols, report, contract, variants, sets)
 KEYS = list(dict.fromkeys(key for module in MODULES for key in vars(module).values() if isinstance(key, Capability)))
 REQUIRED = (core.ITEMS, core.SCORING, core.METRICS, core.FUNCTIONS, core.TRAINING, core.SUITES, PROTOCOLS, REPORT)
 CLASSES: dict[Capability[Any], type] = {

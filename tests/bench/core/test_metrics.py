@@ -14,8 +14,7 @@ from msgspec import Meta, Struct
 
 from calibrant.bench.core.attribution import verdict_text
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.metrics import Metric, View
-from calibrant.bench.core.observations import ObservationReader
+from calibrant.bench.core.metrics import Metric, ObservationReader, View
 from calibrant.bench.core.registry import NAMES, benchmark, benchmarks, bundled_pools, bundled_sample
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.core.verdict import MeanScore, change_score, line_struct

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from calibrant.bench.core.registry import benchmark, benchmark_of
-from calibrant.bench.report.remaining import REMAINING, Remaining
+from calibrant.bench.report.capabilities import REMAINING, Remaining
 from calibrant.dsl.blickets.episode import steps_with_state
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import Plan, generate_items

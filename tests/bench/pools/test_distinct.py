@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.json import encode
 
-from calibrant.audits.replayscm.identity import IDENTITY
+from calibrant.audits.replayscm.findings import IDENTITY
 from calibrant.bench.cli import main
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark, benchmarks, bundled_files, bundled_pool

@@ -15,8 +15,7 @@ import pytest
 
 import calibrant
 from calibrant.bench.core.attribution import CHANCE
-from calibrant.bench.core.metrics import InvalidHandling
-from calibrant.bench.core.observations import ObservationReader
+from calibrant.bench.core.metrics import InvalidHandling, ObservationReader
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.verdict import MeanScore
 from calibrant.bench.protocols import protocols_of

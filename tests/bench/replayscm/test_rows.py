@@ -29,8 +29,7 @@ from calibrant.bench.replayscm.api import ReplayScmFunctions
 from calibrant.bench.replayscm.expectations import EXPECTATIONS, UNKNOWN, expect_extended
 from calibrant.bench.replayscm.rows import rates
 from calibrant.bench.replayscm.rows.episodes import EXTENDED
-from calibrant.bench.replayscm.rows.exact import Exact
-from calibrant.bench.replayscm.rows.presentation import present_episode
+from calibrant.bench.replayscm.rows.exact import Exact, present_episode
 from calibrant.bench.replayscm.rows.rates import RowwisePanels, gold_of, measure_evaluator, random_candidates
 from calibrant.bench.runs.records import folder_records
 from calibrant.bench.runs.runner import run

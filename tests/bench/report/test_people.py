@@ -13,9 +13,8 @@ from statistics import fmean, pstdev
 import msgspec
 import pytest
 
-from calibrant.bench.answers.rates import clustered_mean, people_weights
+from calibrant.bench.answers.rates import clustered_mean, people_weights, wilson
 from calibrant.bench.runs.records import Record, RunFile, Timing, folder_records
-from calibrant.bench.statistics import wilson
 from tests.support.commands import called
 from tests.support.play.right_lines import POOLS
 

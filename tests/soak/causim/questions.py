@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from calibrant.bench.answers.rates import wilson
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.runs.executors import Execution, Failure
 from calibrant.bench.runs.workers import as_completed
-from calibrant.bench.statistics import wilson
 from calibrant.dsl.causim.generated_functions import TOPOLOGIES
 from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.model import assignment_text

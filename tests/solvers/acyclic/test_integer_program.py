@@ -11,15 +11,18 @@ import pytest
 
 from calibrant.solvers.acyclic.integer_program import tree
 from calibrant.solvers.acyclic.integer_program._kernels import share_outside as shares_outside
-from calibrant.solvers.acyclic.integer_program.cutting import (
+from calibrant.solvers.acyclic.integer_program.least import least_by_program
+from calibrant.solvers.acyclic.integer_program.relaxation import (
+    SCALE,
     Bits,
     Cluster,
+    Limits,
+    Relaxation,
+    Row,
     Support,
     find_most_violated_cut,
     find_violated_cuts,
 )
-from calibrant.solvers.acyclic.integer_program.least import least_by_program
-from calibrant.solvers.acyclic.integer_program.relaxation import SCALE, Limits, Relaxation, Row
 from calibrant.solvers.acyclic.least import cost_by_size, reduce_to_parts
 from calibrant.solvers.acyclic.optimum import optimal_choice
 from calibrant.solvers.highs import empty_program, run

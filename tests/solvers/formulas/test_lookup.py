@@ -16,7 +16,7 @@ from calibrant.dsl.formulas.table import from_formula, full_mask, projection
 from calibrant.solvers.formulas import catalogue as catalogues
 from calibrant.solvers.formulas._kernels_synthesis import find_best_match, find_first_match
 from calibrant.solvers.formulas.catalogue import Catalogue, build_catalogue, catalogue, plain_changes
-from calibrant.solvers.formulas.lookup import NOT_EXPRESSIBLE, formula_of, least_sizes
+from calibrant.solvers.formulas.synthesis import NOT_EXPRESSIBLE, formula_of, least_sizes
 from tests.support.effort import effort, examples
 from tests.support.replayscm import brute_force as oracles_synthesis
 

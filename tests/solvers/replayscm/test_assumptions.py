@@ -17,8 +17,7 @@ from calibrant.dsl.knowledge import parse_knowledge
 from calibrant.dsl.replayscm.item import Task
 from calibrant.solvers.acyclic.optimum import ENGINES
 from calibrant.solvers.outcome import Found, Impossible
-from calibrant.solvers.replayscm.conflicts import conflicting_statements
-from calibrant.solvers.replayscm.exact import solve
+from calibrant.solvers.replayscm.exact import conflicting_statements, solve
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.effort import cases, examples
 from tests.support.packages import needs

@@ -20,7 +20,7 @@ from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel
-from calibrant.solvers.formulas.lookup import formula_for
+from calibrant.solvers.formulas.synthesis import formula_for
 from calibrant.solvers.replayscm.certified import certify_model
 from calibrant.solvers.replayscm.members import count_by_size, members_by_size, sample_members, smallest_members
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace

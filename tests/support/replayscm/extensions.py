@@ -27,7 +27,7 @@ from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanis
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.records import ProblemRecord, problem_from_record
 from calibrant.dsl.replayscm.scm import LocalFunction
-from calibrant.solvers.formulas.lookup import formula_for
+from calibrant.solvers.formulas.synthesis import formula_for
 from calibrant.solvers.replayscm.experiments.policies import member_formulas
 from calibrant.solvers.replayscm.noise.most_probable import MostProbable, most_probable
 from calibrant.solvers.replayscm.noise.posterior import Posterior, cell_marginals, probability

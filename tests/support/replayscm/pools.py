@@ -21,7 +21,7 @@ from calibrant.audits.replayscm.generation.generate import (
     pool_name,
     run_job,
 )
-from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS
+from calibrant.audits.replayscm.generation.published import MAX_ADDED_WORLDS
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import bundled_pool
 from calibrant.dsl.replayscm.generation.scms import Stratum

@@ -24,8 +24,7 @@ from calibrant.audits.replayscm.certificates.counting import (
     essential_functions,
     least_sizes,
 )
-from calibrant.audits.replayscm.certificates.rup import ProofError, check_refutation
-from calibrant.audits.replayscm.certificates.verify import verify
+from calibrant.audits.replayscm.certificates.verify import ProofError, check_refutation, verify
 from calibrant.bench.cli import main
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.formulas.table import TruthTable, depends_on, full_mask, projection

@@ -17,7 +17,7 @@ import pytest
 
 from calibrant.audits.replayscm.bounded import LOCAL, BoundedAudit
 from calibrant.audits.replayscm.generation.generate import Generated, generate
-from calibrant.audits.replayscm.generation.plans import PLANS, plan_for
+from calibrant.audits.replayscm.generation.published import PLANS, plan_for
 from calibrant.dsl.replayscm.disclosure import HiddenRoots
 from calibrant.dsl.replayscm.generation.problems import SETTINGS, sample_problem
 from calibrant.dsl.replayscm.generation.scms import (

@@ -16,7 +16,7 @@ import pytest
 from calibrant.audits.replayscm.bounded import all_probes, latent_scm, outer_probes, patterns, target_novelty
 from calibrant.audits.replayscm.generation.alternatives import functions_over, local_alternatives, separating_worlds
 from calibrant.audits.replayscm.generation.generate import generate
-from calibrant.audits.replayscm.generation.plans import PLANS, plan_for
+from calibrant.audits.replayscm.generation.published import PLANS, plan_for
 from calibrant.audits.replayscm.generation.worlds import (
     Proposer,
     Training,

@@ -36,7 +36,7 @@ from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, World
-from calibrant.solvers.formulas.lookup import MAX_SIZE_OF_FOUR
+from calibrant.solvers.formulas.synthesis import MAX_SIZE_OF_FOUR
 from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, OutOfBudget
 from calibrant.solvers.replayscm.members import members_by_size, sample_members
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace

@@ -30,7 +30,7 @@ from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanis
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.scm import local_function
 from calibrant.solvers.acyclic.count import total
-from calibrant.solvers.formulas.lookup import formula_for
+from calibrant.solvers.formulas.synthesis import formula_for
 from calibrant.solvers.outcome import BudgetSpent, Found, OutOfBudget
 from calibrant.solvers.replayscm.hidden.mass import posterior_sampler
 from calibrant.solvers.replayscm.noise import best_map as best_map_module
