@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar, get_args, get_type_hints
+
+import msgspec
+from msgspec import Meta
 
 from calibrant.bench.core.metrics import READERS, SUPPRESSED, UNDEFINED, InvalidHandling
 from calibrant.dsl.errors import CalibrantError, short_repr
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from calibrant.bench.core.metrics import MetricSet
     from calibrant.bench.core.scoring import AnswerContext
     from calibrant.bench.report.pool_attribution import AttributionCoverage
-    from calibrant.bench.report.rows import Answer, Grouping, Row
+    from calibrant.bench.report.rows import Answer, Grouping
     from calibrant.bench.report.table import Excluded, ResultTable, UnansweredCounts
     from calibrant.bench.runs.records import Record
 
@@ -59,49 +62,45 @@ class Framed(Pictured):
         return {}
 
 
-# --- Answers and rates as tidy frames: a row an answer, or a row for a metric of a system; columns are documented here
+# --- Columns of the frames: a field is a column, and its description stands in docs/names -----------------------------
+class AnswerColumns(msgspec.Struct, frozen=True):
+    """First columns of a frame of answers; after them each metric of the benchmark by its key (docs/metrics.md)."""
+
+    benchmark: Annotated[str, Meta(description="its name")]
+    item: Annotated[str, Meta(description="id of the item")]
+    setting: Annotated[str, Meta(description="row group of tables")]
+    stratum: Annotated[str, Meta(description="finer group of the generator; empty if there is none")]
+    pool: Annotated[str | None, Meta(description="name of the pool; of `run`")]
+    system: Annotated[str | None, Meta(description="method or model that answered; of `run`")]
+    options: Annotated[str | None, Meta(description="its options as JSON; of `run`")]
+    sample: Annotated[int, Meta(description="number among the system's answers to the item, from 0")]
+    outcome: Annotated[str | None, Meta(description="found, impossible, out_of_budget or crashed; of `run`")]
+    seconds: Annotated[float | None, Meta(description="time that the answer took; of `run`")]
+    failure: Annotated[str | None, Meta(description="why the answer is wrong, in a line; of `score_many`")]
+    right: Annotated[
+        float | None, Meta(description="1 if the answer is right, 0 if not; of equally good answers their share")
+    ]
 
 
-class FrameColumn(NamedTuple):
-    """Column of a tidy frame. kind: str, int or float, where a missing value is null or NaN; meaning: for docs."""
+class RateColumns(msgspec.Struct, frozen=True):
+    """Columns of a frame of rates: a row for each metric of each row of the table; undefined ones have none."""
 
-    name: str
-    kind: type
-    meaning: str
-
-
-ANSWER_COLUMNS = (
-    FrameColumn("benchmark", str, "its name"),
-    FrameColumn("item", str, "id of the item"),
-    FrameColumn("setting", str, "row group of tables"),
-    FrameColumn("stratum", str, "finer group of the generator; empty if there is none"),
-    FrameColumn("pool", str, "name of the pool; of `run`"),
-    FrameColumn("system", str, "method or model that answered; of `run`"),
-    FrameColumn("options", str, "its options as JSON; of `run`"),
-    FrameColumn("sample", int, "number among the system's answers to the item, from 0"),
-    FrameColumn("outcome", str, "found, impossible, out_of_budget or crashed; of `run`"),
-    FrameColumn("seconds", float, "time that the answer took; of `run`"),
-    FrameColumn("failure", str, "why the answer is wrong, in a line; of `score_many`"),
-    FrameColumn("right", float, "1 if the answer is right, 0 if not; of equally good answers their share"),
-)
-"""First columns of a frame of answers; after them each metric of the benchmark by its key (docs/metrics.md)."""
-
-RATE_COLUMNS = (
-    FrameColumn("benchmark", str, "its name"),
-    FrameColumn("setting", str, "row group"),
-    FrameColumn("stratum", str, 'finer group, with `by="stratum"`'),
-    FrameColumn("pool", str, "name of the pool, or how many there are"),
-    FrameColumn("system", str, "method or model, with the options in which its rows differ"),
-    FrameColumn("items", int, "number of items"),
-    FrameColumn("answers", int, "number of answers"),
-    FrameColumn("metric", str, "key of the metric (docs/metrics.md)"),
-    FrameColumn("heading", str, "its heading in printed tables"),
-    FrameColumn("value", float, "its mean over items; missing where it is over 1 to 5 of them and conditional"),
-    FrameColumn("low", float, "lower end of its 95 % interval; missing where there is none"),
-    FrameColumn("high", float, "upper end"),
-    FrameColumn("defined", int, "number of items that it is defined for"),
-)
-"""Columns of a frame of rates: a row for each metric of each row of the table; undefined ones have none."""
+    benchmark: Annotated[str, Meta(description="its name")]
+    setting: Annotated[str, Meta(description="row group")]
+    stratum: Annotated[str | None, Meta(description='finer group, with `by="stratum"`')]
+    pool: Annotated[str, Meta(description="name of the pool, or how many there are")]
+    system: Annotated[str, Meta(description="method or model, with the options in which its rows differ")]
+    items: Annotated[int, Meta(description="number of items")]
+    answers: Annotated[int, Meta(description="number of answers")]
+    metric: Annotated[str, Meta(description="key of the metric (docs/metrics.md)")]
+    heading: Annotated[str, Meta(description="its heading in printed tables")]
+    value: Annotated[
+        float | None,
+        Meta(description="its mean over items; missing where it is over 1 to 5 of them and conditional"),
+    ]
+    low: Annotated[float | None, Meta(description="lower end of its 95 % interval; missing where there is none")]
+    high: Annotated[float | None, Meta(description="upper end")]
+    defined: Annotated[int, Meta(description="number of items that it is defined for")]
 
 
 class AnswerRow(NamedTuple):
@@ -114,8 +113,6 @@ class AnswerRow(NamedTuple):
 
 def answer_columns(rows: Sequence[AnswerRow]) -> dict[str, list[Any]]:
     """Return the columns of a frame of answers; metrics of another benchmark are missing."""
-    import msgspec
-
     from calibrant.bench.core.metrics import ObservationReader
     from calibrant.bench.core.registry import benchmark
 
@@ -124,27 +121,27 @@ def answer_columns(rows: Sequence[AnswerRow]) -> dict[str, list[Any]]:
         if context.benchmark not in readers:
             readers[context.benchmark] = ObservationReader(benchmark(context.benchmark).metrics)
     keys = {metric.key: None for reader in readers.values() for metric in reader.metrics.columns}
-    columns: dict[str, list[Any]] = {name: [] for name in (*(column.name for column in ANSWER_COLUMNS), *keys)}
+    columns: dict[str, list[Any]] = {name: [] for name in (*AnswerColumns.__struct_fields__, *keys)}
     for context, score, failure in rows:
         reader = readers[context.benchmark]
-        head = {
-            "benchmark": context.benchmark,
-            "item": context.instance,
-            "setting": context.setting,
-            "stratum": context.stratum,
-            "pool": context.pool or None,
-            "system": context.system or None,
-            "options": msgspec.json.encode(context.config, order="sorted").decode() if context.system else None,
-            "sample": context.sample,
-            "outcome": context.outcome,
-            "seconds": context.seconds,
-            "failure": failure,
-            "right": reader.metrics.success.rate(score, context.setting),
-        }
+        row = AnswerColumns(
+            benchmark=context.benchmark,
+            item=context.instance,
+            setting=context.setting,
+            stratum=context.stratum,
+            pool=context.pool or None,
+            system=context.system or None,
+            options=msgspec.json.encode(context.config, order="sorted").decode() if context.system else None,
+            sample=context.sample,
+            outcome=context.outcome,
+            seconds=context.seconds,
+            failure=failure,
+            right=reader.metrics.success.rate(score, context.setting),
+        )
         values, _ = reader.read_values(context.setting, score)
-        read = dict(zip((metric.key for metric in reader.columns), values, strict=True))
+        cells = dict(zip((metric.key for metric in reader.columns), values, strict=True)) | msgspec.structs.asdict(row)
         for name, column in columns.items():
-            column.append(head[name] if name in head else read.get(name))
+            column.append(cells.get(name))
     return columns
 
 
@@ -163,7 +160,7 @@ class _Answers(Framed):
         from calibrant.bench.core.registry import benchmarks
 
         metrics = {metric.key: float for benchmark in benchmarks() for metric in benchmark.metrics.columns}
-        return metrics | {column.name: column.kind for column in ANSWER_COLUMNS}
+        return metrics | column_types(AnswerColumns)
 
 
 V = TypeVar("V")
@@ -219,7 +216,7 @@ class Records(list["Record"], _Answers):
     def picture(self) -> Picture:
         """Return the answers, without their metrics."""
         frame = self.frame_columns
-        columns = {column.name: frame[column.name] for column in ANSWER_COLUMNS}
+        columns = {name: frame[name] for name in AnswerColumns.__struct_fields__}
         filled = {name: values for name, values in columns.items() if any(value is not None for value in values)}
         return table_picture(repr(self).strip("<>"), filled)
 
@@ -326,42 +323,42 @@ class RateTable(Framed):
     def frame_columns(self) -> Mapping[str, Sequence[Any]]:
         """A row for each metric of each row of the table."""
         rows = [row for name, table in self.tables.items() for row in _rate_rows(name, table)]
-        return {column.name: [row[column.name] for row in rows] for column in RATE_COLUMNS}
+        return {name: [getattr(row, name) for row in rows] for name in RateColumns.__struct_fields__}
 
     @property
     def frame_types(self) -> Mapping[str, type]:
-        return {column.name: column.kind for column in RATE_COLUMNS}
+        return column_types(RateColumns)
 
 
-def _rate_rows(benchmark: str, table: ResultTable) -> Iterator[dict[str, Any]]:
+def _rate_rows(benchmark: str, table: ResultTable) -> Iterator[RateColumns]:
     from calibrant.bench.report.table import readers_differ
 
     rows = [row for row, _ in table.read_rows()]
     hidden = {"chosen"} if any(map(readers_differ, rows)) else {metric.key for metric in READERS}
     for row in rows:
-        head: dict[str, Any] = {
-            "benchmark": benchmark,
-            "setting": row.setting,
-            "stratum": row.stratum or None,
-            "pool": row.pool,
-        }
-        head |= {"system": row.system, "items": row.num_items, "answers": row.num_answers}
-        yield from (head | rate for rate in _rates_of(row) if rate["metric"] not in hidden)
+        for metric in row.columns:
+            rate = row.rates[metric.key]
+            if rate.text == UNDEFINED or metric.key in hidden:
+                continue
+            interval = None if rate.text == SUPPRESSED else row.interval(metric.key)
+            low, high = (None, None) if interval is None else interval
+            yield RateColumns(
+                benchmark=benchmark,
+                setting=row.setting,
+                stratum=row.stratum or None,
+                pool=row.pool,
+                system=row.system,
+                items=row.num_items,
+                answers=row.num_answers,
+                metric=metric.key,
+                heading=metric.heading,
+                value=rate.value,
+                low=low,
+                high=high,
+                defined=rate.num_items,
+            )
 
 
-def _rates_of(row: Row) -> Iterator[dict[str, Any]]:
-    for metric in row.columns:
-        rate = row.rates[metric.key]
-        if rate.text == UNDEFINED:
-            continue
-        interval = None if rate.text == SUPPRESSED else row.interval(metric.key)
-        low, high = (None, None) if interval is None else interval
-        label = {"metric": metric.key, "heading": metric.heading, "value": rate.value, "low": low, "high": high}
-        yield label | {"defined": rate.num_items}
-
-
-def column_table(columns: Iterable[FrameColumn]) -> str:
-    """Return a Markdown table of columns, for a page of docs/names."""
-    kinds = {str: "text", int: "whole number", float: "number"}
-    rows = [f"| `{column.name}` | {kinds[column.kind]} | {column.meaning} |" for column in columns]
-    return "\n".join(["| column | type | meaning |", "|---|---|---|", *rows])
+def column_types(struct: type[msgspec.Struct]) -> dict[str, type]:
+    """Return str, int or float for each field; a field that may be None has the type of its other values."""
+    return {name: (get_args(hint) or (hint,))[0] for name, hint in get_type_hints(struct).items()}

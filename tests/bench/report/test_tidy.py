@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import calibrant
+from calibrant.bench.core.options import describe_fields
 from calibrant.bench.core.registry import benchmarks, bundled_pool, bundled_sample
-from calibrant.bench.report.tidy import ANSWER_COLUMNS, RATE_COLUMNS, column_table
+from calibrant.bench.report.tidy import AnswerColumns, RateColumns, column_types
 from tests.support.commands import CHECKOUT, called
 
 pytest.importorskip("narwhals")
@@ -37,8 +38,7 @@ def records_of(folder: Path) -> calibrant.Records:
 
 
 def test_no_metric_has_the_name_of_a_first_column() -> None:
-    names = [column.name for column in ANSWER_COLUMNS]
-    assert len(set(names)) == len(names)
+    names = AnswerColumns.__struct_fields__
     for each in benchmarks():
         assert {metric.key for metric in each.metrics.columns}.isdisjoint(names)
 
@@ -141,5 +141,9 @@ def test_attributions_need_the_pool(tmp_path: Path) -> None:
 
 
 def test_the_columns_are_documented() -> None:
-    for name, columns in (("run", ANSWER_COLUMNS), ("table", RATE_COLUMNS)):
-        assert column_table(columns) in (CHECKOUT / "docs" / "names" / f"{name}.md").read_text(encoding="utf-8")
+    kinds = {str: "text", int: "whole number", float: "number"}
+    for name, struct in (("run", AnswerColumns), ("table", RateColumns)):
+        types, meanings = column_types(struct), describe_fields(struct)
+        lines = [f"| `{column}` | {kinds[types[column]]} | {meaning} |" for column, meaning in meanings.items()]
+        table = "\n".join(["| column | type | meaning |", "|---|---|---|", *lines])
+        assert f"\n\n{table}\n" in (CHECKOUT / "docs" / "names" / f"{name}.md").read_text(encoding="utf-8")
