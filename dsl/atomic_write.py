@@ -1,12 +1,14 @@
 """Files that appear under their names complete or not at all, whatever stops the program; and files read as they are.
 
-What a system lacks is replaced here: Windows has no O_NOFOLLOW, and keeps a file's name while somebody has it open, so
-that a file is replaced there only once its readers have closed it (`OSError` until then).
+What a system lacks is replaced here. Windows has no O_NOFOLLOW and no `os.pread`, opens descriptors as text by default,
+ignores modes but the owner's right to write, and keeps a file's name while somebody has it open, so that a file is
+replaced there only once its readers have closed it (`OSError` until then).
 """
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from errno import ELOOP, ENOTDIR
@@ -14,6 +16,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 READABLE, PRIVATE = 0o644, 0o600  # modes of files: for all, and for the owner alone
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows alone has it, and text there
+_position_lock = threading.Lock()
 
 
 def is_open_file(path: Path) -> bool:
@@ -24,13 +28,34 @@ def is_open_file(path: Path) -> bool:
 
 def open_unlinked(path: Path) -> BinaryIO:
     """Open a file for reading, never through a link in its last place; `OSError` with ELOOP for a link."""
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | _BINARY)
     file = os.fdopen(handle, "rb")
     # without O_NOFOLLOW: what was opened is what stands there, and that is no link
     if not os.path.samestat(os.fstat(handle), path.lstat()):
         file.close()
         raise OSError(ELOOP, os.strerror(ELOOP), str(path))
     return file
+
+
+def open_appending(path: Path, mode: int = READABLE) -> int:
+    """Return a descriptor that reads anywhere (`read_at`) and writes at the end of a file, which is made if need be."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _BINARY, mode)
+    if mode != READABLE:  # a file of an earlier version
+        path.chmod(mode)
+    return descriptor
+
+
+def read_at(descriptor: int, size: int, start: int) -> bytes:
+    """Return up to `size` bytes from the byte `start` on; where the next read or write happens stays as it was."""
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, size, start)
+    with _position_lock:  # threads, and copies of a descriptor, have one position
+        before = os.lseek(descriptor, 0, os.SEEK_CUR)
+        os.lseek(descriptor, start, os.SEEK_SET)
+        try:
+            return os.read(descriptor, size)
+        finally:
+            os.lseek(descriptor, before, os.SEEK_SET)
 
 
 @contextmanager

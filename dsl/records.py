@@ -33,7 +33,7 @@ from zlib import crc32
 import msgspec
 from msgspec import Meta
 
-from calibrant.dsl.atomic_write import whole_file
+from calibrant.dsl.atomic_write import read_at, whole_file
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, short_repr
 from calibrant.dsl.item import Item, Pool
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, allowed_values, json_fault, load_json, unique_keys
@@ -264,13 +264,15 @@ class _Source:
         self._descriptor = descriptor
         weakref.finalize(self, os.close, descriptor)
 
-    def __reduce__(self) -> tuple[Callable[[Any], _Source], tuple[Any]]:
+    def __reduce__(self) -> tuple[Callable[..., _Source], tuple[Any]]:
         from multiprocessing import reduction  # which reading a pool does not need
 
+        if not hasattr(reduction, "DupFd"):  # Windows: the process gets a copy
+            return _copy_file, (read_at(self._descriptor, os.fstat(self._descriptor).st_size, 0),)
         return _inherit_file, (reduction.DupFd(self._descriptor),)
 
     def text(self, place: int, size: int, check: int) -> str:
-        raw = os.pread(self._descriptor, size, place)
+        raw = read_at(self._descriptor, size, place)
         if crc32(raw) != check:
             raise PoolError("the pool file changed while it was read")
         return raw.decode()
@@ -278,6 +280,13 @@ class _Source:
 
 def _inherit_file(file: Any) -> _Source:
     return _Source(file.detach())
+
+
+def _copy_file(content: bytes) -> _Source:
+    with TemporaryFile() as copy:
+        copy.write(content)
+        copy.flush()
+        return _Source(os.dup(copy.fileno()))
 
 
 class _Lines:

@@ -22,7 +22,7 @@ from msgspec import Meta
 
 from calibrant.bench.protocols import Outcome
 from calibrant.bench.runs.spill_file import StoredLines
-from calibrant.dsl.atomic_write import READABLE, whole_file
+from calibrant.dsl.atomic_write import READABLE, open_appending, read_at, whole_file
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, check_json_text, decode_json
@@ -120,7 +120,7 @@ class JsonlFile(Generic[R]):
         try:
             for leftover in folder.glob(f".{kind.file_name}.????????"):  # of a process that was killed while it sorted
                 leftover.unlink()
-            self._descriptor = self._open_file()
+            self._descriptor = open_appending(self.path, kind.mode)
             self.keys = {record.key for record in self}  # refuses a file of something else before a byte of it is cut
             self._cut_torn_line()
             self._merge()
@@ -198,7 +198,7 @@ class JsonlFile(Generic[R]):
         end = size
         while end:
             start = max(0, end - 65536)
-            newline = os.pread(self._descriptor, end - start, start).rfind(b"\n")
+            newline = read_at(self._descriptor, end - start, start).rfind(b"\n")
             if newline >= 0:
                 end = start + newline + 1
                 break
@@ -210,7 +210,7 @@ class JsonlFile(Generic[R]):
     def _require_torn_record(self, start: int) -> None:
         """Refuse to cut off what a record could not begin with: the file may be somebody else's."""
         begins = f'{{"{self.kind.type.__struct_fields__[0]}":'.encode()
-        beginning = os.pread(self._descriptor, len(begins), start)
+        beginning = read_at(self._descriptor, len(begins), start)
         if not begins.startswith(beginning):
             raise CalibrantError(f"{self.path}: its last line is not a record of {self.kind.of}")
 
@@ -229,18 +229,16 @@ class JsonlFile(Generic[R]):
 
     def _replace(self, records: Iterable[R]) -> None:
         """Replace the file by one with these records at once."""
-        with whole_file(self.path, self.kind.mode) as file:
-            file.writelines(self._encode(record) + b"\n" for record in records)
-            file.flush()
-            os.fsync(file.fileno())
-        os.close(self._descriptor)
-        self._descriptor = self._open_file()
-
-    def _open_file(self) -> int:
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, self.kind.mode)
-        if self.kind.mode != READABLE:  # of an earlier version
-            self.path.chmod(self.kind.mode)
-        return descriptor
+        try:
+            with whole_file(self.path, self.kind.mode) as file:
+                file.writelines(self._encode(record) + b"\n" for record in records)
+                file.flush()
+                os.fsync(file.fileno())
+                os.close(self._descriptor)  # Windows replaces no file that is open
+                self._descriptor = -1
+        finally:
+            if self._descriptor < 0:
+                self._descriptor = open_appending(self.path, self.kind.mode)
 
 
 # --- Records of runs: one JSON line per (pool, instance, protocol, options), appended as results come in --------------

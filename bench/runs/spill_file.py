@@ -11,6 +11,7 @@ from tempfile import TemporaryFile
 from typing import Generic, Self, TypeVar, overload
 
 from calibrant.dsl import records
+from calibrant.dsl.atomic_write import read_at
 from calibrant.dsl.errors import CalibrantError
 
 T = TypeVar("T")
@@ -33,7 +34,7 @@ class StoredLines:
         return len(self._starts)
 
     def line(self, index: int) -> bytes:
-        raw = os.pread(self._descriptor, self._sizes[index], self._starts[index])
+        raw = read_at(self._descriptor, self._sizes[index], self._starts[index])
         if len(raw) < self._sizes[index]:
             raise CalibrantError("a file of records was cut off while it was read")
         return raw

@@ -24,7 +24,6 @@ from calibrant.bench.core.registry import benchmark, bundled_files
 from calibrant.bench.runs.records import FILE_NAME, folder_records
 from calibrant.bench.suites.manifest import read_specification
 from calibrant.bench.terminal import width_of
-from calibrant.dsl.atomic_write import open_unlinked
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.networks.network import FORMATS
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
@@ -393,50 +392,6 @@ def test_its_own_report_is_overwritten_until_somebody_changes_it(
 def test_what_is_piped_is_as_wide_as_columns_says(stated: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", stated)
     assert width_of(io.StringIO()) == width
-
-
-# --- Systems without what POSIX alone has: names and modules that Windows lacks are taken away ------------------------
-ELSEWHERE = """
-import os, signal, sys
-for name in ("O_NOFOLLOW", "O_DIRECTORY", "O_CLOEXEC", "O_SYNC", "fchmod", "fork", "mkfifo", "setsid"):
-    delattr(os, name)
-for name in ("pthread_sigmask", "SIGHUP", "SIGALRM", "setitimer", "SIG_BLOCK", "SIG_SETMASK"):
-    delattr(signal, name)
-sys.modules |= dict.fromkeys(("resource", "pwd", "grp", "termios", "tty", "pty"))
-if __name__ == "__main__":  # workers take the names away too: they import this file again
-    from calibrant.bench.cli import main
-    sys.exit(main(sys.argv[1:]))
-"""
-
-
-def test_commands_need_no_name_that_posix_alone_has(tmp_path: Path) -> None:
-    script = tmp_path / "elsewhere.py"
-    script.write_text(ELSEWHERE, encoding="utf-8")
-    pool, answers = (CHECKOUT / "docs" / "examples" / name for name in ("switches.jsonl", "answers.jsonl"))
-    for line in (
-        ["pool", "check", pool],
-        ["run", "exact", pool, "--out", "runs"],
-        ["score", pool, answers, "--out", "scores.jsonl"],
-        ["table", "runs", "scores.jsonl"],
-        ["report", "runs", "scores.jsonl", "--out", "report.html"],
-    ):
-        # fcntl stays, which has msvcrt in its place there: filelock without either waits for what others left locked
-        command = [sys.executable, str(script), *map(str, line)]
-        done = subprocess.run(command, cwd=tmp_path, env=dict(os.environ), capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stdout + done.stderr
-    assert "exact" in (tmp_path / "report.html").read_text(encoding="utf-8")
-
-
-def test_a_submitted_file_is_never_read_through_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("a", encoding="utf-8")
-    (tmp_path / "link").symlink_to("file")
-    for has_flag in (True, False):
-        if not has_flag:
-            monkeypatch.delattr(os, "O_NOFOLLOW")
-        with open_unlinked(tmp_path / "file") as file:
-            assert file.read() == b"a"
-        with pytest.raises(OSError, match="symbolic links"):
-            open_unlinked(tmp_path / "link")
 
 
 # --- `calibrant score`: prediction files in, verdicts out -------------------------------------------------------------
