@@ -215,7 +215,8 @@ MAX_RANKED = 1_000_000  # networks that score as high
 class Ranking:
     """Rank of a network.
 
-    score: its own; gap: optimum less score, natural logarithms; is_gap_exact: whether the optimum is proven
+    score: its own; gap: optimum less score, natural logarithms, below 0 only with violations
+    is_gap_exact: whether the optimum is proven
     better_networks, better_classes: admitted networks, and their classes, with a higher score; equal_networks: with
         this score, it included; None where there are more than MAX_RANKED, or `is_counted` is False
     posterior: logarithm of its probability among all admitted networks; None without a Bayesian score
@@ -254,7 +255,7 @@ class Ranking:
             "distance": self.distance,
             "violations": list(self.violations),
         }
-        if self.posterior is not None:
+        if self.posterior is not None and not self.violations:  # a network that is not admitted has none
             values["posterior_dags"] = log_text(self.posterior)
         if not self.is_counted and self.posterior is not None:
             values["better_networks_below"] = self.num_better_below
@@ -313,9 +314,10 @@ def rank_dag(
     """
     gain, changes = _best_changes(dag, names, knowledge, gain_of)
     better, classes, equal = higher or (None, None, None)
+    violations = tuple(knowledge.violations(dag))
     return Ranking(
         score,
-        max(0.0, best - score),
+        best - score if violations else max(0.0, best - score),
         better,
         classes,
         equal,
@@ -323,7 +325,7 @@ def rank_dag(
         gain,
         changes,
         min(num_changes(dag, network) for network in optimal),
-        tuple(knowledge.violations(dag)),
+        violations,
         is_proven,
         is_counted,
     )

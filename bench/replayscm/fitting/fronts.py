@@ -41,6 +41,7 @@ from calibrant.solvers.formulas.least_formulas import (
     Tree,
     formula_book,
     infix_text,
+    size_of_code,
     tree_text,
 )
 from calibrant.solvers.formulas.minimal_sums import FRONT_CONFLICTS, MAX_VARS
@@ -51,6 +52,7 @@ MAX_TIES = 10_000
 MAX_TARGET_PARENTS = 12  # parents of one target
 MAX_TABLE_COLUMNS = 12  # columns up to which measures are keyed by truth tables, of 4,096 characters
 LINES_SHOWN = 12
+SUMMED_LITERALS = 1_000  # products count this much in sums over SCMs: ten columns have at most 320 literals
 MEASURE_NAMES: Mapping[Measure, str] = {
     "all": "nodes, all operators",
     "and-or-not": "nodes of not, and, or",
@@ -140,6 +142,7 @@ class TargetFront:
     def _terms(self, formula: Tree) -> dict[str, list[str | None]]:
         """Return product -> consistency, raw and unique coverage, of a sum of products."""
         products = formula[1:] if isinstance(formula, tuple) and formula[0] == "or" else (formula,)
+        products = () if formula == "0" else products
         covers = [tree_values(product, self.patterns.codes) for product in products]
         terms = {}
         for place, (product, cover) in enumerate(zip(products, covers, strict=True)):
@@ -206,7 +209,7 @@ class ScmFront:
 
     roots: tuple[str, ...]
     max_parents: int
-    points: tuple[tuple[int, int, int, int], ...]
+    points: tuple[tuple[int, Size, int, int], ...]
     measure: Measure
     too_few: TooFewErrors | None = None
     max_errors: int | None = None
@@ -214,19 +217,21 @@ class ScmFront:
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         keys = ("errors", "size", "formulas", "functions")
-        return {"front": [dict(zip(keys, point, strict=True)) for point in self.points]}
+        points = [(e, list(size) if isinstance(size, tuple) else size, *numbers) for e, size, *numbers in self.points]
+        return {"front": [dict(zip(keys, point, strict=True)) for point in points]}
 
     def lines(self, *, every: bool = False) -> Iterator[str]:
         """Yield the front as a table; every: all points."""
         roots = ", ".join(self.roots) or "none"
-        yield f"errors against size over all SCMs of at most {self.max_parents} parents, roots {roots}; proven"
+        measure = f" ({MEASURE_NAMES[self.measure]})" if self.measure in ("sop", "pos") else ""
+        yield f"errors against size{measure} over all SCMs of at most {self.max_parents} parents, roots {roots}; proven"
         if self.too_few is not None:
             yield self.too_few.line("SCM")
             return
         yield "errors  size  formulas  functions"
         points = self.points if every else self.points[:LINES_SHOWN]
         for errors, size, formulas, functions in points:
-            yield f"{errors:6d}  {size:4d}  {formulas:8d}  {functions:9d}"
+            yield f"{errors:6d}  {size_text(size):>4}  {formulas:8d}  {functions:9d}"
         if len(points) < len(self.points):
             yield f"and {len(self.points) - len(points)} more (--verbose)"
 
@@ -240,7 +245,7 @@ def front_columns(fronts: Iterable[TargetFront | ScmFront]) -> dict[str, list[An
     rows: list[tuple[Any, ...]] = []
     for front_of in fronts:
         if isinstance(front_of, ScmFront):
-            rows += [(None, e, str(size), *numbers, None, "least") for e, size, *numbers in front_of.points]
+            rows += [(None, e, size_text(size), *numbers, None, "least") for e, size, *numbers in front_of.points]
             continue
         for is_open, points in ((False, front_of.front.points), (True, front_of.front.open_points)):
             for p in points:
@@ -428,15 +433,19 @@ def target_front(table: Table, target: str, options: FormulaOptions) -> TargetFr
 def scm_front(table: Table, roots: Sequence[str], options: FormulaOptions) -> ScmFront:
     """Return the front of whole SCMs: errors and sizes are summed over the columns that are no roots."""
     inner, max_parents = [name for name in table.names if name not in roots], options.max_parents
-    if options.operators in ("sop", "pos") or len(inner) > MAX_VARIABLES or max_parents > NUM_VARS:
+    if len(inner) > MAX_VARIABLES or max_parents > NUM_VARS:
         raise CalibrantError(
-            f"{table.source}: fronts of whole SCMs are for operators all and and-or-not, at most {MAX_VARIABLES}"
-            f" columns that are no roots, and {NUM_VARS} parents; give --target for one column, or name more roots"
+            f"{table.source}: fronts of whole SCMs are for at most {MAX_VARIABLES} columns that are no roots, and"
+            f" {NUM_VARS} parents; give --target for one column, or name more roots"
         )
     choices = [_choices(table, name, inner, options) for name in inner]
     counts = sum_over_dags([c.formulas for c in choices])
     number_of = sum_over_dags([c.functions for c in choices])
-    every = [(errors, size, number, number_of[errors, size]) for errors, size, number in pareto_points(counts)]
+    is_sum = options.operators in ("sop", "pos")
+    every = [
+        (errors, divmod(size, SUMMED_LITERALS) if is_sum else size, number, number_of[errors, size])
+        for errors, size, number in pareto_points(counts)
+    ]
     if options.max_errors is None:
         return ScmFront(tuple(roots), max_parents, tuple(every), options.operators)
     points = tuple(point for point in every if point[0] <= options.max_errors)
@@ -481,7 +490,11 @@ def _choices(table: Table, name: str, inner: Sequence[str], options: FormulaOpti
                     least = fewest
                     best = words[of_size][errors[of_size] == fewest]
                     num_formulas = sum(book.count(_widened(int(word), number)) for word in best)
-                    choices.add(mask, (fewest, int(size)), num_formulas, len(best))
+                    least_size = size_of_code(options.operators, int(size))
+                    summand = (
+                        least_size if isinstance(least_size, int) else least_size[0] * SUMMED_LITERALS + least_size[1]
+                    )
+                    choices.add(mask, (fewest, summand), num_formulas, len(best))
     return choices
 
 

@@ -337,6 +337,10 @@ class NetworkFit(Framed):
         yield from (f"your graph violates the knowledge: {line}" for line in ranking.violations)
         rank = f"more than {MAX_RANKED:,}" if ranking.better_networks is None else f"{ranking.better_networks:,}"
         admitted = "" if self.num_admitted is None else f" of {self.num_admitted:,}"
+        if ranking.violations and ranking.gap < -TIE:
+            more = f"{-ranking.gap:.4g} nats more than the best{admitted} that the knowledge admits"
+            yield f"Your graph scores {ranking.score:.4f}, {more}"
+            return
         if ranking.better_networks == 0 or (ranking.is_gap_exact and ranking.gap <= TIE):
             yield f"Your graph is as good as the best{admitted} (score {ranking.score:.4f})"
             return

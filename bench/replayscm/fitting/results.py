@@ -112,6 +112,8 @@ def _as_lists(tree: Tree) -> Any:
 
 def _scm_front_claim(front: ScmFront, num_columns: int) -> Claim | Unclaimed:
     num_inner = num_columns - len(front.roots)
+    if front.measure in ("sop", "pos"):
+        return Unclaimed("front of SCMs", "sizes in products and literals are not recounted: --operators all")
     if num_inner > MAX_SCM_COLUMNS:
         reason = f"{num_inner} columns are no roots; up to {MAX_SCM_COLUMNS} are recounted: name more (--roots)"
         return Unclaimed("front of SCMs", reason)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache
-from itertools import product
+from itertools import combinations, product
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -247,13 +247,33 @@ def _spread(word: int) -> int:
     return word | word << 4
 
 
-@settings(max_examples=effort(30, 5_000), deadline=None)
+@cache
+def _least_sums(*, dual: bool) -> dict[int, tuple[tuple[int, int], int]]:
+    """List table over a, b -> least products and literals of a sum (dual: of a product of sums), and their number."""
+    products = []
+    for literals in product((None, 0, 1), repeat=2):
+        word = sum(all(x is None or r >> i & 1 == x for i, x in enumerate(literals)) << r for r in range(4))
+        products.append((word, sum(x is not None for x in literals)))
+    sizes: dict[int, list[tuple[int, int]]] = {}
+    for number in range(3):
+        for chosen in combinations(products, number):
+            word = 0
+            for covered, _ in chosen:
+                word |= covered
+            sizes.setdefault(word ^ 15 if dual else word, []).append((number, sum(count for _, count in chosen)))
+    return {word: (min(of_word), of_word.count(min(of_word))) for word, of_word in sizes.items()}
+
+
+@settings(max_examples=effort(40, 5_000), deadline=None)
 @given(
     st.lists(st.tuples(st.tuples(BITS, BITS, BITS), st.sampled_from(["", "", "x", "y", "z"])), min_size=1, max_size=8),
     st.sets(st.sampled_from("xyz"), max_size=2),
+    st.sampled_from(["all", "all", "sop", "pos"]),
 )
-def test_fronts_of_scms_are_those_of_a_listing(rows: list[tuple[tuple[int, int, int], str]], roots: set[str]) -> None:
-    names, least = "xyz", _least_formulas()
+def test_fronts_of_scms_are_those_of_a_listing(
+    rows: list[tuple[tuple[int, int, int], str]], roots: set[str], operators: str
+) -> None:
+    names = "xyz"
     free = [k for k in range(3) if names[k] not in roots]
     choices = []  # of each column that is no root: errors, size, formulas, parents
     for k in free:
@@ -268,24 +288,31 @@ def test_fronts_of_scms_are_those_of_a_listing(rows: list[tuple[tuple[int, int, 
                 for j, step in ((first, 1), (second, 2))
                 if any((word >> r ^ word >> (r ^ step)) & 1 for r in range(4))
             ]
-            options.append((errors, *least[_spread(word)], parents))
+            nodes, num_formulas = _least_formulas()[_spread(word)]
+            size: tuple[int, ...] = (nodes,)
+            if operators != "all":
+                size, num_formulas = _least_sums(dual=operators == "pos")[word]
+            options.append((errors, size, num_formulas, parents))
         choices.append(options)
-    totals: dict[tuple[int, int], list[int]] = {}
+    totals: dict[tuple[tuple[int, ...], int], list[int]] = {}
     for chosen in product(*choices):
         arcs = {(j, k) for k, (*_, parents) in zip(free, chosen, strict=True) for j in parents}
         if any((k, j) in arcs for j, k in arcs) or {(0, 1), (1, 2), (2, 0)} <= arcs or {(1, 0), (2, 1), (0, 2)} <= arcs:
             continue
-        number = totals.setdefault((sum(c[1] for c in chosen), sum(c[0] for c in chosen)), [0, 0])
+        summed = tuple(map(sum, zip(*(c[1] for c in chosen), strict=True))) or (0,) * (1 if operators == "all" else 2)
+        number = totals.setdefault((summed, sum(c[0] for c in chosen)), [0, 0])
         number[0] += prod(c[2] for c in chosen)
         number[1] += 1
-    expected: list[dict[str, int]] = []
-    for (size, errors), (formulas, functions) in sorted(totals.items()):
+    expected: list[dict[str, Any]] = []
+    for (total, errors), (formulas, functions) in sorted(totals.items()):
         if not expected or errors < expected[-1]["errors"]:
-            expected.append({"errors": errors, "size": size, "formulas": formulas, "functions": functions})
+            numbers = {"formulas": formulas, "functions": functions}
+            expected.append({"errors": errors, "size": total[0] if operators == "all" else list(total)} | numbers)
     data: dict[str, list[Any]] = {name: [row[k] for row, _ in rows] for k, name in enumerate(names)}
     reading: dict[str, Any] = {"do": "set"} if any(name for _, name in rows) else {"drop": ["set"]}
     data["set"] = [name for _, name in rows]
-    fitted = calibrant.fit(data, roots=sorted(roots), max_parents=2, errors="front", **reading)
+    options_of_fit: dict[str, Any] = {"roots": sorted(roots), "operators": operators, "errors": "front"}
+    fitted = calibrant.fit(data, max_parents=2, **options_of_fit, **reading)
     assert fitted.to_dict()["front"] == expected
 
 

@@ -428,6 +428,19 @@ GAP_ROWS = st.lists(
 ).filter(lambda rows: is_usable(rows) and 0 < sum(cells.count(None) for cells, _ in rows) <= 5)
 
 
+def test_a_graph_outside_the_knowledge_has_no_posterior_and_may_score_more() -> None:
+    data = {"A": [0, 0, 1, 1] * 5, "B": [0, 0, 1, 1] * 5}
+    fitted = calibrant.learn_networks(data, graph="A -> B", forbid="A -> B, B -> A")
+    rank = fitted.to_dict()["graph"]
+    assert "posterior_dags" not in rank
+    assert rank["gap"] == pytest.approx(fitted.networks[0].score - rank["score"])
+    assert f"scores {rank['score']:.4f}, {-rank['gap']:.4g} nats more than the best of 1 that the knowledge" in str(
+        fitted
+    )
+    admitted = calibrant.learn_networks(data, graph="A -> B").to_dict()["graph"]
+    assert float(admitted["posterior_dags"]) < 0.5
+
+
 @settings(max_examples=examples(500), deadline=None)
 @given(GAP_ROWS, st.integers(0, len(DAGS) - 1), st.booleans())
 def test_networks_with_gaps_are_sums_over_listed_completions(
