@@ -38,7 +38,6 @@ from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help import INPUT, OUTPUT
 from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.errors import CalibrantError, in_one_line
-from calibrant.dsl.memory import rare_collections
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
@@ -286,7 +285,7 @@ def _count(
     as_json: bool,
 ) -> None:
     """Put every verdict into the table, and as a line to where lines are wanted."""
-    with _output(out) as out_file, rare_collections():
+    with _output(out) as out_file:
         for context, values, sample, line, reading, by_rule, place in counted:
             counts.add(place, reading)
             if values is None:

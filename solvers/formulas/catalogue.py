@@ -107,14 +107,24 @@ def unpack_orbits(contents: bytes, num_vars: int) -> Layers:
     inflated, word_type = zlib.decompress(contents), np.dtype(_word_type(num_vars))
     count = len(inflated) // (1 + word_type.itemsize)
     leads = np.frombuffer(inflated, word_type, count, offset=count).astype(np.uint64)
-    words = permute_variables(leads, num_vars).ravel()
-    keys = np.tile(np.frombuffer(inflated, np.uint8, count), len(words) // count)
+    words, keys = permute_variables(leads, num_vars), np.frombuffer(inflated, np.uint8, count)
+    if num_vars <= 5:  # size, bits and roots in one number of 39 bits: sorted in a fifth of the time
+        sizes, roots = (keys & 15).astype(np.uint64), (keys >> 4).astype(np.uint64)
+        numbers = np.sort((sizes << 35 | words << 3 | roots).ravel())
+        numbers = numbers[_is_first(numbers)]
+        bits = numbers >> np.uint64(3) & np.uint64(0xFFFFFFFF)
+        return Layers(bits, (numbers >> 35).astype(np.uint8), (numbers & 7).astype(np.uint8))
+    words, keys = words.ravel(), np.tile(keys, len(words))
     order = np.argsort(words)
     order = order[np.argsort(keys[order] & 15, kind="stable")]
     words, keys = words[order], keys[order]
-    # a symmetric function is its own image under some permutations
-    first = np.append(True, words[1:] != words[:-1])
+    first = _is_first(words)
     return Layers(words[first], keys[first] & np.uint8(15), keys[first] >> np.uint8(4))
+
+
+def _is_first(listed: U64) -> npt.NDArray[np.bool_]:
+    """Return what is no repetition in a sorted list: a symmetric function is its own image under permutations."""
+    return np.append(True, listed[1:] != listed[:-1])
 
 
 # --- Expressibility: which Boolean functions a set of operators can express -------------------------------------------

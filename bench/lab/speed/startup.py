@@ -22,6 +22,7 @@ from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.files import read_pool
 
 MOST = 20.0  # processor seconds: of a command with an empty cache, and of what all commands compile
+WARM = {"run exact": 1.0, "list --why": 1.0, "audit": 3.0, "generate": 1.0, "fit": 1.0, "demo": 10.0}  # with a full one
 TOPIC = "startup"
 INSTANCES = 3  # instances of each pool: what is compiled does not depend on how many there are
 RESPONSES = 12
@@ -46,18 +47,21 @@ def rows(options: Options) -> Iterator[Row]:
         our_costs = _measure(OURS, commands, folder / "ours")
         rival = _measure(options.rival, commands, folder / "rival") if options.rival else {}
     for name, cost in our_costs.items():
-        yield _row(name, cost.empty, cost.full, is_met=cost.empty <= MOST)
+        most_warm = WARM.get(name, MOST)
+        yield _row(
+            name, cost.empty, cost.full, is_met=cost.empty <= MOST and cost.full <= most_warm, most_warm=most_warm
+        )
         if name in rival:
             yield _of_rival(name, rival[name].empty, rival[name].full, cost.empty)
     turns, full = sum(cost.turn for cost in our_costs.values()), sum(cost.full for cost in our_costs.values())
-    yield _row(TOGETHER, turns, full, is_met=turns - full <= MOST)
+    yield _row(TOGETHER, turns, full, is_met=turns - full <= MOST, most_warm=len(our_costs) * MOST)
     if rival.keys() == our_costs.keys():
         of_rival = rival.values()
         yield _of_rival(TOGETHER, sum(cost.turn for cost in of_rival), sum(cost.full for cost in of_rival), turns)
 
 
-def _row(case: str, empty: float, full: float, *, is_met: bool) -> Row:
-    counts = {"empty": empty, "full": full, "more": empty - full, "at most": MOST}
+def _row(case: str, empty: float, full: float, *, is_met: bool, most_warm: float) -> Row:
+    counts = {"empty": empty, "at most": MOST, "full": full, "full at most": most_warm, "more": empty - full}
     return Row(TOPIC, case, "this state", met=is_met, counts=counts)
 
 
