@@ -24,6 +24,7 @@ from calibrant.bench.commands.options import AsJson, execution, refuse_options
 from calibrant.bench.core.names import FIRST
 from calibrant.bench.help import EXECUTION, OUTPUT
 from calibrant.bench.terminal import width_of
+from calibrant.dsl.text import plural
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
@@ -40,11 +41,10 @@ DATA = Path(__file__).resolve().parents[1] / "suites" / "data"
 SUITE_FILE, CLASS_FILE = DATA / "calibrant_mini.toml", DATA / "class.toml"
 TOY_NETWORKS = Path(calibrant.dsl.networks.__path__[0]) / "data"  # five files, in as many formats
 INTRODUCTION = (
-    "Two or three methods answered the items of each benchmark. An item shows some evidence and asks what it does not"
-    " show. The evidence decides an item if everything that explains it gives the same answer; where it does not, even"
-    " a right answer is luck. Right is Earned and Lucky together."
+    "Two or three methods answered the items of each benchmark. Evidence decides an item if all that explains it gives"
+    " the same answer; where it does not, even a right answer is luck. Right is Earned and Lucky together."
 )
-UNCOUNTED = "Uncounted: several answers are right, or it was not counted; right answers of it are in Right."
+UNCOUNTED = "Uncounted: several answers are right, or it was not counted; those that are right are in Right."
 NO_ANSWER = "None: no answer."
 SIGNATURES = ".calibrant-demo"  # digests of what the last demo wrote in the folder
 
@@ -137,14 +137,17 @@ def demo(
 
 
 def _run_methods(pools: Mapping[str, Sequence[Path]], records: Path, workers: int) -> int:
-    """Run the methods of every benchmark, with a line for each; return how many items crashed."""
+    """Run the methods of every benchmark; return how many items crashed."""
     from calibrant.bench.core.registry import benchmarks
     from calibrant.bench.protocols import make_protocol, protocols_of
     from calibrant.bench.runs.runner import run
 
-    crashed = 0
-    for of in benchmarks():
-        typer.echo(f"running {', '.join(of.demo_protocols)} on {of.title}", err=True)
+    crashed, listed = 0, benchmarks()
+    number = plural(sum(len(of.demo_protocols) for of in listed), "methods")
+    typer.echo(
+        f"running {number} on {plural(len(listed), 'benchmarks')}: half a minute, twice that the first time", err=True
+    )
+    for of in listed:
         for name in of.demo_protocols:
             protocol = make_protocol(protocols_of(of), name, {})
             crashed += run(protocol, pools[of.name], records, execution=execution(workers, None)).crashed

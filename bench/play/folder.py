@@ -221,7 +221,6 @@ class PlayFolder:
         self.folder = folder
         self.pools = {pool.digest: pool for pool in pools}
         self.config = dict(config)
-        self._config_digest = config_digest(self.config)
         self._events: dict[tuple[str, ItemKey], list[EventRecord]] = {}
         self._stack = ExitStack()
         self._closed: set[tuple[str, ItemKey]] = set()
@@ -340,9 +339,15 @@ class PlayFolder:
         """Return whether an item is behind a participant."""
         return (participant, item) in self._closed
 
+    def _conditions(self, participant: str) -> dict[str, Any]:
+        """Return what the records of a participant state of the conditions: in studies with groups also theirs."""
+        assignment = self.assignment(participant)
+        return self.config if assignment is None else {**self.config, "group": assignment.group}
+
     def is_recorded(self, participant: str, item: ItemKey) -> bool:
         """Return whether an item has its record."""
-        key = Key(item.pool_digest, item.instance, protocol_of(participant), self._config_digest)
+        digest = config_digest(self._conditions(participant))
+        key = Key(item.pool_digest, item.instance, protocol_of(participant), digest)
         return self._records is not None and key in self._records.keys
 
     def verdict(self, participant: str, game: Game) -> dict[str, Any]:
@@ -362,7 +367,7 @@ class PlayFolder:
             cached = self._computed.get((participant, item))
             if cached is not None:
                 return cached
-            record = game_record(game, participant, self.config, started)
+            record = game_record(game, participant, self._conditions(participant), started)
             with self._lock:
                 if self._records is not None and record.key not in self._records.keys:
                     self._records.append(record)

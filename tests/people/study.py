@@ -167,6 +167,8 @@ def check_tables(folder: Path, people: list[Person], players: list[SimulatedPart
         acts = [move for move in events if move["event"] == "act"]
         assert len(acts) == 2 * 3 + 1, (k, len(acts))  # each move once: two and the submission of a detector, twice
     assert abs(groups["quiet"] - groups["told"]) <= 1, groups
+    listed = json.loads(called("table", folder / "served", "--json").stdout)["rows"]
+    assert {row["options"]["group"] for row in listed} == {*groups}
     sound = [body for player in players for body in player.bodies if body.startswith("{")]
     for kind in ("blickets", "causim"):
         check_sealed(sound, POOLS[kind], list(PlayPool(POOLS[kind]).indices)[:4])

@@ -117,7 +117,7 @@ def test_all_kinds_are_solved_by_clicks_and_give_the_records_of_words(
 ) -> None:
     """Typed and sent moves are compared in test_words; formulas are clicked together from tokens, as on a phone.
 
-    The page is in German: what it shows in English is part of the item, which is what models read too.
+    The page is in German, the texts of items too: what is left in English are names, formulas and programs.
     """
     out = tmp_path / "out"
     terms = Terms("pilot", feedback="cells", langs=(read_language("de", tmp_path),))
@@ -131,6 +131,7 @@ def test_all_kinds_are_solved_by_clicks_and_give_the_records_of_words(
             solve_by_clicks(page, item)
             english = page.evaluate("[...untranslated]")
             assert [text for text in english if not _is_of_item(text, facts)] == []
+            assert [text for text in english if SENTENCE.search(text)] == []
             page.evaluate("untranslated.clear()")
             page.click("next")
         page.wait("state.phase === 'end'")
@@ -138,6 +139,9 @@ def test_all_kinds_are_solved_by_clicks_and_give_the_records_of_words(
         assert [text for text in page.evaluate("[...untranslated]") if not text.startswith("item-")] == []
         assert page.evaluate("document.documentElement.lang") == "de"
     assert _answers(out) == typed
+
+
+SENTENCE = re.compile(r"[a-z]{2,} (?:are|may|has|the|of|one|every) [a-z]{2,}")  # in no program of a pool
 
 
 def _is_of_item(text: str, facts: str) -> bool:
@@ -409,3 +413,31 @@ def test_what_a_language_of_ones_own_lacks_is_named(tmp_path: Path) -> None:
     assert "Go on" not in missing
     assert "Begin" in missing
     assert missing_texts(read_language("de", tmp_path)) == []
+
+
+@needs_chromium
+@needs_axe
+@pytest.mark.parametrize("is_stopped", [True, False])
+def test_the_end_goes_back_by_itself_announces_it_and_can_be_stopped(is_stopped: bool, tmp_path: Path) -> None:
+    """Port 9 has no server: what matters is that the page is left, with the id of who took part."""
+    path = full_study(tmp_path, tries=1, more='screen_out = {url = "http://127.0.0.1:9/back?p={participant}"}')
+    with served_study(path) as service, KeyboardPage() as page:
+        page.open(participant_url(service, "w1"))
+        page.evaluate("send('begin')")
+        page.wait("state.phase === 'questions'")
+        page.evaluate("send('answers', {name: state.name, answers: {glows: 'it sings-secretly-wrong'}, tries: 0})")
+        page.wait("state.phase === 'end'")
+        assert page.evaluate("news.textContent") == "This page goes back by itself in 15 seconds."
+        assert page.evaluate("document.getElementById('leaving').getAttribute('role')") == "timer"
+        assert page.evaluate("document.querySelector('[data-key=finish]').href") == "http://127.0.0.1:9/back?p=w1"
+        assert page.violations() == []
+        if is_stopped:
+            page.reach('[data-key="stay"]')
+            page.press("Enter")
+            page.wait("!document.getElementById('leaving')")
+            assert page.evaluate("[leaveAt === Infinity, state.phase]") == [True, "end"]
+            return
+        before = page.evaluate("location.href")
+        page.evaluate("leaveAt = performance.now() + 1000; 0")
+        page.wait("/1 second[.]/.test(document.getElementById('leaving')?.textContent)")
+        page.wait(f"location.href !== {json.dumps(before)}")

@@ -86,7 +86,7 @@ function ended() {
 let timed = "";
 function item() {
   const it = state.item, view = views[it.view.view];
-  const facts = el("details", { open: !it.steps.length && !Object.keys(it.draft).length && it.view.view !== "program" && (it.view.rules ? false : true) }, el("summary", {}, "What is asked"), el("div", { class: "facts" }, (it.view.rules || it.opening.split("\n\n")).map((part) => /\S {2,}\S/.test(part) ? el("pre", { tabindex: 0, role: "region", "aria-label": "Table" }, part) : el("p", {}, part.replace(/\n(?=[a-z])/g, " ")))));
+  const facts = el("details", { open: !it.steps.length && !Object.keys(it.draft).length && it.view.view !== "program" && (it.view.rules ? false : true) }, el("summary", {}, "What is asked"), el("div", { class: "facts" }, (it.view.rules || it.opening.split("\n\n")).map((part) => /\S {2,}\S/.test(part) ? el("pre", { tabindex: 0, role: "region", "aria-label": "Table" }, part) : el("p", {}, part.replace(/\n(?=[a-z](?:(?!->|-\||: ).)*$)/gm, " ")))));
   if (it.seconds_left !== undefined) { deadline = performance.now() + 1000 * it.seconds_left; if (it.id !== timed) { timed = it.id; warned = it.seconds_left; } }
   const left = it.seconds_left === undefined || it.closed ? null : el("p", { class: "limit" }, "Time left: ", el("b", { id: "left", role: "timer" }, clockText(timeLeft())));
   return [
@@ -102,7 +102,29 @@ function completion() {
     return el("section", { class: "panel", "aria-label": "Completion code" }, el("p", {}, "Your completion code. Enter it at the site that sent you here:"), el("p", { class: "row" }, el("b", { class: "code", translate: "no" }, code), navigator.clipboard ? button("Copy the code", copy, { "data-key": "copy" }) : null));
   }
   if (!url) return null;
-  return el("section", { class: "panel", "aria-label": "Finish" }, el("p", {}, "One step is left: go back to the site that sent you here. It then knows that you finished."), el("p", {}, el("a", { class: "first", href: url, "data-key": "finish" }, "Finish and go back")));
+  const isTimed = leaveAt && leaveAt !== Infinity;
+  return el("section", { class: "panel", "aria-label": "Finish" }, el("p", {}, "One step is left: go back to the site that sent you here. It then knows that you finished."),
+    isTimed ? el("p", { id: "leaving", role: "timer" }, leavingText()) : null,
+    el("p", { class: "row" }, el("a", { class: "first", href: url, "data-key": "finish" }, "Finish and go back"), isTimed ? button("Stay here", () => { leaveAt = Infinity; render(state); }, { "data-key": "stay" }) : null));
+}
+// the page goes back by itself where nothing is left to read on it; whoever needs longer stops that
+const LEAVE_SECONDS = 15;
+let leaveAt = 0; // by the clock of this page; 0: not begun, Infinity: stopped
+const leavingText = () => {
+  const seconds = Math.max(0, Math.ceil((leaveAt - performance.now()) / 1000));
+  return `This page goes back by itself in ${seconds} second${seconds === 1 ? "" : "s"}.`;
+};
+function leaveSoon() {
+  if (leaveAt || state.phase !== "end" || !state.completion?.url || state.verdicts.length || !state.writer) return;
+  leaveAt = performance.now() + 1000 * LEAVE_SECONDS;
+  render(state);
+  say(leavingText());
+  const tick = setInterval(() => {
+    if (leaveAt === Infinity || state.phase !== "end") { clearInterval(tick); return; }
+    const box = document.getElementById("leaving");
+    if (box) box.textContent = t(leavingText());
+    if (performance.now() >= leaveAt) { clearInterval(tick); leaveAt = Infinity; location.assign(state.completion.url); }
+  }, 250);
 }
 function end() {
   const rows = state.verdicts;
@@ -134,6 +156,7 @@ function render(next) {
   if (news && before?.item?.moves !== state.item.moves) say(state.item.closed ? "The item has ended." : news);
   else if (state.item?.closed && !before?.item?.closed) say("The item has ended.");
   showStale();
+  leaveSoon();
 }
 // a window that another one has taken over: what it shows is old, and it says so
 const windows = "BroadcastChannel" in window && !EMBEDDED.plan ? new BroadcastChannel(`calibrant ${location.pathname}`) : null;
