@@ -6,8 +6,9 @@ type checkers); a wheel has the folders themselves. hatchling follows links only
 With CALIBRANT_KERNELS set the kernels are compiled while the wheel is built, in an environment that has what Calibrant
 requires, and the wheel is one of this Python and system (docs/decisions/0008-kernels-in-wheels.md).
 
-Once the project has one, `Source` in `[project.urls]` says it (the address that a path such as docs/api.md is appended
-to), and links and images lead there. Until then they are named, not linked.
+The project's addresses are those of the repository that CALIBRANT_REPOSITORY names (https://HOST/OWNER/NAME; the
+workflow of releases sets it to its own): URLs of the metadata, and the links and images of the README. CALIBRANT_EMAIL
+is where the authors are written to. Without them the metadata have no address, and links are named.
 """
 
 from __future__ import annotations
@@ -87,27 +88,41 @@ def _platform_tag() -> str:
     return tag.replace("linux_", "manylinux_2_17_", 1) if tag.startswith("linux_") else tag
 
 
-class ReadmeHook(MetadataHookInterface):
-    """Fills in `readme`, which is dynamic."""
+class AddressHook(MetadataHookInterface):
+    """Fills in `readme`, `authors` and `urls`, which are dynamic."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        """Set the README of the package index.
+        """Set the README of the package index and the project's addresses.
 
         metadata: the table [project]
         """
         text = Path(self.root, "README.md").read_text(encoding="utf-8")
-        source = metadata.get("urls", {}).get("Source", "")
-        metadata["readme"] = {"content-type": "text/markdown", "text": for_index(text, source)}
+        repository = os.environ.get("CALIBRANT_REPOSITORY", "").rstrip("/")
+        metadata["readme"] = {"content-type": "text/markdown", "text": for_index(text, repository)}
+        email = os.environ.get("CALIBRANT_EMAIL")
+        metadata["authors"] = [{"name": "The Calibrant authors", **({"email": email} if email else {})}]
+        metadata["urls"] = addresses(repository)
 
 
-def for_index(text: str, source: str = "") -> str:
-    """Return the text with no relative links: absolute below `source`, or the paths in words if there is none.
+def addresses(repository: str) -> dict[str, str]:
+    """Return the URLs of the metadata by label; none without a repository."""
+    pages = {
+        "Source": "",
+        "Documentation": "/blob/main/docs/index.md",
+        "Changelog": "/blob/main/CHANGELOG.md",
+        "Issues": "/issues",
+    }
+    return {label: f"{repository}{page}" for label, page in pages.items()} if repository else {}
+
+
+def for_index(text: str, repository: str = "") -> str:
+    """Return the text with no relative links: absolute ones, or the paths in words if there is no repository.
 
     A picture without an address becomes its description.
     """
-    if source:
-        base = source.rstrip("/")
-        text = ADDRESS.sub(rf'\1="{base}/\2"', text)
-        return LINK.sub(rf"[\1]({base}/\2)", IMAGE.sub(rf"![\1]({base}/\2)", text))
+    if repository:
+        page, file = f"{repository}/blob/main", f"{repository}/raw/main"
+        text = ADDRESS.sub(lambda match: f'{match[1]}="{page if match[1] == "href" else file}/{match[2]}"', text)
+        return LINK.sub(rf"[\1]({page}/\2)", IMAGE.sub(rf"![\1]({file}/\2)", text))
     text = PICTURE.sub(lambda match: "".join(f"*{alt}*" for alt in ALT.findall(match[0])), text)
     return LINK.sub(r"\1 (`\2`)", IMAGE.sub(r"\1: `\2`", text))

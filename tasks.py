@@ -38,6 +38,7 @@ ROOT = Path(__file__).resolve().parent
 LOCK, RIVALS, INTEGRATIONS = "requirements.lock", "requirements-rivals.lock", "requirements-integrations.lock"
 DOCS, LOWEST, QUALITY = "requirements-docs.lock", "requirements-lowest.lock", "requirements-quality.lock"
 ADAPTERS = ("inspect", "verifiers", "lm-eval", "integrations")  # extras of requirements-integrations.lock
+BY_HAND = ("oracles",)  # extras of tests/oracles, which no task runs
 SITE = ("tests.support.pages.site", "-W", "--keep-going", "-q", "-b", "html", "docs", "docs/_build/html")
 
 CHECKS = (("ruff", "format", "--check", "."), ("ruff", "check", "."))
@@ -223,18 +224,22 @@ def lock_integrations(resolver: Environment) -> None:
 
 
 def lowest_versions() -> dict[str, str]:
-    """Return a pin of the lower bound of each requirement in pyproject.toml, extras of adapters excepted."""
+    """Return a pin of the lower bound of each requirement in pyproject.toml, extras of other tests excepted."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    needed = [*project["dependencies"], *(line for name in extras if name not in ADAPTERS for line in extras[name])]
+    needed = [*project["dependencies"], *(line for name in _lowest_extras(extras) for line in extras[name])]
     return _pinned(re.sub(r"\s*>=\s*([^,\s]+).*", r"==\1", line) for line in needed)
+
+
+def _lowest_extras(extras: Iterable[str]) -> list[str]:
+    return [name for name in extras if name not in (*ADAPTERS, *BY_HAND)]
 
 
 def lock_lowest(resolver: Environment) -> None:
     """Write the lower bounds of pyproject.toml, and what they need: versions that the file has of that stay."""
     held = _pinned((ROOT / LOWEST).read_text().splitlines())
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    needed = _resolved(resolver, held | lowest_versions(), [name for name in extras if name not in ADAPTERS])
+    needed = _resolved(resolver, held | lowest_versions(), _lowest_extras(extras))
     build = {name: line for name, line in held.items() if name in BUILD}
     _write_lock(LOWEST, [line for _, line in sorted((needed | build).items())])
 

@@ -168,11 +168,14 @@ def test_links_are_absolute_once_there_is_an_address() -> None:
     spec.loader.exec_module(hook)
     text = "[a](docs/a.md#b), ![c d](docs/images/c.svg), [e](https://e.org/f), [g](#h)"
     kept = "[e](https://e.org/f), [g](#h)"
-    at = "https://x.org/blob"
-    assert hook.for_index(text, f"{at}/") == f"[a]({at}/docs/a.md#b), ![c d]({at}/docs/images/c.svg), {kept}"
+    at = "https://x.org/o/n"
+    page, file = f"{at}/blob/main", f"{at}/raw/main"
+    assert hook.for_index(text, at) == f"[a]({page}/docs/a.md#b), ![c d]({file}/docs/images/c.svg), {kept}"
+    link = '<a href="docs/a.md">a</a>'
+    assert hook.for_index(link, at) == f'<a href="{page}/docs/a.md">a</a>'
     picture = '<picture>\n<source srcset="b.svg">\n<img src="c.svg" alt="A lamp."></picture>'
     assert hook.for_index(picture) == "*A lamp.*"
-    absolute = picture.replace('"b.svg', f'"{at}/b.svg').replace('"c.svg', f'"{at}/c.svg')
+    absolute = picture.replace('"b.svg', f'"{file}/b.svg').replace('"c.svg', f'"{file}/c.svg')
     assert hook.for_index(picture, at) == absolute
     assert hook.for_index(text) == f"a (`docs/a.md#b`), c d: `docs/images/c.svg`, {kept}"
 
@@ -213,8 +216,8 @@ def _digests(wheel: Path) -> dict[str, int]:
 # --- The lowest versions that pyproject.toml allows are those that `python3 tasks.py test-lowest` installs ------------
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-ADAPTERS = {"inspect", "verifiers", "lm-eval", "integrations"}
-"""Extras whose tests, and so whose packages, are those of `make test-integrations`."""
+ELSEWHERE = {"inspect", "verifiers", "lm-eval", "integrations", "oracles"}
+"""Extras whose tests, and so whose packages, are those of `make test-integrations`, or are run by hand."""
 
 
 def _pins(name: str) -> dict[str, Version]:
@@ -234,7 +237,7 @@ def _lower_bounds(lines: list[str]) -> dict[str, Version]:
 
 
 def test_each_lower_bound_is_the_version_that_is_tested() -> None:
-    needed = [*PROJECT["dependencies"], *(line for name in EXTRAS.keys() - ADAPTERS for line in EXTRAS[name])]
+    needed = [*PROJECT["dependencies"], *(line for name in EXTRAS.keys() - ELSEWHERE for line in EXTRAS[name])]
     bounds, pins = _lower_bounds(needed), _pins("requirements-lowest.lock")
     assert len(bounds) >= 25
     assert {name: pins.get(name) for name in bounds} == bounds

@@ -2,11 +2,12 @@
 
     python -m tests.oracles.network_tools --count 200 [FILE_OR_FOLDER ...]
 
-Needs biodivine_aeon and python-libsbml, which are no dependency of the project; pyboolnet and R with BoolNet are asked
-where they are installed. AEON reads random networks from the same bnet and aeon texts, and files that are bnet, aeon,
-booleannet or SBML as they are, as far as it reads them; pyboolnet reads files of bnet. All networks go to the tools as
-bnet that is written from their tables, to AEON under other names. BoolNet wants a head and a line for each gene, and
-begins at states in which constants have their value: basins are compared where there are none.
+Needs biodivine_aeon and python-libsbml; pyboolnet and R with BoolNet are asked where they are installed (extra
+`oracles`; cana and optboolnet give files alone). AEON reads random networks from the same bnet and aeon texts, and
+files that are bnet, aeon, booleannet or SBML as they are, as far as it reads them; pyboolnet reads files of bnet. All
+networks go to the tools as bnet that is written from their tables, to AEON under other names. BoolNet wants a head and
+a line for each gene, and begins at states in which constants have their value: basins are compared where there are
+none.
 """
 
 from __future__ import annotations
