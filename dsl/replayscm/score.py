@@ -411,7 +411,8 @@ class Score(ReadScore, Pictured):
         if self.model is None or gold is None or self.model.roots != gold.roots:
             return None
         mechanisms = (*gold.mechanisms.values(), *self.model.mechanisms.values())
-        if any(len(mechanism.mentioned) > MAX_TABLE_VARS for mechanism in mechanisms):
+        # a formula that mentions more has more nodes: those of few are not read for each of many ties
+        if any(m.size > MAX_TABLE_VARS and len(m.mentioned) > MAX_TABLE_VARS for m in mechanisms):
             return None
         return structure_metrics(gold, self.model)
 

@@ -26,7 +26,7 @@ and the only formulas worth adding are the literals themselves.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -405,7 +405,8 @@ class EssentialFunctions:
     complete_to: npt.NDArray[np.int64]
 
 
-def constant_sizes(functions: EssentialFunctions, grammar: Grammar) -> dict[int, int]:
+@cache
+def constant_sizes(functions: EssentialFunctions, grammar: Grammar) -> Mapping[int, int]:
     """Return the least formula size of each constant that has one: a literal, or a formula of some variable."""
     if grammar.allow_constants:
         return {0: 1, 1: 1}
