@@ -22,16 +22,8 @@ import msgspec
 import numpy as np
 
 from calibrant.audits.why import Why
+from calibrant.bench.answers import rates
 from calibrant.bench.answers.frame import Estimate, estimate
-from calibrant.bench.answers.rates import (
-    Interval,
-    SystemKey,
-    bootstrap_intervals,
-    exact_mean,
-    mean_if_known,
-    system_names,
-    wilson,
-)
 from calibrant.bench.core.attribution import MIN_ROOM, expectations
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import Capability
@@ -341,7 +333,7 @@ class NameProbe:
     num_units: int
     neutral: float
     real: float
-    interval: Interval | None
+    interval: rates.Interval | None
 
     @property
     def prior_knowledge(self) -> float:
@@ -388,7 +380,7 @@ def probe_names(pairs: Sequence[NamedPair]) -> NameProbe | None:
     for pair, chance, best in zip(pairs, chances, bests, strict=True):
         sums[units[pair.unit]] += (pair.neutral - chance, pair.real - chance, best - chance)
     neutral, real, room = (fsum(column) for column in sums.T)
-    (interval,) = bootstrap_intervals(sums[:, 1:2] - sums[:, :1], sums[:, 2:])
+    (interval,) = rates.bootstrap_intervals(sums[:, 1:2] - sums[:, :1], sums[:, 2:])
     return NameProbe("skill" if is_skill else "rate", len(pairs), len(units), neutral / room, real / room, interval)
 
 
@@ -422,7 +414,7 @@ class Consistency:
         return rate_of_copies(self.rights).mean
 
     @property
-    def interval(self) -> Interval | None:
+    def interval(self) -> rates.Interval | None:
         return rate_of_copies(self.rights).interval
 
     @property
@@ -437,12 +429,12 @@ class Consistency:
     @property
     def worst(self) -> float:
         """Return the mean over originals of the worst copy; it falls with the number of copies."""
-        return exact_mean(map(min, self.rights.values()))
+        return rates.exact_mean(map(min, self.rights.values()))
 
     def cells(self) -> list[str]:
         """Return the cells of a table."""
         interval = self.interval
-        equal_low, equal_high = wilson(self.num_equal, len(self.rights))
+        equal_low, equal_high = rates.wilson(self.num_equal, len(self.rights))
         flips = "; ".join(
             f"{kind} -{flip.lost} +{flip.gained} of {flip.number}" for kind, flip in sorted(self.flips.items())
         )
@@ -466,7 +458,7 @@ class Consistency:
             "mean": self.mean,
             "interval": self.interval and list(self.interval),
             "all_equal": self.share_equal,
-            "all_equal_interval": list(wilson(self.num_equal, len(self.rights))),
+            "all_equal_interval": list(rates.wilson(self.num_equal, len(self.rights))),
             "worst_copy": self.worst,
             "originals_mean": self.originals,
             "names": self.names and self.names.to_dict(),
@@ -495,17 +487,17 @@ def measure_consistency(
     maps: of the pool
     """
     digest, of = pool_digest(variants), benchmark_of(variants)
-    copies: dict[SystemKey, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    originals: dict[SystemKey, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    configs: dict[SystemKey, Mapping[str, Any]] = {}
+    copies: dict[rates.SystemKey, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    originals: dict[rates.SystemKey, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    configs: dict[rates.SystemKey, Mapping[str, Any]] = {}
     unjudged: set[str] = set()
     rooms: dict[str, tuple[float, float]] = {}
     for context, score in answers:
         target = {digest: copies, maps.pool_digest: originals}.get(context.pool_digest)
         right = None if target is None else of.metrics.success.rate(score, context.setting)
         if target is not None and right is not None:
-            configs[SystemKey.of(context)] = context.config
-            target[SystemKey.of(context)][context.instance].append(right)
+            configs[rates.SystemKey.of(context)] = context.config
+            target[rates.SystemKey.of(context)][context.instance].append(right)
             expected = expectations(score)
             chance, best = expected.get("draw"), expected.get("best")
             if target is originals and chance is not None and best is not None:
@@ -516,7 +508,7 @@ def measure_consistency(
         where = f"{variants.name}{' that has a right answer' if unjudged else ''}"
         raise CalibrantError(f"--consistency: no answer is to an item of {where}")
     judged = {name: stated for name, stated in maps.copies.items() if name not in unjudged}
-    names = system_names(configs)
+    names = rates.system_names(configs)
     named = {name: stated for name, stated in judged.items() if stated.kind == NAMES}
     units: dict[str, str] = {}
     if named:
@@ -550,12 +542,12 @@ def _consistency(
             counts[1] += right_before < right
             counts[2] += 1
     before = [_mean(originals[name]) for name in rights if originals.get(name)]
-    mean_before = mean_if_known(before)
+    mean_before = rates.mean_if_known(before)
     return Consistency(system, rights, {kind: Flips(*counts) for kind, counts in flips.items()}, by_kind, mean_before)
 
 
 def _mean(values: Sequence[float]) -> float:
-    return exact_mean(values) if values else 0.0
+    return rates.exact_mean(values) if values else 0.0
 
 
 def consistency_lines(rows: Sequence[Consistency], width: int | None) -> Iterator[str]:

@@ -8,20 +8,7 @@ from itertools import combinations
 
 import msgspec
 
-from calibrant.audits.why import (
-    AnswerShare,
-    Count,
-    Experiment,
-    Fact,
-    Outcome,
-    Span,
-    State,
-    Why,
-    experiment,
-    listed,
-    number_text,
-    spans,
-)
+from calibrant.audits import why
 from calibrant.dsl.blickets.episode import BlicketEpisode, steps_with_state
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Rule, Sealed, all_rules, names_of, set_of
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
@@ -54,7 +41,7 @@ class RuleChip(msgspec.Struct, frozen=True):
     is_true: bool = False
 
 
-class DetectorWhy(Why, frozen=True, kw_only=True):
+class DetectorWhy(why.Why, frozen=True, kw_only=True):
     """The reason for a detector after some moves; experiments: every toggle from here, best first.
 
     budget: moves that are allowed
@@ -66,8 +53,8 @@ class DetectorWhy(Why, frozen=True, kw_only=True):
 
     objects: tuple[str, ...]
     moves: tuple[DetectorMove, ...]
-    answers: tuple[AnswerShare, ...]
-    experiments: tuple[Experiment, ...]
+    answers: tuple[why.AnswerShare, ...]
+    experiments: tuple[why.Experiment, ...]
     budget: int
     rules: tuple[RuleChip, ...] = ()
     learner_moves: tuple[int, int] | None = None
@@ -80,25 +67,24 @@ class DetectorWhy(Why, frozen=True, kw_only=True):
 
 
 def reason(
-    state: State, space: DetectorSpace, words: Sequence[str], witness: tuple[str, ...] | None, num_moves: int
-) -> tuple[Span, ...]:
+    state: why.State, space: DetectorSpace, words: Sequence[str], witness: tuple[str, ...] | None, num_moves: int
+) -> tuple[why.Span, ...]:
     if state == "empty":
-        return spans("No hypothesis of the class that the task states gives these readings.")
+        return why.spans("No hypothesis of the class that the task states gives these readings.")
     if state == "decided":
-        return spans("The readings leave one rule: ", (words[0],), ".")
+        return why.spans("The readings leave one rule: ", (words[0],), ".")
     if not num_moves:
-        return spans(
-            f"Nothing was placed yet: {number_text(space.count)} hypotheses fit, with {plural(len(words), 'answers')}."
-        )
+        num_fitting = why.number_text(space.count)
+        return why.spans(f"Nothing was placed yet: {num_fitting} hypotheses fit, with {plural(len(words), 'answers')}.")
     if witness is not None:
-        alone = listed(list(witness)) + (" alone" if len(witness) == 1 else " and nothing else")
+        alone = why.listed(list(witness)) + (" alone" if len(witness) == 1 else " and nothing else")
         if len(words) == 2:
             fit = f"Two rules fit, {words[0]} and {words[1]}."
         else:
-            fit = f"{number_text(space.count)} rules fit, {words[0]} and {words[1]} among them."
-        return spans("The detector was never read with ", (alone,), f" on it. {fit}")
-    return spans(
-        f"{number_text(space.count)} hypotheses give these readings, with ",
+            fit = f"{why.number_text(space.count)} rules fit, {words[0]} and {words[1]} among them."
+        return why.spans("The detector was never read with ", (alone,), f" on it. {fit}")
+    return why.spans(
+        f"{why.number_text(space.count)} hypotheses give these readings, with ",
         (plural(len(words), "answers"),),
         " among them.",
     )
@@ -110,16 +96,18 @@ def facts(
     words: Sequence[str],
     decided: Sequence[str],
     objects: Sequence[str],
-    experiments: Sequence[Experiment],
-) -> tuple[Fact, ...]:
+    experiments: Sequence[why.Experiment],
+) -> tuple[why.Fact, ...]:
     tone = "good" if len(words) == 1 else "warn" if words else "bad"
-    listed_facts = [Fact(f"{number_text(space.count)} of {number_text(full)} hypotheses fit", tone)]  # type: ignore[arg-type]
-    listed_facts.append(Fact(plural(len(words), "answers")))
+    listed_facts = [why.Fact(f"{why.number_text(space.count)} of {why.number_text(full)} hypotheses fit", tone)]  # type: ignore[arg-type]
+    listed_facts.append(why.Fact(plural(len(words), "answers")))
     if 0 < len(decided) < len(objects):
-        listed_facts.append(Fact(f"the same in all: {listed(list(decided))}"))
-    listed_facts.append(Fact(space.in_words))
+        listed_facts.append(why.Fact(f"the same in all: {why.listed(list(decided))}"))
+    listed_facts.append(why.Fact(space.in_words))
     if experiments:
-        listed_facts.append(Fact("1 move decides" if experiments[0].decides else "no single move is sure to decide"))
+        listed_facts.append(
+            why.Fact("1 move decides" if experiments[0].decides else "no single move is sure to decide")
+        )
     return tuple(listed_facts)
 
 
@@ -150,14 +138,14 @@ def explain(item: BlicketItem, steps: Sequence[Step[str]], *, reveal_sealed: boo
         done = " ".join(map(str, next(iter(step.action.items()), ("", ""))))
         moves.append(DetectorMove(done, names, step.reading or "", str(space.count), len(space.verdicts())))
     verdicts = sorted(space.verdicts().items(), key=lambda pair: (-pair[1], str(pair[0])))
-    state: State = "empty" if not verdicts else "decided" if len(verdicts) == 1 else "open"
+    state: why.State = "empty" if not verdicts else "decided" if len(verdicts) == 1 else "open"
     pair = _pair(space, verdicts[0][0], verdicts[1][0]) if state == "open" else None
     rules = [rule for rule, _ in verdicts]
     decided = tuple(name for i, name in enumerate(task.objects) if len({rule.blickets >> i & 1 for rule in rules}) == 1)
     truth = item.sealed if reveal_sealed else None
     true_rules = [mechanism.rule.canonical for mechanism in truth.mechanisms] if truth else []
     experiments = _experiments(space, placed, task.objects, truth) if state == "open" else ()
-    count = Count(lower=str(space.count), upper=str(space.count), total=str(full))
+    count = why.Count(lower=str(space.count), upper=str(space.count), total=str(full))
     words = [rule.in_words(task.objects) for rule in rules]
     witness = None if pair is None else names_of(pair, task.objects)
     return DetectorWhy(
@@ -173,13 +161,15 @@ def explain(item: BlicketItem, steps: Sequence[Step[str]], *, reveal_sealed: boo
         class_in_words=space.in_words,
         objects=task.objects,
         moves=tuple(moves),
-        answers=tuple(AnswerShare(text, str(n)) for text, (_, n) in zip(words, verdicts, strict=True))[:MAX_ANSWERS],
+        answers=tuple(why.AnswerShare(text, str(n)) for text, (_, n) in zip(words, verdicts, strict=True))[
+            :MAX_ANSWERS
+        ],
         experiments=experiments,
         budget=task.budget,
         rules=tuple(_rules(space, task.objects, true_rules)),
         is_stated=task.condition is not None,
         learner_moves=_learner_moves(item) if not moves and isinstance(space, StaticSpace) else None,
-        sealed=tuple(Fact(f"true rule: {rule.in_words(task.objects)}", "gold") for rule in true_rules),
+        sealed=tuple(why.Fact(f"true rule: {rule.in_words(task.objects)}", "gold") for rule in true_rules),
         pair=(words[0], words[1]) if state == "open" else None,
         witness=witness,
     )
@@ -221,7 +211,7 @@ def _learner_moves(item: BlicketItem) -> tuple[int, int] | None:
 
 def _experiments(
     space: DetectorSpace, placed: tuple[int, ...], objects: Sequence[str], truth: Sealed | None
-) -> tuple[Experiment, ...]:
+) -> tuple[why.Experiment, ...]:
     """Every toggle with its readings, best first; none where readings are not certain under a hypothesis.
 
     truth: the sealed detector, where it is revealed; only one that never switches has one next reading
@@ -233,12 +223,12 @@ def _experiments(
         if sum(numbers.values()) != space.count:
             return ()
         outcomes = [
-            Outcome(reading, str(number), len(space.after(after, reading).verdicts()))
+            why.Outcome(reading, str(number), len(space.after(after, reading).verdicts()))
             for reading, number in numbers.items()
         ]
         remaining = None
         if truth is not None and len(truth.mechanisms) == 1 and isinstance(space, StaticSpace):
             active = truth.mechanisms[0].rule.active(set_of(after))
             remaining = str(numbers.get(ACTIVE if active else INACTIVE, 0))
-        experiments.append(experiment(f"{'remove' if i in placed else 'place'} {name}", outcomes, remaining))
+        experiments.append(why.experiment(f"{'remove' if i in placed else 'place'} {name}", outcomes, remaining))
     return tuple(sorted(experiments, key=lambda entry: entry.rank))

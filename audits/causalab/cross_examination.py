@@ -12,23 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from calibrant.audits.causalab.verify import (
-    AMBIGUOUS,
-    BASE_RANGE,
-    FREQUENCY_DECIDED,
-    GRAPH_DECIDED,
-    MAX_EXACT_READING,
-    PER_UNIT,
-    UNWINNABLE,
-    VisibleData,
-    every_property_set,
-    item_of_evidence,
-    nodes_of,
-    nonmember_reason,
-    stated_mechanism,
-    unlisted_reason,
-    visible_data,
-)
+from calibrant.audits.causalab import verify
 from calibrant.audits.claims import Certificate, EngineName, NotExaminedError, RecountLimitError, Refused
 from calibrant.audits.search import Examiner, IntegerSearch, Key, proved_by
 from calibrant.dsl.causalab.item import LabItem
@@ -43,9 +27,9 @@ Solution: TypeAlias = Mapping[Key, int]
 
 
 def _hundredths(value: float) -> int:
-    if abs(value) > MAX_EXACT_READING:
-        raise NotExaminedError(f"a reading beyond {MAX_EXACT_READING:g}, which floats do not keep to hundredths")
-    return round(value * PER_UNIT)
+    if abs(value) > verify.MAX_EXACT_READING:
+        raise NotExaminedError(f"a reading beyond {verify.MAX_EXACT_READING:g}, which floats do not keep to hundredths")
+    return round(value * verify.PER_UNIT)
 
 
 class Mechanisms:
@@ -54,9 +38,9 @@ class Mechanisms:
     bounded: whether bases are those that the generator draws
     """
 
-    def __init__(self, visible: VisibleData, engine: EngineName, *, bounded: bool) -> None:
+    def __init__(self, visible: verify.VisibleData, engine: EngineName, *, bounded: bool) -> None:
         self.visible, self.bounded = visible, bounded
-        self.nodes = nodes_of(visible)
+        self.nodes = verify.nodes_of(visible)
         self.search = IntegerSearch(engine)
         self._num_bases = 0
         self._add_class()
@@ -84,12 +68,12 @@ class Mechanisms:
                 search.require(weight <= MAX_WEIGHT)
                 search.require(weight == 0, search.integer("rank", parent) < search.integer("rank", child))
         if self.bounded:
-            self._require_drawn(search.integer("base"), *map(int, BASE_RANGE))
+            self._require_drawn(search.integer("base"), *map(int, verify.BASE_RANGE))
 
     def _require_drawn(self, base: Any, low: int, high: int) -> None:
         self._num_bases += 1
         units = self.search.integer("units", self._num_bases)
-        self.search.require(base == PER_UNIT * units)
+        self.search.require(base == verify.PER_UNIT * units)
         self.search.require(units >= low)
         self.search.require(units <= high)
 
@@ -160,19 +144,21 @@ class Mechanisms:
         equations = {
             child: Equation(
                 tuple(Term(parent, 1, float(weight)) for parent, weight in terms if weight),
-                solution["base",] / PER_UNIT if child == FREQUENCY else None,
+                solution["base",] / verify.PER_UNIT if child == FREQUENCY else None,
             )
             for child, terms in weights.items()
         }
         mechanism = Mechanism(equations)
-        if reason := nonmember_reason(mechanism, self.visible):
+        if reason := verify.nonmember_reason(mechanism, self.visible):
             raise AssertionError(f"the encoding gives a mechanism that does not fit, {reason}: {_in_words(mechanism)}")
         return mechanism
 
     def predict(self, solution: Solution) -> tuple[Mechanism, float]:
         """Return the mechanism of a solution and the reactor's frequency, which the reference computes from bases."""
         mechanism, visible_values = self.mechanism(solution), self.visible["reactor"]
-        hidden = {node: solution["reactor", node] / PER_UNIT for node in self.nodes if node not in visible_values}
+        hidden = {
+            node: solution["reactor", node] / verify.PER_UNIT for node in self.nodes if node not in visible_values
+        }
         bases = bases_of(mechanism, {**hidden, **visible_values})
         computed = values(mechanism, bases)
         fresh = [entry["values"] for entry in self.visible["trace"] if entry["set"] is None]
@@ -210,8 +196,8 @@ def _in_words(mechanism: Mechanism) -> str:
 
 
 def _readable_item(evidence: Mapping[str, Any]) -> LabItem:
-    item = item_of_evidence(evidence)
-    if reason := unlisted_reason(item):
+    item = verify.item_of_evidence(evidence)
+    if reason := verify.unlisted_reason(item):
         raise NotExaminedError(reason)
     return item
 
@@ -221,10 +207,10 @@ def _after_settings(evidence: Mapping[str, Any], certificate: Certificate, engin
     item = _readable_item(evidence)
     if item.task.noise:
         raise Refused("the laboratory is noisy")
-    steps = every_property_set(item)
+    steps = verify.every_property_set(item)
     if certificate.data["settings"] != [[step.action["set"], step.action["value"]] for step in steps]:
         raise Refused(f"the settings of every property once, as far as they are allowed, are {len(steps)} others")
-    return Mechanisms(visible_data(item, steps), engine, bounded=False)
+    return Mechanisms(verify.visible_data(item, steps), engine, bounded=False)
 
 
 def _graph_decided(evidence: Mapping[str, Any], certificate: Certificate, engine: EngineName) -> str:
@@ -251,7 +237,7 @@ def _require_some(mechanisms: Mechanisms) -> None:
 
 
 def _ambiguous(evidence: Mapping[str, Any], certificate: Certificate, engine: EngineName) -> str:
-    first, second = (stated_mechanism(record) for record in certificate.data["members"])
+    first, second = (verify.stated_mechanism(record) for record in certificate.data["members"])
     if first.all_weights == second.all_weights:
         raise Refused("the two mechanisms are one")
     mechanisms = _after_settings(evidence, certificate, engine)
@@ -274,7 +260,7 @@ def _prove_fit(mechanisms: Mechanisms, member: Mechanism) -> int:
             if term.weight not in range(1, MAX_WEIGHT + 1):
                 raise Refused(f"{child} has a weight that is not 1, 2 or 3")
     base = member.frequency_base
-    if abs(_hundredths(base) / PER_UNIT - base) > MAX_BASE_ERROR:
+    if abs(_hundredths(base) / verify.PER_UNIT - base) > MAX_BASE_ERROR:
         raise Refused(f"the frequency's base {base:g} is not a multiple of 0.01")
     mechanisms.require_member(member)
     if mechanisms.search.find_integers() is None:
@@ -284,13 +270,13 @@ def _prove_fit(mechanisms: Mechanisms, member: Mechanism) -> int:
 
 def _frequency_decided(evidence: Mapping[str, Any], certificate: Certificate, engine: EngineName) -> str:
     bounded = "base" in certificate.data
-    if bounded and certificate.data["base"] != list(BASE_RANGE):
-        raise Refused(f"bases of the frequency are drawn from {BASE_RANGE[0]:g} to {BASE_RANGE[1]:g}")
+    if bounded and certificate.data["base"] != list(verify.BASE_RANGE):
+        raise Refused(f"bases of the frequency are drawn from {verify.BASE_RANGE[0]:g} to {verify.BASE_RANGE[1]:g}")
     stated = certificate.data["frequency"]
-    mechanisms = Mechanisms(visible_data(_readable_item(evidence)), engine, bounded=bounded)
+    mechanisms = Mechanisms(verify.visible_data(_readable_item(evidence)), engine, bounded=bounded)
     frequency = mechanisms.add_reactor()
     _require_some(mechanisms)
-    if (hundredths := _hundredths(stated)) / PER_UNIT == stated:  # else no mechanism predicts it
+    if (hundredths := _hundredths(stated)) / verify.PER_UNIT == stated:  # else no mechanism predicts it
         mechanisms.search.require(frequency != hundredths)
     solution = mechanisms.search.find_integers()
     if solution is None:
@@ -302,7 +288,7 @@ def _frequency_decided(evidence: Mapping[str, Any], certificate: Certificate, en
 
 
 def _unwinnable(evidence: Mapping[str, Any], certificate: Certificate, engine: EngineName) -> str:
-    item = item_of_evidence(evidence)
+    item = verify.item_of_evidence(evidence)
     target, tries = item.sealed.target, item.task.tries
     if target != certificate.data["target"]:
         raise Refused(f"the target is {target:g}")
@@ -325,8 +311,8 @@ def _unwinnable(evidence: Mapping[str, Any], certificate: Certificate, engine: E
 
 
 EXAMINERS: Final[Mapping[str, Examiner]] = {
-    AMBIGUOUS: _ambiguous,
-    FREQUENCY_DECIDED: _frequency_decided,
-    GRAPH_DECIDED: _graph_decided,
-    UNWINNABLE: _unwinnable,
+    verify.AMBIGUOUS: _ambiguous,
+    verify.FREQUENCY_DECIDED: _frequency_decided,
+    verify.GRAPH_DECIDED: _graph_decided,
+    verify.UNWINNABLE: _unwinnable,
 }

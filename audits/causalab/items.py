@@ -15,17 +15,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.audits.causalab import verify
 from calibrant.audits.causalab.attribution import decided_frequency, space_of
-from calibrant.audits.causalab.verify import (
-    AMBIGUOUS,
-    BASE_RANGE,
-    CANNOT_MATTER,
-    FREQUENCY_DECIDED,
-    GRAPH_DECIDED,
-    UNWINNABLE,
-    equations_record,
-    item_evidence,
-)
 from calibrant.audits.claims import ClaimStatus, Finding, ItemIdentity, Soundness, certify
 from calibrant.dsl.causalab.episode import LabEpisode, LabStep
 from calibrant.dsl.causalab.generation import Plan, generate_items, with_labels
@@ -56,7 +47,9 @@ def unwinnable_finding(item: LabItem) -> Finding | None:
     if winnable(target, item.task.tries):
         return None
     claim = f"the target {target:g} cannot be dialled: the dial ends at {HIGHEST:g}, and the last try never succeeds"
-    certificate = certify(UNWINNABLE, "frequencies from 0 to 10,000", item_evidence(item), {"target": target})
+    certificate = certify(
+        verify.UNWINNABLE, "frequencies from 0 to 10,000", verify.item_evidence(item), {"target": target}
+    )
     data = {"target": target, "tries": item.task.tries}
     return Finding("unwinnable", ClaimStatus.PROVED, item.id, claim, data, certificate)
 
@@ -84,7 +77,7 @@ def vacuous_finding(item: LabItem) -> Finding | None:
     if not idle:
         return None
     data = {"edges": [list(edge) for edge in idle]}
-    certificate = certify(CANNOT_MATTER, "the item's mechanism", item_evidence(item), data)
+    certificate = certify(verify.CANNOT_MATTER, "the item's mechanism", verify.item_evidence(item), data)
     why = "the reactor shows what they lead to, or the frequency does not follow from it"
     claim = f"{len(idle)} of {len(edges)} edges cannot matter for the prediction: {why}"
     figures = {"idle": len(idle), "edges": len(edges)}
@@ -107,11 +100,11 @@ def trivial_finding(item: LabItem) -> Finding | None:
         return None
     if frequency is None:
         return None
-    data = {"frequency": frequency} | ({"base": list(BASE_RANGE)} if bounded else {})
+    data = {"frequency": frequency} | ({"base": list(verify.BASE_RANGE)} if bounded else {})
     claim = f"the records decide the frequency: {frequency:g}, before any setting"
     certificate = None  # of quadratic mechanisms: their real weights are no list that a checker could go through
     if isinstance(space, WeightedDags):
-        certificate = certify(FREQUENCY_DECIDED, space.in_words, item_evidence(item), data)
+        certificate = certify(verify.FREQUENCY_DECIDED, space.in_words, verify.item_evidence(item), data)
     figures: dict[str, int | float | str] = {"frequency": frequency, "members": str(space.count)}
     return Finding("trivial", ClaimStatus.PROVED, item.id, claim, figures, certificate)
 
@@ -121,7 +114,7 @@ def unusual_bases(item: LabItem) -> list[str]:
     mechanism, bases = item.sealed.mechanism, item.sealed.bases
     if item.task.family is not Family.LINEAR or item.task.weights is not Weights.SMALL:
         return []  # of bases_outside classes no method assumes a range
-    low, high = BASE_RANGE
+    low, high = verify.BASE_RANGE
     base = mechanism.frequency.base or 0.0
     described = [] if low <= base <= high and base.is_integer() else [f"the frequency's base {base:g}"]
     crystals = (*bases.records, bases.manipulator, bases.reactor)
@@ -138,7 +131,7 @@ def unusual_bases_finding(item: LabItem) -> Finding | None:
     described = unusual_bases(item)
     if not described:
         return None
-    low, high = BASE_RANGE
+    low, high = verify.BASE_RANGE
     usual = f"whole numbers, {low:g} to {high:g} for the frequency and 0 to 100 for properties"
     claim = (
         f"{' and '.join(described)}: the generator draws {usual}; greedy, posterior, abstain and total-effects assume "
@@ -167,16 +160,16 @@ def ambiguous_finding(item: LabItem) -> Finding | None:
     if outcome is None or not outcome[0].count:
         return None
     space, steps = outcome
-    evidence = item_evidence(item)
+    evidence = verify.item_evidence(item)
     settings = [[step.action["set"], step.action["value"]] for step in steps if step.reading is not None]
     where = "by the static records" if not item.task.allowance else "after every property was set"
     data: dict[str, int | float | str] = {"members": str(space.count), "settings": len(settings)}
     if space.count == 1:
         graph: dict[str, Any] = {"edges": [list(edge) for edge in sorted(space.certain_edges)], "settings": settings}
-        certificate = certify(GRAPH_DECIDED, space.in_words, evidence, graph)
+        certificate = certify(verify.GRAPH_DECIDED, space.in_words, evidence, graph)
         return Finding("ambiguous", ClaimStatus.REFUTED, item.id, f"one mechanism is left {where}", data, certificate)
     pair = {"members": _two_members(space), "settings": settings}
-    certificate = certify(AMBIGUOUS, space.in_words, evidence, pair)
+    certificate = certify(verify.AMBIGUOUS, space.in_words, evidence, pair)
     claim = f"{space.count} mechanisms are left {where}"
     return Finding("ambiguous", ClaimStatus.PROVED, item.id, claim, data, certificate)
 
@@ -186,7 +179,7 @@ def _two_members(space: WeightedDags) -> list[dict[str, Any]]:
     rng = np.random.default_rng(0)
     members: dict[str, dict[str, Any]] = {}
     while len(members) < 2:
-        record = equations_record(space.sample(rng, 1)[0])
+        record = verify.equations_record(space.sample(rng, 1)[0])
         members[str(record)] = record
     return list(members.values())
 

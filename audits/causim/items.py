@@ -13,16 +13,7 @@ from typing import Final
 import msgspec
 
 from calibrant.audits.attribution import Attribution
-from calibrant.audits.causim.verify import (
-    VERIFIERS,
-    answer_count,
-    copyable,
-    evidence_of,
-    trivial,
-    unique_answer,
-    vacuous_edge,
-    vacuous_intervention,
-)
+from calibrant.audits.causim import verify as causim_verify
 from calibrant.audits.claims import Certificate, ClaimStatus, Finding, ItemIdentity, Soundness, verify
 from calibrant.dsl.causim.generated_functions import TOPOLOGIES, graph_of, satisfies, vacuity
 from calibrant.dsl.causim.item import CausimItem, load_model
@@ -209,20 +200,20 @@ def item_findings(item: CausimItem) -> Iterator[Finding]:
     for finding in question_findings(item):
         certificate = None
         if finding.kind == TRIVIAL:
-            certificate = trivial(source, question)
+            certificate = causim_verify.trivial(source, question)
         elif finding.kind == COPYABLE:
-            certificate = copyable(source, question)
+            certificate = causim_verify.copyable(source, question)
         elif finding.kind == VACUOUS:
-            certificate = vacuous_intervention(source, question)
+            certificate = causim_verify.vacuous_intervention(source, question)
         elif finding.kind == LABEL:
-            certificate = answer_count(source, question, int(finding.data["size"]))
+            certificate = causim_verify.answer_count(source, question, int(finding.data["size"]))
         yield _with_certificate(finding, item, certificate)
     yield from _number_of_answers(item)
     for finding in vacuous_parts(item.task.model, item.id):
         certificate = None
         if finding.data["part"] == "edge":
             parent, child = str(finding.data["name"]).split(" -> ")
-            certificate = vacuous_edge(source, parent, child, question)
+            certificate = causim_verify.vacuous_edge(source, parent, child, question)
         yield _with_certificate(finding, item, certificate)
 
 
@@ -232,7 +223,7 @@ def _number_of_answers(item: CausimItem) -> Iterator[Finding]:
     if number is None:
         return
     members = AnswerSet(item.task.model, question)
-    certificate = answer_count(source, question, number)
+    certificate = causim_verify.answer_count(source, question, number)
     if number == 0:
         unwinnable = Finding(UNWINNABLE, ClaimStatus.PROVED, item.id, "no answer is right")
         yield _with_certificate(unwinnable, item, certificate)
@@ -241,15 +232,17 @@ def _number_of_answers(item: CausimItem) -> Iterator[Finding]:
         yield _with_certificate(ambiguous, item, certificate)
     elif scenario == "deterministic":
         unique = Finding(AMBIGUOUS, ClaimStatus.REFUTED, item.id, "one answer is right")
-        yield _with_certificate(unique, item, unique_answer(source, question, next(iter(members.answers()))))
+        yield _with_certificate(
+            unique, item, causim_verify.unique_answer(source, question, next(iter(members.answers())))
+        )
     if scenario != scenario_of(number) and number == item.labels.size:
         claim = f"the question is said to be {scenario}; it is {scenario_of(number)}"
         yield _with_certificate(Finding(LABEL, ClaimStatus.PROVED, item.id, claim, {"size": number}), item, certificate)
 
 
 def _with_certificate(finding: Finding, item: CausimItem, certificate: Certificate | None) -> Finding:
-    evidence = evidence_of(item.task.source, item.task.question)
-    if certificate is None or not verify(certificate, evidence, VERIFIERS).holds:
+    evidence = causim_verify.evidence_of(item.task.source, item.task.question)
+    if certificate is None or not verify(certificate, evidence, causim_verify.VERIFIERS).holds:
         return finding
     return replace(finding, certificate=certificate)
 

@@ -11,16 +11,7 @@ import msgspec
 
 from calibrant.audits.claims import Certificate, ClaimKind, RecountLimitError, Verifier, checkpoint
 from calibrant.dsl.logic.trajectories import QuestionRecord, TrajectoryRecord, parse_model
-from calibrant.dsl.networks.network import (
-    FunctionClass,
-    Question,
-    Trajectory,
-    TrajectoryTask,
-    answer_question,
-    broken_rule,
-    fits,
-    readings,
-)
+from calibrant.dsl.networks import network as networks_network
 
 MAX_LISTED_CANDIDATES = 4  # of a gene: 65,536 functions are tried
 
@@ -32,7 +23,7 @@ class TrajectoryEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     candidates: dict[str, list[tuple[str, str]]]
     trajectories: list[TrajectoryRecord]
     question: QuestionRecord
-    functions: FunctionClass
+    functions: networks_network.FunctionClass
 
 
 class CountOfNetworks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,7 +40,7 @@ class TwoAnswers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     second: str
 
 
-def trajectory_evidence(task: TrajectoryTask) -> dict[str, Any]:
+def trajectory_evidence(task: networks_network.TrajectoryTask) -> dict[str, Any]:
     """Return the evidence of a task as JSON."""
     question = task.question
     evidence = TrajectoryEvidence(
@@ -63,13 +54,13 @@ def trajectory_evidence(task: TrajectoryTask) -> dict[str, Any]:
     return content
 
 
-def _task(content: Any) -> TrajectoryTask:
+def _task(content: Any) -> networks_network.TrajectoryTask:
     evidence = msgspec.convert(content, TrajectoryEvidence, strict=True)
-    return TrajectoryTask(
+    return networks_network.TrajectoryTask(
         tuple(evidence.genes),
         {gene: tuple(evidence.candidates[gene]) for gene in evidence.genes},
-        tuple(Trajectory(entry.held, tuple(entry.states)) for entry in evidence.trajectories),
-        Question(evidence.question.held, evidence.question.start, evidence.question.steps),
+        tuple(networks_network.Trajectory(entry.held, tuple(entry.states)) for entry in evidence.trajectories),
+        networks_network.Question(evidence.question.held, evidence.question.start, evidence.question.steps),
         evidence.functions,
     )
 
@@ -92,7 +83,7 @@ def _count(evidence: Any, certificate: Certificate) -> str:
     return "" if data.count == str(prod(numbers.values())) else "the count is not the product"
 
 
-def _tables(task: TrajectoryTask, gene: str) -> Iterator[int]:
+def _tables(task: networks_network.TrajectoryTask, gene: str) -> Iterator[int]:
     """Yield the functions of the class of a gene: bit r is the value in row r, bit i of r is candidate i."""
     signs = [sign for _, sign in task.candidates[gene]]
     rows = range(1 << len(signs))
@@ -108,10 +99,10 @@ def _tables(task: TrajectoryTask, gene: str) -> Iterator[int]:
             yield table
 
 
-def _gives_readings(table: int, task: TrajectoryTask, gene: str) -> bool:
+def _gives_readings(table: int, task: networks_network.TrajectoryTask, gene: str) -> bool:
     return all(
         table >> sum(value << i for i, value in enumerate(pattern)) & 1 == after
-        for pattern, after in readings(task, gene)
+        for pattern, after in networks_network.readings(task, gene)
     )
 
 
@@ -119,11 +110,11 @@ def _open(evidence: Any, certificate: Certificate) -> str:
     task, data = _task(evidence), msgspec.convert(certificate.data, TwoAnswers, strict=True)
     networks = [parse_model(text) for text in (data.first, data.second)]
     for network in networks:
-        if problem := broken_rule(network, task):
+        if problem := networks_network.broken_rule(network, task):
             return f"no network of the class: {problem}"
-        if not fits(network, task):
+        if not networks_network.fits(network, task):
             return "a network does not give the states of the trajectories"
-    answers = [answer_question(network, task) for network in networks]
+    answers = [networks_network.answer_question(network, task) for network in networks]
     return "both networks give the same answer" if answers[0] == answers[1] else ""
 
 

@@ -11,16 +11,8 @@ import msgspec
 
 from calibrant.audits.attribution import Attribution
 from calibrant.audits.claims import Certificate, ClaimStatus, Finding, ItemIdentity, Soundness, certify
+from calibrant.audits.logic import trajectories
 from calibrant.audits.logic.claims_of_trajectories import trajectory_evidence
-from calibrant.audits.logic.trajectories import (
-    agreement_holds,
-    count_holds,
-    decide_answer,
-    explain_open_answer,
-    network_key,
-    trajectory_findings,
-    trajectory_key,
-)
 from calibrant.audits.logic.verify import Limits, class_words, conditional_words, evidence_of, family_words
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.item import Clause, Edge, LogicItem, Model, model_texts
@@ -104,7 +96,7 @@ MEMBERS, OPEN_CLAUSE, OPEN_CELLS, NOT_OPTIMAL = "several-models", "open-clause",
 def item_findings(item: LogicItem) -> Iterator[Finding]:
     """Yield what an item's data leave open: models, a clause, held-out answers; and whether its truth fits best."""
     if is_trajectory_item(item):
-        yield from trajectory_findings(item)
+        yield from trajectories.trajectory_findings(item)
         return
     outcome = solve_family(item.task)
     if not isinstance(outcome, Found):
@@ -195,7 +187,7 @@ def heldout_decision(item: LogicItem) -> HeldoutDecision | None:
 
 def _answer_decision(item: TrajectoryItem) -> HeldoutDecision | None:
     """Return the decision about an answer in states; None also where the likeliest answer is out of budget."""
-    decision = decide_answer(item)
+    decision = trajectories.decide_answer(item)
     if decision is None or decision.ceiling is None:
         return None
     words = item.task.in_words
@@ -219,7 +211,7 @@ def optimum_holds(item: LogicItem) -> str | None:
 def truth_fits(item: LogicItem) -> str | None:
     """Return why the model behind the values is no member of the family; None without one."""
     if is_trajectory_item(item):
-        return agreement_holds(item)
+        return trajectories.agreement_holds(item)
     family = _family(item)
     if item.sealed is None or family is None:
         return None
@@ -229,7 +221,7 @@ def truth_fits(item: LogicItem) -> str | None:
 def members_hold(item: LogicItem) -> str | None:
     """Compare the labelled number of members with the family's; None without the label."""
     if is_trajectory_item(item):
-        return count_holds(item)
+        return trajectories.count_holds(item)
     family = _family(item)
     if family is None or "members" not in item.labels:
         return None
@@ -240,7 +232,7 @@ def members_hold(item: LogicItem) -> str | None:
 def explain_undecided(item: LogicItem) -> str | None:
     """Return why the held-out answers are open; "" if all models that fit give the same, None without questions."""
     if is_trajectory_item(item):
-        return explain_open_answer(item)
+        return trajectories.explain_open_answer(item)
     family = _family(item)
     if family is None or not item.task.questions:
         return None
@@ -254,7 +246,7 @@ def explain_undecided(item: LogicItem) -> str | None:
 def duplicate_key(item: LogicItem) -> bytes:
     """Encode data, options, tolerances and questions."""
     if is_trajectory_item(item):
-        return trajectory_key(item)
+        return trajectories.trajectory_key(item)
     task = item.task
     questions = [(sorted(question.on), sorted(question.inhibited)) for question in task.questions]
     return msgspec.json.encode((evidence_of(task), questions))
@@ -267,7 +259,7 @@ def _family(item: LogicItem) -> LogicFamily | None:
 
 def _model_keys(item: LogicItem) -> tuple[bytes, ...]:
     if is_trajectory_item(item):
-        return (network_key(item),)
+        return (trajectories.network_key(item),)
     return () if item.sealed is None else (canonical_key(model_structure(item.sealed.gold)),)
 
 

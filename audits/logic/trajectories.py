@@ -34,16 +34,8 @@ from calibrant.dsl.networks.network import (
     simulate,
 )
 from calibrant.dsl.networks.text_formats import bnet_text
+from calibrant.solvers.networks import windows
 from calibrant.solvers.networks.trajectories import MAX_MONOTONE_CANDIDATES, FittingNetworks, fit_networks
-from calibrant.solvers.networks.windows import (
-    MAX_WINDOWS,
-    Source,
-    UnreachableStratumError,
-    WindowSize,
-    grow_window,
-    window_sizes,
-    window_variables,
-)
 from calibrant.solvers.outcome import Found, OutOfBudget
 
 # --- Drawing ----------------------------------------------------------------------------------------------------------
@@ -60,14 +52,14 @@ class TrajectoryStratum(NamedTuple):
     """A size of windows, and whether the evidence decides the answer."""
 
     name: str
-    size: WindowSize
+    size: windows.WindowSize
     evidence: EvidenceKind
 
 
 _KINDS: tuple[EvidenceKind, ...] = ("decided", "partly")
 TRAJECTORY_STRATA: Mapping[str, TrajectoryStratum] = {
     f"{size.name}_{kind}": TrajectoryStratum(f"{size.name}_{kind}", size, kind)
-    for size in window_sizes("series")
+    for size in windows.window_sizes("series")
     for kind in _KINDS
 }
 
@@ -90,7 +82,7 @@ USUAL_PLAN = TrajectoryPlan()
 
 
 def generate_trajectories(
-    sources: Sequence[Source],
+    sources: Sequence[windows.Source],
     stratum: TrajectoryStratum,
     seed: int,
     number: int,
@@ -98,7 +90,7 @@ def generate_trajectories(
 ) -> TrajectoryItem:
     """Return one item, under neutral names; `UnreachableStratumError` if no window gives one."""
     rng = Random(f"{stratum.name} {seed} {number}")
-    for _ in range(MAX_WINDOWS):
+    for _ in range(windows.MAX_WINDOWS):
         window = _draw_window(rng.choice(sources), stratum.size, plan, rng)
         if window is None:
             continue
@@ -106,7 +98,9 @@ def generate_trajectories(
             item = _attempt(window, stratum, plan, f"{stratum.name}-{seed}-{number}", rng)
             if item is not None:
                 return item
-    raise UnreachableStratumError(f"none of {MAX_WINDOWS} windows of the networks gives an item of {stratum.name}")
+    raise windows.UnreachableStratumError(
+        f"none of {windows.MAX_WINDOWS} windows of the networks gives an item of {stratum.name}"
+    )
 
 
 @dataclass(frozen=True)
@@ -119,21 +113,21 @@ class _Window:
     labels: Mapping[str, str]
 
 
-def _draw_window(source: Source, size: WindowSize, plan: TrajectoryPlan, rng: Random) -> _Window | None:
+def _draw_window(source: windows.Source, size: windows.WindowSize, plan: TrajectoryPlan, rng: Random) -> _Window | None:
     """Return one window, None if it is not of the size or has a gene that cannot be counted."""
     functions, (least, most) = source.functions, size.nodes
     inner = sorted(name for name, function in functions.items() if not function.is_identity(name))
     candidates = [name for name in inner if len(functions[name].inputs) <= size.in_degree[1]]
     if not candidates:
         return None
-    chosen = grow_window(
+    chosen = windows.grow_window(
         functions,
         candidates,
         rng.randint(2, most),
         rng,
-        allows=lambda nodes: len(window_variables(functions, nodes)) <= most,
+        allows=lambda nodes: len(windows.window_variables(functions, nodes)) <= most,
     )
-    variables = sorted(window_variables(functions, chosen))
+    variables = sorted(windows.window_variables(functions, chosen))
     in_degree = max(len(functions[name].inputs) for name in chosen)
     if len(chosen) < 2 or not least <= len(variables) <= most or in_degree < size.in_degree[0]:
         return None

@@ -17,24 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from calibrant.audits.claims import Certificate, ClaimKind, Verifier, checkpoint
-from calibrant.dsl.logic import reference
-from calibrant.dsl.logic.item import (
-    Clause,
-    Edge,
-    Experiment,
-    Model,
-    Options,
-    Setup,
-    Task,
-    Tolerance,
-    edges_by_target,
-    fit_limit,
-    model_size,
-    parse_clause,
-    predecessors,
-    reachable,
-    successors,
-)
+from calibrant.dsl.logic import item, reference
 from calibrant.dsl.logic.reference import clauses_into, formulas_over
 from calibrant.dsl.text import plural
 
@@ -67,7 +50,7 @@ class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     size: int | None
 
 
-def evidence_of(task: Task) -> dict[str, Any]:
+def evidence_of(task: item.Task) -> dict[str, Any]:
     """Return the evidence of a task as JSON."""
     setup = task.setup
     evidence = Evidence(
@@ -97,15 +80,17 @@ class Case:
         """
         evidence = msgspec.convert(content, Evidence, strict=True)
         self.factor, self.values = evidence.factor, evidence.values
-        self.experiments = [Experiment(frozenset(x.stimuli), frozenset(x.inhibited)) for x in evidence.experiments]
-        self.setup = Setup(tuple(evidence.stimuli), tuple(evidence.inhibitors), tuple(evidence.readouts))
-        options = Options(evidence.factor, "round", evidence.compress, evidence.max_clause)
-        tolerance = Tolerance(evidence.fit, evidence.size)
-        self.task = Task(tuple(Edge(*edge) for edge in evidence.prior), self.setup, (), (), options, tolerance)
+        self.experiments = [item.Experiment(frozenset(x.stimuli), frozenset(x.inhibited)) for x in evidence.experiments]
+        self.setup = item.Setup(tuple(evidence.stimuli), tuple(evidence.inhibitors), tuple(evidence.readouts))
+        options = item.Options(evidence.factor, "round", evidence.compress, evidence.max_clause)
+        tolerance = item.Tolerance(evidence.fit, evidence.size)
+        self.task = item.Task(
+            tuple(item.Edge(*edge) for edge in evidence.prior), self.setup, (), (), options, tolerance
+        )
         if len(self.values) != len(self.experiments) or any(len(r) != len(self.setup.readouts) for r in self.values):
             raise ValueError("values do not fit experiments and readouts")
 
-    def misfit(self, model: Iterable[Clause]) -> int:
+    def misfit(self, model: Iterable[item.Clause]) -> int:
         """Return the misfit of an acyclic model."""
         clauses = list(model)
         total = 0
@@ -115,9 +100,9 @@ class Case:
         return total
 
 
-def model_from_texts(texts: Iterable[str]) -> Model:
+def model_from_texts(texts: Iterable[str]) -> item.Model:
     """Return the model of clause texts; `ClauseError` for a text that is no clause."""
-    return frozenset(map(parse_clause, texts))
+    return frozenset(map(item.parse_clause, texts))
 
 
 # --- Counting of members by a plain elimination of its own; shares nothing with the solvers ---------------------------
@@ -157,13 +142,15 @@ class Recount:
     def __init__(self, case: Case) -> None:
         setup, edges = case.setup, case.task.edges
         self.stimuli = set(setup.stimuli)
-        useful = reachable(setup.stimuli, successors(edges)) & reachable(setup.readouts, predecessors(edges))
+        useful = item.reachable(setup.stimuli, item.successors(edges)) & item.reachable(
+            setup.readouts, item.predecessors(edges)
+        )
         self.edges = [edge for edge in edges if {edge.source, edge.target} <= useful]
         self.nodes = sorted(useful - self.stimuli)
         self.readouts = set(setup.readouts) & set(self.nodes)
-        self.children = successors(self.edges)
-        self.parents = {v: sorted(predecessors(self.edges).get(v, set()) - self.stimuli) for v in self.nodes}
-        grouped = edges_by_target(self.edges)
+        self.children = item.successors(self.edges)
+        self.parents = {v: sorted(item.predecessors(self.edges).get(v, set()) - self.stimuli) for v in self.nodes}
+        grouped = item.edges_by_target(self.edges)
         self.formulas = {
             v: [tuple(sorted(f)) for f in formulas_over(clauses_into(grouped.get(v, []), case.task.options.max_clause))]
             for v in self.nodes
@@ -187,9 +174,9 @@ class Recount:
         self.bound = {v: sum(map(min, cells)) for v, cells in self.cells.items()}
         # no float: misfits may exceed every one
         self.greatest = sum(sum(map(max, cells)) for cells in self.cells.values())
-        self._memo: dict[tuple[str, Clause | None, tuple[tuple[str, int], ...]], Counter[Outcome]] = {}
+        self._memo: dict[tuple[str, item.Clause | None, tuple[tuple[str, int], ...]], Counter[Outcome]] = {}
 
-    def points(self, limit: int | None, without: Clause | None = None) -> Points:
+    def points(self, limit: int | None, without: item.Clause | None = None) -> Points:
         """Return the numbers of models by (misfit, size), of misfit at most the limit, without a clause."""
         most = self.greatest if limit is None else limit - self.constant
         states: dict[Values, Points] = {(): Counter({(0, 0): 1})}
@@ -232,7 +219,7 @@ class Recount:
 
     def _order(self) -> list[tuple[str, ...]]:
         """Return the strongly connected components, parents first, each time that of the least frontier."""
-        reach = {v: reachable([v], self.children) for v in self.nodes}
+        reach = {v: item.reachable([v], self.children) for v in self.nodes}
         units = sorted({tuple(sorted(u for u in reach[v] if u in reach and v in reach[u])) for v in self.nodes})
         order: list[tuple[str, ...]] = []
         placed: set[str] = set()
@@ -248,7 +235,7 @@ class Recount:
         return sum(not self.children.get(v, set()) <= placed for v in placed)
 
     def _placements(
-        self, unit: Sequence[str], values: dict[str, Value], without: Clause | None, most: int
+        self, unit: Sequence[str], values: dict[str, Value], without: item.Clause | None, most: int
     ) -> Iterator[tuple[dict[str, Value], tuple[int, int], int]]:
         """Yield values after the placement of a component, (misfit, size) added, and number of ways."""
         if len(unit) == 1:
@@ -260,7 +247,7 @@ class Recount:
         yield from self._levels(unit, values, without, most)
 
     def _levels(
-        self, unit: Sequence[str], values: dict[str, Value], without: Clause | None, most: int
+        self, unit: Sequence[str], values: dict[str, Value], without: item.Clause | None, most: int
     ) -> Iterator[tuple[dict[str, Value], tuple[int, int], int]]:
         states: dict[LevelState, Points] = {
             (tuple(sorted(values.items())), frozenset(), frozenset()): Counter({(0, 0): 1})
@@ -298,7 +285,7 @@ class Recount:
         after[name] = outcome.value
         return after
 
-    def _outcomes(self, name: str, values: Mapping[str, Value], without: Clause | None) -> Counter[Outcome]:
+    def _outcomes(self, name: str, values: Mapping[str, Value], without: item.Clause | None) -> Counter[Outcome]:
         """Return the outcomes of all formulas of a node whose sources have a formula, with their numbers."""
         parents = [(u, values[u].response) for u in self.parents[name] if u in values and values[u].has_formula]
         key = (name, without, tuple(parents))
@@ -306,7 +293,7 @@ class Recount:
             self._memo[key] = self._evaluate(name, {**self.on, **dict(parents)}, without)
         return self._memo[key]
 
-    def _evaluate(self, name: str, responses: Mapping[str, int], without: Clause | None) -> Counter[Outcome]:
+    def _evaluate(self, name: str, responses: Mapping[str, int], without: item.Clause | None) -> Counter[Outcome]:
         outcomes: Counter[Outcome] = Counter()
         for formula in self.formulas[name]:
             if without in formula or any(source not in responses for clause in formula for source in clause.sources):
@@ -344,7 +331,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def misfit_limit(self) -> int | None:
         """The greatest misfit of members."""
-        return fit_limit(self.least_misfit, self.fit)
+        return item.fit_limit(self.least_misfit, self.fit)
 
     @property
     def size_limit(self) -> int | None:
@@ -408,7 +395,7 @@ def _count(evidence: Any, certificate: Certificate) -> str:
     if str(members.total()) != data.count:
         return f"there are {members.total()} members"
     for text, number in data.clauses.items():
-        clause = parse_clause(text)
+        clause = item.parse_clause(text)
         if str(clause) != text:
             return f"clause {text} is written {clause}"
         lacking = _within(recount.points(limits.misfit_limit, without=clause), limits).total()
@@ -447,19 +434,19 @@ def _open(evidence: Any, certificate: Certificate) -> str:
     return f"the second member has {data.part}" if _has(lacking, data.part) else ""
 
 
-def _has(model: Model, part: str) -> bool:
+def _has(model: item.Model, part: str) -> bool:
     parts = {str(clause) for clause in model} | {str(edge) for clause in model for edge in clause.edges}
     return part in parts
 
 
-def _not_member(model: Model, case: Case, limits: Limits) -> str:
+def _not_member(model: item.Model, case: Case, limits: Limits) -> str:
     """Return why a model is no member of the item's family with the stated optimum, "" if it is one."""
     if reason := _other_tolerances(case, limits):
         return reason
     rule = reference.broken_rule(model, case.task)
     if rule:
         return f"a model outside the class: {rule}"
-    misfit, size = case.misfit(model), model_size(model)
+    misfit, size = case.misfit(model), item.model_size(model)
     if limits.misfit_limit is not None and misfit > limits.misfit_limit:
         return f"a model of misfit {misfit}, above the limit {limits.misfit_limit}"
     if limits.size_limit is not None and size > limits.size_limit:

@@ -20,13 +20,7 @@ from calibrant.dsl.replayscm.generation.scms import MAX_TARGETS
 from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Intervention, Rows, World, pack_rows
-from calibrant.solvers.formulas.catalogue import (
-    COMPLETE,
-    MAX_SIZES,
-    essential_functions,
-    expresses_everything,
-    synthesis_operators,
-)
+from calibrant.solvers.formulas import catalogue
 from calibrant.solvers.formulas.synthesis import MAX_SIZE_OF_FOUR
 from calibrant.solvers.outcome import Budget
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, Members, ParentSets, draw
@@ -42,7 +36,7 @@ PARENTS = (2, 3, 4, 5)  # bounds of functional parents that every audit counts
 MIN_PARENTS = 4  # most published records draw at most four parents; smaller classes would say little
 CAPS = {
     MAX_SIZE_OF_FOUR: 4,
-    **{size: parents for parents, size in MAX_SIZES.items()},
+    **{size: parents for parents, size in catalogue.MAX_SIZES.items()},
 }  # cap -> most parents it is complete for
 SIZE_PENALTY = 1  # a weight by size is 2**-(total formula size)
 
@@ -66,12 +60,12 @@ def restrict_to_grammar(model_class: ModelClass, grammar: Grammar) -> ModelClass
     Return the class itself where the grammar expresses every function, and where the expressible functions are not
     listed completely; its description then mentions functions that no formula expresses.
     """
-    if model_class.max_size is not None or "if" in grammar.operators or expresses_everything(grammar):
+    if model_class.max_size is not None or "if" in grammar.operators or catalogue.expresses_everything(grammar):
         return model_class
     if grammar.allow_constants:  # a literal inside a formula could express more than is listed
         return model_class
-    functions = essential_functions(model_class.max_parents, synthesis_operators(grammar))
-    if set(functions.complete_to[1:].tolist()) != {COMPLETE}:
+    functions = catalogue.essential_functions(model_class.max_parents, catalogue.synthesis_operators(grammar))
+    if set(functions.complete_to[1:].tolist()) != {catalogue.COMPLETE}:
         return model_class
     return replace(model_class, max_size=int(functions.sizes.max()))
 
@@ -95,8 +89,10 @@ def add_size_cap(model_class: ModelClass) -> ModelClass:
 def sized_class(task: Task, max_parents: int, *, nested_roots: bool = False) -> ModelClass:
     """Return the class with a size cap that stands for one without: up to four parents the cap excludes no function."""
     parents = min(max_parents, 4)
-    complete = essential_functions(parents, synthesis_operators(task.grammar)).complete_to[1:].tolist()
-    cap = min((size for size in complete if size != COMPLETE), default=MAX_SIZE_OF_FOUR)
+    complete = (
+        catalogue.essential_functions(parents, catalogue.synthesis_operators(task.grammar)).complete_to[1:].tolist()
+    )
+    cap = min((size for size in complete if size != catalogue.COMPLETE), default=MAX_SIZE_OF_FOUR)
     return ModelClass(parents, min(cap, MAX_SIZE_OF_FOUR), nested_roots)
 
 

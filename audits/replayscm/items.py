@@ -15,6 +15,7 @@ from itertools import combinations
 from random import Random
 from typing import Any, NamedTuple, TypeVar
 
+from calibrant.audits.replayscm import bounded, findings
 from calibrant.audits.replayscm.ambiguity import (
     MAX_SETS,
     PARENTS,
@@ -31,26 +32,7 @@ from calibrant.audits.replayscm.ambiguity import (
     single_worlds,
     sized_class,
 )
-from calibrant.audits.replayscm.bounded import (
-    BoundedAudit,
-    exposure,
-    heldout_balance,
-    intervention_mix,
-    pattern_coverage,
-)
 from calibrant.audits.replayscm.ceiling import MAX_DESCENT, BestAnswer, ceiling, is_realised, simulate
-from calibrant.audits.replayscm.findings import (
-    CappedCount,
-    Ceiling,
-    ClassCount,
-    Coverage,
-    Draw,
-    Findings,
-    PairAudit,
-    Spectrum,
-    Split,
-    Survivors,
-)
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.alternatives import MenuResponses, PairwiseExperiments, Separation, witness_for
 from calibrant.dsl.replayscm.disclosure import natural
@@ -75,7 +57,7 @@ SPLIT_WORK = 400_000_000  # variables times parent sets times truths times world
 MAX_CONTEXTS = 16  # root assignments that a world shows; more roots than that are drawn
 
 
-def prior_parents(problem: Problem, headline: int, counts: Sequence[ClassCount]) -> int:
+def prior_parents(problem: Problem, headline: int, counts: Sequence[findings.ClassCount]) -> int:
     """Return the bound of parents of the class that truths are drawn from; `ValueError` if no class is eligible."""
     if problem.sealed.gold is None:
         able = [c.max_parents for c in counts if c.max_parents >= headline and c.members != "0"]
@@ -85,7 +67,7 @@ def prior_parents(problem: Problem, headline: int, counts: Sequence[ClassCount])
     return max(headline, gold_parents(problem))
 
 
-def draws(spaces: Spaces, max_parents: int) -> list[Draw]:
+def draws(spaces: Spaces, max_parents: int) -> list[findings.Draw]:
     """Return the probabilities uniform without a cap, uniform with one, and by size with one."""
     uncapped, sized = spaces.space(max_parents), _sized_space(spaces, max_parents)
     return [_draw(spaces, *arguments) for arguments in ((uncapped, None), (sized, None), (sized, SIZE_PENALTY))]
@@ -95,15 +77,15 @@ def _sized_space(spaces: Spaces, max_parents: int) -> VersionSpace:
     return spaces.space(max_parents, add_size_cap(spaces.space(max_parents).model_class).max_size)
 
 
-def _draw(spaces: Spaces, space: VersionSpace, penalty: int | None) -> Draw:
+def _draw(spaces: Spaces, space: VersionSpace, penalty: int | None) -> findings.Draw:
     exact = spaces.heldout_exact(space, size_penalty=penalty)
-    return Draw(space.model_class.describe(space.task), penalty, None if exact is None else float(exact))
+    return findings.Draw(space.model_class.describe(space.task), penalty, None if exact is None else float(exact))
 
 
 class BoundedCeiling(NamedTuple):
     """A ceiling, and which limits kept its interval from being narrower; empty if none did."""
 
-    ceiling: Ceiling
+    ceiling: findings.Ceiling
     cut: str
 
 
@@ -136,7 +118,7 @@ def _ceiling(spaces: Spaces, space: VersionSpace, penalty: int | None) -> Bounde
     work = _num_sets(space) * (1 if penalty is None else SIZED_SETS)
     counts = max(1, min(CEILING_COUNTS, CEILING_SETS // max(1, work)))
     best = ceiling(space, spaces.heldout, rng, size_penalty=penalty, max_counts=counts)
-    record = Ceiling(
+    record = findings.Ceiling(
         in_words=space.model_class.describe(problem.task),
         size_penalty=penalty,
         lower=float(best.lower),
@@ -164,7 +146,7 @@ def _ceiling_cut(best: BestAnswer, counts: int) -> str:
     return "; ".join(cut)
 
 
-def split(spaces: Spaces, max_parents: int) -> Split | None:
+def split(spaces: Spaces, max_parents: int) -> findings.Split | None:
     """Return the best candidate for an unknown truth, or for gold where roots are hidden; None for one member."""
     problem, space = spaces.problem, spaces.space(max_parents)
     task, gold, rng = problem.task, problem.sealed.gold, Random(f"split:{problem.id}")
@@ -179,7 +161,7 @@ def split(spaces: Spaces, max_parents: int) -> Split | None:
     return _describe_split(space, candidates, world, gold.roots, removed_from_gold=float(removed))
 
 
-def _expected_split(problem: Problem, space: VersionSpace, rng: Random, roots: tuple[str, ...]) -> Split:
+def _expected_split(problem: Problem, space: VersionSpace, rng: Random, roots: tuple[str, ...]) -> findings.Split:
     gold = problem.sealed.gold
     candidates = _affordable(space, _candidates(problem.task, roots, rng), SPLIT_DRAWS)
     best = best_split(space, candidates, rng, num_draws=SPLIT_DRAWS, max_counts=SPLIT_COUNTS)
@@ -214,7 +196,7 @@ def _num_sets(space: VersionSpace) -> int:
     return sum(len(space.local(variable).masks) for variable in space.index.values())
 
 
-def split_cuts(problem: Problem, result: Split) -> dict[str, str]:
+def split_cuts(problem: Problem, result: findings.Split) -> dict[str, str]:
     """Return the limits that a split hit, by part."""
     cut = {}
     num_candidates = 3 * len(problem.task.variables) + SPLIT_CANDIDATES
@@ -242,10 +224,10 @@ def _describe_split(
     estimate: float | None = None,
     standard_error: float | None = None,
     removed_from_gold: float | None = None,
-) -> Split:
+) -> findings.Split:
     targets = world.intervention.targets
     columns = list(natural({*roots, *targets}))
-    return Split(
+    return findings.Split(
         in_words=space.model_class.describe(space.task),
         candidates=len(candidates),
         mode=world.intervention.mode,
@@ -283,7 +265,7 @@ def candidates(spaces: Spaces, max_parents: int) -> list[Scm]:
     return distinct
 
 
-def most_different(spaces: Spaces, max_parents: int) -> Survivors | None:
+def most_different(spaces: Spaces, max_parents: int) -> findings.Survivors | None:
     """Return the pair with the highest disagreement rate, then cell rate; None if no two share their roots."""
     models = candidates(spaces, max_parents)
     if models and len(models[0].roots) > MAX_ROOTS:
@@ -292,11 +274,11 @@ def most_different(spaces: Spaces, max_parents: int) -> Survivors | None:
     if pair is None:
         return None
     first, second, separation = pair
-    gold, space, sets = spaces.problem.sealed.gold, spaces.space(max_parents), PairAudit(first, second)
+    gold, space, sets = spaces.problem.sealed.gold, spaces.space(max_parents), findings.PairAudit(first, second)
     gold_names = [
         name for name, model in (("one", first), ("other", second)) if gold is not None and model.equivalent(gold)
     ]
-    return Survivors(
+    return findings.Survivors(
         in_words=space.model_class.describe(space.task),
         looked_at=len(models),
         roots=list(first.roots),
@@ -354,7 +336,7 @@ class AuditOptions:
         return {"max_parents": self.max_parents, "classes": list(self.classes), "nested_roots": self.nested_roots}
 
 
-def audit_instance(problem: Problem, options: AuditOptions) -> Findings:
+def audit_instance(problem: Problem, options: AuditOptions) -> findings.Findings:
     """Audit one instance. Reads the sealed part: this is for benchmark authors."""
     left_out: dict[str, str] = {}
     spaces = Spaces(problem, nested_roots=options.nested_roots)
@@ -373,9 +355,9 @@ def audit_instance(problem: Problem, options: AuditOptions) -> Findings:
     classes = [_count_class(spaces, k) for k in sorted({*options.classes, headline})]
     capped = _count_all_capped(spaces, max(headline, spaces.widest), left_out)
     task = problem.task
-    exposed = attempt("exposure", lambda: exposure(problem))
+    exposed = attempt("exposure", lambda: bounded.exposure(problem))
     prior = attempt("draws", lambda: prior_parents(problem, headline, classes))
-    ceilings: list[Ceiling] = []
+    ceilings: list[findings.Ceiling] = []
     if prior is not None:
         for part, make in CEILINGS.items():
             if (ceiling := attempt(part, partial(make, spaces, prior))) is not None:
@@ -383,7 +365,7 @@ def audit_instance(problem: Problem, options: AuditOptions) -> Findings:
                 left_out |= {f"{part}, narrower": ceiling.cut} if ceiling.cut else {}
     divided = attempt("split", lambda: split(spaces, prior)) if prior else None
     left_out |= split_cuts(problem, divided) if divided is not None else {}
-    return Findings(
+    return findings.Findings(
         num_variables=len(task.variables),
         num_roots=task.disclosure.num_roots,
         num_worlds=len(task.training.worlds),
@@ -396,32 +378,32 @@ def audit_instance(problem: Problem, options: AuditOptions) -> Findings:
         draws=draws(spaces, prior) if prior else [],
         ceilings=ceilings,
         bounded=attempt(
-            "bounded", lambda: BoundedAudit(problem).everything(shortcut_floor=shortcut_floor(problem.stratum))
+            "bounded", lambda: bounded.BoundedAudit(problem).everything(shortcut_floor=shortcut_floor(problem.stratum))
         ),
         exposure=exposed,
         coverage=attempt("coverage", lambda: _coverage(problem)),
-        mix=intervention_mix(problem),
-        balance=heldout_balance(problem),
+        mix=bounded.intervention_mix(problem),
+        balance=bounded.heldout_balance(problem),
         survivors=attempt("survivors", lambda: _survivors(spaces, headline, classes)),
         split=divided,
         left_out=left_out,
     )
 
 
-def _count_class(spaces: Spaces, max_parents: int) -> ClassCount:
+def _count_class(spaces: Spaces, max_parents: int) -> findings.ClassCount:
     space = spaces.space(max_parents)
     members, agreeing = space.count, None
     if spaces.heldout:
         share = spaces.heldout_exact(space)
         agreeing = "0" if share is None else str(int(share * members))
-    return ClassCount(max_parents, space.model_class.describe(space.task), str(members), agreeing)
+    return findings.ClassCount(max_parents, space.model_class.describe(space.task), str(members), agreeing)
 
 
-def _count_capped(spaces: Spaces, max_parents: int, max_size: int) -> CappedCount:
-    return CappedCount(max_parents, max_size, str(spaces.space(max_parents, max_size).count))
+def _count_capped(spaces: Spaces, max_parents: int, max_size: int) -> findings.CappedCount:
+    return findings.CappedCount(max_parents, max_size, str(spaces.space(max_parents, max_size).count))
 
 
-def _count_all_capped(spaces: Spaces, widest: int, left_out: dict[str, str]) -> list[CappedCount]:
+def _count_all_capped(spaces: Spaces, widest: int, left_out: dict[str, str]) -> list[findings.CappedCount]:
     """Return the profile's classes with a cap, as far as parent sets are gone through."""
     counts = []
     for model_class in profile_classes():
@@ -435,22 +417,22 @@ def _count_all_capped(spaces: Spaces, widest: int, left_out: dict[str, str]) -> 
     return counts
 
 
-def _coverage(problem: Problem) -> Coverage:
-    measured = pattern_coverage(problem)
-    return Coverage(
+def _coverage(problem: Problem) -> findings.Coverage:
+    measured = bounded.pattern_coverage(problem)
+    return findings.Coverage(
         measured.num_seen, measured.total, {part.variable: [part.num_seen, part.total] for part in measured.by_variable}
     )
 
 
-def _spectrum(spaces: Spaces, max_parents: int) -> Spectrum:
+def _spectrum(spaces: Spaces, max_parents: int) -> findings.Spectrum:
     sized = sized_class(spaces.problem.task, max_parents)
     space = spaces.space(sized.max_parents, sized.max_size)
     sizes = count_by_size(space)
     words = space.model_class.describe(space.task)
-    return Spectrum(words, {size: str(number) for size, number in sizes.items()})
+    return findings.Spectrum(words, {size: str(number) for size, number in sizes.items()})
 
 
-def _survivors(spaces: Spaces, headline: int, classes: Sequence[ClassCount]) -> Survivors | None:
+def _survivors(spaces: Spaces, headline: int, classes: Sequence[findings.ClassCount]) -> findings.Survivors | None:
     """Choose two members of the headline class, or of the next wider one with members; None if one is unique."""
     able = [c for c in classes if c.max_parents >= headline and c.members != "0"]
     if not able or able[0].members == "1":

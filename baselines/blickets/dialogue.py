@@ -21,21 +21,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import UNSET
 
-from calibrant.baselines.blickets.context import (
-    BEHAVIOURS,
-    LAST_MESSAGES,
-    MESSAGE_CHARACTERS,
-    START,
-    Behaviour,
-    BehaviourScore,
-    Context,
-    EpisodeMemory,
-    Scorer,
-    Situation,
-    TransitionOutcome,
-    Watch,
-    deterministic,
-)
+from calibrant.baselines.blickets import context
 from calibrant.dsl.answer_text import Thoughts, read_reply_text
 from calibrant.dsl.blickets import episode as trace
 from calibrant.dsl.blickets.item import Task
@@ -129,13 +115,13 @@ class Prompting:
     """A way of prompting: whether there is a context graph to start in, and which behaviours may extend it."""
 
     name: str
-    start: Context | None = None
-    behaviours: tuple[Behaviour, ...] = ()
+    start: context.Context | None = None
+    behaviours: tuple[context.Behaviour, ...] = ()
 
 
 BASE = Prompting("Base")
-CG = Prompting("CG", START)
-CG_DB = Prompting("CG+DB", START, BEHAVIOURS)
+CG = Prompting("CG", context.START)
+CG_DB = Prompting("CG+DB", context.START, context.BEHAVIOURS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +140,8 @@ class Turn:
     activations: int
     placed: tuple[str, ...]
     state: str
-    transition: TransitionOutcome | None
-    scores: tuple[BehaviourScore, ...]
+    transition: context.TransitionOutcome | None
+    scores: tuple[context.BehaviourScore, ...]
     notice: str
     problems: tuple[str, ...]
 
@@ -174,7 +160,7 @@ class Dialogue:
         self,
         episode: Episode[Task, str],
         prompting: Prompting,
-        scorer: Scorer = deterministic,
+        scorer: context.Scorer = context.deterministic,
         actions: Actions = "named",
         thoughts: Thoughts = "strip",
     ) -> None:
@@ -183,11 +169,11 @@ class Dialogue:
         self.prompting = prompting
         self.context = prompting.start
         self.actions = actions
-        self.memory = EpisodeMemory(episode.task)
+        self.memory = context.EpisodeMemory(episode.task)
         self.turns: list[Turn] = []
         for step in episode.steps:
             self.memory.note(step)
-        self._watch = Watch(prompting.behaviours, scorer)
+        self._watch = context.Watch(prompting.behaviours, scorer)
         self._max_turns = TURNS_PER_MOVE * episode.task.budget + SPARE_TURNS
         opening = [instructions(episode.task)]
         opening += [observation(step, self.memory.names, episode.left) for step in episode.steps[-1:]]
@@ -259,27 +245,27 @@ class Dialogue:
         self.messages.append({"role": "assistant", "content": text})
         transition = self._move(reply.transition)
         state = self.context.state.name if self.context else ""
-        step, scores = None, tuple[BehaviourScore, ...]()
+        step, scores = None, tuple[context.BehaviourScore, ...]()
         if reply.action is not None:
             step = self.episode.act(reply.action)
             self.memory.note(step)
             if not self.episode.closed:
-                scores = self._watch.scores(Situation(self.memory, state, self._recent()))
+                scores = self._watch.scores(context.Situation(self.memory, state, self._recent()))
         notice = self._extend_context(scores)
         turn = Turn(step, self.memory.activations, self.memory.names, state, transition, scores, notice, reply.problems)
         self.turns.append(turn)
         self.messages.append({"role": "user", "content": self._answer(turn)})
         return turn
 
-    def _move(self, requested: str) -> TransitionOutcome | None:
+    def _move(self, requested: str) -> context.TransitionOutcome | None:
         if not requested:
             return None
         if self.context is None:
-            return TransitionOutcome(requested, False, "there is no context graph")
+            return context.TransitionOutcome(requested, False, "there is no context graph")
         self.context, transition = self.context.move(requested)
         return transition
 
-    def _extend_context(self, scores: tuple[BehaviourScore, ...]) -> str:
+    def _extend_context(self, scores: tuple[context.BehaviourScore, ...]) -> str:
         fired = [score.behaviour for score in scores if score.fired]
         for behaviour in fired:
             if self.context is not None:
@@ -287,8 +273,8 @@ class Dialogue:
         return "\n".join(f"{behaviour.notice} New state: {behaviour.state.name}." for behaviour in fired)
 
     def _recent(self) -> tuple[Message, ...]:
-        recent = self.messages[-LAST_MESSAGES:]
-        return tuple({"role": m["role"], "content": m["content"][:MESSAGE_CHARACTERS]} for m in recent)
+        recent = self.messages[-context.LAST_MESSAGES :]
+        return tuple({"role": m["role"], "content": m["content"][: context.MESSAGE_CHARACTERS]} for m in recent)
 
     def _answer(self, turn: Turn) -> str:
         """Return the message that answers the agent's reply."""

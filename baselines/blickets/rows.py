@@ -13,15 +13,7 @@ from itertools import combinations, product
 from random import Random
 from typing import TypeAlias
 
-from calibrant.baselines.blickets.context import (
-    BEHAVIOURS,
-    Context,
-    EpisodeMemory,
-    Observation,
-    Situation,
-    Watch,
-    deterministic,
-)
+from calibrant.baselines.blickets import context as blickets_context
 from calibrant.baselines.blickets.dialogue import Dialogue, Policy, Reply
 from calibrant.dsl.blickets.item import Form, Rule, Task, all_rules, set_of
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
@@ -116,11 +108,13 @@ class Beliefs:
     def __init__(self, task: Task, revise: Revise) -> None:
         self.task = task
         self.revise = revise
-        self.memory = EpisodeMemory(task)
+        self.memory = blickets_context.EpisodeMemory(task)
         self.left: Revisable = StaticSpace.full(task.n)
         self.contradiction: int | None = None
         self.revisions = 0
-        self._watch = Watch(BEHAVIOURS if revise is Revise.DB else (), deterministic)
+        self._watch = blickets_context.Watch(
+            blickets_context.BEHAVIOURS if revise is Revise.DB else (), blickets_context.deterministic
+        )
         self._fired: set[str] = set()
 
     @property
@@ -142,12 +136,12 @@ class Beliefs:
         if step.reading is not None:
             self._note_reading(self.memory.observations[-1])
         if step.cost:
-            scores = self._watch.scores(Situation(self.memory, "", ()))
+            scores = self._watch.scores(blickets_context.Situation(self.memory, "", ()))
             self._fired |= {score.behaviour.key for score in scores if score.fired}
         if self.contradiction is not None and self._fired:
             self._reconsider(self.contradiction)
 
-    def _note_reading(self, last: Observation) -> None:
+    def _note_reading(self, last: blickets_context.Observation) -> None:
         after = _after(self.left, last)
         if after.count:
             self.left = after
@@ -193,7 +187,7 @@ class Beliefs:
         self.revisions += 1
 
 
-def _after(space: Revisable, observation: Observation) -> Revisable:
+def _after(space: Revisable, observation: blickets_context.Observation) -> Revisable:
     return space.after(observation.placed, ACTIVE if observation.active else INACTIVE)
 
 
@@ -235,7 +229,7 @@ class GridPolicy:
         elif rule is not None and step.reading is not None:
             self._count(rule, self.beliefs.memory.observations[-1])
 
-    def _count(self, rule: Rule, last: Observation) -> None:
+    def _count(self, rule: Rule, last: blickets_context.Observation) -> None:
         if rule.active(last.present) != last.active:
             return
         if last.active:
@@ -303,7 +297,7 @@ class GridPolicy:
             f"{self.beliefs.left.count} rules are left" if rule is None else f"left: {rule.in_words(self.task.objects)}"
         )
 
-    def transition(self, context: Context | None) -> str:
+    def transition(self, context: blickets_context.Context | None) -> str:
         """Return the next state on a shortest way to the one that fits what is done now.
 
         Empty if that is where it is.
@@ -432,26 +426,26 @@ SIMPLE = (
 )
 
 
-def _open_notebook(episode: BlicketEpisode) -> EpisodeMemory:
-    memory = EpisodeMemory(episode.task)
+def _open_notebook(episode: BlicketEpisode) -> blickets_context.EpisodeMemory:
+    memory = blickets_context.EpisodeMemory(episode.task)
     for step in episode.steps:
         memory.note(step)
     return memory
 
 
-def _looked_around(episode: BlicketEpisode, rng: Random) -> EpisodeMemory:
+def _looked_around(episode: BlicketEpisode, rng: Random) -> blickets_context.EpisodeMemory:
     memory = _open_notebook(episode)
     for _ in range(min(MOVES, episode.left)):
         _toggle(episode, memory, rng.randrange(episode.task.n))
     return memory
 
 
-def _toggle(episode: BlicketEpisode, memory: EpisodeMemory, index: int) -> None:
+def _toggle(episode: BlicketEpisode, memory: blickets_context.EpisodeMemory, index: int) -> None:
     verb = "remove" if index in memory.placed else "place"
     memory.note(episode.act({verb: episode.task.objects[index]}))
 
 
-def _submit(episode: BlicketEpisode, memory: EpisodeMemory, rule: Rule) -> None:
+def _submit(episode: BlicketEpisode, memory: blickets_context.EpisodeMemory, rule: Rule) -> None:
     """Submit until it is accepted: some items refuse an answer that comes too early, and every refusal costs a move."""
     answer = rule.as_json(episode.task.objects)
     while not episode.closed:

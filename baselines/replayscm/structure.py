@@ -75,14 +75,8 @@ from calibrant.solvers.formulas.synthesis import formula_for
 from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, Outcome
 from calibrant.solvers.replayscm.experiments.candidates import plain_task
 from calibrant.solvers.replayscm.experiments.policies import ExtendedAnswer, map_submission
+from calibrant.solvers.replayscm.noise import subset_tables
 from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.replayscm.noise.subset_tables import (
-    EvidenceRow,
-    parent_masks,
-    scaled_rate,
-    set_weights,
-    variable_rows,
-)
 
 # --- Greedy structure learning, then exact formulas: the published row `bnlearn+DSL` (ReplaySCM, appendix H) ----------
 SAMPLE_SIZES = (1.0, 10.0)  # imaginary rows of mbde; networks are ranked under the first
@@ -350,18 +344,20 @@ class NoisyWeightScores(LocalScores):
 def _tabulate(frame: Frame, rate: Fraction, roots: Mask, max_parents: int, prior: Prior) -> F64:
     """[variables, 2**variables] logarithms of exact weights."""
     pairs = zip(frame.values.tolist(), frame.clamped.tolist(), strict=True)
-    rows = [EvidenceRow(word, clamped) for word, clamped in pairs]
+    rows = [subset_tables.EvidenceRow(word, clamped) for word, clamped in pairs]
     priors = parent_weights(prior, frame.num_vars, max_parents)
     scores = np.full((frame.num_vars, 1 << frame.num_vars), -inf)
-    scaled = scaled_rate(rate)
+    scaled = subset_tables.scaled_rate(rate)
     for child in range(frame.num_vars):
         if roots >> child & 1:
             scores[child, 0] = 0.0
             continue
-        evidence = variable_rows(rows, child)
+        evidence = subset_tables.variable_rows(rows, child)
         others = [v for v in range(frame.num_vars) if v != child]
         scale = evidence.num_cells * log(scaled.base)
-        for mask, weight in set_weights(evidence, child, parent_masks(others, max_parents), scaled).items():
+        for mask, weight in subset_tables.set_weights(
+            evidence, child, subset_tables.parent_masks(others, max_parents), scaled
+        ).items():
             share = priors[mask.bit_count()]
             if weight and share:
                 scores[child, mask] = log(weight) - scale + log(share.numerator) - log(share.denominator)

@@ -11,28 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.baselines.structure_learning._kernels_levels import (
-    BY_CELL,
-    BY_CONFIGURATIONS,
-    BY_LIKELIHOOD,
-    Levels,
-    arc_probabilities,
-    best_of_subsets,
-    configuration_sums,
-    layered_sums,
-    local_scores,
-    marginal_sums,
-    sample_dags,
-)
-from calibrant.baselines.structure_learning._kernels_optimum import (
-    TIE,
-    best_networks,
-    best_within,
-    k_best_networks,
-    networks_within,
-    parent_set_posteriors,
-    sample_by_orders,
-)
+from calibrant.baselines.structure_learning import _kernels_levels as kernels
+from calibrant.baselines.structure_learning import _kernels_optimum as kernels_optimum
 from calibrant.baselines.structure_learning.graph import MAX_VARIABLES, Constraints, Dag, Frame, Mask, is_acyclic
 from calibrant.baselines.structure_learning.scores import LocalScores
 from calibrant.baselines.structure_learning.search import ArcStrengths, strengths_from_frequencies
@@ -162,7 +142,7 @@ class LevelScores:
                 )
         self._levels = self._make_levels()
 
-    def _make_levels(self) -> Levels:
+    def _make_levels(self) -> kernels.Levels:
         frame = self.frame
         bits = frame.clamped >> np.arange(frame.num_vars, dtype=np.uint64)[:, None] & np.uint64(1)
         counted = (1 - bits.astype(np.int64)) * frame.weights
@@ -172,18 +152,18 @@ class LevelScores:
         is_dense = frame.num_vars <= MAX_DENSE_VARIABLES
         strides = np.zeros(frame.num_vars, np.int64)
         num_rows = 1
-        kind = BY_LIKELIHOOD
+        kind = kernels.BY_LIKELIHOOD
         priors = np.ones(1)
         self.parent_term: I64 = np.zeros(frame.num_vars, np.int64)
         if self.score.name == "bde":
-            kind, priors = BY_CONFIGURATIONS, np.array([self.score.iss])
+            kind, priors = kernels.BY_CONFIGURATIONS, np.array([self.score.iss])
             for value in sorted(set(frame.levels)):
                 columns = np.flatnonzero(levels == value)
                 strides[columns] = num_rows
                 # `marginal_sums` goes through sets of all columns, larger than those that are scored
                 num_rows *= (len(columns) if is_dense else min(len(columns), self.max_size + 1)) + 1
         elif self.score.is_bayesian:
-            kind = BY_CELL
+            kind = kernels.BY_CELL
             distinct = sorted(set(frame.levels))
             priors = np.array([self.score.cell, *(self.score.cell * value for value in distinct)])
             self.parent_term = np.array([1 + distinct.index(value) for value in frame.levels])
@@ -194,7 +174,9 @@ class LevelScores:
         table = np.full((num_rows if counts else 0, counts), np.nan)
         binomials = np.array([[comb(n, k) for k in range(self.max_size + 2)] for n in range(frame.num_vars + 1)])
         codes = np.ascontiguousarray(frame.codes, np.int32)
-        return Levels(codes, levels, np.ascontiguousarray(weights), kind, priors, strides, table, binomials, is_dense)
+        return kernels.Levels(
+            codes, levels, np.ascontiguousarray(weights), kind, priors, strides, table, binomials, is_dense
+        )
 
     def _num_sets(self, size: int) -> int:
         num_vars = self.frame.num_vars
@@ -209,19 +191,19 @@ class LevelScores:
         num_vars = self.frame.num_vars
         size = min(self.max_size, num_vars - 1)
         sums = np.zeros((len(self._levels.weights), len(self._levels.priors), self._num_sets(size + 1)))
-        configuration_sums(self._levels, -1, size + 1, sums)
+        kernels.configuration_sums(self._levels, -1, size + 1, sums)
         has_dense_counts = self._has_dense_counts(size + 1)
         for step, first in enumerate(range(num_vars - 1, -1, -1)):
             listen(step, num_vars)
             if has_dense_counts:
-                marginal_sums(self._levels, first, sums)
+                kernels.marginal_sums(self._levels, first, sums)
             else:
-                configuration_sums(self._levels, first, size + 1, sums)
+                kernels.configuration_sums(self._levels, first, size + 1, sums)
         listen(num_vars, num_vars)
         num_sets = self._num_sets(size)
         masks = np.zeros(num_sets, np.int64)
         scores = np.full((num_vars, num_sets), -np.inf)
-        local_scores(
+        kernels.local_scores(
             self._levels,
             sums,
             self.group,
@@ -248,7 +230,7 @@ class LevelScores:
     def undominated(self, masks: I64, scores: F64) -> list[dict[Mask, float]]:
         """Return, per column, the scores of the sets that score more than each of their admitted subsets."""
         best = np.empty_like(scores)
-        best_of_subsets(self._levels, masks, scores, best)
+        kernels.best_of_subsets(self._levels, masks, scores, best)
         return [
             dict(zip(masks[better].tolist(), scores[v, better].tolist(), strict=True))
             for v, better in enumerate((scores > best) & np.isfinite(scores))
@@ -292,13 +274,13 @@ class DagSum:
         self.ternary: I64 = np.array([sum(3**i for i in range(num_vars) if s >> i & 1) for s in range(1 << num_vars)])
         self._inside = np.empty_like(table)
         self._forward, self._backward = np.empty((2, 3**num_vars))
-        self.log_sum = layered_sums(table, self.ternary, self._inside, self._forward, self._backward)
+        self.log_sum = kernels.layered_sums(table, self.ternary, self._inside, self._forward, self._backward)
 
     def arcs(self) -> F64:
         """Return the probability of each arc, [from, to]."""
         arcs = np.zeros((len(self.table), len(self.table)))
         state = (self.table, self.ternary, self._inside, self._forward, self._backward)
-        arc_probabilities(*state, self.log_sum, arcs)
+        kernels.arc_probabilities(*state, self.log_sum, arcs)
         return arcs
 
     def sample(self, number: int, rng: np.random.Generator) -> list[Dag]:
@@ -306,14 +288,14 @@ class DagSum:
         num_vars = len(self.table)
         dags = np.zeros((number, num_vars), np.int64)
         state = (self.table, self.ternary, self._inside, self._forward, self._backward)
-        sample_dags(*state, rng.random((number, (num_vars + 1) ** 2)), dags)
+        kernels.sample_dags(*state, rng.random((number, (num_vars + 1) ** 2)), dags)
         return [tuple(dag) for dag in dags.tolist()]
 
 
 def draw_by_orders(table: F64, earlier: Sequence[Mask], number: int, rng: np.random.Generator) -> list[Dag]:
     """Draw DAGs weighted by their number of topological orders, independently."""
     dags = np.zeros((number, len(table)), np.int64)
-    sample_by_orders(table, np.array(earlier, np.int64), rng.random((number, 2 * len(table))), dags)
+    kernels_optimum.sample_by_orders(table, np.array(earlier, np.int64), rng.random((number, 2 * len(table))), dags)
     return [tuple(dag) for dag in dags.tolist()]
 
 
@@ -466,12 +448,12 @@ class ScoreOptimum:
         counts = np.empty(num_sets, np.int64)
         totals = np.empty((num_sets, k))
         networks = np.empty((num_sets, k, num_vars), np.int64)
-        k_best_networks(*self._ranked, k, counts, totals, networks)
+        kernels_optimum.k_best_networks(*self._ranked, k, counts, totals, networks)
         return [self._score_dag(networks[-1, i].tolist()) for i in range(counts[-1])]
 
     def co_optimal(self, *, limit: int = 10_000) -> ScoredDags:
         """All networks whose score is the best one, within 1e-9."""
-        return self.within(TIE, limit=limit)
+        return self.within(kernels_optimum.TIE, limit=limit)
 
     def within(self, gap: float, *, limit: int = 10_000) -> ScoredDags:
         """All networks at most `gap` below the best, by falling score.
@@ -486,7 +468,7 @@ class ScoreOptimum:
         """Return networks at most `gap` below the best, [networks, v], unsorted, and whether they are all."""
         totals, _ = self._totals(0)
         networks = np.empty((limit, len(self.table)), np.int64)
-        count, is_complete = networks_within(*self._ranked, totals, gap, max_steps, networks)
+        count, is_complete = kernels_optimum.networks_within(*self._ranked, totals, gap, max_steps, networks)
         return networks[:count], is_complete
 
     def totals_of(self, networks: I64) -> F64:
@@ -497,7 +479,7 @@ class ScoreOptimum:
     def posteriors(self) -> Posteriors:
         """Probabilities of all parent sets; local scores are taken for log marginal likelihoods, so use BDe or mbde."""
         posteriors = np.empty_like(self.table)
-        log_evidence = parent_set_posteriors(self.table, np.array(self.earlier, np.int64), posteriors)
+        log_evidence = kernels_optimum.parent_set_posteriors(self.table, np.array(self.earlier, np.int64), posteriors)
         if log_evidence == -np.inf:
             raise ValueError("no network that the constraints admit agrees with the known order")
         return Posteriors(self.variables, posteriors, log_evidence)
@@ -508,13 +490,15 @@ class ScoreOptimum:
 
     def _totals(self, roots: Mask) -> tuple[F64, I64]:
         totals, sinks = np.empty(self.table.shape[1]), np.empty(self.table.shape[1], np.int64)
-        best_networks(self._best_within[0], roots, np.ascontiguousarray(self.table[:, 0]), totals, sinks)
+        kernels_optimum.best_networks(
+            self._best_within[0], roots, np.ascontiguousarray(self.table[:, 0]), totals, sinks
+        )
         return totals, sinks
 
     @cached_property
     def _best_within(self) -> tuple[F64, I64]:
         best, chosen = np.empty_like(self.table), np.empty(self.table.shape, np.int64)
-        best_within(self.table, best, chosen)
+        kernels_optimum.best_within(self.table, best, chosen)
         return best, chosen
 
     @cached_property

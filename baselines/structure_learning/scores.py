@@ -17,14 +17,7 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.baselines.structure_learning._kernels_scores import (
-    EMPTY,
-    Scoring,
-    dirichlet_terms,
-    pack_rows,
-    score_table,
-    scores_of,
-)
+from calibrant.baselines.structure_learning import _kernels_scores as kernels
 from calibrant.baselines.structure_learning.graph import Constraints, Dag, Frame, Mask
 
 CACHE_BITS = 12  # 4096 parent sets per child: all of them up to 12 variables, 64 kB a child beyond
@@ -199,7 +192,7 @@ def _schwarz(num_rows: int) -> float:
 
 def _dirichlet(cell_prior: F64, row_prior: F64, by_occupied: bool, num_rows: int, num_vars: int) -> Terms:
     row_terms, cell_terms = np.empty((2, len(cell_prior), num_rows + 1))
-    dirichlet_terms(cell_prior, row_prior, row_terms, cell_terms)
+    kernels.dirichlet_terms(cell_prior, row_prior, row_terms, cell_terms)
     return Terms(row_terms, cell_terms, by_occupied, np.zeros(num_vars + 1))
 
 
@@ -224,7 +217,7 @@ class LocalScores:
     def of_families(self, children: Sequence[int], parents: Sequence[Mask]) -> F64:
         """Many local scores at once, unchecked."""
         out = np.empty(len(children))
-        scores_of(self.scoring, np.array(children, np.int64), np.array(parents, np.int64), out)
+        kernels.scores_of(self.scoring, np.array(children, np.int64), np.array(parents, np.int64), out)
         return out
 
     def table(self, constraints: Constraints, listen: Callable[[int, int], None] = lambda done, total: None) -> F64:
@@ -240,7 +233,7 @@ class LocalScores:
         first = max(0, num_vars - MAX_SHARE_VARIABLES)
         for prefix in range(1 << first):
             listen(prefix, 1 << first)
-            score_table(self.scoring, allowed, required, constraints.max_parents, first, prefix, table)
+            kernels.score_table(self.scoring, allowed, required, constraints.max_parents, first, prefix, table)
         listen(1 << first, 1 << first)
         return table
 
@@ -251,21 +244,21 @@ def counted_rows(frame: Frame, score: NetworkScore) -> npt.NDArray[np.uint64]:
     return everything & ~frame.clamped if score.interventional else everything
 
 
-def scoring(frame: Frame, terms: Terms, counted: npt.NDArray[np.uint64]) -> Scoring:
+def scoring(frame: Frame, terms: Terms, counted: npt.NDArray[np.uint64]) -> kernels.Scoring:
     """Return the kernels' view of a frame, with an empty cache. counted: [rows] mask per row."""
     num_vars, num_rows = frame.num_vars, frame.num_rows
     columns, masks = np.empty((2, num_vars, max(1, -(-num_rows // 64))), np.uint64)
-    pack_rows(frame.values, columns)
-    pack_rows(counted, masks)
+    kernels.pack_rows(frame.values, columns)
+    kernels.pack_rows(counted, masks)
     slots = 1 << min(num_vars, CACHE_BITS)
-    return Scoring(
+    return kernels.Scoring(
         columns,
         masks,
         terms.row_terms,
         terms.cell_terms,
         terms.by_occupied,
         terms.set_terms,
-        np.full((num_vars, slots), EMPTY, np.int64),
+        np.full((num_vars, slots), kernels.EMPTY, np.int64),
         np.empty((num_vars, slots)),
         np.empty((2, num_rows + 1, columns.shape[1]), np.uint64),
     )

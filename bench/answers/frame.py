@@ -18,19 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.bench.answers.rates import (
-    Interval,
-    Moments,
-    Number,
-    Origin,
-    SystemKey,
-    Value,
-    clustered_mean,
-    exact_mean,
-    unit_interval,
-    unit_moments,
-    weighted_sum,
-)
+from calibrant.bench.answers import rates as answers_rates
 from calibrant.bench.core.metrics import Right, Sample, Values, weighted_mean
 from calibrant.bench.core.scoring import PEOPLE_SYSTEM, AnswerContext, participant_of
 
@@ -52,7 +40,7 @@ class Columns:
     flags, meaning: of each answer as a sample; meanings: those that are no digests; seconds: NaN where unknown
     """
 
-    origins: Sequence[Origin]
+    origins: Sequence[answers_rates.Origin]
     items: Sequence[Any]
     units: Sequence[str]
     unit_of_item: Codes
@@ -117,7 +105,7 @@ class Answers:
     def __init__(self, unit: Callable[[Any], str]) -> None:
         self._unit = unit
         self._origins: dict[tuple[Hashable, ...], int] = {}
-        self.configs: dict[SystemKey, Mapping[str, Any]] = {}
+        self.configs: dict[answers_rates.SystemKey, Mapping[str, Any]] = {}
         self._items: dict[Any, int] = {}
         self._values: dict[Values, int] = {}
         self._meanings: dict[str, int] = {}
@@ -192,7 +180,7 @@ class Answers:
             seconds,
         )
 
-    def group(self, key: Callable[[Origin], Hashable]) -> dict[Any, AnswerFrame]:
+    def group(self, key: Callable[[answers_rates.Origin], Hashable]) -> dict[Any, AnswerFrame]:
         """Return the answers by a key of their origins, in the order in which the keys came."""
         columns = self.columns()
         groups: dict[Hashable, int] = {}
@@ -203,16 +191,16 @@ class Answers:
         return dict(zip(groups, (AnswerFrame(columns, part) for part in np.split(order, ends[:-1])), strict=True))
 
 
-def _system_of(context: AnswerContext) -> SystemKey:
-    key = SystemKey.of(context)
+def _system_of(context: AnswerContext) -> answers_rates.SystemKey:
+    key = answers_rates.SystemKey.of(context)
     return key._replace(system=PEOPLE_SYSTEM) if participant_of(context.system) else key
 
 
-def _origin_of(key: tuple[Any, ...]) -> Origin:
+def _origin_of(key: tuple[Any, ...]) -> answers_rates.Origin:
     system, options, is_chosen, setting, stratum, pool, pool_digest, pool_size, outcome = key
     participant = participant_of(system)
-    named = SystemKey(PEOPLE_SYSTEM if participant else system, options, is_chosen)
-    return Origin(named, participant, setting, stratum, pool, pool_digest, pool_size, outcome)
+    named = answers_rates.SystemKey(PEOPLE_SYSTEM if participant else system, options, is_chosen)
+    return answers_rates.Origin(named, participant, setting, stratum, pool, pool_digest, pool_size, outcome)
 
 
 def _read_digest(meaning: str) -> int | None:
@@ -232,7 +220,7 @@ class AnswerFrame:
 
     columns: Columns
     index: Codes
-    _blocks: dict[int, list[Moments]] = field(default_factory=dict, init=False, repr=False)
+    _blocks: dict[int, list[answers_rates.Moments]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, answers: Iterable[tuple[Any, str, Values]]) -> AnswerFrame:
@@ -309,7 +297,7 @@ class AnswerFrame:
         return len(self.units) < self.num_items
 
     @cached_property
-    def origins(self) -> list[Origin]:
+    def origins(self) -> list[answers_rates.Origin]:
         """Return the distinct origins of the answers."""
         if not self.columns.origins:
             return []
@@ -407,12 +395,12 @@ class AnswerFrame:
         codes, counts, _ = self._code_counts
         return sum(values[code] * number for code, number in zip(codes, counts, strict=True)), divisor
 
-    def _person_weights(self, place: int) -> dict[float, Number]:
+    def _person_weights(self, place: int) -> dict[float, answers_rates.Number]:
         """Return the same of a group of people, where one of k values of a participant occurs 1/k times."""
         values = self.people_values(place)
         sizes = Counter(person for person, _, _ in values)
         counts = Counter((value, sizes[person]) for person, _, value in values)
-        weights: dict[float, Number] = {}
+        weights: dict[float, answers_rates.Number] = {}
         for (value, size), number in counts.items():
             weights[value] = weights.get(value, 0) + Fraction(number, size)
         return weights
@@ -437,7 +425,7 @@ class AnswerFrame:
         """Return the exact sum of a metric, one of k answers to an item weighing 1/k, of people as in `rates`."""
         if self.participants:
             weights = self._person_weights(place)
-            return weighted_sum(weights.keys(), weights.values())
+            return answers_rates.weighted_sum(weights.keys(), weights.values())
         return Fraction(*self._exact_sum(place)) / self._code_counts[2]
 
     @cached_property
@@ -463,7 +451,7 @@ class AnswerFrame:
         order = self._by_value
         return self.columns.code[self.index[order]], self.unit[order], 1 / self.times[order]
 
-    def _moments(self, place: int) -> Moments:
+    def _moments(self, place: int) -> answers_rates.Moments:
         """Return the sums over units that a metric's interval is of; neighbours are computed with it, in one pass."""
         size = max(1, MAX_BLOCK // len(self))
         block, place_in_block = divmod(place, size)
@@ -478,7 +466,7 @@ class AnswerFrame:
                 np.bincount(bins, added.ravel(), minlength=shape[0] * shape[1]).astype(np.float64).reshape(shape).T
                 for added in (numerators, denominators)
             )
-            self._blocks[block] = unit_moments(sums, counts)
+            self._blocks[block] = answers_rates.unit_moments(sums, counts)
         return self._blocks[block][place_in_block]
 
     def sums_of(self, values: Floats) -> Floats:
@@ -501,13 +489,13 @@ class AnswerFrame:
             return None
         return Estimate(mean, self.interval(place, is_share=is_share), self.nums_defined[place])
 
-    def interval(self, place: int, *, is_share: bool) -> Interval | None:
+    def interval(self, place: int, *, is_share: bool) -> answers_rates.Interval | None:
         """Return the 95 % interval of a metric's rate; of people clustered by participant and item."""
         if self.participants:
-            return clustered_mean(self.people_values(place)).interval
-        return unit_interval(self._moments(place), is_share=is_share, is_clustered=self.is_clustered)
+            return answers_rates.clustered_mean(self.people_values(place)).interval
+        return answers_rates.unit_interval(self._moments(place), is_share=is_share, is_clustered=self.is_clustered)
 
-    def people_values(self, place: int) -> list[Value]:
+    def people_values(self, place: int) -> list[answers_rates.Value]:
         """Return the values of one metric with their participants and items."""
         names = [" ".join(item) for item in self.items]
         values = zip(self.participants, self.item.tolist(), self.read(place).tolist(), strict=True)
@@ -575,16 +563,16 @@ class AnswerFrame:
         floats = np.array([float(value) for value in values])
         sums = np.bincount(per_unit, floats, minlength=len(self.units)).astype(np.float64)
         counts = np.bincount(per_unit, minlength=len(self.units)).astype(np.float64)
-        (moments,) = unit_moments(sums[None], counts[None])
-        interval = unit_interval(moments, is_share=True, is_clustered=self.is_clustered)
-        return Estimate(exact_mean(values), interval, self.num_items)
+        (moments,) = answers_rates.unit_moments(sums[None], counts[None])
+        interval = answers_rates.unit_interval(moments, is_share=True, is_clustered=self.is_clustered)
+        return Estimate(answers_rates.exact_mean(values), interval, self.num_items)
 
 
 class Estimate(NamedTuple):
     """A mean over items with its 95 % interval; num_items: for which it is defined."""
 
     mean: float
-    interval: Interval | None
+    interval: answers_rates.Interval | None
     num_items: int
 
 

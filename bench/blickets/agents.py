@@ -25,20 +25,10 @@ from calibrant.dsl.blickets.item import BlicketItem, Condition, SwitchBy, Task
 from calibrant.dsl.blickets.score import grade
 from calibrant.dsl.episode import Episode, Step
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.solvers.blickets import learner as blickets_learner
 from calibrant.solvers.blickets.chains import ChainLearner, ChainSpace
 from calibrant.solvers.blickets.conditions import MAX_SWITCH, RELIABILITIES, DoubtSpace, NoiseSpace, OrderSpace
 from calibrant.solvers.blickets.exact import MAX_CHOICES, UniversalSpace
-from calibrant.solvers.blickets.learner import (
-    DELTA,
-    Greedy,
-    Learner,
-    Revisable,
-    Seek,
-    Static,
-    SwitchAware,
-    learn,
-    submit_answer,
-)
 from calibrant.solvers.blickets.space import StaticSpace
 
 
@@ -57,10 +47,10 @@ class LearnerAgent:
     """An exact learner that submits what it found, or its best guess where its class or the budget is exhausted."""
 
     name: str
-    learner: Callable[[Task], Learner]
+    learner: Callable[[Task], blickets_learner.Learner]
 
     def play(self, episode: Episode[Task, str], rng: Random) -> None:
-        submit_answer(episode, learn(episode, self.learner(episode.task)).guess)
+        blickets_learner.submit_answer(episode, blickets_learner.learn(episode, self.learner(episode.task)).guess)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +58,13 @@ class DrawingLearner:
     """Agent for a learner that draws among equally good configurations."""
 
     name: str
-    learner: Callable[[Task, Random], Learner]
+    learner: Callable[[Task, Random], blickets_learner.Learner]
 
     def play(self, episode: Episode[Task, str], rng: Random) -> None:
-        submit_answer(episode, learn(episode, self.learner(episode.task, rng)).guess)
+        blickets_learner.submit_answer(episode, blickets_learner.learn(episode, self.learner(episode.task, rng)).guess)
 
 
-_SPACES: dict[str, Callable[[Task], Revisable]] = {
+_SPACES: dict[str, Callable[[Task], blickets_learner.Revisable]] = {
     "static": lambda task: StaticSpace.full(task.n),
     "noise-aware": lambda task: NoiseSpace.full(task.n),
     "maybe-noise": lambda task: DoubtSpace.full(task.n),
@@ -83,32 +73,32 @@ _SPACES: dict[str, Callable[[Task], Revisable]] = {
 }
 
 
-def _greedy(name: str, family: str, delta: float = DELTA) -> LearnerAgent:
-    return LearnerAgent(name, lambda task: Greedy(task, _SPACES[family](task), delta))
+def _greedy(name: str, family: str, delta: float = blickets_learner.DELTA) -> LearnerAgent:
+    return LearnerAgent(name, lambda task: blickets_learner.Greedy(task, _SPACES[family](task), delta))
 
 
-def _drawing(name: str, family: str, delta: float = DELTA) -> DrawingLearner:
-    return DrawingLearner(name, lambda task, ties: Greedy(task, _SPACES[family](task), delta, ties))
+def _drawing(name: str, family: str, delta: float = blickets_learner.DELTA) -> DrawingLearner:
+    return DrawingLearner(name, lambda task, ties: blickets_learner.Greedy(task, _SPACES[family](task), delta, ties))
 
 
 def _chains(
     task: Task, switches: int, by: SwitchBy = SwitchBy.ACTIVATIONS, levels: tuple[float, ...] = (1.0,)
-) -> Learner:
+) -> blickets_learner.Learner:
     last = MAX_SWITCH if by is SwitchBy.ACTIVATIONS else min(max(1, task.budget - 1), MAX_CHOICES)
     return ChainLearner(task, ChainSpace.full(task.n, switches, last, count_by=task.count, switch_by=by, levels=levels))
 
 
 LEARNERS = (
-    LearnerAgent("static", Static),
-    LearnerAgent("switch-aware", SwitchAware),
-    LearnerAgent("seek", Seek),
+    LearnerAgent("static", blickets_learner.Static),
+    LearnerAgent("switch-aware", blickets_learner.SwitchAware),
+    LearnerAgent("seek", blickets_learner.Seek),
     *(_greedy(family, family) for family in _SPACES if family != "static"),
     LearnerAgent("switches-aware", lambda task: _chains(task, 2)),
     LearnerAgent("moves-aware", lambda task: _chains(task, 1, SwitchBy.STEPS)),
     LearnerAgent("noisy-switch-aware", lambda task: _chains(task, 1, levels=RELIABILITIES)),
 )
 AT_RANDOM = (  # what ties decide
-    DrawingLearner("switch-aware-at-random", lambda task, ties: SwitchAware(task, ties=ties)),
+    DrawingLearner("switch-aware-at-random", lambda task, ties: blickets_learner.SwitchAware(task, ties=ties)),
     *(_drawing(f"{family}-at-random", family) for family in _SPACES),
 )
 

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from calibrant.bench.core import capabilities
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.capabilities import (
-    FINDINGS,
-    LOGS,
-    PLAY,
-    REPLIES,
-    TRACES,
-)
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS, TIMELINES
 from calibrant.bench.report.capabilities import REMAINING
 
@@ -24,12 +18,12 @@ BENCHMARK: Benchmark[BlicketItem] = Benchmark(
     bundled=("blickets",),
     provides={
         EPISODE_VIEWS: "timeline:EPISODE_VIEWS",
-        FINDINGS: "audit:FINDINGS",
-        LOGS: "scoring:scored_runs",
-        PLAY: "play:PLAY",
-        REPLIES: "agents:play_replies",
+        capabilities.FINDINGS: "audit:FINDINGS",
+        capabilities.LOGS: "scoring:scored_runs",
+        capabilities.PLAY: "play:PLAY",
+        capabilities.REPLIES: "agents:play_replies",
         REMAINING: "report:list_remaining",
         TIMELINES: "timeline:blicket_timeline",
-        TRACES: "play:parse_trace",
+        capabilities.TRACES: "play:parse_trace",
     },
 )

@@ -12,16 +12,7 @@ from calibrant.bench.blickets.options import GeneratedItems
 from calibrant.bench.core.capabilities import Drawable
 from calibrant.bench.pools.generated import SuiteGenerator
 from calibrant.bench.pools.item_options import refused_plan
-from calibrant.bench.variants import (
-    WORDING,
-    Record,
-    Variable,
-    Variant,
-    permuted,
-    rename_json,
-    rephrase,
-    shuffled,
-)
+from calibrant.bench.variants import WORDING, Record, Variable, Variant, permuted, rename_json, rephrase, shuffled
 from calibrant.dsl.blickets.generation import SUITES as SUITE_PLANS
 from calibrant.dsl.blickets.generation import Plan, sample_items
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Count, OrderReading, SwitchBy

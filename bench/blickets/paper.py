@@ -11,16 +11,7 @@ import msgspec
 from calibrant.audits.blickets.printed import PrintedTest, Sides, TwoByTwo
 from calibrant.baselines.blickets.context import BEHAVIOURS, GRAPH, THRESHOLD, Behaviour
 from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Prompting
-from calibrant.bench.blickets.rates import (
-    Counts,
-    Detections,
-    Errors,
-    Graded,
-    Share,
-    count_classes,
-    count_detections,
-    errors_of,
-)
+from calibrant.bench.blickets import rates
 from calibrant.bench.papers import Paper, PrintedTable, group_answers, rate_cell, read_paper
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, percent_cell
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Exposure, Form, SwitchBy
@@ -150,7 +141,7 @@ class PlayedEpisode(NamedTuple):
 
     agent: str
     item: BlicketItem
-    grade: Graded
+    grade: rates.Graded
     fired: bool | None = None
     suite: str = ""
     pool: str = ""
@@ -203,14 +194,14 @@ def _count_table(number: str, our_episodes: Sequence[PlayedEpisode], belongs: Ca
     printed = paper().tables[number]
     rows = [TableRow(tuple(labels), _count_cells(counts), Source.PAPER) for labels, counts in printed_counts(number)]
     for labels, episodes in _by_labels(printed, (e for e in our_episodes if belongs(e.item))):
-        rows.append(TableRow(labels, _count_cells(count_classes(e.grade for e in episodes), episodes)))
+        rows.append(TableRow(labels, _count_cells(rates.count_classes(e.grade for e in episodes), episodes)))
     notes = [paper().where(number)]
     if number == "8":
         notes.append("The exactly-N count of Base at 50 steps is not printed; appendix B.3 implies 5.")
     return Table(number, printed.title, _COUNTED_CAPTION, _labels(printed), _COUNTED, tuple(rows), tuple(notes))
 
 
-def printed_counts(number: str) -> list[tuple[list[str], Counts]]:
+def printed_counts(number: str) -> list[tuple[list[str], rates.Counts]]:
     """Labels and counts of the rows of a table that prints counts."""
     rows = []
     for labels, figures in paper().tables[number].figures:
@@ -218,7 +209,9 @@ def printed_counts(number: str) -> list[tuple[list[str], Counts]]:
         episodes, correct = values["n"], values["correct"]
         assert episodes is not None
         assert correct is not None
-        rows.append(([*labels], Counts(episodes, correct, values["re"], values["re_correct"], values["exactly_n"])))
+        rows.append(
+            ([*labels], rates.Counts(episodes, correct, values["re"], values["re_correct"], values["exactly_n"]))
+        )
     return rows
 
 
@@ -226,7 +219,7 @@ def _count(text: str) -> int | None:
     return None if text == NOT_PRINTED else int(text)
 
 
-def _count_cells(counts: Counts, episodes: Sequence[PlayedEpisode] = ()) -> tuple[Cell, ...]:
+def _count_cells(counts: rates.Counts, episodes: Sequence[PlayedEpisode] = ()) -> tuple[Cell, ...]:
     """Return counts and rates; episodes: of rows of ours, whose rates are means over items."""
 
     def percent(name: str) -> Cell:
@@ -281,7 +274,7 @@ def _number(count: int | None) -> Cell:
     return NOTHING if count is None else Cell(str(count))
 
 
-def share_cell(share: Share | None, *, with_interval: bool = False) -> Cell:
+def share_cell(share: rates.Share | None, *, with_interval: bool = False) -> Cell:
     """Return a share in percent with one decimal; an empty cell where there are no episodes."""
     if share is None or not share.number:
         return NOTHING
@@ -303,7 +296,7 @@ def _class_table(our_episodes: Sequence[PlayedEpisode]) -> Table:
     """Figure 2 as counts: what printed counts of Table 6 leave, and our episodes."""
     rows = [TableRow(tuple(labels), _class_cells(counts), Source.PAPER) for labels, counts in printed_counts("6")]
     for agent, episodes in _by_agent(e for e in our_episodes if is_hard(e.item) and e.item.task.budget == 75):
-        rows.append(TableRow((agent,), _class_cells(count_classes(e.grade for e in episodes))))
+        rows.append(TableRow((agent,), _class_cells(rates.count_classes(e.grade for e in episodes))))
     headings = tuple(Heading(key, text) for key, text in CLASSES.items())
     caption = "Episodes by class. The paper counts no wrong answer before the switch and no right one at exactly N."
     printed = paper().tables["6"]
@@ -311,7 +304,7 @@ def _class_table(our_episodes: Sequence[PlayedEpisode]) -> Table:
     return Table("F2", title, caption, _labels(printed), headings, tuple(rows), (paper().where("6"),))
 
 
-def _class_cells(counts: Counts) -> tuple[Cell, ...]:
+def _class_cells(counts: rates.Counts) -> tuple[Cell, ...]:
     pre, eligible, correct = counts.pre_switch, counts.eligible, counts.eligible_correct
     if pre is None or eligible is None or correct is None:
         return (NOTHING,) * len(CLASSES)
@@ -368,9 +361,9 @@ _DETECTED = (
 )
 
 
-def printed_detections() -> list[tuple[list[str], Detections]]:
+def printed_detections() -> list[tuple[list[str], rates.Detections]]:
     """Return the rows of Table 9, the printed total last."""
-    return [(row[:3], Detections(*(int(text) for text in row[3:]))) for row in paper().tables["9"].rows]
+    return [(row[:3], rates.Detections(*(int(text) for text in row[3:]))) for row in paper().tables["9"].rows]
 
 
 def _detection_table(our_episodes: Sequence[PlayedEpisode]) -> Table:
@@ -378,7 +371,7 @@ def _detection_table(our_episodes: Sequence[PlayedEpisode]) -> Table:
     rows = [TableRow(tuple(labels), _detection_cells(d), Source.PAPER) for labels, d in printed_detections()]
     for switch in (3, 5):
         for agent, episodes in _by_agent(e for e in our_episodes if e.fired is not None and is_easy(e.item, switch)):
-            detections = count_detections((e.grade, bool(e.fired)) for e in episodes)
+            detections = rates.count_detections((e.grade, bool(e.fired)) for e in episodes)
             rows.append(TableRow((agent, "5", str(switch)), _detection_cells(detections, episodes)))
     caption = (
         "True: DB4 fired in an RE episode with a correct answer; false: any other firing; missed: RE, correct, no"
@@ -387,7 +380,7 @@ def _detection_table(our_episodes: Sequence[PlayedEpisode]) -> Table:
     return Table("9", printed.title, caption, _labels(printed), _DETECTED, tuple(rows), (paper().where("9"),))
 
 
-def _detection_cells(detections: Detections, episodes: Sequence[PlayedEpisode] = ()) -> tuple[Cell, ...]:
+def _detection_cells(detections: rates.Detections, episodes: Sequence[PlayedEpisode] = ()) -> tuple[Cell, ...]:
     counts = (detections.switched, detections.firings, detections.true, detections.false, detections.missed)
     if episodes:
         shares = [_rate_cell(episodes, read) for read in (_detected_if_right, _right_if_fired)]
@@ -416,14 +409,14 @@ def _error_table(our_episodes: Sequence[PlayedEpisode]) -> Table:
     printed = paper().tables["10"]
     rows = [TableRow((row[0],), tuple(Cell(text) for text in row[1:]), Source.PAPER) for row in printed.rows]
     for agent, episodes in _by_agent(e for e in our_episodes if is_hard(e.item) and e.item.task.budget == 75):
-        rows.append(TableRow((agent,), _error_cells(errors_of(e.grade for e in episodes))))
+        rows.append(TableRow((agent,), _error_cells(rates.errors_of(e.grade for e in episodes))))
     caption = (
         "Wrong and missing answers by class of episode. Errors that are in neither class were made before the switch."
     )
     return Table("10", printed.title, caption, _labels(printed), _ERRORS, tuple(rows), (paper().where("10"),))
 
 
-def _error_cells(errors: Errors) -> tuple[Cell, ...]:
+def _error_cells(errors: rates.Errors) -> tuple[Cell, ...]:
     counts = (errors.errors, errors.exactly_n, errors.eligible)
     return (*(Cell(str(count)) for count in counts), Cell(errors.detail) if errors.detail else NOTHING)
 

@@ -19,22 +19,12 @@ from calibrant.bench.core.attribution import KEY, POSTERIOR, decision_notes
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.pages.charts import Part, stacked_svg
+from calibrant.bench.report import sections
 from calibrant.bench.report.capabilities import Hypothesis, Remaining, first_entries
 from calibrant.bench.report.layout import NOTHING, Heading, Source, Table, TableRow
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Move, Score, Words
 from calibrant.bench.report.overview.sentences import class_sentence, fit_text
 from calibrant.bench.report.rows import Answer, Grouping, NamedAnswer, Row, coverage_notes, named_answers, section_rows
-from calibrant.bench.report.sections import (
-    KIND_METRICS,
-    KindPlot,
-    NoAnswersError,
-    Plot,
-    ReportContents,
-    Section,
-    attribution_plot,
-    chosen_episodes,
-    view_tables,
-)
 from calibrant.bench.runs.executors import Progress
 from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.item import BlicketItem, all_rules, condition_of, rule_from_json
@@ -200,7 +190,7 @@ TABLE_IDS = (*(view.id for view in METRICS.views.values()), *PAPER_IDS)
 Items: TypeAlias = Mapping[tuple[str, str], BlicketItem]  # by digest of the pool, and id
 
 
-def blicket_tables(answers: Sequence[Answer], contents: ReportContents, items: Items) -> tuple[Table, ...]:
+def blicket_tables(answers: Sequence[Answer], contents: sections.ReportContents, items: Items) -> tuple[Table, ...]:
     """Return the tables of these answers; `CalibrantError` if there is none.
 
     items: those of the pools that are at hand; of others a condition of the paper is known by the suite alone
@@ -209,11 +199,11 @@ def blicket_tables(answers: Sequence[Answer], contents: ReportContents, items: I
     rows = section_rows(answers, METRICS, contents.by)
     notes = coverage_notes(entries)
     notes_by_view = {"attribution": (*notes, *decision_notes(entry.score for entry in entries))}
-    tables = view_tables(METRICS.views, rows, lambda name: notes_by_view.get(name, notes))
+    tables = sections.view_tables(METRICS.views, rows, lambda name: notes_by_view.get(name, notes))
     tables += _paper_tables(entries, items, with_paper=contents.with_paper)
     selection = [table for table in tables if table.headings and (not contents.tables or table.id in contents.tables)]
     if not selection:
-        raise NoAnswersError(f"no answers that belong into table {', '.join(sorted(contents.tables))}")
+        raise sections.NoAnswersError(f"no answers that belong into table {', '.join(sorted(contents.tables))}")
     return tuple(selection)
 
 
@@ -283,24 +273,26 @@ def _panel(row: Row) -> str:
     return row.setting if row.stratum in ("", row.setting) else f"{row.setting}, {row.stratum}"
 
 
-KINDS = KindPlot("attribution", "Earned, missed, lucky, short", CAPTION, KIND_METRICS, _panel)
+KINDS = sections.KindPlot("attribution", "Earned, missed, lucky, short", CAPTION, sections.KIND_METRICS, _panel)
 
 
-def blicket_section(title: str, answers: Sequence[Answer], contents: ReportContents, items: Items) -> Section:
+def blicket_section(
+    title: str, answers: Sequence[Answer], contents: sections.ReportContents, items: Items
+) -> sections.Section:
     """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables."""
     tables = blicket_tables(answers, contents, items)
     rows = section_rows(answers, METRICS, Grouping.SETTING) if contents.with_plots else []
     plots = [
-        attribution_plot(rows, KINDS) if contents.with_plots else None,
+        sections.attribution_plot(rows, KINDS) if contents.with_plots else None,
         class_plot(tables) if contents.with_pictures else None,
     ]
-    return Section.of(title, ABOUT, answers, tables, tuple(plot for plot in plots if plot is not None))
+    return sections.Section.of(title, ABOUT, answers, tables, tuple(plot for plot in plots if plot is not None))
 
 
 CLASS_PARTS = tuple(map(Part, ("good", "warn", "scale-1", "scale-4", "bad")))
 
 
-def class_plot(tables: Sequence[Table]) -> Plot | None:
+def class_plot(tables: Sequence[Table]) -> sections.Plot | None:
     """Return the paper's Figure 2 with our systems below the printed ones; None without its table."""
     table = next((table for table in tables if table.id == "F2"), None)
     if table is None:
@@ -312,7 +304,7 @@ def class_plot(tables: Sequence[Table]) -> Plot | None:
             bars[name] = [float(cell.text) for cell in row.cells]
     parts = dict(zip(CLASSES.values(), CLASS_PARTS, strict=True))
     caption = "Shares of episodes by class: 75 steps, three blickets after a switch at N = 3. RE: over N activations."
-    return Plot("blicket-classes", table.title, caption, stacked_svg({"": bars}, parts, table.title))
+    return sections.Plot("blicket-classes", table.title, caption, stacked_svg({"": bars}, parts, table.title))
 
 
 class BlicketReport:
@@ -320,11 +312,13 @@ class BlicketReport:
 
     table_ids = TABLE_IDS
 
-    def section(self, answers: Sequence[Answer], contents: ReportContents, progress: Progress) -> Section:
+    def section(
+        self, answers: Sequence[Answer], contents: sections.ReportContents, progress: Progress
+    ) -> sections.Section:
         pools = [path for path in contents.pools if benchmark_of(path) is BENCHMARK]
         items = {(file_digest(path), item.id): item for path in pools for item in BENCHMARK.items.read_pool(path).items}
         section = blicket_section(BENCHMARK.title, answers, contents, items)
-        return replace(section, episodes=tuple(chosen_episodes(BENCHMARK, answers, contents, items)))
+        return replace(section, episodes=tuple(sections.chosen_episodes(BENCHMARK, answers, contents, items)))
 
 
 REPORT = BlicketReport()

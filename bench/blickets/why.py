@@ -11,18 +11,10 @@ from markupsafe import Markup
 
 from calibrant.audits.blickets.why import DetectorWhy, explain
 from calibrant.audits.why import Experiment, listed, number_text
+from calibrant.bench.pages import why as pages_why
 from calibrant.bench.pages.capabilities import Explainable
 from calibrant.bench.pages.charts import Scale, figure, text_width, widest
 from calibrant.bench.pages.page import Lesson, LessonModel, WhyTable, html_page, standalone_svg
-from calibrant.bench.pages.why import (
-    NOT_DECIDED,
-    best_advice,
-    class_advice,
-    general_lesson,
-    page_json,
-    shown_table,
-    tables_lines,
-)
 from calibrant.dsl.blickets.item import BlicketItem, Form, Rule, all_rules, set_of
 from calibrant.dsl.blickets.reference import INACTIVE
 from calibrant.dsl.episode import Step
@@ -118,13 +110,13 @@ def page_body(why: DetectorWhy, prefix: str) -> Markup:
         "tried": f"{len(why.moves)} of {why.budget} moves",
         "advice": advice(why),
         "decider": decider_rows(why),
-        "moves": shown_table(move_table(why)) if why.experiments else None,
+        "moves": pages_why.shown_table(move_table(why)) if why.experiments else None,
         "chips": chips(why),
         "num_rules": len(why.rules),
-        "answers": shown_table(answer_table(why)) if not why.rules and len(why.answers) > 1 else None,
-        "history": shown_table(history_table(why)) if why.moves else None,
+        "answers": pages_why.shown_table(answer_table(why)) if not why.rules and len(why.answers) > 1 else None,
+        "history": pages_why.shown_table(history_table(why)) if why.moves else None,
         "counted": f"{why.count.in_words()} hypotheses fit, counted exactly, of the class: {why.class_in_words}.",
-        "json_text": page_json(why),
+        "json_text": pages_why.page_json(why),
     }
     return Markup(html_page("why/blickets.html", content))
 
@@ -138,7 +130,7 @@ def drawing(why: DetectorWhy) -> str:
 
 def advice(why: DetectorWhy) -> list[str]:
     """Return heading and sentences about the best next move; before the first also the moves of exact learners."""
-    lines = list(best_advice(why.experiments, "move", "hypotheses"))
+    lines = list(pages_why.best_advice(why.experiments, "move", "hypotheses"))
     if why.learner_moves is not None and why.state == "open":
         least, most = why.learner_moves
         used = f"{least}" if least == most else f"{least} to {most}"
@@ -272,7 +264,7 @@ def lesson(item: BlicketItem, why: DetectorWhy) -> Lesson:
         return _open_lesson(why, evidence, things, rules, set_of(map(objects.index, why.witness)))
     if why.state == "decided" and why.answers and why.answers[0].answer in rules:
         return _decided_lesson(item, why, evidence, things, rules)
-    return replace(general_lesson(why, evidence, CLASS_WORDS, advice(why)), intro=(things,))
+    return replace(pages_why.general_lesson(why, evidence, CLASS_WORDS, advice(why)), intro=(things,))
 
 
 def rule_words(rule: str) -> str:
@@ -294,7 +286,7 @@ def _open_lesson(why: DetectorWhy, evidence: WhyTable, things: str, rules: Mappi
     return Lesson(
         *(why.item, (things,), evidence, CLASS_WORDS),
         question=f"{on_it} on the detector: what will the light do?",
-        choices=(*CLASS_LIGHTS, NOT_DECIDED),
+        choices=(*CLASS_LIGHTS, pages_why.NOT_DECIDED),
         answer=2,
         heading="Two rules fit" if why.count.lower == "2" else f"{why.count.in_words()} rules fit; here are two",
         verdict=(verdict,),
@@ -302,7 +294,7 @@ def _open_lesson(why: DetectorWhy, evidence: WhyTable, things: str, rules: Mappi
             LessonModel(f"Rule {letter}: {light[0].lower()}{light[1:]}", (rule_words(name),))
             for letter, light, name in zip("AB", lights, why.pair, strict=True)
         ),
-        advice=class_advice(why.experiments, "the light", "rules"),
+        advice=pages_why.class_advice(why.experiments, "the light", "rules"),
     )
 
 
@@ -323,7 +315,7 @@ def _decided_lesson(
     return Lesson(
         *(why.item, (things,), evidence, CLASS_WORDS),
         question="Which rule does the detector follow?",
-        choices=(*map(rule_words, choices), NOT_DECIDED),
+        choices=(*map(rule_words, choices), pages_why.NOT_DECIDED),
         answer=choices.index(right),
         heading="One rule fits",
         verdict=(
@@ -354,7 +346,7 @@ class DetectorExplanations:
 
     def lines(self, why: DetectorWhy) -> Iterator[str]:
         tables = [move_table(why), history_table(why), *([answer_table(why)] if len(why.answers) > 1 else [])]
-        return tables_lines(why, tables, advice(why))
+        return pages_why.tables_lines(why, tables, advice(why))
 
 
 EXPLANATIONS: Explainable = DetectorExplanations()

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from calibrant.bench.core import capabilities
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.capabilities import (
-    AIDS,
-    FINDINGS,
-    PHASES,
-    PLAY,
-    REPLIES,
-)
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS, REVEALED_VIEWS
 from calibrant.bench.pools.capabilities import ITEM_CONVERSION
 from calibrant.bench.report.capabilities import REMAINING, TRAJECTORIES
@@ -24,13 +18,13 @@ BENCHMARK: Benchmark[LabItem] = Benchmark(
     demo_protocols=("exact", "greedy", "abstain"),
     bundled=("causalab",),
     provides={
-        AIDS: "dialogues:shown_aid",
+        capabilities.AIDS: "dialogues:shown_aid",
         EPISODE_VIEWS: "dialogues:EPISODE_VIEWS",
-        FINDINGS: "audit:FINDINGS",
+        capabilities.FINDINGS: "audit:FINDINGS",
         ITEM_CONVERSION: "generation:CONVERT",
-        PHASES: "items:phase_prompt",
-        PLAY: "play:PLAY",
-        REPLIES: "dialogues:play_replies",
+        capabilities.PHASES: "items:phase_prompt",
+        capabilities.PLAY: "play:PLAY",
+        capabilities.REPLIES: "dialogues:play_replies",
         REMAINING: "report:list_remaining",
         REVEALED_VIEWS: "dialogues:REVEALED_VIEWS",
         TRAJECTORIES: "dialogues:mean_trajectories",

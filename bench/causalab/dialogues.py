@@ -26,16 +26,8 @@ from calibrant.bench.pages.graphs import GraphPicture, graph_text, graphs_svg
 from calibrant.bench.pages.page import design_page
 from calibrant.bench.report.sources import Transcript
 from calibrant.dsl.answer_text import Thoughts, read_reply_text
+from calibrant.dsl.causalab import episode
 from calibrant.dsl.causalab.configs import Config, Transition, candidates, read_configs
-from calibrant.dsl.causalab.episode import (
-    HYPOTHESIS,
-    LabEpisode,
-    LabStep,
-    missed_readings,
-    own_readings,
-    run_score,
-    stated_raw,
-)
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import EMPTY, hypothesis, state_mechanism
 from calibrant.dsl.causalab.prompt import reading_text, shown_step
@@ -56,19 +48,19 @@ MEMBERS: Final = "members"
 MAX_LISTED = 50
 
 
-def shown_aid(item: LabItem, steps: Sequence[LabStep], aid: Path) -> str:
+def shown_aid(item: LabItem, steps: Sequence[episode.LabStep], aid: Path) -> str:
     """Return what an aid shows after these steps; `CalibrantError` for a path that is neither an aid nor a suite."""
     return aid_text(MEMBERS if aid == Path(MEMBERS) else aid, item, steps)
 
 
-def aid_text(aid: Aid, item: LabItem, steps: Sequence[LabStep]) -> str:
+def aid_text(aid: Aid, item: LabItem, steps: Sequence[episode.LabStep]) -> str:
     """Return what an aid shows after these steps; empty for none."""
     if aid == "none":
         return ""
     return _members_text(item, steps) if aid == "members" else _candidates_text(Path(aid), item, steps)
 
 
-def _members_text(item: LabItem, steps: Sequence[LabStep]) -> str:
+def _members_text(item: LabItem, steps: Sequence[episode.LabStep]) -> str:
     try:
         space = run_space(item, steps)
     except BudgetSpent:
@@ -77,7 +69,7 @@ def _members_text(item: LabItem, steps: Sequence[LabStep]) -> str:
     return f"Mechanisms that fit all readings: {space.count}. Edges that all of them have: {certain}."
 
 
-def _candidates_text(path: Path, item: LabItem, steps: Sequence[LabStep]) -> str:
+def _candidates_text(path: Path, item: LabItem, steps: Sequence[episode.LabStep]) -> str:
     fitting = candidates(_configs(path), item.task.properties, _transitions(item, steps))
     names = ", ".join(config.id for config in fitting[:MAX_LISTED]) or "none"
     return f"Candidates of {path.name} that fit all settings: {len(fitting)}: {names}."
@@ -91,7 +83,7 @@ def _configs(path: Path) -> tuple[Config, ...]:
     return configs
 
 
-def _transitions(item: LabItem, steps: Sequence[LabStep]) -> list[Transition]:
+def _transitions(item: LabItem, steps: Sequence[episode.LabStep]) -> list[Transition]:
     """Return the settings of a run in their order, each from the values before it."""
     transitions, before = [], item.task.baseline
     for step in steps:
@@ -158,7 +150,7 @@ class LabChat:
     """An episode in messages; whatever a reply is, it is answered."""
 
     def __init__(self, item: LabItem, options: DialogueOptions | None = None, thoughts: Thoughts = "strip") -> None:
-        self.episode = LabEpisode(item)
+        self.episode = episode.LabEpisode(item)
         self.options = options or DialogueOptions()
         self._thoughts = thoughts
         self.totals = DialogueTotals()
@@ -224,19 +216,19 @@ class LabChat:
         return f"Not understood: {fault}."
 
     def _note(self, raw: Mapping[str, Any], action: Action) -> None:
-        readings = list(own_readings(self._item.task, self.episode.steps))
+        readings = list(episode.own_readings(self._item.task, self.episode.steps))
         self.totals.ledger.add(raw, readings, self._item.task.properties)
         stated = _stated(action)
         copied = {PAST: raw[PAST]} if PAST in raw else {}
-        self._notebook = {**self._notebook, **copied, **({} if stated is None else {HYPOTHESIS: stated})}
+        self._notebook = {**self._notebook, **copied, **({} if stated is None else {episode.HYPOTHESIS: stated})}
 
     def _missed(self, action: Action) -> str:
         """Return the readings that a dial or a submission misses, once; empty without any, and without the option."""
         if self.options.verify != "once" or self.totals.verified or "set" in action or self.episode.left <= 0:
             return ""
         stated = _stated(action)
-        last = stated if stated is not None else self._notebook.get(HYPOTHESIS)
-        missed = missed_readings(hypothesis(last), self._item.task, self.episode.steps)
+        last = stated if stated is not None else self._notebook.get(episode.HYPOTHESIS)
+        missed = episode.missed_readings(hypothesis(last), self._item.task, self.episode.steps)
         if not missed:
             return ""
         self.totals.verified = True
@@ -248,7 +240,7 @@ class LabChat:
 
 
 def _stated(action: Action) -> Mapping[str, Any] | None:
-    return stated_raw(Step(action, None))
+    return episode.stated_raw(Step(action, None))
 
 
 def _carried(notebook: Mapping[str, Any]) -> str:
@@ -268,7 +260,7 @@ def text_episode(item: LabItem, options: DialogueOptions | None = None, thoughts
         return opened[0]
 
     def score(steps: Sequence[Step[Any]]) -> dict[str, Any]:
-        return run_score(item, steps).as_json() | {"dialogue": opened[0].totals.as_json()}
+        return episode.run_score(item, steps).as_json() | {"dialogue": opened[0].totals.as_json()}
 
     return TextEpisode(open_chat, score, _reward)
 
@@ -339,7 +331,7 @@ class RunMoment:
         ]
 
 
-def run_moments(item: LabItem, steps: Sequence[LabStep], *, reveal_sealed: bool) -> list[RunMoment]:
+def run_moments(item: LabItem, steps: Sequence[episode.LabStep], *, reveal_sealed: bool) -> list[RunMoment]:
     """Return the moments of a run; `BudgetSpent` where the mechanisms left are not counted."""
     course = trajectory(item, steps)
     start = Moment(0, run_space(item).count, Scorer(item.sealed.mechanism).score(EMPTY), False, False)
@@ -359,16 +351,18 @@ def run_moments(item: LabItem, steps: Sequence[LabStep], *, reveal_sealed: bool)
     return moments
 
 
-def _true_picture(item: LabItem, steps: Sequence[LabStep]) -> GraphPicture:
+def _true_picture(item: LabItem, steps: Sequence[episode.LabStep]) -> GraphPicture:
     """Return the true graph beside what the same readings prove."""
-    settings: list[Action] = [{k: v for k, v in step.action.items() if k != HYPOTHESIS} for step in steps if step.cost]
-    truth = {"submit": {HYPOTHESIS: state_mechanism(item.sealed.mechanism)}}
-    picture = run_picture("the true graph", item, replay_actions(LabEpisode(item), [*settings, truth]).steps)
+    settings: list[Action] = [
+        {k: v for k, v in step.action.items() if k != episode.HYPOTHESIS} for step in steps if step.cost
+    ]
+    truth = {"submit": {episode.HYPOTHESIS: state_mechanism(item.sealed.mechanism)}}
+    picture = run_picture("the true graph", item, replay_actions(episode.LabEpisode(item), [*settings, truth]).steps)
     return replace(picture, remark=f"beside the same readings; {picture.remark.split('; ')[1]}")
 
 
 def _action_text(action: Action) -> str:
-    named: dict[str, Any] = {key: value for key, value in action.items() if key != HYPOTHESIS}
+    named: dict[str, Any] = {key: value for key, value in action.items() if key != episode.HYPOTHESIS}
     if "set" in named:
         return f"set {named['set']} to {named.get('value')}"
     if "reactor" in named:
@@ -377,7 +371,7 @@ def _action_text(action: Action) -> str:
 
 
 # --- Runs as a page with a slider over steps: graphs, lines of the metrics, what was set and read ---------------------
-Episodes = Sequence[tuple[str, Sequence[LabStep]]]
+Episodes = Sequence[tuple[str, Sequence[episode.LabStep]]]
 LINES: tuple[tuple[str, Callable[[RunMoment], float]], ...] = (
     ("F1 of all edges", lambda view: view.moment.score.all_edge.f1),
     ("F1 of the roots", lambda view: view.moment.score.root.f1),
@@ -395,7 +389,7 @@ class RunViews:
 
     reveal_sealed: bool
 
-    def text(self, item: LabItem, steps: Sequence[LabStep], system: str) -> str:
+    def text(self, item: LabItem, steps: Sequence[episode.LabStep], system: str) -> str:
         """Return the graph that was stated at the end; with what is sealed also all steps and the truth."""
         if not self.reveal_sealed:
             with refuse_uncounted(item):
@@ -535,7 +529,7 @@ def mean_trajectories(transcripts: Iterable[Transcript], items: Mapping[tuple[st
         item = items.get((context.pool_digest, context.instance))
         if item is None:
             continue
-        verify_transcript(LabEpisode(item), steps)
+        verify_transcript(episode.LabEpisode(item), steps)
         try:
             moments = trajectory(item, steps).moments
         except BudgetSpent:

@@ -9,23 +9,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from calibrant.bench import variants
 from calibrant.bench.causalab.options import ConvertedItems, GeneratedItems
 from calibrant.bench.core.capabilities import Drawable
 from calibrant.bench.pools.generated import SuiteGenerator
 from calibrant.bench.pools.item_options import ItemOptions, refused_plan
-from calibrant.bench.variants import (
-    WORDING,
-    CopyMap,
-    Record,
-    Variable,
-    permuted,
-    rename_json,
-    rephrase,
-    shuffled,
-)
-from calibrant.bench.variants import (
-    Variant as ItemVariant,
-)
+from calibrant.bench.variants import Variant as ItemVariant
 from calibrant.dsl.causalab.configs import NUM_RECORDS, Variant, View
 from calibrant.dsl.causalab.generation import PLANS, NoisePlan, Plan, Trace
 from calibrant.dsl.causalab.item import LabItem, Weights
@@ -135,22 +124,22 @@ GENERATE = SuiteGenerator("causalab", draw_with_options)
 
 
 # --- Variants of laboratories: other names, orders and words, and an earlier crystal that is shown twice --------------
-class LabVariants(Variable):
+class LabVariants(variants.Variable):
     """Implements Variable (bench.variants)."""
 
     kinds = ("rename", "rows", "equivalent", "words")
-    fixed = frozenset({"id", "labels", "suite", "family", WORDING})
+    fixed = frozenset({"id", "labels", "suite", "family", variants.WORDING})
 
-    def vary(self, record: Record, kind: str, random: Random) -> ItemVariant | None:
+    def vary(self, record: variants.Record, kind: str, random: Random) -> ItemVariant | None:
         if kind == "rename":
-            names = permuted(record["properties"], random)
-            renamed = rename_json(record, names, self.fixed)
+            names = variants.permuted(record["properties"], random)
+            renamed = variants.rename_json(record, names, self.fixed)
             return ItemVariant(renamed | {"properties": sorted(renamed["properties"])}, names) if names else None
         if kind == "words":
-            return rephrase(record)
+            return variants.rephrase(record)
         if kind == "equivalent":
             return _repeat_record(record, random)
-        places = shuffled(range(len(record["records"])), random)
+        places = variants.shuffled(range(len(record["records"])), random)
         if len(places) < 2:
             return None
         bases = record["sealed"].get("bases")
@@ -159,7 +148,7 @@ class LabVariants(Variable):
             sealed["bases"] = {**bases, "records": [bases["records"][k] for k in places]}
         return ItemVariant({**record, "records": [record["records"][k] for k in places], "sealed": sealed})
 
-    def normal_form(self, record: Record, kind: str) -> Any:
+    def normal_form(self, record: variants.Record, kind: str) -> Any:
         sealed = dict(record["sealed"])
         bases = dict(sealed.get("bases") or {})
         hidden = bases.pop("records", None) or [None] * len(record["records"])
@@ -179,12 +168,12 @@ class LabVariants(Variable):
             "hidden": hidden_part,
         }
 
-    def map_answer(self, answer: Any, stated: CopyMap) -> Any:
+    def map_answer(self, answer: Any, stated: variants.CopyMap) -> Any:
         coefficients = {f"{c}_{old}": f"{c}_{new}" for c in ("c", "c2") for old, new in stated.names.items()}
-        return rename_json(answer, {**stated.names, **coefficients})
+        return variants.rename_json(answer, {**stated.names, **coefficients})
 
 
-def _repeat_record(record: Record, random: Random) -> ItemVariant | None:
+def _repeat_record(record: variants.Record, random: Random) -> ItemVariant | None:
     """Return the item with one of the earlier crystals shown twice; None without any."""
     if not record["records"]:
         return None

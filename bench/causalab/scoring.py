@@ -12,15 +12,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from calibrant.bench.causalab.play import PLAY
-from calibrant.bench.core.attribution import (
-    ATTRIBUTION_METRICS,
-    BASE,
-    KEY,
-    KIND_MEANINGS,
-    POSTERIOR,
-    answer_status,
-    attribution_record,
-)
+from calibrant.bench.core import attribution as core_attribution
 from calibrant.bench.core.metrics import Metric, MetricSet, Sample, View, figure_if_recorded, success_of_field
 from calibrant.bench.core.scoring import Scorable
 from calibrant.bench.core.verdict import line_struct
@@ -289,7 +281,7 @@ def attributions_record(run: RunAttribution, nodes: Collection[str]) -> dict[str
 
     Claims about edges of other nodes are only counted.
     """
-    graph = attribution_record(run.graph)
+    graph = core_attribution.attribution_record(run.graph)
     contradicted = {edge for edge in run.edges.contradicted if edge[0] in nodes and edge[1] in nodes}
     edges = {
         "proven": _sort_edges(run.edges.proven),
@@ -298,12 +290,12 @@ def attributions_record(run: RunAttribution, nodes: Collection[str]) -> dict[str
         "missed": _sort_edges(run.edges.missed),
         "foreign": len(run.edges.contradicted) - len(contradicted),
     }
-    return attribution_record(run.frequency) | {
+    return core_attribution.attribution_record(run.frequency) | {
         "decided_at": run.frequency_decided,
         "set": [list(setting) for setting in run.settings],
         "premature": run.premature,
         "wasted": run.wasted,
-        GRAPH: {key: graph[key] for key in ("kind", "decided", "fits", POSTERIOR) if key in graph}
+        GRAPH: {key: graph[key] for key in ("kind", "decided", "fits", core_attribution.POSTERIOR) if key in graph}
         | {"decided_at": run.graph_decided}
         | edges,
     }
@@ -319,7 +311,7 @@ def _figure(key: str) -> Callable[[Score], float]:
 
 def _graph_kind(kind: str) -> Callable[[Score], float | None]:
     def value(score: Score) -> float | None:
-        attribution = score.get(KEY)
+        attribution = score.get(core_attribution.KEY)
         return float(attribution[GRAPH]["kind"] == kind) if isinstance(attribution, Mapping) else None
 
     return value
@@ -329,7 +321,7 @@ def _read_attribution(key: str) -> Callable[[Score], float | None]:
     """Return a reader of a number of the attribution; None for runs recorded without it."""
 
     def value(score: Score) -> float | None:
-        attribution = score.get(KEY)
+        attribution = score.get(core_attribution.KEY)
         figure = attribution.get(key) if isinstance(attribution, Mapping) else None
         return None if figure is None else float(figure)  # a text is no number that is missing: it is refused
 
@@ -338,7 +330,7 @@ def _read_attribution(key: str) -> Callable[[Score], float | None]:
 
 def _edges(key: str) -> Callable[[Score], float | None]:
     def value(score: Score) -> float | None:
-        attribution = score.get(KEY)
+        attribution = score.get(core_attribution.KEY)
         graph = attribution[GRAPH] if isinstance(attribution, Mapping) else {}
         if key not in graph:
             return None
@@ -394,7 +386,7 @@ EDGES = (
 )
 GRAPH_COLUMNS = tuple(
     Metric(f"graph_{kind}", f"Graph {kind}", f"the graph was {meaning}", _graph_kind(kind))
-    for kind, meaning in KIND_MEANINGS.items()
+    for kind, meaning in core_attribution.KIND_MEANINGS.items()
 )
 
 CLAIM_COLUMNS = (
@@ -493,11 +485,11 @@ METRICS = MetricSet(
         "weights": View(WEIGHTS, "lab-weights", "Weights of the frequency's equation"),
         "edges": View(EDGES, "lab-edges", "Precision and recall of edges"),
         "attribution": View(
-            (*ATTRIBUTION_METRICS, *GRAPH_COLUMNS, *CLAIM_COLUMNS),
+            (*core_attribution.ATTRIBUTION_METRICS, *GRAPH_COLUMNS, *CLAIM_COLUMNS),
             "lab-attribution",
             "What the evidence had decided",
             "Answers are frequencies; under noise, one is decided by a posterior of a level that the note names. "
-            + BASE,
+            + core_attribution.BASE,
         ),
         "commitment": View(
             COMMITMENT,
@@ -561,7 +553,7 @@ def attribute(
     """
     from calibrant.audits.causalab.attribution import attribute_run
 
-    if not steps and not answer and (score.get("settings") or answer_status(score) != "none"):
+    if not steps and not answer and (score.get("settings") or core_attribution.answer_status(score) != "none"):
         return None
     try:
         attributions = attribute_run(item, steps or _replay_submission(item, answer))

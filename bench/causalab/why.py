@@ -13,17 +13,10 @@ from markupsafe import Markup
 
 from calibrant.audits.causalab.why import LabMember, LabWhy, explain, share_text
 from calibrant.audits.why import expected_text, listed, number_text
+from calibrant.bench.pages import why as pages_why
 from calibrant.bench.pages.capabilities import Explainable
 from calibrant.bench.pages.graphs import GraphEdge, GraphNode, Tone, draw_ring
 from calibrant.bench.pages.page import Lesson, LessonModel, WhyTable, html_page, standalone_svg
-from calibrant.bench.pages.why import (
-    class_advice,
-    experiment_table,
-    general_lesson,
-    page_json,
-    shown_table,
-    tables_lines,
-)
 from calibrant.dsl.causalab.episode import LabStep
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
@@ -35,7 +28,7 @@ MAX_FREQUENCIES = 40  # listed on a page
 
 def page_body(why: LabWhy, prefix: str) -> Markup:
     """Return the contents of the page; prefix: beginning of all element ids."""
-    settings = experiment_table(
+    settings = pages_why.experiment_table(
         why.experiments,
         "What each setting would leave",
         _settings_caption(why),
@@ -53,14 +46,14 @@ def page_body(why: LabWhy, prefix: str) -> Markup:
         "ruled_out": ruled_out_lines(why),
         "advice": advice(why),
         "move": move_json(why),
-        "settings": shown_table(settings) if why.experiments else None,
+        "settings": pages_why.shown_table(settings) if why.experiments else None,
         "readings": _readings(why),
         "frequencies": _frequencies(why),
         "equations": _equations(why),
         "model": model_lines(why),
         "witness": witness_words(why),
         "counted": counted_words(why),
-        "json_text": page_json(why),
+        "json_text": pages_why.page_json(why),
     }
     return Markup(html_page("why/causalab.html", content))
 
@@ -267,12 +260,12 @@ CLASS_WORDS = (
 def lesson(why: LabWhy) -> Lesson:
     """Return a laboratory in steps: the vote is on whether one quantity changes another."""
     evidence = WhyTable("Readings", plural(len(why.readings), "readings"), *_reading_rows(why))
-    steps = class_advice(why.experiments, "every reading", "models")
+    steps = pages_why.class_advice(why.experiments, "every reading", "models")
     if why.jointly and not why.experiments[0].decides:
         steps = (*steps, f"No single setting is sure to decide; {why.jointly[0]}, then {why.jointly[1]} together are.")
     edge = _lesson_edge(why)
     if edge is None:
-        return general_lesson(why, evidence, CLASS_WORDS, steps)
+        return pages_why.general_lesson(why, evidence, CLASS_WORDS, steps)
     cause, effect = edge
     changes = f"{cause} changes {effect}"
     models: tuple[LessonModel, ...] = ()
@@ -338,7 +331,7 @@ class LabExplanations:
         return drawing(why)
 
     def lines(self, why: LabWhy) -> Iterator[str]:
-        yield from tables_lines(why, _tables(why), advice(why), model_lines(why))
+        yield from pages_why.tables_lines(why, _tables(why), advice(why), model_lines(why))
         yield from ["", *ruled_out_lines(why)] if why.ruled_out else []
 
 
@@ -356,7 +349,7 @@ def _tables(why: LabWhy) -> list[WhyTable]:
         ("cause \\ effect", *why.nodes),
         tuple((cause, *row) for cause, row in zip(why.nodes, cells, strict=True)) if why.edges else (),
     )
-    settings = experiment_table(
+    settings = pages_why.experiment_table(
         why.experiments,
         "What each setting would leave",
         "over all readings that it may give",

@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.capabilities import (
-    FINDINGS,
-    LINE_RECORDS,
-    METRICS,
-    WORKED_SOLUTIONS,
-)
+from calibrant.bench.core.capabilities import FINDINGS, LINE_RECORDS, METRICS, WORKED_SOLUTIONS
 from calibrant.bench.pools.capabilities import HARDEN, PROGRAMS
 from calibrant.bench.report.capabilities import EXPECTATIONS
 

@@ -15,6 +15,7 @@ from calibrant.bench.causim.generation import question_plan, versions_of
 from calibrant.bench.causim.options import ConvertedItems
 from calibrant.bench.pools.item_options import ItemOptions, refused_plan
 from calibrant.dsl.atomic_write import whole_file
+from calibrant.dsl.causim import records
 from calibrant.dsl.causim.bundle import Bundle, load_bundle, module_text
 from calibrant.dsl.causim.external_programs.sources import (
     MODULE,
@@ -28,23 +29,6 @@ from calibrant.dsl.causim.generation import draw_world
 from calibrant.dsl.causim.item import CausimItem, Labels, load_model
 from calibrant.dsl.causim.model import Model, ModelError, assignment_text, plain, run, symbols
 from calibrant.dsl.causim.question import QuestionRecord, question_from_record, scenario_of
-from calibrant.dsl.causim.records import (
-    ExpectedOutput,
-    Instance,
-    ItemRecord,
-    QueryFile,
-    Scm,
-    check_id,
-    check_version,
-    item_from_record,
-    read_pool,
-    read_queries,
-    read_states,
-    record_of_item,
-    write_pool,
-    write_queries,
-    write_states,
-)
 from calibrant.dsl.causim.records import QueryMeta as QueryMeta
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line
 from calibrant.dsl.item import Pool
@@ -142,7 +126,7 @@ def convert_programs(source: Path, target: Path, options: ItemOptions | None) ->
     metadata |= {"options": dict(stated)} if stated else {}
     name = facts.name if facts is not None else source.name.partition(".")[0]
     pool = Pool(name, "causim", items, metadata)
-    write_pool(target, pool.items, name=pool.name, metadata=metadata)
+    records.write_pool(target, pool.items, name=pool.name, metadata=metadata)
     num_skipped = plural(len(totals.skipped), "programs")
     lines = [f"left out {num_skipped}; the first: {totals.skipped[0]}"] if totals.skipped else []
     if totals.differing:
@@ -181,7 +165,7 @@ def _presented(item: CausimItem, options: ConvertedItems) -> CausimItem:
 def _queried_items(folder: Path, path: Path, totals: _Totals) -> Iterator[CausimItem]:
     place = path.relative_to(folder).as_posix()
     try:
-        queries = read_queries(path)
+        queries = records.read_queries(path)
     except PoolError as error:
         raise PoolError(error.problem, file=place, instance=error.instance, field=error.field) from None
     text = _program_text(folder, queries)
@@ -201,21 +185,21 @@ def _queried_items(folder: Path, path: Path, totals: _Totals) -> Iterator[Causim
         yield item
 
 
-def _program_text(folder: Path, queries: QueryFile) -> str:
+def _program_text(folder: Path, queries: records.QueryFile) -> str:
     meta = queries.meta
     module = folder / f"scm_{meta.scm_id}" / NO_COMMENTS.format(meta.scm_id, meta.v)
     if module.is_file():
         return next(read_programs(module)).text
     state = folder / STATE_NAME
     if state.is_file():
-        for scm in read_states(state):
+        for scm in records.read_states(state):
             for bundle in scm.history:
                 if (scm.scm_id, bundle.v) == (meta.scm_id, meta.v):
                     return module_text(bundle, comments=False)
     raise PoolError(f"no program: neither {module.name} nor version {meta.v} in {STATE_NAME}", file=folder.name)
 
 
-def _question_fields(queries: QueryFile, instance: Instance, text: str) -> dict[str, Any]:
+def _question_fields(queries: records.QueryFile, instance: records.Instance, text: str) -> dict[str, Any]:
     meta = queries.meta
     return {
         "type": meta.type,
@@ -230,11 +214,13 @@ def _question_fields(queries: QueryFile, instance: Instance, text: str) -> dict[
     }
 
 
-def _native_item(queries: QueryFile, instance: Instance, text: str) -> CausimItem:
-    return item_from_record(convert_object({**instance.item, **_question_fields(queries, instance, text)}, ItemRecord))
+def _native_item(queries: records.QueryFile, instance: records.Instance, text: str) -> CausimItem:
+    return records.item_from_record(
+        convert_object({**instance.item, **_question_fields(queries, instance, text)}, records.ItemRecord)
+    )
 
 
-def _foreign_item(queries: QueryFile, instance: Instance, text: str, number: int) -> CausimItem:
+def _foreign_item(queries: records.QueryFile, instance: records.Instance, text: str, number: int) -> CausimItem:
     meta = queries.meta
     model = load_model(text)
     record = QuestionRecord(
@@ -254,7 +240,7 @@ def _foreign_item(queries: QueryFile, instance: Instance, text: str, number: int
     plain = {"size": labels.size, "trivial": labels.trivial}
     flags = {"effect_all": labels.effect_all, "effect_some": labels.effect_some, "copy": labels.copy}
     plain |= {key: value for key, value in flags.items() if value is not None}
-    return item_from_record(
+    return records.item_from_record(
         convert_object(
             {
                 "id": name,
@@ -264,12 +250,12 @@ def _foreign_item(queries: QueryFile, instance: Instance, text: str, number: int
                 "topology": meta.topology,
                 "vocabulary": "other",
             },
-            ItemRecord,
+            records.ItemRecord,
         )
     )
 
 
-def _states_other_answers(item: CausimItem, instance: Instance) -> bool:
+def _states_other_answers(item: CausimItem, instance: records.Instance) -> bool:
     """Return whether the stored answers are not answers, or are said to be all and are not."""
     stated = instance.expected_output
     answers = AnswerSet(item.task.model, item.task.question)
@@ -307,7 +293,7 @@ def _sources(source: Path) -> Iterator[ProgramSource]:
     """Yield the programs; of bundles without their comments, and with what they state checked."""
     state = source / STATE_NAME if source.is_dir() else source
     if state.suffix == ".json" and state.is_file():
-        for scm in read_states(state):
+        for scm in records.read_states(state):
             for bundle in scm.history:
                 label = f"{state.name}: {scm.scm_id} v{bundle.v}"
                 try:
@@ -350,7 +336,7 @@ def unpack_pool(pool_file: Path, folder: Path) -> list[str]:
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise CalibrantError(f"{folder} has files; give a folder that is empty or new")
-    pool = read_pool(pool_file)
+    pool = records.read_pool(pool_file)
     by_program = _by_program(pool.items)
     bundles = {place: _bundle(items[0]) for place, items in by_program.items()}
     folder.mkdir(parents=True, exist_ok=True)
@@ -361,8 +347,8 @@ def unpack_pool(pool_file: Path, folder: Path) -> list[str]:
         is_latest = histories[scm_id][-1].v == version
         _write_program(folder, items[0], bundles[scm_id, version], is_latest=is_latest)
         for queries in _query_files(items):
-            write_queries(folder, queries)
-    write_states(folder / STATE_NAME, (Scm(scm_id, history) for scm_id, history in histories.items()))
+            records.write_queries(folder, queries)
+    records.write_states(folder / STATE_NAME, (records.Scm(scm_id, history) for scm_id, history in histories.items()))
     selected = _complete_ids(by_program)
     _write_json(folder / "selected.json", selected)
     facts = PoolFacts(pool.name, dict(pool.metadata), [item.id for item in pool.items])
@@ -375,8 +361,8 @@ def unpack_pool(pool_file: Path, folder: Path) -> list[str]:
 def _by_program(items: Sequence[CausimItem]) -> Mapping[tuple[str, int], list[CausimItem]]:
     groups: dict[tuple[str, int], list[CausimItem]] = {}
     for item in items:
-        check_id(item.scm, item.id)
-        check_version(item.version, item.id)
+        records.check_id(item.scm, item.id)
+        records.check_version(item.version, item.id)
         group = groups.setdefault((item.scm, item.version), [])
         if group and group[0].task.source != item.task.source:
             raise CalibrantError(f"{item.id}: another program than that of {group[0].id}, with the same scm_id and v")
@@ -418,7 +404,7 @@ def instantiations(model: Model, key: str, number: int = NUM_INSTANTIATIONS) -> 
         yield Instantiation(seed, values, plain(world), values)
 
 
-def _query_files(items: Sequence[CausimItem]) -> Iterator[QueryFile]:
+def _query_files(items: Sequence[CausimItem]) -> Iterator[records.QueryFile]:
     groups: dict[tuple[str, str], list[CausimItem]] = {}
     for item in items:
         groups.setdefault((item.task.question.type, item.task.scenario), []).append(item)
@@ -426,17 +412,17 @@ def _query_files(items: Sequence[CausimItem]) -> Iterator[QueryFile]:
         first = group[0]
         question = first.task.question
         meta = QueryMeta(first.scm, first.version, question.type, first.task.scenario, first.topology)
-        yield QueryFile(meta, [_instance(item) for item in group])
+        yield records.QueryFile(meta, [_instance(item) for item in group])
 
 
-def _instance(item: CausimItem) -> Instance:
-    record = dict(msgspec.to_builtins(record_of_item(item)))
+def _instance(item: CausimItem) -> records.Instance:
+    record = dict(msgspec.to_builtins(records.record_of_item(item)))
     question = item.task.question
     support = [plain(answer) for answer in stored_answers(item.task.model, question, MAX_STORED)]
     keys = list(question.required_keys(item.task.model))
-    expected = ExpectedOutput(support, keys, item.labels.size, len(support) == item.labels.size)
+    expected = records.ExpectedOutput(support, keys, item.labels.size, len(support) == item.labels.size)
     seed = _SEED.search(item.id)
-    return Instance(
+    return records.Instance(
         int(seed.group(1)) if seed else 0,
         record["fixed_exogenous"],
         record["unknown_exogenous"],

@@ -12,18 +12,9 @@ from markupsafe import Markup
 from calibrant.audits.causim.why import AnswerGroup, QuestionNode, QuestionWhy, explain
 from calibrant.audits.why import listed, number_text
 from calibrant.bench.causim.pictures import LayeredNode, LayeredPicture, Mark, layered_svg
+from calibrant.bench.pages import why as pages_why
 from calibrant.bench.pages.capabilities import Explainable
 from calibrant.bench.pages.page import Lesson, WhyTable, html_page, standalone_svg
-from calibrant.bench.pages.why import (
-    NOT_DECIDED,
-    POOL,
-    drop_empty,
-    experiment_table,
-    general_lesson,
-    page_json,
-    shown_table,
-    tables_lines,
-)
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import shown_value
 from calibrant.dsl.episode import Step
@@ -40,7 +31,7 @@ MAX_NODES = 24  # more are not drawn
 
 def page_body(why: QuestionWhy, prefix: str) -> Markup:
     """Return the contents of the page; prefix: of ids."""
-    values = experiment_table(
+    values = pages_why.experiment_table(
         why.experiments, "What revealing one value would leave", "Over the values that it may have", "reveal", "worlds"
     )
     content = {
@@ -49,14 +40,14 @@ def page_body(why: QuestionWhy, prefix: str) -> Markup:
         "graph_title": graph_title(why),
         "graph": Markup(graph(why)) if len(why.nodes) <= MAX_NODES else "",
         "answer": answer_lines(why),
-        "groups": shown_table(group_table(why)) if why.groups else None,
+        "groups": pages_why.shown_table(group_table(why)) if why.groups else None,
         "advice": advice(why),
-        "command": _HARDEN.format(POOL, quote(why.item)) if why.reveal else "",
-        "values": shown_table(values) if why.state == "open" and why.experiments else None,
+        "command": _HARDEN.format(pages_why.POOL, quote(why.item)) if why.reveal else "",
+        "values": pages_why.shown_table(values) if why.state == "open" and why.experiments else None,
         "pair": _pair(why),
         "world": _world(why),
         "counted": counted_words(why),
-        "json_text": page_json(why),
+        "json_text": pages_why.page_json(why),
     }
     return Markup(html_page("why/causim.html", content))
 
@@ -228,12 +219,12 @@ def lesson(item: CausimItem, why: QuestionWhy) -> Lesson:
         )
         for node in why.nodes
     )
-    headings, cells = drop_empty(("variable", "depends on", "hidden chance", "set by hand", "seen"), rows, 4)
-    headings, cells = drop_empty(headings, cells, 3)
+    headings, cells = pages_why.drop_empty(("variable", "depends on", "hidden chance", "set by hand", "seen"), rows, 4)
+    headings, cells = pages_why.drop_empty(headings, cells, 3)
     evidence = WhyTable("Variables", f"{plural(len(rows), 'variables')} of the program below", headings, cells)
     task, code = item.task.question.form.task, item.task.source.replace("\n\n\n", "\n\n")
     if not 1 < len(why.groups) <= MAX_CHOICES:
-        general = general_lesson(why, evidence, CLASS_WORDS, advice(why))
+        general = pages_why.general_lesson(why, evidence, CLASS_WORDS, advice(why))
         question = f"{task} Is there exactly one right answer?"
         answers = [_answer_words(why, group) for group in why.groups] if len(why.groups) == 1 else []
         verdict = (*general.verdict, *(f"The answer: {answer}." for answer in answers))
@@ -242,7 +233,7 @@ def lesson(item: CausimItem, why: QuestionWhy) -> Lesson:
     return Lesson(
         *(why.item, (), evidence, CLASS_WORDS),
         question=f"What will {listed(list(why.open))} be?",
-        choices=(*(_answer_words(why, group) for group in why.groups), NOT_DECIDED),
+        choices=(*(_answer_words(why, group) for group in why.groups), pages_why.NOT_DECIDED),
         answer=len(why.groups),
         heading=f"{why.count.in_words()} answers are right",
         verdict=(why.reason_text,),
@@ -280,7 +271,7 @@ class QuestionExplanations:
         return drawing(why)
 
     def lines(self, why: QuestionWhy) -> Iterator[str]:
-        values = experiment_table(
+        values = pages_why.experiment_table(
             why.experiments,
             "What revealing one value would leave",
             "over the values that it may have",
@@ -288,7 +279,7 @@ class QuestionExplanations:
             "worlds",
         )
         tables = [group_table(why), *([values] if why.state == "open" else [])]
-        yield from tables_lines(why, tables, advice(why), answer_lines(why))
+        yield from pages_why.tables_lines(why, tables, advice(why), answer_lines(why))
         if why.branch is not None:
             yield ""
             yield f"Where {why.branch.node} is decided"

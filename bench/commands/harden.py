@@ -8,19 +8,8 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from calibrant.bench.commands import options as commands_options
 from calibrant.bench.commands.guard import READS, RUN_FOLDER, WRITES, WRITES_POOL, Writes, require_apart
-from calibrant.bench.commands.options import (
-    AsJson,
-    Cluster,
-    Limit,
-    Only,
-    PoolPath,
-    Workers,
-    execution,
-    progress_bar,
-    refuse_options,
-    with_options,
-)
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help import INPUT, METHOD, OUTPUT
 from calibrant.dsl.atomic_write import write_pieces
@@ -42,9 +31,9 @@ Certificates: TypeAlias = Annotated[
 ]
 
 
-@with_options("harden")
+@commands_options.with_options("harden")
 def harden(
-    pool: PoolPath,
+    pool: commands_options.PoolPath,
     out: Annotated[
         Path,
         typer.Option("--out", metavar="POOL2", help="Native JSONL file to write.", rich_help_panel=OUTPUT),
@@ -53,10 +42,10 @@ def harden(
     given: GivenOptions,
     report: Report = None,
     certificates: Certificates = None,
-    only: Only = None,
-    limit: Limit = None,
-    workers: Workers = None,
-    cluster: Cluster = None,
+    only: commands_options.Only = None,
+    limit: commands_options.Limit = None,
+    workers: commands_options.Workers = None,
+    cluster: commands_options.Cluster = None,
 ) -> int:
     """Add gold-simulated training worlds to every instance; held-out worlds never change.
 
@@ -79,8 +68,8 @@ def harden(
     hardening.check(given.values)
     named = frozenset(PublicPool(of, pool).check(only) if only else ())  # either id: pages have the public one
     selection = Selection(named, limit)
-    by = execution(workers or (None if cluster else hardening.workers), cluster)
-    with progress_bar() as progress:
+    by = commands_options.execution(workers or (None if cluster else hardening.workers), cluster)
+    with commands_options.progress_bar() as progress:
         request = HardenRequest(pool, out, report, certificates, selection, by, progress)
         hardened = hardening.harden(request, options)
     for note in hardened.notes:
@@ -128,8 +117,8 @@ def alternatives(
             min=1, help=f"How many seeds a sweep runs: 0, 1, and so on. [default: {NUM_SEEDS}]", rich_help_panel=METHOD
         ),
     ] = None,
-    cluster: Cluster = None,
-    as_json: AsJson = False,
+    cluster: commands_options.Cluster = None,
+    as_json: commands_options.AsJson = False,
 ) -> None:
     """Collect the train-exact SCMs that runs found and that are not gold, each meaning once.
 
@@ -137,7 +126,9 @@ def alternatives(
     their seed alone count as one system. --json adds the numbers of every instance.
     """
     if not sweep:
-        refuse_options({"--cluster": cluster, "--seeds": seeds}, "there is nothing to run without --sweep")
+        commands_options.refuse_options(
+            {"--cluster": cluster, "--seeds": seeds}, "there is nothing to run without --sweep"
+        )
 
     from calibrant.bench.core.registry import one_benchmark, sole_provider
     from calibrant.bench.pages.aligned import aligned
@@ -169,9 +160,9 @@ def _sweep(pools: list[Path], folder: Path, seeds: int, cluster: str | None) -> 
     from calibrant.bench.pools.capabilities import ALTERNATIVES
     from calibrant.bench.runs.runner import run
 
-    by = execution(None if cluster else 1, cluster)
+    by = commands_options.execution(None if cluster else 1, cluster)
     for seed in range(seeds):
-        with progress_bar(f"seed {seed} of {seeds}: ") as progress:
+        with commands_options.progress_bar(f"seed {seed} of {seeds}: ") as progress:
             protocol = sole_provider(ALTERNATIVES).sweep_protocol(seed)
             run(protocol, pools, folder, execution=by, progress=progress)
 
@@ -179,9 +170,9 @@ def _sweep(pools: list[Path], folder: Path, seeds: int, cluster: str | None) -> 
 # --- Command: calibrant separate --------------------------------------------------------------------------------------
 
 
-@with_options("separate")
+@commands_options.with_options("separate")
 def separate(
-    pool: PoolPath,
+    pool: commands_options.PoolPath,
     instance: Annotated[str, typer.Argument(metavar="ID", help="Which instance.")],
     given: GivenOptions,
     against: Annotated[
@@ -194,7 +185,7 @@ def separate(
         ),
         READS,
     ] = None,
-    as_json: AsJson = False,
+    as_json: commands_options.AsJson = False,
 ) -> None:
     """Show every single-variable intervention that separates two SCMs of one instance, the best one and a witness.
 

@@ -12,24 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
+from calibrant.bench.commands import options as commands_options
 from calibrant.bench.commands.guard import READS, WRITES_PAGE, WRITES_PICTURE
-from calibrant.bench.commands.options import (
-    DecidedAt,
-    Duplicates,
-    ExtractorOption,
-    IdField,
-    ModelField,
-    ModelName,
-    OnError,
-    PoolsOption,
-    RunSources,
-    TextField,
-    ThoughtsChoice,
-    reading_options,
-    refuse_options,
-    require_level,
-    with_options,
-)
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help import INPUT, OUTPUT, VIEW
 
@@ -111,13 +95,13 @@ Form: TypeAlias = Annotated[
 ]
 
 
-@with_options("report")
+@commands_options.with_options("report")
 def report(
     given: GivenOptions,
-    sources: RunSources = None,
+    sources: commands_options.RunSources = None,
     predictions: Predictions = None,
     official: OfficialFiles = None,
-    pools: PoolsOption = None,
+    pools: commands_options.PoolsOption = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write there instead of printing.", rich_help_panel=OUTPUT),
@@ -132,16 +116,16 @@ def report(
     paper: PaperRows = False,
     times: Times = True,
     attribution: Attributions = False,
-    decided_at: DecidedAt = None,
+    decided_at: commands_options.DecidedAt = None,
     embed: Embed = None,
-    id_field: IdField = None,
-    text_field: TextField = None,
-    model_field: ModelField = None,
-    extractor: ExtractorOption = "paper",
-    thoughts: ThoughtsChoice = None,
-    model: ModelName = None,
-    on_error: OnError = "stop",
-    duplicates: Duplicates = "keep",
+    id_field: commands_options.IdField = None,
+    text_field: commands_options.TextField = None,
+    model_field: commands_options.ModelField = None,
+    extractor: commands_options.ExtractorOption = "paper",
+    thoughts: commands_options.ThoughtsChoice = None,
+    model: commands_options.ModelName = None,
+    on_error: commands_options.OnError = "stop",
+    duplicates: commands_options.Duplicates = "keep",
 ) -> int:
     """Make the paper's tables from runs, predictions and official files, with intervals and plots.
 
@@ -159,7 +143,7 @@ def report(
 
     _check_options(sources, predictions, official, decided_at, tables, attribution=attribution)
     rules = LineRules(on_error, duplicates, model)
-    fields = FieldNames(id_field, text_field, model_field, reading_options(extractor, thoughts), rules)
+    fields = FieldNames(id_field, text_field, model_field, commands_options.reading_options(extractor, thoughts), rules)
     _check_reading(fields, None if official else thoughts, predictions)
     chosen, embed = _check_format(form or _named_format(out), embed)
     files = (*(pools or ()), *(official or ()))
@@ -202,7 +186,7 @@ def _check_options(
     """Refuse a report of nothing, and a posterior without attributions."""
     if not (sources or predictions or official):
         raise typer.BadParameter("folders of runs, --predictions or --official", param_hint="DIR...")
-    require_level(decided_at, attribution=attribution or ATTRIBUTION in (tables or ()))
+    commands_options.require_level(decided_at, attribution=attribution or ATTRIBUTION in (tables or ()))
 
 
 def _print_after(out: Path | None, plots: Path | None, commands: Iterator[NextCommand]) -> None:
@@ -275,7 +259,7 @@ def _check_reading(fields: FieldNames, thoughts: str | None, predictions: Sequen
     options: dict[str, object] = {"--id-field": fields.id, "--text-field": fields.text, "--model-field": fields.model}
     options |= {"--extractor": fields.reading.extractor != "paper", "--thoughts": thoughts, "--model": rules.model}
     options |= {"--on-error": rules.on_error != "stop", "--duplicates": rules.duplicates != "keep"}
-    refuse_options(options, "it is about predictions: give --predictions")
+    commands_options.refuse_options(options, "it is about predictions: give --predictions")
 
 
 def _add_options(contents: ReportContents, options: Mapping[str, Any]) -> ReportContents:

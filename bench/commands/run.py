@@ -68,13 +68,7 @@ def run(
     earlier one was interrupted or killed. With one worker and without --budget everything happens in this process.
     """
     from calibrant.bench.core.registry import one_benchmark
-    from calibrant.bench.protocols import (
-        applicable_protocols,
-        chosen_protocols,
-        left_out,
-        protocols_of,
-        with_installed,
-    )
+    from calibrant.bench.protocols import applicable_protocols, chosen_protocols, left_out, protocols_of, with_installed
     from calibrant.bench.runs.runner import Selection
     from calibrant.bench.terminal import print_next
     from calibrant.dsl.errors import UnknownNameError

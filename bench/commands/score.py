@@ -15,25 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeAlias
 
 import typer
 
+from calibrant.bench.commands import options
 from calibrant.bench.commands.guard import READS, WRITES
-from calibrant.bench.commands.options import (
-    AsJson,
-    Cluster,
-    Duplicates,
-    ExtractorOption,
-    IdField,
-    ModelField,
-    ModelName,
-    OnError,
-    SetSize,
-    TextField,
-    ThoughtsChoice,
-    Workers,
-    execution,
-    reading_options,
-    score_and_print,
-    with_options,
-)
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help import INPUT, OUTPUT
 from calibrant.dsl.atomic_write import whole_file
@@ -63,7 +46,7 @@ Paths: TypeAlias = Annotated[
 ]
 
 
-@with_options("score")
+@options.with_options("score")
 def score(
     paths: Paths,
     given: GivenOptions,
@@ -75,18 +58,18 @@ def score(
     skip_unknown: Annotated[
         bool, typer.Option("--skip-unknown", help="Pass over instances that no pool has.", rich_help_panel=INPUT)
     ] = False,
-    extractor: ExtractorOption = "paper",
-    thoughts: ThoughtsChoice = None,
-    model: ModelName = None,
-    on_error: OnError = "stop",
-    duplicates: Duplicates = "keep",
-    id_field: IdField = None,
-    text_field: TextField = None,
-    model_field: ModelField = None,
-    workers: Workers = None,
-    cluster: Cluster = None,
-    set_size: SetSize = None,
-    as_json: AsJson = False,
+    extractor: options.ExtractorOption = "paper",
+    thoughts: options.ThoughtsChoice = None,
+    model: options.ModelName = None,
+    on_error: options.OnError = "stop",
+    duplicates: options.Duplicates = "keep",
+    id_field: options.IdField = None,
+    text_field: options.TextField = None,
+    model_field: options.ModelField = None,
+    workers: options.Workers = None,
+    cluster: options.Cluster = None,
+    set_size: options.SetSize = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Score model outputs with the published metrics.
 
@@ -118,7 +101,7 @@ def score(
     field_options |= {"--extractor": extractor != "paper", "--duplicates": duplicates != "keep"}
     work_options = {"--skip-unknown": skip_unknown, "--workers": workers, "--cluster": cluster}
     if set_size is not None:
-        score_and_print(paths, set_size, out, {**field_options, **work_options, **given.by_flag}, as_json=as_json)
+        options.score_and_print(paths, set_size, out, field_options | work_options | {**given.by_flag}, as_json=as_json)
         return
     if (logs := log_benchmark(paths[0])) is not None:
         given.refuse_foreign([logs.name], paths[0].name)
@@ -128,9 +111,9 @@ def score(
     *pools, file = paths
     of = _benchmark(pools, file)
     rules = LineRules(on_error, duplicates, model)
-    fields = FieldNames(id_field, text_field, model_field, reading_options(extractor, thoughts), rules)
-    options = given.convert(of.name, pools[0].name)
-    scorer, predictions = _open_predictions(pools, file, options, fields, skip_unknown=skip_unknown)
+    fields = FieldNames(id_field, text_field, model_field, options.reading_options(extractor, thoughts), rules)
+    item_options = given.convert(of.name, pools[0].name)
+    scorer, predictions = _open_predictions(pools, file, item_options, fields, skip_unknown=skip_unknown)
     collected = _score_file(file, of, scorer, predictions, workers, cluster, out=out, as_json=as_json)
     _print(collected, pools, out, as_json=as_json)
 
@@ -138,7 +121,7 @@ def score(
 def _open_predictions(
     pools: Sequence[Path],
     file: Path,
-    options: Any,
+    item_options: Any,
     fields: FieldNames,
     *,
     skip_unknown: bool,
@@ -148,7 +131,7 @@ def _open_predictions(
     from calibrant.bench.scoring.predictions import Predictions
     from calibrant.bench.scoring.scorer import PoolScorer
 
-    scorer = PoolScorer(pools, options, fields.reading)
+    scorer = PoolScorer(pools, item_options, fields.reading)
 
     @cache
     def hint() -> str:
@@ -189,7 +172,7 @@ def _score_file(
             scorer, of.metrics, predictions, with_lines=as_json or out is not None, workers=number
         )
     else:
-        counted = count_on_cluster(scorer, of.metrics, predictions, execution(workers, cluster))
+        counted = count_on_cluster(scorer, of.metrics, predictions, options.execution(workers, cluster))
     try:
         _count(_with_progress(file, counted), predictions.counts, collected, out=out, as_json=as_json)
     except NothingRunError:
@@ -379,9 +362,9 @@ def _write_line(line: str, out_file: TextIO | None, *, as_json: bool) -> None:
         out_file.write(line + "\n")
 
 
-def _refuse_of_logs(path: Path, of: Benchmark[Any], options: Mapping[str, object]) -> None:
+def _refuse_of_logs(path: Path, of: Benchmark[Any], refused: Mapping[str, object]) -> None:
     """Refuse what is for files of predictions: a log of played episodes brings its items along."""
-    for option, value in options.items():
+    for option, value in refused.items():
         if value:
             reason = f"{path.name} is a log of episodes of {of.title}, which is scored here, without pools and fields"
             raise typer.BadParameter(in_one_line(reason), param_hint=option)

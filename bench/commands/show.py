@@ -8,20 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from calibrant.bench.commands import options
 from calibrant.bench.commands.guard import READS, WRITES_PAGE, WRITES_PICTURE
-from calibrant.bench.commands.options import (
-    AsJson,
-    ExtractorOption,
-    IdField,
-    ModelField,
-    PoolPath,
-    Steps,
-    TextField,
-    ThoughtsChoice,
-    reading_options,
-    refuse_options,
-    refuse_steps_alone,
-)
 from calibrant.bench.help import INPUT, OUTPUT, VIEW
 from calibrant.dsl.errors import CalibrantError
 
@@ -73,14 +61,14 @@ Public: TypeAlias = Annotated[
 
 
 def show(
-    pool: PoolPath,
+    pool: options.PoolPath,
     instance: Annotated[str, typer.Argument(metavar="ID", help="Which instance.")],
     gold: Annotated[
         bool, typer.Option("--gold", help="Also what is sealed: gold and held-out worlds.", rich_help_panel=VIEW)
     ] = False,
     runs: Runs = None,
     html: Html = None,
-    steps: Steps = False,
+    steps: options.Steps = False,
     svg: Svg = None,
     why: Annotated[
         bool,
@@ -94,12 +82,12 @@ def show(
             "--system", metavar="NAME", help="Only the episodes of this protocol or model.", rich_help_panel=INPUT
         ),
     ] = None,
-    id_field: IdField = None,
-    text_field: TextField = None,
-    model_field: ModelField = None,
-    extractor: ExtractorOption = "paper",
-    thoughts: ThoughtsChoice = None,
-    as_json: AsJson = False,
+    id_field: options.IdField = None,
+    text_field: options.TextField = None,
+    model_field: options.ModelField = None,
+    extractor: options.ExtractorOption = "paper",
+    thoughts: options.ThoughtsChoice = None,
+    as_json: options.AsJson = False,
     public: Public = False,
 ) -> None:
     """Show one instance as a solver may see it, or why it is open; or, with --run, how it was played.
@@ -118,22 +106,23 @@ def show(
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.scoring.answers import FieldNames
 
-    fields = FieldNames(id_field, text_field, model_field, reading_options(extractor, thoughts))
+    fields = FieldNames(id_field, text_field, model_field, options.reading_options(extractor, thoughts))
     if not runs:
         episodes: dict[str, object] = {"--system": system, "--id-field": id_field, "--text-field": text_field}
         episodes |= {"--model-field": model_field, "--extractor": extractor != "paper", "--thoughts": thoughts}
-        refuse_options(episodes, "it is about episodes: give --run")
+        options.refuse_options(episodes, "it is about episodes: give --run")
     else:
         refused = {"--svg": svg, "--public": public} | ({} if why or gold else {"--json": as_json})
-        refuse_options(refused, "with --run episodes or answers are shown, as text or as a page")
+        options.refuse_options(refused, "with --run episodes or answers are shown, as text or as a page")
     if html is not None or svg is not None:
-        refuse_options(
+        options.refuse_options(
             {"--json": as_json}, f"{'--svg' if html is None else '--html'} writes a page: give one of the two"
         )
     if not (why or html or svg or gold):
-        refuse_options({"--public": public}, "without --html, --svg, --why or --gold the id is the public one")
-    refuse_steps_alone(html, steps=steps)
-    refuse_options({"--steps": steps and runs and not why}, "with --run it shows what readings leave: give --why too")
+        options.refuse_options({"--public": public}, "without --html, --svg, --why or --gold the id is the public one")
+    options.refuse_steps_alone(html, steps=steps)
+    is_unexplained = steps and runs and not why
+    options.refuse_options({"--steps": is_unexplained}, "with --run it shows what readings leave: give --why too")
     of = benchmark_of(pool)
     if runs:
         _show_answers(
@@ -167,7 +156,7 @@ def _show_answers(
     if why:
         _explain_episode(of, pool, instance, runs, system, html, fields, gold=gold, in_steps=in_steps, as_json=as_json)
     elif gold and _has_revealed_views(of):
-        refuse_options({"--json": as_json}, "episodes are shown as text or as a page")
+        options.refuse_options({"--json": as_json}, "episodes are shown as text or as a page")
         _show_episodes(of, pool, instance, runs, system, html, fields, gold=True)
     elif gold:
         _explain_answers(of, pool, instance, runs, system, html, fields, as_json=as_json)

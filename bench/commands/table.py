@@ -13,18 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
+from calibrant.bench.commands import options as commands_options
 from calibrant.bench.commands.guard import READS
-from calibrant.bench.commands.options import (
-    AsJson,
-    DecidedAt,
-    PoolsOption,
-    RunSources,
-    ThoughtsChoice,
-    print_set_table,
-    refuse_options,
-    require_level,
-    with_options,
-)
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help import INPUT, VIEW
 
@@ -54,10 +44,10 @@ ConsistencyOption: TypeAlias = Annotated[
 ]
 
 
-@with_options("table")
+@commands_options.with_options("table")
 def table(
     given: GivenOptions,
-    sources: RunSources = None,
+    sources: commands_options.RunSources = None,
     official: Annotated[
         list[Path] | None,
         typer.Option(
@@ -81,11 +71,11 @@ def table(
         ),
     ] = None,
     attribution: AttributionOption = False,
-    pools: PoolsOption = None,
-    decided_at: DecidedAt = None,
+    pools: commands_options.PoolsOption = None,
+    decided_at: commands_options.DecidedAt = None,
     consistency: ConsistencyOption = None,
-    thoughts: ThoughtsChoice = None,
-    as_json: AsJson = False,
+    thoughts: commands_options.ThoughtsChoice = None,
+    as_json: commands_options.AsJson = False,
 ) -> int:
     """Print rows in the shape of the published tables.
 
@@ -100,14 +90,14 @@ def table(
         _refuse_beside_consistency(given, official, columns, decided_at, attribution, by != "pool")
         _print_consistency(sources or (), consistency, pools or (), as_json=as_json)
         return 0
-    if print_set_table(sources or (), as_json=as_json):
+    if commands_options.print_set_table(sources or (), as_json=as_json):
         return 0
     if given.values.get("trajectory"):
         _refuse_beside_trajectory(official, by, columns, decided_at, attribution=attribution)
         _print_trajectories(sources or (), given, pools or (), as_json=as_json)
         return 0
     needed = _needs_attribution(columns, pools, attribution=attribution, as_json=as_json)
-    require_level(decided_at, attribution=needed)
+    commands_options.require_level(decided_at, attribution=needed)
     stored = _stored_results(official or (), thoughts or "strip")
     print_table(
         sources or (),
@@ -129,7 +119,9 @@ def _check_sources(sources: Sequence[Path] | None, official: Sequence[Path] | No
     if not sources and not official:
         raise typer.BadParameter("folders of runs, or --official FILE", param_hint="DIR...")
     if not official:
-        refuse_options({"--thoughts": thoughts}, "it is about texts that pool files embed: give --official")
+        commands_options.refuse_options(
+            {"--thoughts": thoughts}, "it is about texts that pool files embed: give --official"
+        )
 
 
 def _stored_results(official: Sequence[Path], thoughts: Thoughts) -> dict[Path, StoredResults]:
@@ -166,7 +158,7 @@ def _refuse_beside_trajectory(
     official: object, by: str, columns: object, decided_at: object, *, attribution: bool
 ) -> None:
     stated = {"--official": official, "--columns": columns, "--decided-at": decided_at, "--attribution": attribution}
-    refuse_options(stated | {"--by": by != "pool"}, "--trajectory has rows and columns of its own")
+    commands_options.refuse_options(stated | {"--by": by != "pool"}, "--trajectory has rows and columns of its own")
 
 
 def _print_trajectories(
@@ -195,7 +187,9 @@ def _refuse_beside_consistency(choices: GivenOptions, *values: object) -> None:
     """Refuse options of other tables; values: of those in BESIDE_CONSISTENCY."""
     options = dict(zip(BESIDE_CONSISTENCY, values, strict=True))
     options |= choices.by_flag
-    refuse_options({option: bool(value) for option, value in options.items()}, "it has no effect on --consistency")
+    commands_options.refuse_options(
+        {option: bool(value) for option, value in options.items()}, "it has no effect on --consistency"
+    )
 
 
 def _print_consistency(sources: Sequence[Path], variants: Path, pools: Sequence[Path], *, as_json: bool) -> None:

@@ -18,20 +18,7 @@ import numpy as np
 from markupsafe import Markup
 
 from calibrant.bench.core.registry import benchmark_of
-from calibrant.bench.difficulty.models import (
-    MEANINGS,
-    DifficultyFit,
-    HeldOut,
-    IntArray,
-    ModelName,
-    OutcomeTable,
-    ResponseModel,
-    estimate_ability,
-    fit_difficulty,
-    fit_responses,
-    item_features,
-    read_outcomes,
-)
+from calibrant.bench.difficulty import models
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.charts import Axis, BarRow, Line, Mark, Panel, bar_rows, panels_svg
 from calibrant.bench.pages.page import design_page
@@ -47,17 +34,17 @@ BAR_LENGTH, SCATTER = 80.0, (400.0, 280.0)  # of charts, which a phone shows who
 
 
 def difficulty_page(
-    table: OutcomeTable,
+    table: models.OutcomeTable,
     features: Sequence[Mapping[str, float]],
-    fit: DifficultyFit,
-    responses: ResponseModel | None,
+    fit: models.DifficultyFit,
+    responses: models.ResponseModel | None,
 ) -> str:
     """Return one HTML file; features: of each item of the table."""
     content = {
         "title": "Which items are hard?",
         "crumbs": ["Difficulty", table.benchmark.title],
         "fit": fit,
-        "meanings": MEANINGS,
+        "meanings": models.MEANINGS,
         "reason": difficulty_reason(fit),
         "bars": Markup(coefficient_bars(fit)),
         "scatter": Markup(success_plot(table, features, fit)),
@@ -67,7 +54,7 @@ def difficulty_page(
     return design_page("difficulty.html", content)
 
 
-def difficulty_reason(fit: DifficultyFit) -> str:
+def difficulty_reason(fit: models.DifficultyFit) -> str:
     """Return what makes items hard, in a sentence or two; nothing does where a guess predicts as well."""
     if not fit.coefficients:
         return "No feature varies between these items."
@@ -85,7 +72,7 @@ def difficulty_reason(fit: DifficultyFit) -> str:
     )
 
 
-def coefficient_bars(fit: DifficultyFit) -> str:
+def coefficient_bars(fit: models.DifficultyFit) -> str:
     """Return bars of log odds, to the right where a feature makes items easier."""
     if not fit.coefficients:
         return ""
@@ -99,7 +86,7 @@ def coefficient_bars(fit: DifficultyFit) -> str:
     return bar_rows(rows, label, length=BAR_LENGTH)
 
 
-def success_plot(table: OutcomeTable, features: Sequence[Mapping[str, float]], fit: DifficultyFit) -> str:
+def success_plot(table: models.OutcomeTable, features: Sequence[Mapping[str, float]], fit: models.DifficultyFit) -> str:
     """Return a point for each item: share of systems that are right against the strongest feature."""
     if not fit.coefficients:
         return ""
@@ -112,7 +99,7 @@ def success_plot(table: OutcomeTable, features: Sequence[Mapping[str, float]], f
     return panels_svg([panel], Axis(name), Axis("share of systems", 0, 1), label, size=SCATTER)
 
 
-def _response_rows(table: OutcomeTable, model: ResponseModel) -> list[tuple[str, str, str, str]]:
+def _response_rows(table: models.OutcomeTable, model: models.ResponseModel) -> list[tuple[str, str, str, str]]:
     order = sorted(range(len(model.items)), key=lambda k: -model.difficulty[k])
     return [
         (
@@ -151,7 +138,7 @@ class Subset:
     families: int
 
 
-def choose_subset(table: OutcomeTable, number: int, families: Mapping[str, str], seed: int = 0) -> Subset:
+def choose_subset(table: models.OutcomeTable, number: int, families: Mapping[str, str], seed: int = 0) -> Subset:
     """Return the most informative items; `CalibrantError` where nothing can be fitted.
 
     families: of systems; one that is not named is a family of its own
@@ -161,7 +148,7 @@ def choose_subset(table: OutcomeTable, number: int, families: Mapping[str, str],
         raise CalibrantError(
             f"{number} items of the {len(rows)} that all systems answered; 1 to {len(rows) - 1} can be taken"
         )
-    model = fit_responses(answers, "rasch", rows)
+    model = models.fit_responses(answers, "rasch", rows)
     family_of = [families.get(system, system) for system in table.systems]
     names = sorted(set(family_of))
     if len(names) < 2:
@@ -174,7 +161,7 @@ def choose_subset(table: OutcomeTable, number: int, families: Mapping[str, str],
     for name in names:
         tested = [k for k, family in enumerate(family_of) if family == name]
         fitted_systems = [k for k in range(len(family_of)) if k not in tested]
-        inner = fit_responses(answers[:, fitted_systems], "rasch", range(len(rows)))
+        inner = models.fit_responses(answers[:, fitted_systems], "rasch", range(len(rows)))
         chosen = _most_informative(inner, number)
         random_subsets = [sorted(rng.sample(range(len(rows)), number)) for _ in range(RANDOM_SUBSETS)]
         for system in tested:
@@ -186,20 +173,22 @@ def choose_subset(table: OutcomeTable, number: int, families: Mapping[str, str],
     )
 
 
-def _most_informative(model: ResponseModel, number: int) -> list[int]:
+def _most_informative(model: models.ResponseModel, number: int) -> list[int]:
     """Return the most informative fitted items, the first of equals."""
     information = model.information
     order = sorted(range(len(model.items)), key=lambda k: (-information[k], k))
     return [model.items[k] for k in order[:number]]
 
 
-def _estimate(model: ResponseModel, chosen: Sequence[int], answers: IntArray, fitted_answers: IntArray) -> float:
+def _estimate(
+    model: models.ResponseModel, chosen: Sequence[int], answers: models.IntArray, fitted_answers: models.IntArray
+) -> float:
     """Return the estimated mean over all items of a system that answered the chosen ones.
 
     fitted_answers: [item, system] of the fitted systems, for items that all of these answered alike
     """
     place = {row: k for k, row in enumerate(model.items)}
-    ability = estimate_ability(model, [place[row] for row in chosen], answers[list(chosen)])
+    ability = models.estimate_ability(model, [place[row] for row in chosen], answers[list(chosen)])
     predicted = model.probabilities(np.array([ability]))[:, 0]
     answered, total = set(chosen), 0.0
     for row in range(len(answers)):
@@ -222,10 +211,10 @@ MAX_PRINTED = 20  # items of an item response model
 class Explained:
     """Difficulty of the items of some runs; features: of each item; responses: None if it was not asked for."""
 
-    table: OutcomeTable
+    table: models.OutcomeTable
     features: Sequence[Mapping[str, float]]
-    fit: DifficultyFit
-    responses: ResponseModel | None
+    fit: models.DifficultyFit
+    responses: models.ResponseModel | None
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the terminal."""
@@ -236,7 +225,7 @@ class Explained:
             yield f"left out: {plural(number, 'items')} without {name}"
         yield ""
         rows = [
-            [c.feature, f"{c.log_odds:+.3f}", f"{c.mean:.2f}", f"{c.deviation:.2f}", MEANINGS.get(c.feature, "")]
+            [c.feature, f"{c.log_odds:+.3f}", f"{c.mean:.2f}", f"{c.deviation:.2f}", models.MEANINGS.get(c.feature, "")]
             for c in fit.coefficients
         ]
         yield "Log odds of a right answer for one standard deviation more of a feature, systems apart"
@@ -251,7 +240,7 @@ class Explained:
             yield ""
             yield from self._response_lines(self.responses)
 
-    def _response_lines(self, model: ResponseModel) -> Iterator[str]:
+    def _response_lines(self, model: models.ResponseModel) -> Iterator[str]:
         title = "Rasch difficulties" if model.name == "rasch" else "Difficulties and discriminations"
         yield f"{title}, hardest first; abilities of systems are standard normal"
         order = sorted(range(len(model.items)), key=lambda k: -model.difficulty[k])
@@ -274,7 +263,7 @@ class Explained:
             "answers": fit.num_answers,
             "systems": list(fit.systems),
             "left_out": dict(fit.left_out),
-            "coefficients": [asdict(c) | {"meaning": MEANINGS.get(c.feature, "")} for c in fit.coefficients],
+            "coefficients": [asdict(c) | {"meaning": models.MEANINGS.get(c.feature, "")} for c in fit.coefficients],
             "held_out": {"features": asdict(fit.by_features), "stratum": asdict(fit.by_stratum)},
         }
         if self.responses is not None:
@@ -300,19 +289,19 @@ class Explained:
         write_atomically(path, difficulty_page(self.table, self.features, self.fit, self.responses))
 
 
-def _held_out(name: str, figures: HeldOut) -> list[str]:
+def _held_out(name: str, figures: models.HeldOut) -> list[str]:
     return [name, "\N{EN DASH}" if figures.auc is None else f"{figures.auc:.3f}", f"{figures.log_loss:.3f}"]
 
 
-def explain_difficulty(runs: Sequence[Path], pools: Sequence[Path], model: ModelName | None) -> Explained:
+def explain_difficulty(runs: Sequence[Path], pools: Sequence[Path], model: models.ModelName | None) -> Explained:
     """Return the difficulty of the items of pools under runs; `CalibrantError` where there is too little."""
-    table = read_outcomes(runs, pools)
+    table = models.read_outcomes(runs, pools)
     responses = None
     if model is not None:
         rows, answers = table.binary()
-        responses = fit_responses(answers, model, rows)
-    features = [item_features(table.benchmark, item) for item in table.items]
-    return Explained(table, features, fit_difficulty(table, features), responses)
+        responses = models.fit_responses(answers, model, rows)
+    features = [models.item_features(table.benchmark, item) for item in table.items]
+    return Explained(table, features, models.fit_difficulty(table, features), responses)
 
 
 @dataclass(frozen=True)
@@ -350,7 +339,7 @@ def write_subset(
     source: Path, target: Path, runs: Sequence[Path], number: int, families: Path | None, seed: int
 ) -> WrittenSubset:
     """Write the most informative items of a pool, in its order."""
-    table = read_outcomes(runs, [source])
+    table = models.read_outcomes(runs, [source])
     chosen = choose_subset(table, number, {} if families is None else read_families(families), seed)
     of = benchmark_of(source)
     pool: Any = of.items.read_pool(source)

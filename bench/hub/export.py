@@ -18,21 +18,7 @@ import msgspec
 from calibrant.bench.core.benchmark import Benchmark, PublicIds
 from calibrant.bench.core.options import OptionError
 from calibrant.bench.core.registry import benchmark, benchmark_of
-from calibrant.bench.hub.card import (
-    DIFFICULTY,
-    SPLIT,
-    Column,
-    Described,
-    Row,
-    canary_of,
-    card,
-    columns_of,
-    croissant,
-    folder_card,
-    prompt_digest,
-    record_text,
-    text_digest,
-)
+from calibrant.bench.hub import card as hub_card
 from calibrant.bench.scoring.files import json_object, numbered_lines
 from calibrant.bench.terminal import making_folder, printable
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
@@ -71,18 +57,18 @@ class ExportRows:
                     digests.append(row["digest"])
         self._file, self._places = file, [place for _, place in places]
         self._sorted = [place for _, place in sorted(places)]
-        self._canary = canary_of(sorted(digests))
+        self._canary = hub_card.canary_of(sorted(digests))
 
     def __len__(self) -> int:
         return len(self._places)
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[hub_card.Row]:
         return self._rows(self._places)
 
-    def by_id(self) -> Iterator[Row]:
+    def by_id(self) -> Iterator[hub_card.Row]:
         return self._rows(self._sorted)
 
-    def _rows(self, places: Sequence[int]) -> Iterator[Row]:
+    def _rows(self, places: Sequence[int]) -> Iterator[hub_card.Row]:
         decode = msgspec.json.Decoder(dict[str, Any]).decode
         with self._file.open("rb") as lines:
             for place in places:
@@ -90,12 +76,12 @@ class ExportRows:
                 yield {**decode(lines.readline()), "canary": self._canary}
 
 
-def _rows(of: Benchmark[Any], path: Path, pool: Any, digest: str) -> Iterator[Row]:
+def _rows(of: Benchmark[Any], path: Path, pool: Any, digest: str) -> Iterator[hub_card.Row]:
     public = PublicIds.of_pool(path, pool.items)
     for item in pool.items:
         *system, user = of.items.messages(item)
         system_text = "\n\n".join(message["content"] for message in system)
-        record = record_text(of.items.record(item))
+        record = hub_card.record_text(of.items.record(item))
         gold = of.training.gold(item)
         labels = of.training.difficulty(item)
         yield {
@@ -108,12 +94,12 @@ def _rows(of: Benchmark[Any], path: Path, pool: Any, digest: str) -> Iterator[Ro
             "stratum": item.stratum,
             "system": system_text,
             "prompt": user["content"],
-            "digest": prompt_digest(system_text, user["content"]),
+            "digest": hub_card.prompt_digest(system_text, user["content"]),
             "record": record,
             "answer": "" if gold is None else json.dumps(gold, sort_keys=True),
-            "record_digest": text_digest(record),
+            "record_digest": hub_card.text_digest(record),
             "pool_digest": digest,
-            **{f"{DIFFICULTY}{name}": value for name, value in labels.items()},
+            **{f"{hub_card.DIFFICULTY}{name}": value for name, value in labels.items()},
         }
 
 
@@ -122,7 +108,10 @@ GROUP = 1000  # rows that are held at once, and of a row group of the file
 
 
 def write_table(
-    path: Path, rows: Iterable[Row], columns: Sequence[Column], metadata: Mapping[str, str] | None = None
+    path: Path,
+    rows: Iterable[hub_card.Row],
+    columns: Sequence[hub_card.Column],
+    metadata: Mapping[str, str] | None = None,
 ) -> None:
     """Write a file of these columns; what a row does not have is null.
 
@@ -140,7 +129,7 @@ def write_table(
             file.write_table(arrow.table(values, schema=schema))
 
 
-def read_table(path: Path) -> Iterator[Row]:
+def read_table(path: Path) -> Iterator[hub_card.Row]:
     """Yield the rows of a file; `CalibrantError` if it is no Parquet file."""
     try:
         with _pyarrow("pyarrow.parquet").ParquetFile(path) as file:
@@ -161,7 +150,7 @@ def exported_items(path: Path) -> Iterator[Item[Any, Any]]:
             raise error.with_location(file=path.name, instance=f"row {number}") from None
 
 
-def _item(row: Row) -> Item[Any, Any]:
+def _item(row: hub_card.Row) -> Item[Any, Any]:
     record = row.get("record")
     if not isinstance(record, str) or not isinstance(row.get("benchmark"), str):
         raise PoolError("none; only the part with gold has it", field="record")
@@ -280,7 +269,7 @@ def export(
     *,
     name: str = "",
     license_: str = "",
-    split: str = SPLIT,
+    split: str = hub_card.SPLIT,
     audits: Path | None = None,
 ) -> int:
     """Write the folders `questions` and `gold` into `out`, which must not be there, or empty; how many items.
@@ -307,7 +296,7 @@ def export(
             _write_cards(folder / part, replace(described, license=license_, split=split))
         files = {part: f"{part}/{part}.parquet" for part in (QUESTIONS, GOLD)}
         title = name or " and ".join(dict.fromkeys(row["benchmark"] for row in rows))
-        (folder / "README.md").write_text(printable(folder_card(title, files, split)), encoding="utf-8")
+        (folder / "README.md").write_text(printable(hub_card.folder_card(title, files, split)), encoding="utf-8")
         _require_same(folder / GOLD / f"{GOLD}.parquet", rows)
     return len(rows)
 
@@ -328,15 +317,15 @@ def _require_distinct(rows: ExportRows) -> None:
         first[record] = row["pool"]
 
 
-def _write_rows(folder: Path, part: str, rows: ExportRows, title: str, audits: Sequence[str]) -> Described:
+def _write_rows(folder: Path, part: str, rows: ExportRows, title: str, audits: Sequence[str]) -> hub_card.Described:
     """Write the rows; return what describes them."""
     folder.mkdir()
     file = folder / f"{part}.parquet"
-    columns = columns_of(rows, with_gold=part == GOLD)
+    columns = hub_card.columns_of(rows, with_gold=part == GOLD)
     write_table(file, rows if part == GOLD else rows.by_id(), columns)
     with file.open("rb") as content:
         digest = file_digest(content, "sha256").hexdigest()
-    return Described(
+    return hub_card.Described(
         name=f"{title} ({part})",
         file=file.name,
         sha256=digest,
@@ -348,12 +337,12 @@ def _write_rows(folder: Path, part: str, rows: ExportRows, title: str, audits: S
     )
 
 
-def _write_cards(folder: Path, described: Described) -> None:
-    (folder / "README.md").write_text(printable(card(described)), encoding="utf-8")
-    (folder / "croissant.json").write_text(json.dumps(croissant(described), indent=1) + "\n", encoding="utf-8")
+def _write_cards(folder: Path, described: hub_card.Described) -> None:
+    (folder / "README.md").write_text(printable(hub_card.card(described)), encoding="utf-8")
+    (folder / "croissant.json").write_text(json.dumps(hub_card.croissant(described), indent=1) + "\n", encoding="utf-8")
 
 
 def _require_same(file: Path, rows: ExportRows) -> None:
     for row, item in zip(rows, exported_items(file), strict=True):
-        if record_text(benchmark(row["benchmark"]).items.record(item)) != row["record"]:
+        if hub_card.record_text(benchmark(row["benchmark"]).items.record(item)) != row["record"]:
             raise CalibrantError(f"{row['id']} is not the same after an export; nothing was written")

@@ -19,32 +19,12 @@ from random import Random
 from statistics import mean, stdev
 from typing import NamedTuple
 
-from calibrant.audits.blickets.printed import (
-    Switched,
-    TwoByTwo,
-    accuracy_of_silence,
-    credited_to_one_run,
-    firings_outside_eligible,
-    misprinted_tests,
-    posterior_odds_finding,
-    self_selection,
-    wrong_before_the_switch,
-)
+from calibrant.audits.blickets import printed
 from calibrant.audits.claims import ClaimStatus, Finding
 from calibrant.baselines.blickets.rows import GRID
 from calibrant.bench.answers.rates import NORMAL_95
+from calibrant.bench.blickets import paper as blickets_paper
 from calibrant.bench.blickets.agents import AT_RANDOM, agent, play_agent
-from calibrant.bench.blickets.paper import (
-    NOT_PRINTED,
-    PRINTED_AGENTS,
-    PlayedEpisode,
-    paper,
-    paper_tables,
-    printed_counts,
-    printed_detections,
-    setup_tables,
-    share_cell,
-)
 from calibrant.bench.blickets.rates import Counts, Share, count_classes
 from calibrant.bench.lab.renamings import Alike, RenamedItem, permuted_names, shuffled
 from calibrant.bench.papers import text_of
@@ -73,7 +53,7 @@ _PRINTED_PERCENT = {"stochastic": 2, "order-2-of-4": 3}  # rows of Table 7
 
 def all_played(
     agents: Sequence[str], suites: Sequence[str], episodes: int, *, seed: int = SEED, jobs: int = 1
-) -> list[PlayedEpisode]:
+) -> list[blickets_paper.PlayedEpisode]:
     """Every agent on the same items of every suite: suite after suite, agent after agent, item after item."""
     pairs = [(agent, suite) for suite, agent in product(suites, agents)]
     return [episode for part in played_pairs(pairs, episodes, seed=seed, jobs=jobs) for episode in part]
@@ -81,7 +61,7 @@ def all_played(
 
 def played_pairs(
     pairs: Sequence[tuple[str, str]], episodes: int, *, seed: int = SEED, jobs: int = 1
-) -> list[list[PlayedEpisode]]:
+) -> list[list[blickets_paper.PlayedEpisode]]:
     """Play the episodes of each pair of an agent and a suite."""
     work = [(agent, suite, episodes, seed) for agent, suite in pairs]
     if jobs == 1:
@@ -90,7 +70,7 @@ def played_pairs(
         return list(pool.map(_part, work))
 
 
-def _part(work: tuple[str, str, int, int]) -> list[PlayedEpisode]:
+def _part(work: tuple[str, str, int, int]) -> list[blickets_paper.PlayedEpisode]:
     return list(play_agent(*work))
 
 
@@ -104,9 +84,9 @@ HEADINGS = (
 )
 
 
-def agent_table(episodes: Iterable[PlayedEpisode]) -> Table:
+def agent_table(episodes: Iterable[blickets_paper.PlayedEpisode]) -> Table:
     """Rows by suite and agent, in the order in which they first occur; after each suite what the paper prints of it."""
-    groups: dict[str, dict[str, list[PlayedEpisode]]] = {}
+    groups: dict[str, dict[str, list[blickets_paper.PlayedEpisode]]] = {}
     for episode in episodes:
         groups.setdefault(episode.suite, {}).setdefault(episode.agent, []).append(episode)
     rows: list[TableRow] = []
@@ -121,18 +101,18 @@ def agent_table(episodes: Iterable[PlayedEpisode]) -> Table:
         (Heading("condition", "Condition"), Heading("agent", "Agent")),
         HEADINGS,
         tuple(rows),
-        (f"Rows of source paper are those of {paper().source}.",),
+        (f"Rows of source paper are those of {blickets_paper.paper().source}.",),
     )
 
 
-def _cells(episodes: Sequence[PlayedEpisode]) -> tuple[Cell, ...]:
+def _cells(episodes: Sequence[blickets_paper.PlayedEpisode]) -> tuple[Cell, ...]:
     grades = [episode.grade for episode in episodes]
     counts = count_classes(grades)
     shares = (counts.exactly_n_rate, counts.eligible_rate, counts.eligible_accuracy, counts.switched_accuracy)
     return (
-        share_cell(counts.accuracy, with_interval=True),
+        blickets_paper.share_cell(counts.accuracy, with_interval=True),
         mean_cell([grade.steps for grade in grades]),
-        *(share_cell(share, with_interval=True) for share in shares),
+        *(blickets_paper.share_cell(share, with_interval=True) for share in shares),
     )
 
 
@@ -146,14 +126,14 @@ def mean_cell(values: Sequence[int]) -> Cell:
 
 def _list_printed(suite: str) -> Iterator[TableRow]:
     if suite in _PRINTED_COUNTS:
-        for (agent,), counts in printed_counts(_PRINTED_COUNTS[suite]):
+        for (agent,), counts in blickets_paper.printed_counts(_PRINTED_COUNTS[suite]):
             shares = (counts.exactly_n_rate, counts.eligible_rate, counts.eligible_accuracy, counts.switched_accuracy)
-            cells = (share_cell(counts.accuracy), NOTHING, *map(share_cell, shares))
+            cells = (blickets_paper.share_cell(counts.accuracy), NOTHING, *map(blickets_paper.share_cell, shares))
             yield TableRow((suite, agent), cells, Source.PAPER)
     if suite in _PRINTED_PERCENT:
-        texts = paper().tables["7"].rows[_PRINTED_PERCENT[suite]][1:]
-        for agent, text in zip(PRINTED_AGENTS, texts, strict=True):
-            accuracy = NOTHING if text == NOT_PRINTED else Cell(text)
+        texts = blickets_paper.paper().tables["7"].rows[_PRINTED_PERCENT[suite]][1:]
+        for agent, text in zip(blickets_paper.PRINTED_AGENTS, texts, strict=True):
+            accuracy = NOTHING if text == blickets_paper.NOT_PRINTED else Cell(text)
             yield TableRow((suite, agent), (accuracy, *[NOTHING] * 5), Source.PAPER)
 
 
@@ -254,14 +234,14 @@ def _stated_cells(line: Stated) -> Iterator[Cell]:
         yield Cell(percent) if percent else NOTHING
 
 
-def _learner_cells(line: Stated, played: Sequence[PlayedEpisode]) -> tuple[Cell, ...]:
+def _learner_cells(line: Stated, played: Sequence[blickets_paper.PlayedEpisode]) -> tuple[Cell, ...]:
     counts = count_classes(episode.grade for episode in played)
     steps = [episode.grade.steps for episode in played]
     shares = (counts.exactly_n_rate, counts.eligible_rate)
     return (
-        share_cell(counts.accuracy, with_interval=True),
+        blickets_paper.share_cell(counts.accuracy, with_interval=True),
         mean_cell(steps),
-        *(share_cell(share, with_interval=True) for share in shares),
+        *(blickets_paper.share_cell(share, with_interval=True) for share in shares),
         Cell(", ".join(_differences(line, counts.accuracy, steps, *shares)) or "no"),
     )
 
@@ -312,22 +292,24 @@ def difference_of_means(steps: Sequence[int], stated: float) -> Iterator[str]:
 
 def paper_findings() -> Iterator[Finding]:
     """Misprints, comparisons that selection decides, firings outside their class, and accuracy without a switch."""
-    source, odds = paper().source, paper().posterior_odds
-    yield from misprinted_tests((test.test for test in paper().tests), source)
-    yield posterior_odds_finding(odds.name, TwoByTwo(*odds.counts), odds.odds, source)
+    source, odds = blickets_paper.paper().source, blickets_paper.paper().posterior_odds
+    yield from printed.misprinted_tests((test.test for test in blickets_paper.paper().tests), source)
+    yield printed.posterior_odds_finding(odds.name, printed.TwoByTwo(*odds.counts), odds.odds, source)
     by_agent, by_run = dict(_labelled("5a")), dict(_labelled("5b"))
     together = _accuracies(by_agent["CG+DB",], by_agent["CG",])
     alone = _accuracies(by_run["06", "CG+DB"], by_run["06", "CG"])
-    yield credited_to_one_run("Table 4, Run 06, CG+DB against CG", alone, together, RUN_06_P, source)
+    yield printed.credited_to_one_run("Table 4, Run 06, CG+DB against CG", alone, together, RUN_06_P, source)
     yield from (finding for finding in class_sums() if finding.verdict is ClaimStatus.PROVED)
     hard = _by_agent("6")
     for first, second in combinations(hard, 2):
-        yield self_selection(f"Table 6, {second} against {first}", hard[second], hard[first], source)
+        yield printed.self_selection(f"Table 6, {second} against {first}", hard[second], hard[first], source)
     late = _by_agent("11")
-    false = {tuple(labels): detections.false for labels, detections in printed_detections()}
-    yield firings_outside_eligible("Tables 9 and 11, CG+DB at N = 5", false["06", "5", "5"], late["CG+DB"], source)
+    false = {tuple(labels): detections.false for labels, detections in blickets_paper.printed_detections()}
+    yield printed.firings_outside_eligible(
+        "Tables 9 and 11, CG+DB at N = 5", false["06", "5", "5"], late["CG+DB"], source
+    )
     for system, counts in late.items():
-        yield accuracy_of_silence(f"Table 11, {system}", counts, source)
+        yield printed.accuracy_of_silence(f"Table 11, {system}", counts, source)
 
 
 def class_sums() -> Iterator[Finding]:
@@ -336,29 +318,31 @@ def class_sums() -> Iterator[Finding]:
         for labels, counts in _labelled(number):
             if counts.exactly_n is not None:
                 name = f"Table {number}, {', '.join(labels)}{' steps' * (number == '8')}"
-                yield wrong_before_the_switch(name, _count_switched(counts), paper().source)
+                yield printed.wrong_before_the_switch(name, _count_switched(counts), blickets_paper.paper().source)
 
 
 RUN_06_P = ".015"  # Table 4
 
 
 def _labelled(number: str) -> list[tuple[tuple[str, ...], Counts]]:
-    return [(tuple(labels), counts) for labels, counts in printed_counts(number)]
+    return [(tuple(labels), counts) for labels, counts in blickets_paper.printed_counts(number)]
 
 
-def _accuracies(first: Counts, second: Counts) -> TwoByTwo:
+def _accuracies(first: Counts, second: Counts) -> printed.TwoByTwo:
     """Return right and wrong answers of two agents."""
-    return TwoByTwo(first.correct, first.episodes - first.correct, second.correct, second.episodes - second.correct)
+    return printed.TwoByTwo(
+        first.correct, first.episodes - first.correct, second.correct, second.episodes - second.correct
+    )
 
 
-def _by_agent(number: str) -> dict[str, Switched]:
-    return {labels[0]: _count_switched(counts) for labels, counts in printed_counts(number)}
+def _by_agent(number: str) -> dict[str, printed.Switched]:
+    return {labels[0]: _count_switched(counts) for labels, counts in blickets_paper.printed_counts(number)}
 
 
-def _count_switched(counts: Counts) -> Switched:
+def _count_switched(counts: Counts) -> printed.Switched:
     classes = counts.eligible, counts.eligible_correct, counts.exactly_n
     eligible, correct, exactly_n = (count for count in classes if count is not None)
-    return Switched(counts.episodes, counts.correct, eligible, correct, exactly_n)
+    return printed.Switched(counts.episodes, counts.correct, eligible, correct, exactly_n)
 
 
 TABLES = ("standing", "learners", "paper", "findings", "setup")
@@ -383,12 +367,12 @@ def _findings() -> str:
 
 def _tables(options: argparse.Namespace) -> str:
     if options.table == "setup":
-        return "\n\n".join(map(text_of, setup_tables())) + "\n"
+        return "\n\n".join(map(text_of, blickets_paper.setup_tables())) + "\n"
     if options.table == "learners":
         return text_of(learner_table(options.episodes, seed=options.seed, jobs=options.jobs)) + "\n"
     agents = [member.name for member in GRID] if options.grid else options.agents
     episodes = all_played(agents, options.suites, options.episodes, seed=options.seed, jobs=options.jobs)
-    tables = (agent_table(episodes),) if options.table == "standing" else paper_tables(episodes)
+    tables = (agent_table(episodes),) if options.table == "standing" else blickets_paper.paper_tables(episodes)
     return "\n\n".join(text_of(table) for table in tables) + "\n"
 
 

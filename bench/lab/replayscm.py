@@ -48,13 +48,7 @@ from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.canonical import PanelOrder, rename_problem, unchanged_order
-from calibrant.solvers.replayscm.experiments.candidates import (
-    BITS_TOLERANCE,
-    MemberArrays,
-    binary_entropy,
-    decide_behaviour,
-    member_weight,
-)
+from calibrant.solvers.replayscm.experiments import candidates as experiments_candidates
 from calibrant.solvers.replayscm.experiments.greedy import WorldChooser
 from calibrant.solvers.replayscm.experiments.policies import POLICIES, episode_evidence, play_worlds
 from calibrant.solvers.replayscm.hidden.mass import count_members, list_members
@@ -101,7 +95,7 @@ class EnumeratedClass:
 
     def expected_bits(self, posterior: F64) -> F64:
         """[c] bits that each candidate is expected to tell."""
-        noise = binary_entropy(float(self.rate))
+        noise = experiments_candidates.binary_entropy(float(self.rate))
         bits = []
         for likelihood, cells in zip(self.likelihoods, self.cells, strict=True):
             law = posterior @ likelihood
@@ -120,7 +114,7 @@ def enumerate_class(rate: Fraction) -> EnumeratedClass:
     disclosure = HiddenOrder(NAMES, ROOTS)
     scm_class = MechanismClass(NAMES, ROOTS, disclosure, MAX_PARENTS, Prior.BY_PARENTS, known_rate(rate), {})
     members = list_members(Posterior(replace(scm_class, noise=NOISE_FREE)))
-    prior = np.array([float(member_weight(scm_class, member)) for member in members])
+    prior = np.array([float(experiments_candidates.member_weight(scm_class, member)) for member in members])
     candidates = [dict(do) for do in candidate_worlds(NAMES, MAX_TARGETS)]
     contexts = range(1 << len(ROOTS))
     numbers: dict[tuple[tuple[str, ...], ...], int] = {}
@@ -142,7 +136,7 @@ def enumerate_class(rate: Fraction) -> EnumeratedClass:
 
 def _reading_law(scm_class: MechanismClass, members: Sequence[Mechanisms], do: dict[str, int]) -> tuple[F64, int]:
     """[d, y] probability of each reading, by running every SCM under every pattern of flips; and the free cells."""
-    arrays, num_contexts = MemberArrays(scm_class, members), 1 << len(ROOTS)
+    arrays, num_contexts = experiments_candidates.MemberArrays(scm_class, members), 1 << len(ROOTS)
     free = [NAMES.index(v) for v in scm_class.endogenous if v not in do]
     targets = np.full(num_contexts, sum(1 << NAMES.index(v) for v in do), np.uint64)
     constants = sum(bit << NAMES.index(v) for v, bit in do.items())
@@ -179,7 +173,7 @@ def play_enumerated(listed: EnumeratedClass, policy_name: str, seed: int) -> tup
             return world, bool(share >= DECIDED and behaviour == listed.behaviours[truth])
         if policy_name == "bits":
             bits = listed.expected_bits(posterior)
-            candidate = int(np.flatnonzero(bits >= bits.max() - BITS_TOLERANCE)[0])
+            candidate = int(np.flatnonzero(bits >= bits.max() - experiments_candidates.BITS_TOLERANCE)[0])
         else:
             # without repetition, then all over again
             candidate = order[world % len(order)]
@@ -415,7 +409,7 @@ def statements(number: int, seed: int) -> Iterator[tuple[Fraction, bool]]:
                 evidence.append(world)
                 rows += len(world.rows)
         requests = heldout_requests(problem, scm_class)[:NUM_REQUESTS]
-        verdict = decide_behaviour(Posterior(scm_class).condition(*evidence), requests, rng)
+        verdict = experiments_candidates.decide_behaviour(Posterior(scm_class).condition(*evidence), requests, rng)
         truth = tuple(clean_rows(scm_class, gold.local_functions, do, contexts) for do, contexts in requests)
         yield verdict.share, verdict.rows == truth
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.capabilities import (
-    ATTRIBUTION,
-    FINDINGS,
-)
+from calibrant.bench.core.capabilities import ATTRIBUTION, FINDINGS
 from calibrant.bench.pools.capabilities import FAMILIES
 from calibrant.bench.protocols import APPLICABLE
 

@@ -15,12 +15,7 @@ from calibrant.dsl.item import Pool
 from calibrant.dsl.logic.item import LogicItem, model_size
 from calibrant.dsl.logic.prompt import TEMPLATE_FIELDS, prompt, template_fields
 from calibrant.dsl.logic.records import ItemRecord, item_from_record, read_pool, record_from_item, write_pool
-from calibrant.dsl.logic.trajectories import (
-    TrajectoryItem,
-    TrajectoryItemRecord,
-    is_trajectory_item,
-    trajectory_prompt,
-)
+from calibrant.dsl.logic.trajectories import TrajectoryItem, TrajectoryItemRecord, is_trajectory_item, trajectory_prompt
 from calibrant.dsl.records import Header, convert_object
 
 # --- Items of logic models as pool files, records and prompts ---------------------------------------------------------

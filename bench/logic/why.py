@@ -18,26 +18,11 @@ from calibrant.audits.logic.trajectories import TrajectoryWhy, explain_trajector
 from calibrant.audits.logic.why import LogicWhy, explain, explain_family
 from calibrant.audits.why import Why, number_text
 from calibrant.bench.logic.family.words import LABEL, NO_PROBABILITY, measured_chart, measured_table, percent
+from calibrant.bench.pages import why as pages_why
 from calibrant.bench.pages.capabilities import Explainable
-from calibrant.bench.pages.charts import (
-    BarRow,
-    bar_rows,
-    figure,
-    text_at,
-    text_width,
-    widest,
-)
+from calibrant.bench.pages.charts import BarRow, bar_rows, figure, text_at, text_width, widest
 from calibrant.bench.pages.graphs import Layers, Spacing, curve_path
 from calibrant.bench.pages.page import Lesson, LessonModel, WhyTable, html_page, standalone_svg
-from calibrant.bench.pages.why import (
-    NOT_DECIDED,
-    general_lesson,
-    page_json,
-    shown_table,
-    tables_body,
-    tables_lines,
-    why_page,
-)
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic.item import Clause, Experiment, LogicItem, parse_clause
@@ -253,18 +238,18 @@ def page_body(
         "max_nodes": MAX_NODES,
         "advice": advice(why),
         "bars": Markup(candidate_bars(why)),
-        "candidates": shown_table(candidate_table(why)),
-        "edges": shown_table(edge_table(why)),
-        "clauses": shown_table(clause_table(why)),
+        "candidates": pages_why.shown_table(candidate_table(why)),
+        "edges": pages_why.shown_table(edge_table(why)),
+        "clauses": pages_why.shown_table(clause_table(why)),
         "heat": Markup(spectrum_heat(why)),
-        "spectrum": shown_table(spectrum_table(why)),
+        "spectrum": pages_why.shown_table(spectrum_table(why)),
         "grid": prediction_grid(why),
         "pair": pair_rows(why),
-        "measured": shown_table(measured_table(measured)),
+        "measured": pages_why.shown_table(measured_table(measured)),
         "measured_chart": Markup(measured_chart(measured)),
         "no_probability": NO_PROBABILITY,
         "counted": f"{models}, counted exactly, of the class: {why.class_in_words}.",
-        "json_text": page_json(why),
+        "json_text": pages_why.page_json(why),
     }
     return Markup(html_page("why/logic.html", content))
 
@@ -488,11 +473,11 @@ def lesson(item: LogicItem, why: LogicWhy) -> Lesson:
         verdict = f"By every model that fits, {why.readouts[0]} = {answer}."
         heading = f"{plural(int(why.count.lower), 'models')} fit{'s' * (why.count.lower == '1')}"
     else:
-        return replace(general_lesson(why, evidence, CLASS_WORDS, advice(why)), intro=intro)
+        return replace(pages_why.general_lesson(why, evidence, CLASS_WORDS, advice(why)), intro=intro)
     return Lesson(
         *(why.item, intro, evidence, CLASS_WORDS),
         question=f"This was not measured: {clamps}. What will {why.readouts[k]} be?",
-        choices=(f"{why.readouts[k]} = 0", f"{why.readouts[k]} = 1", NOT_DECIDED),
+        choices=(f"{why.readouts[k]} = 0", f"{why.readouts[k]} = 1", pages_why.NOT_DECIDED),
         answer=answer,
         heading=heading,
         verdict=(verdict,),
@@ -528,12 +513,12 @@ class LogicExplanations:
 
     def body(self, why: LogicWhy | TrajectoryWhy, prefix: str) -> Markup:
         if isinstance(why, TrajectoryWhy):
-            return tables_body(why, trajectory_tables(why), (), prefix)
+            return pages_why.tables_body(why, trajectory_tables(why), (), prefix)
         return page_body(why, prefix)
 
     def lesson(self, item: LogicItem, why: LogicWhy | TrajectoryWhy) -> Lesson:
         if isinstance(why, TrajectoryWhy):
-            return general_lesson(why, trajectory_tables(why)[1], CLASS_WORDS, ())
+            return pages_why.general_lesson(why, trajectory_tables(why)[1], CLASS_WORDS, ())
         return lesson(item, why)
 
     def drawing(self, why: LogicWhy | TrajectoryWhy) -> str:
@@ -543,8 +528,8 @@ class LogicExplanations:
 
     def lines(self, why: LogicWhy | TrajectoryWhy) -> Iterator[str]:
         if isinstance(why, TrajectoryWhy):
-            return tables_lines(why, trajectory_tables(why), ())
-        return tables_lines(
+            return pages_why.tables_lines(why, trajectory_tables(why), ())
+        return pages_why.tables_lines(
             why, [edge_table(why), candidate_table(why), spectrum_table(why)], advice(why), model_lines(why)
         )
 
@@ -567,7 +552,7 @@ def family_page(
         measured = tuple(measured_cells(family, times))
     except LatticeLimitError:  # shares are out of budget
         measured = ()
-    return why_page(why, page_body(why, "why", data_lines, measured), "family", name)
+    return pages_why.why_page(why, page_body(why, "why", data_lines, measured), "family", name)
 
 
 EXPLANATIONS: Explainable = LogicExplanations()

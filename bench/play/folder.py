@@ -38,17 +38,7 @@ from calibrant.bench.play.game import (
     QuestionsStop,
     balanced_assignment,
 )
-from calibrant.bench.runs.records import (
-    FolderInUseError,
-    JsonlFile,
-    Key,
-    Record,
-    RecordKind,
-    RunFile,
-    Timing,
-    config_digest,
-    step_records,
-)
+from calibrant.bench.runs import records
 from calibrant.bench.version import program_version
 from calibrant.dsl.atomic_write import PRIVATE
 from calibrant.dsl.episode import Action, Step
@@ -113,10 +103,10 @@ class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 # private: events have what participants typed
-EVENTS = RecordKind("moves", "a game", EventRecord, JOURNAL_VERSION, lambda event: tuple(event.key), PRIVATE)
+EVENTS = records.RecordKind("moves", "a game", EventRecord, JOURNAL_VERSION, lambda event: tuple(event.key), PRIVATE)
 
 
-class Journal(JsonlFile[EventRecord]):
+class Journal(records.JsonlFile[EventRecord]):
     """The journal of a folder, open for appending by this process alone."""
 
     def __init__(self, folder: Path) -> None:
@@ -144,7 +134,7 @@ def protocol_of(participant: str) -> str:
     return PEOPLE + participant
 
 
-def game_record(game: Game, participant: str, config: Mapping[str, Any], started: str) -> Record:
+def game_record(game: Game, participant: str, config: Mapping[str, Any], started: str) -> records.Record:
     """Return the record of a closed game.
 
     config: feedback and study, which are part of the record's key; started: UTC, ISO 8601
@@ -154,7 +144,7 @@ def game_record(game: Game, participant: str, config: Mapping[str, Any], started
     answer = of.scoring.no_answer(item) if game.answer is None else game.answer
     score = of.scoring.score(item, answer, steps)
     attribution = of.attribution(item, answer, steps, score) if steps else None
-    return Record(
+    return records.Record(
         pool=game.pool.name,
         pool_digest=game.pool.digest,
         pool_size=len(game.pool.public.items),
@@ -171,13 +161,13 @@ def game_record(game: Game, participant: str, config: Mapping[str, Any], started
         provenance=_provenance(game),
         program=program_version(),
         benchmark=item.benchmark if is_stated(item.benchmark) else msgspec.UNSET,
-        steps=step_records(steps) if is_episode else msgspec.UNSET,
+        steps=records.step_records(steps) if is_episode else msgspec.UNSET,
         attribution=msgspec.UNSET if attribution is None else attribution,
-        timing=Timing(round(fsum(game.seconds), 3), started, [round(number, 3) for number in game.seconds]),
+        timing=records.Timing(round(fsum(game.seconds), 3), started, [round(number, 3) for number in game.seconds]),
     )
 
 
-def evidence_attribution(of: Benchmark[Any], item: Any, record: Record) -> dict[str, Any]:
+def evidence_attribution(of: Benchmark[Any], item: Any, record: records.Record) -> dict[str, Any]:
     """Return what the evidence had decided; records of questions lack it, and it is counted here. Empty if unknown."""
     attribution = record.attribution
     if attribution is msgspec.UNSET and record.steps is msgspec.UNSET:
@@ -185,7 +175,7 @@ def evidence_attribution(of: Benchmark[Any], item: Any, record: Record) -> dict[
     return attribution if isinstance(attribution, dict) else {}
 
 
-def game_verdict(of: Benchmark[Any], item: Any, record: Record) -> dict[str, Any]:
+def game_verdict(of: Benchmark[Any], item: Any, record: records.Record) -> dict[str, Any]:
     """Return whether an answer is right, that and what the evidence had decided in words, and both as records."""
     is_right = of.metrics.success.judge(record.score, record.setting)
     attribution = evidence_attribution(of, item, record)
@@ -224,20 +214,20 @@ class PlayFolder:
         self._events: dict[tuple[str, ItemKey], list[EventRecord]] = {}
         self._stack = ExitStack()
         self._closed: set[tuple[str, ItemKey]] = set()
-        self._computed: dict[tuple[str, ItemKey], Record] = {}
+        self._computed: dict[tuple[str, ItemKey], records.Record] = {}
         self._verdicts: dict[tuple[str, ItemKey], dict[str, Any]] = {}
         self._lock = threading.RLock()  # of journal, records and pools
         self._scoring = threading.Lock()  # evaluators are shared; a move need not wait for a score
         self._journal: Journal | None = None
-        self._records: RunFile | None = None
+        self._records: records.RunFile | None = None
 
     def __enter__(self) -> Self:
         if self.folder is None:
             return self
         with ExitStack() as stack:
             try:
-                self._records = stack.enter_context(RunFile(self.folder))
-            except FolderInUseError:
+                self._records = stack.enter_context(records.RunFile(self.folder))
+            except records.FolderInUseError:
                 text = "another program is writing there, such as the server of the study; stop it by Ctrl-C first"
                 raise CalibrantError(f"{self.folder}: {text}") from None
             self._journal = stack.enter_context(Journal(self.folder))
@@ -346,8 +336,8 @@ class PlayFolder:
 
     def is_recorded(self, participant: str, item: ItemKey) -> bool:
         """Return whether an item has its record."""
-        digest = config_digest(self._conditions(participant))
-        key = Key(item.pool_digest, item.instance, protocol_of(participant), digest)
+        digest = records.config_digest(self._conditions(participant))
+        key = records.Key(item.pool_digest, item.instance, protocol_of(participant), digest)
         return self._records is not None and key in self._records.keys
 
     def verdict(self, participant: str, game: Game) -> dict[str, Any]:
@@ -358,7 +348,7 @@ class PlayFolder:
                 self._verdicts[key] = game_verdict(game.pool.benchmark, game.shown, record)
             return self._verdicts[key]
 
-    def record(self, participant: str, game: Game) -> Record:
+    def record(self, participant: str, game: Game) -> records.Record:
         """Return the record of a game, computed once and written once."""
         item = ItemKey(game.pool.digest, game.item.id)
         events = self.events(participant, item)

@@ -22,15 +22,7 @@ from calibrant.bench.pages.page import design_page
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.play.folder import Clock, Player, PlayFolder
 from calibrant.bench.play.game import ItemKey, ItemStop, Plan, QuestionsStop, Stop, Terms, item_state
-from calibrant.bench.play.study.pages import (
-    OF_INSTRUCTIONS,
-    PRIVACY,
-    answers_event,
-    consent_html,
-    served_place,
-    start_text,
-    value_text,
-)
+from calibrant.bench.play.study import pages
 from calibrant.bench.report.capabilities import Remaining, RemainingLists
 from calibrant.bench.report.overview.contract import GUIDE, Explanation, Levels
 from calibrant.bench.report.sources import context_of
@@ -371,9 +363,9 @@ class Sitting:
         if not self.has_begun:
             return state | {
                 "phase": "start",
-                "task": start_text(self._plan, self.participant, self.terms, self._folder.pools),
-                "privacy": [PRIVACY, served_place(self._folder.folder)],
-                "consent": consent_html(self.terms.consent_in(self.lang)),
+                "task": pages.start_text(self._plan, self.participant, self.terms, self._folder.pools),
+                "privacy": [pages.PRIVACY, pages.served_place(self._folder.folder)],
+                "consent": pages.consent_html(self.terms.consent_in(self.lang)),
             }
         place = self._stops.index(stay_at) if stay_at is not None else self.place
         state |= {"steps": len(self._stops), "step": place + 1}
@@ -405,9 +397,9 @@ class Sitting:
             "phase": "questions",
             "name": stop.name,
             "heading": texts.title,
-            "instructions": consent_html(texts.instructions, OF_INSTRUCTIONS),
+            "instructions": pages.consent_html(texts.instructions, pages.OF_INSTRUCTIONS),
             "tries": self.num_tries(stop),
-            "questions": [{**q, "values": value_text(q)} for q in texts.questions],
+            "questions": [{**q, "values": pages.value_text(q)} for q in texts.questions],
         }
 
     def _end(self, *, is_screened_out: bool) -> dict[str, Any]:
@@ -500,7 +492,7 @@ class Sitting:
         if not isinstance(stop, QuestionsStop) or stop.name != name or self.is_screened_out:
             raise StaleError
         if tries is None or tries == self.num_tries(stop):
-            event = answers_event(stop, answers)
+            event = pages.answers_event(stop, answers)
             seconds = self._clock() - self._shown[1] if self._shown[0] == stop else 0.0
             self._folder.add(self.participant, stop.key, event, seconds, self.page_clock)
         if not self.is_done(stop) and not self.is_screened_out:

@@ -13,16 +13,8 @@ from typing import Any
 from calibrant.bench.core.words import Verb, WordsError
 from calibrant.bench.play.folder import Player, PlayFolder
 from calibrant.bench.play.game import AID, Completion, ItemStop, Practice, QuestionsStop, Stop, aid_config
+from calibrant.bench.play.study import pages
 from calibrant.bench.play.study.config import Study
-from calibrant.bench.play.study.pages import (
-    PRIVACY,
-    answers_event,
-    check_answers,
-    consent_text,
-    local_place,
-    start_text,
-    value_text,
-)
 from calibrant.bench.report.capabilities import MAX_EXPORTED, RemainingLists
 from calibrant.dsl.answer_text import read_reply_text
 from calibrant.dsl.episode import ActionError, Step, action_of_text
@@ -241,11 +233,11 @@ class TerminalStudy:
     def _start(self) -> str:
         """Show what stands on a start page, and offer practice; why the participant does not begin, else empty."""
         study = self._study
-        task = start_text(study.plan, self._name, study.terms, self._folder.pools)
-        self._echo(f"{study.terms.title}\n\n{task}\n{PRIVACY} {local_place(study.out)}")
+        task = pages.start_text(study.plan, self._name, study.terms, self._folder.pools)
+        self._echo(f"{study.terms.title}\n\n{task}\n{pages.PRIVACY} {pages.local_place(study.out)}")
         self._echo("You can stop at any time by `quit` and go on later.\n")
         if study.terms.consent:
-            self._echo(f"{consent_text(study.terms.consent)}\n")
+            self._echo(f"{pages.consent_text(study.terms.consent)}\n")
             agreed = self._choose("Have you read this, and do you agree?", ("yes", "no"))
             if agreed != "yes":
                 return "You did not agree." if agreed else "There was no answer about consent."
@@ -305,12 +297,12 @@ class TerminalStudy:
         while not self._is_screened_out(stop):
             self._echo(f"\n{stop.title}")
             if stop.instructions:
-                self._echo(f"\n{consent_text(stop.instructions)}\n")
+                self._echo(f"\n{pages.consent_text(stop.instructions)}\n")
             start = time.monotonic()
             answers = _ask_all(stop, self._lines, self._echo)
             if answers is None:
                 return False
-            self._folder.add(self._name, stop.key, answers_event(stop, answers), time.monotonic() - start)
+            self._folder.add(self._name, stop.key, pages.answers_event(stop, answers), time.monotonic() - start)
             if self._folder.is_passed(self._name, stop):
                 return True
             self._echo("Not all answers are right. Please read the page again, and correct them.")
@@ -330,14 +322,14 @@ def _ask_all(stop: QuestionsStop, lines: Iterator[str], echo: Callable[[str], No
             if value == "-" and question.get("optional"):
                 break
             try:
-                answers |= check_answers([question], {question["id"]: _typed_value(question, value)})
+                answers |= pages.check_answers([question], {question["id"]: _typed_value(question, value)})
             except WordsError as error:
                 echo(str(error))
     return answers
 
 
 def _question_text(question: Mapping[str, Any]) -> str:
-    values = " | ".join(question["options"]) if "options" in question else value_text(question)
+    values = " | ".join(question["options"]) if "options" in question else pages.value_text(question)
     return f"{question['text']} ({values}){' (- for none)' if question.get('optional') else ''}"
 
 

@@ -21,20 +21,7 @@ import msgspec
 from markupsafe import Markup
 from msgspec import Meta
 
-from calibrant.audits.claims import (
-    MAX_REASON_CHARS,
-    Certificate,
-    ClaimStatus,
-    EngineName,
-    Finding,
-    Listener,
-    NotExaminedError,
-    RecountLimitError,
-    Refused,
-    examine,
-    limited_recount,
-    verify,
-)
+from calibrant.audits import claims as audits_claims
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import FINDINGS, Capability
 from calibrant.bench.core.registry import benchmark
@@ -42,19 +29,7 @@ from calibrant.bench.pages.aligned import wrapped_lines
 from calibrant.bench.pages.page import html_page
 from calibrant.bench.pages.why import MAX_EMBEDDED, IndexItem, IndexText, index_page
 from calibrant.bench.pools.capabilities import CertificateCheck, Printed
-from calibrant.bench.runs.audits import (
-    Audited,
-    AuditedPool,
-    AuditHead,
-    AuditWork,
-    R,
-    ReasonRecord,
-    ReasonState,
-    list_pieces,
-    reason_lines,
-    reason_of,
-    record_order,
-)
+from calibrant.bench.runs import audits
 from calibrant.bench.runs.records import RecordKind, Timing
 from calibrant.bench.version import program_version
 from calibrant.dsl.atomic_write import write_atomically
@@ -73,7 +48,7 @@ class ClaimFile(msgspec.Struct, forbid_unknown_fields=True):
     """A claim about an item, of any benchmark but ReplaySCM."""
 
     instance: Annotated[str, Meta(description="id of the item")]
-    certificate: Annotated[Certificate, Meta(description="what is claimed, of which evidence")]
+    certificate: Annotated[audits_claims.Certificate, Meta(description="what is claimed, of which evidence")]
 
 
 class FindingRecord(msgspec.Struct, forbid_unknown_fields=True):
@@ -81,11 +56,14 @@ class FindingRecord(msgspec.Struct, forbid_unknown_fields=True):
 
     instance: Annotated[str, Meta(description="the item that it is about")]
     kind: Annotated[str, Meta(description="sort of flaw")]
-    verdict: Annotated[ClaimStatus, Meta(description="proved, refuted, or open where the budget ended first")]
+    verdict: Annotated[
+        audits_claims.ClaimStatus, Meta(description="proved, refuted, or open where the budget ended first")
+    ]
     claim: Annotated[str, Meta(description="in a line")]
     data: Annotated[dict[str, int | float | str], Meta(description="the figures behind it")]
     certificate: Annotated[
-        Certificate | None, Meta(description="what a third party can check it by, null where there is none")
+        audits_claims.Certificate | None,
+        Meta(description="what a third party can check it by, null where there is none"),
     ]
 
 
@@ -115,7 +93,7 @@ class FileCheck:
 
 
 def check_file(
-    path: Path, check: CertificateCheck, seconds: float, listen: Listener = lambda part, done, total: None
+    path: Path, check: CertificateCheck, seconds: float, listen: audits_claims.Listener = lambda part, done, total: None
 ) -> FileCheck:
     """Read and check a certificate; `OSError` only where the file cannot be read."""
     try:
@@ -123,18 +101,18 @@ def check_file(
     except TooLargeError as refusal:
         return FileCheck(path, Verdict.REFUSED, in_one_line(str(refusal)))
     try:
-        with limited_recount(seconds, listen):
+        with audits_claims.limited_recount(seconds, listen):
             holds, reason = check(parse_certificate(text))
         verdict = Verdict.VERIFIED if holds else Verdict.REFUSED
-    except RecountLimitError as limit:
+    except audits_claims.RecountLimitError as limit:
         verdict, reason = Verdict.OPEN, f"neither verified nor refuted {limit}"
-    except NotExaminedError as lack:
+    except audits_claims.NotExaminedError as lack:
         verdict, reason = Verdict.OPEN, f"neither verified nor refuted: {lack}"
-    except Refused as refusal:
+    except audits_claims.Refused as refusal:
         verdict, reason = Verdict.REFUSED, str(refusal)
     except Exception as error:  # a certificate is hostile input: one that breaks its checker does not hold
         verdict, reason = Verdict.REFUSED, f"it cannot be checked: {type(error).__name__} {short_repr(str(error))}"
-    return FileCheck(path, verdict, in_one_line(reason)[:MAX_REASON_CHARS])
+    return FileCheck(path, verdict, in_one_line(reason)[: audits_claims.MAX_REASON_CHARS])
 
 
 def parse_certificate(text: bytes) -> Mapping[str, object]:
@@ -142,27 +120,27 @@ def parse_certificate(text: bytes) -> Mapping[str, object]:
     try:
         parsed = load_json(text, object_pairs_hook=unique_keys, parse_constant=_refuse_number, parse_float=_finite)
     except (TooLargeError, PoolError) as error:
-        raise Refused(str(error)) from None
+        raise audits_claims.Refused(str(error)) from None
     except (ValueError, RecursionError) as error:
-        raise Refused(f"not JSON: {' '.join(str(error).split())}") from None
+        raise audits_claims.Refused(f"not JSON: {' '.join(str(error).split())}") from None
     if not isinstance(parsed, dict):
-        raise Refused("not a JSON object")
+        raise audits_claims.Refused("not a JSON object")
     return parsed
 
 
 def _refuse_number(text: str) -> object:
-    raise Refused(f"not JSON: {text} is no number")
+    raise audits_claims.Refused(f"not JSON: {text} is no number")
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise Refused(f"the number {short_repr(text)} is too large")
+        raise audits_claims.Refused(f"the number {short_repr(text)} is too large")
     return number
 
 
 RECORD_VERSION = 1
-STATE_SENTENCES: Mapping[ReasonState, str] = {
+STATE_SENTENCES: Mapping[audits.ReasonState, str] = {
     "open": "open: what is shown leaves more than one possibility",
     "decided": "decided: what is shown leaves one possibility",
     "empty": "empty: nothing fits what is shown",
@@ -185,7 +163,7 @@ KINDS = (
 )
 
 
-class FindingsRecord(AuditHead, frozen=True, forbid_unknown_fields=True):
+class FindingsRecord(audits.AuditHead, frozen=True, forbid_unknown_fields=True):
     """The audit of one item of a pool, or why there is none."""
 
     findings: Annotated[tuple[FindingRecord, ...] | None, Meta(description="null if it was not")]
@@ -193,10 +171,10 @@ class FindingsRecord(AuditHead, frozen=True, forbid_unknown_fields=True):
     program: Annotated[str, Meta(description="version of the program")]
     timing: Annotated[Timing, Meta(description="when, and how long")]
     version: Annotated[int, Meta(description="version of the format")] = RECORD_VERSION
-    why: Annotated[ReasonRecord | None, Meta(description="why the item is open; null without results")] = None
+    why: Annotated[audits.ReasonRecord | None, Meta(description="why the item is open; null without results")] = None
 
 
-RECORDS = RecordKind("audits", "an audit of findings", FindingsRecord, RECORD_VERSION, record_order)
+RECORDS = RecordKind("audits", "an audit of findings", FindingsRecord, RECORD_VERSION, audits.record_order)
 
 
 @dataclass(frozen=True)
@@ -219,13 +197,13 @@ class FindingsWork:
     def audit(self, item: Item[Any, Any]) -> tuple[FindingRecord, ...]:
         return tuple(map(_finding_record, benchmark(self.name).require(FINDINGS).findings(item)))
 
-    def record(self, head: Mapping[str, Any], audited: Audited) -> FindingsRecord:
+    def record(self, head: Mapping[str, Any], audited: audits.Audited) -> FindingsRecord:
         version, timing = program_version(), audited.timing
         result = {"findings": audited.result, "error": audited.error, "why": audited.why}
         return FindingsRecord(**head, **result, program=version, timing=timing)
 
 
-def _finding_record(finding: Finding) -> FindingRecord:
+def _finding_record(finding: audits_claims.Finding) -> FindingRecord:
     data, certificate = dict(finding.data), finding.certificate
     return FindingRecord(finding.where, finding.kind, finding.verdict, finding.claim, data, certificate)
 
@@ -240,17 +218,17 @@ class FindingsAudit:
     name: str
     workers: int | None = 1  # an item takes milliseconds, a process a second to start
 
-    def work(self, options: Any, fail_on: str | None, *, certify: bool) -> AuditWork[Any]:
+    def work(self, options: Any, fail_on: str | None, *, certify: bool) -> audits.AuditWork[Any]:
         """Return what to do with each item; refuse options of `audit` that do not go together."""
         return FindingsWork(self.name)
 
     def report(
-        self, audited: AuditedPool[Any], work: AuditWork[Any], options: Any, fail_on: str | None
+        self, audited: audits.AuditedPool[Any], work: audits.AuditWork[Any], options: Any, fail_on: str | None
     ) -> FindingsReport[Any]:
         """Return the report on an audited pool."""
         return FindingsReport[FindingsRecord](audited, benchmark(self.name).title, fail_on)
 
-    def check_against(self, pool: Path, engine: EngineName | None = None) -> CertificateCheck:
+    def check_against(self, pool: Path, engine: audits_claims.EngineName | None = None) -> CertificateCheck:
         """Return the check of one certificate against the items of a pool.
 
         `MissingExtraError` where the engine is not installed: no certificate is at fault.
@@ -262,7 +240,7 @@ class FindingsAudit:
         return lambda certificate: self.check(certificate, items, engine)
 
     def check(
-        self, content: Mapping[str, Any], items: Mapping[str, Item[Any, Any]], engine: EngineName | None
+        self, content: Mapping[str, Any], items: Mapping[str, Item[Any, Any]], engine: audits_claims.EngineName | None
     ) -> tuple[bool, str]:
         """Return whether a certificate holds about the item that it names, and one line."""
         of = benchmark(self.name)
@@ -270,7 +248,7 @@ class FindingsAudit:
             return check_certificate(of, content, items)
         item, certificate = _certificate_about(content, items)
         claims = of.require(FINDINGS)
-        line = examine(certificate, claims.evidence(item), claims.verifiers, claims.examiners, engine)
+        line = audits_claims.examine(certificate, claims.evidence(item), claims.verifiers, claims.examiners, engine)
         return True, f"{item.id}: {certificate.claim}: {line}"
 
 
@@ -279,22 +257,22 @@ VERIFY: Capability[FindingsAudit] = Capability("`verify`", "audit:AUDIT")
 
 
 @dataclass(frozen=True)
-class FindingsReport(Generic[R]):
+class FindingsReport(Generic[audits.R]):
     """An audited pool as `calibrant audit` shows it.
 
     kind: of the findings that fail the command; None if none does
     """
 
-    audited: AuditedPool[R]
+    audited: audits.AuditedPool[audits.R]
     title: str
     kind: str | None
 
     @property
-    def records(self) -> Sequence[R]:
+    def records(self) -> Sequence[audits.R]:
         """The records that hold findings."""
         return self.audited.records
 
-    def findings_of(self, record: R) -> tuple[FindingRecord, ...] | None:
+    def findings_of(self, record: audits.R) -> tuple[FindingRecord, ...] | None:
         """Return the findings in a record; None of an item without results."""
         assert isinstance(record, FindingsRecord)
         return record.findings
@@ -304,7 +282,7 @@ class FindingsReport(Generic[R]):
         return chain.from_iterable(self.findings_of(record) or () for record in self.records)
 
     @cached_property
-    def _counts(self) -> Counter[tuple[str, ClaimStatus]]:
+    def _counts(self) -> Counter[tuple[str, audits_claims.ClaimStatus]]:
         return Counter((finding.kind, finding.verdict) for finding in self.findings())
 
     def failures(self) -> tuple[bool, Sequence[str]]:
@@ -317,7 +295,7 @@ class FindingsReport(Generic[R]):
             raise CalibrantError(f"unknown kind {short_repr(self.kind)}; {known_names(self.kind, sorted(kinds))}")
         records = self.audited.records
         errors = [in_one_line(f"{one.instance}: {one.error}") for one in records if one.outcome != "audited"]
-        return bool(errors) or self._counts[self.kind or "", ClaimStatus.PROVED] > 0, errors
+        return bool(errors) or self._counts[self.kind or "", audits_claims.ClaimStatus.PROVED] > 0, errors
 
     def page(self, pool: Path, bodies: Mapping[int, Markup]) -> str:
         """Return the page of --html: why each item is open, what is proved of the first ones, findings by kind.
@@ -365,12 +343,12 @@ class FindingsReport(Generic[R]):
 
         width: columns of the terminal; None for as many as needed
         """
-        reasons = reason_lines(self.records, width)
+        reasons = audits.reason_lines(self.records, width)
         return Printed(chain(self._answer_lines(width), [""], reasons, [""], findings_lines(self.findings(), width)))
 
     def _answer_lines(self, width: int | None) -> Iterator[str]:
         """Yield a sentence for each state: how many items are in it."""
-        numbers = Counter(reason_of(record).state for record in self.records)
+        numbers = Counter(audits.reason_of(record).state for record in self.records)
         for state, sentence in STATE_SENTENCES.items():
             if number := numbers[state]:
                 items = plural(len(self.records), "items")
@@ -379,22 +357,24 @@ class FindingsReport(Generic[R]):
 
     def json_pieces(self) -> Iterator[str]:
         """Yield the JSON of --json."""
-        return list_pieces(chain.from_iterable(map(self._json_rows, self.records)))
+        return audits.list_pieces(chain.from_iterable(map(self._json_rows, self.records)))
 
-    def _json_rows(self, record: R) -> Iterator[dict[str, Any]]:
+    def _json_rows(self, record: audits.R) -> Iterator[dict[str, Any]]:
         """Yield the findings of an item, each with the item's reason; a row without a finding where there is none."""
-        why, findings = reason_of(record), self.findings_of(record)
+        why, findings = audits.reason_of(record), self.findings_of(record)
         reason = {"state": why.state, "fit": why.fit, "reason": why.reason}
         for finding in findings or ():
             yield msgspec.to_builtins(finding) | reason
         if not findings:
             yield {"instance": record.instance, "kind": None, "verdict": None, "claim": record.error or None} | reason
 
-    def item(self, record: R, bodies: Mapping[int, Markup], has_page: bool) -> IndexItem:
+    def item(self, record: audits.R, bodies: Mapping[int, Markup], has_page: bool) -> IndexItem:
         """Return the line of an item, and its page where it has one; the further cell counts findings."""
         findings = self.findings_of(record)
         numbers = Counter(str(finding.verdict) for finding in findings or ())
-        words = ", ".join(f"{numbers[verdict]} {verdict}" for verdict in map(str, ClaimStatus) if numbers[verdict])
+        words = ", ".join(
+            f"{numbers[verdict]} {verdict}" for verdict in map(str, audits_claims.ClaimStatus) if numbers[verdict]
+        )
         cell = record.outcome.replace("_", " ") if findings is None else words or "none"
         body = Markup("")
         if has_page:
@@ -411,7 +391,7 @@ class FindingsReport(Generic[R]):
             body = bodies.get(record.index, body) + Markup(
                 html_page("audit/findings_item.html", {"record": record, "findings": listed})
             )
-        return IndexItem(record.instance, reason_of(record), body, cells=(cell,))
+        return IndexItem(record.instance, audits.reason_of(record), body, cells=(cell,))
 
 
 def findings_lines(findings: Iterable[FindingRecord], width: int | None = None) -> Iterator[str]:
@@ -424,17 +404,17 @@ def findings_lines(findings: Iterable[FindingRecord], width: int | None = None) 
 
 def _certificate_about(
     content: Mapping[str, Any], items: Mapping[str, Item[Any, Any]]
-) -> tuple[Item[Any, Any], Certificate]:
+) -> tuple[Item[Any, Any], audits_claims.Certificate]:
     """Return the item that a certificate names, and its envelope; `Refused` for another shape."""
     if not isinstance(content, dict) or content.keys() != {"instance", "certificate"}:
-        raise Refused("not an object with the keys instance and certificate")
+        raise audits_claims.Refused("not an object with the keys instance and certificate")
     item = items.get(content["instance"]) if isinstance(content["instance"], str) else None
     if item is None:
-        raise Refused("it is about no instance of this pool")
+        raise audits_claims.Refused("it is about no instance of this pool")
     try:
-        return item, msgspec.convert(content["certificate"], Certificate, strict=True)
+        return item, msgspec.convert(content["certificate"], audits_claims.Certificate, strict=True)
     except (msgspec.ValidationError, ValueError) as error:  # ValueError: half a surrogate pair
-        raise Refused(str(error)) from None
+        raise audits_claims.Refused(str(error)) from None
 
 
 def check_certificate(
@@ -443,8 +423,8 @@ def check_certificate(
     """Return whether a certificate holds about the item that it names, and why not, or the class derived again."""
     try:
         item, certificate = _certificate_about(content, items)
-    except Refused as refusal:
+    except audits_claims.Refused as refusal:
         return False, str(refusal)
     claims = of.require(FINDINGS)
-    verdict = verify(certificate, claims.evidence(item), claims.verifiers)
+    verdict = audits_claims.verify(certificate, claims.evidence(item), claims.verifiers)
     return verdict.holds, verdict.reason or f"{item.id}: {certificate.claim}; class: {verdict.in_words}"

@@ -44,14 +44,8 @@ from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.outcome import BudgetSpent, Found, Outcome
+from calibrant.solvers.replayscm.experiments import policies
 from calibrant.solvers.replayscm.experiments.candidates import posterior_bits, version_space
-from calibrant.solvers.replayscm.experiments.policies import (
-    StepRegret,
-    answer_exact,
-    episode_regrets,
-    is_worth_asking,
-    play_worlds,
-)
 from calibrant.solvers.replayscm.hidden.mass import count_members
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.space import VersionSpace
@@ -149,16 +143,16 @@ class ExtendedVerdicts:
         """Return whether a further world was of use; None out of budget."""
         if members is None and self.evaluator.scm_class.noise.is_silent:
             return None
-        return is_worth_asking(self.problem.task, steps_evidence(steps), posterior, self.problem.id)
+        return policies.is_worth_asking(self.problem.task, steps_evidence(steps), posterior, self.problem.id)
 
-    def regrets(self, steps: Sequence[Step[Any]]) -> tuple[StepRegret, ...]:
+    def regrets(self, steps: Sequence[Step[Any]]) -> tuple[policies.StepRegret, ...]:
         """Return the loss of every world that was asked for, against the best candidate before it."""
         readings = [step for step in steps if step.reading is not None]
         worlds = [
             (world.constants, self._contexts(step, number) if number else (), world.rows)
             for number, (step, world) in enumerate(zip(readings, steps_evidence(steps), strict=True))
         ]
-        return episode_regrets(self.problem.task, worlds, Posterior(self.evaluator.scm_class), self.problem.id)
+        return policies.episode_regrets(self.problem.task, worlds, Posterior(self.evaluator.scm_class), self.problem.id)
 
     def _contexts(self, step: Step[Any], number: int) -> Sequence[int]:
         extension: Extension = self.evaluator.extension
@@ -184,7 +178,7 @@ def _excess_fields(labels: Mapping[str, str], num_worlds: int, members: int | No
     return {"excess": num_worlds - minimum} if members == floor else {"shortOfFloor": str(members - floor)}
 
 
-def _regret_record(step: StepRegret) -> dict[str, Any]:
+def _regret_record(step: policies.StepRegret) -> dict[str, Any]:
     return {
         "value": step.value,
         "best": step.best,
@@ -463,9 +457,9 @@ def solve_extended(problem: Problem) -> Outcome[Solution[Scm]]:
     evidence = task_evidence(task)
     if is_episode(problem):
         episode = ScmEpisode(problem)
-        evidence = play_worlds(episode, "greedy", problem.id)
+        evidence = policies.play_worlds(episode, "greedy", problem.id)
         steps = tuple(episode.steps)  # type: ignore[assignment]
-    outcome = answer_exact(task, evidence)
+    outcome = policies.answer_exact(task, evidence)
     if not isinstance(outcome, Found):
         return outcome
     solved, scm_class = outcome.value, task_class(task)

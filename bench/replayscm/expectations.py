@@ -26,13 +26,7 @@ from calibrant.baselines.replayscm.posterior.local import LocalPosterior, Mechan
 from calibrant.baselines.replayscm.posterior.posterior import MAX_STATES, Component, Posterior
 from calibrant.bench.core.scoring import EvaluatorCache
 from calibrant.bench.papers import rate_cell
-from calibrant.bench.replayscm.audit.records import (
-    AUDIT_RECORDS,
-    AuditRecord,
-    Behaviour,
-    BehaviourReplay,
-    GeneratorCeiling,
-)
+from calibrant.bench.replayscm.audit import records
 from calibrant.bench.replayscm.audit.text import heldout_share
 from calibrant.bench.replayscm.episodes import evidence_key, is_episode
 from calibrant.bench.replayscm.paper import HELDOUT_EXACT, ROW_LABELS, is_alternative, pool_name
@@ -157,9 +151,9 @@ def expect_under_prior(item: Problem) -> Expected | None:
     return {"draw": draw, "best": _largest_share(posterior, heldout, draw)}
 
 
-def _frequent_behaviours(posterior: Posterior, heldout: Panel) -> Iterator[Behaviour]:
+def _frequent_behaviours(posterior: Posterior, heldout: Panel) -> Iterator[records.Behaviour]:
     """Yield the most frequent behaviours of sampled members."""
-    rng, replay = Random(0), BehaviourReplay(heldout)
+    rng, replay = Random(0), records.BehaviourReplay(heldout)
     behaviours = Counter(replay.behaviours([posterior.sample(rng) for _ in range(NUM_DRAWS)]))
     yield from sorted(behaviours, key=lambda values: (-behaviours[values], repr(values)))[:NUM_WEIGHED]
 
@@ -245,15 +239,15 @@ def ambiguities(folders: Sequence[Path]) -> dict[tuple[str, str], Ambiguity]:
     return by_instance
 
 
-def _records(folders: Sequence[Path]) -> Iterable[AuditRecord]:
+def _records(folders: Sequence[Path]) -> Iterable[records.AuditRecord]:
     for folder in folders:
-        path = folder / AUDIT_RECORDS.file_name
+        path = folder / records.AUDIT_RECORDS.file_name
         if not path.is_file():
             raise CalibrantError(f"{folder}: no {path.name} there; give a folder that `calibrant audit --out` wrote")
-        yield from AUDIT_RECORDS.read_records(path)
+        yield from records.AUDIT_RECORDS.read_records(path)
 
 
-def _ambiguity(findings: Findings, generator: GeneratorCeiling | None) -> Ambiguity:
+def _ambiguity(findings: Findings, generator: records.GeneratorCeiling | None) -> Ambiguity:
     class_count = findings.class_count(findings.headline)
     alike = [ceiling.upper for ceiling in findings.ceilings if ceiling.size_penalty is None]
     by_size = [ceiling.upper for ceiling in findings.ceilings if ceiling.size_penalty is not None]

@@ -9,16 +9,7 @@ from typing import Annotated, Any, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from calibrant.bench.core.verdict import (
-    LenientFlag,
-    PublishedFlag,
-    Reason,
-    Repairs,
-    Source,
-    Stop,
-    Template,
-    Warnings,
-)
+from calibrant.bench.core import verdict
 from calibrant.bench.replayscm.appendix.metrics import Overlap
 
 # UNSET: the key does not apply and is absent. None: null in JSON, a value that is not defined (a share of no cells, a
@@ -125,7 +116,7 @@ class VerdictLine(Struct, rename="camel", forbid_unknown_fields=True, kw_only=Tr
     instance_id: Annotated[str, Meta(description="id of the item")]
     model: Annotated[str | None, Meta(description="who answered; null if the prediction names no model")] = None
     sample: Annotated[int | UnsetType, Meta(description="number among that model's answers to the item")] = UNSET
-    template: Template = UNSET
+    template: verdict.Template = UNSET
     valid: Annotated[bool, Meta(description="the answer can be replayed")]
     correct: Annotated[
         bool | None,
@@ -280,13 +271,13 @@ class VerdictLine(Struct, rename="camel", forbid_unknown_fields=True, kw_only=Tr
     attribution: Annotated[
         AttributionFields | UnsetType | None, Meta(description="of an extended item: what the evidence decided")
     ] = UNSET
-    correct_published: PublishedFlag = None
-    correct_lenient: LenientFlag = None
-    reason: Reason = ""
-    source: Source = ""
-    stop: Stop = ""
-    warnings: Warnings = []
-    repairs: Repairs = []
+    correct_published: verdict.PublishedFlag = None
+    correct_lenient: verdict.LenientFlag = None
+    reason: verdict.Reason = ""
+    source: verdict.Source = ""
+    stop: verdict.Stop = ""
+    warnings: verdict.Warnings = []
+    repairs: verdict.Repairs = []
     strict_json: Annotated[
         bool | None, Meta(description="the response was one JSON object on one line; null if no text was given")
     ]

@@ -18,16 +18,9 @@ from calibrant.bench.answers.rates import Interval, exact_mean, natural
 from calibrant.bench.core.attribution import KEY, POSTERIOR
 from calibrant.bench.core.metrics import UNDEFINED, Metric
 from calibrant.bench.pages.charts import Axis, Line, Look, Mark, Panel, looks, panels_svg
+from calibrant.bench.replayscm import paper
 from calibrant.bench.replayscm.episodes import TOP_TRUE, is_episode
 from calibrant.bench.replayscm.expectations import Ambiguities
-from calibrant.bench.replayscm.paper import (
-    DIFFERENCES,
-    HELDOUT_EXACT,
-    RUNGS,
-    TRAIN_EXACT,
-    gold_sizes,
-    with_printed_rows,
-)
 from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.layout import Source, TableRow
 from calibrant.bench.report.rows import Answer, Grouping, Observation, Row, section_rows
@@ -277,12 +270,12 @@ def families(rows: Sequence[Row]) -> list[list[Row]]:
     """Return the rows of the disclosure ladder, apart where they share no latent SCM, with two disclosures at least."""
     groups: list[list[Row]] = []
     for row in rows:
-        if RUNGS.get(row.setting, ("-", 0))[0]:
+        if paper.RUNGS.get(row.setting, ("-", 0))[0]:
             continue
         touching = [group for group in groups if any(row.units & relative.units for relative in group)]
         groups = [group for group in groups if group not in touching]
         groups.append([*(member for group in touching for member in group), row])
-    return [group for group in groups if len({RUNGS[row.setting] for row in group}) > 1]
+    return [group for group in groups if len({paper.RUNGS[row.setting] for row in group}) > 1]
 
 
 def ladder_points(family: Sequence[Row], column: Metric) -> dict[str, list[CurvePoint]]:
@@ -292,7 +285,7 @@ def ladder_points(family: Sequence[Row], column: Metric) -> dict[str, list[Curve
         rungs: dict[int, list[Row]] = {}
         for row in family:
             if row.system == system:
-                rungs.setdefault(RUNGS[row.setting][1], []).append(row)
+                rungs.setdefault(paper.RUNGS[row.setting][1], []).append(row)
         if len(rungs) < 2:
             continue
         at_each = [frozenset[str]().union(*(row.units for row in group)) for group in rungs.values()]
@@ -310,7 +303,7 @@ def num_matched(family: Sequence[Row]) -> int:
     rungs_by_latent: dict[str, set[int]] = {}
     for row in family:
         for latent in row.units:
-            rungs_by_latent.setdefault(latent, set()).add(RUNGS[row.setting][1])
+            rungs_by_latent.setdefault(latent, set()).add(paper.RUNGS[row.setting][1])
     return sum(len(rungs) > 1 for rungs in rungs_by_latent.values())
 
 
@@ -321,7 +314,7 @@ def ambiguity_bins(rows: Sequence[Row], audited: Ambiguities) -> tuple[dict[str,
     for merged in merged_systems([row for row in rows if not row.setting.startswith("Alt-")]):
         audited_here = [o for o in merged.observations if o.item in audited]
         plotted |= {o.item for o in audited_here}
-        heldout = merged.places[HELDOUT_EXACT.key]
+        heldout = merged.places[paper.HELDOUT_EXACT.key]
         in_bins = [
             estimate(place, [o for o in audited_here if bin_of(audited[o.item].members) == place], heldout)
             for place in range(NUM_BINS)
@@ -438,10 +431,10 @@ def _ladder(rows: Sequence[Row], look: Looks) -> Plot | None:
         return None
     panels = []
     for family in row_families:
-        for column in DIFFERENCES:
+        for column in paper.DIFFERENCES:
             title = f"{column.heading}, {num_matched(family)} SCMs"
             panels.append(Panel(title, tuple(_curves(ladder_points(family, column)))))
-    rungs = sorted({RUNGS[row.setting][1] for family in row_families for row in family})
+    rungs = sorted({paper.RUNGS[row.setting][1] for family in row_families for row in family})
     names = tuple((float(rung), RUNG_NAMES[rung].replace(" ", "\n")) for rung in rungs)
     x = Axis("", min(rungs) - MAX_WIDTH / 2, max(rungs) + MAX_WIDTH / 2, names)
     title = "Disclosure ladder"
@@ -450,17 +443,17 @@ def _ladder(rows: Sequence[Row], look: Looks) -> Plot | None:
         " all of its rungs, bars 95% bootstrap intervals over them; a row of panels for each set of matched pools."
         " HeldoutWorld is over valid answers only, so a system that rarely answers can look high there."
     )
-    svg = panels_svg(panels, x, SHARE, title, look=look, columns=len(DIFFERENCES), size=(320, 260))
+    svg = panels_svg(panels, x, SHARE, title, look=look, columns=len(paper.DIFFERENCES), size=(320, 260))
     return Plot("ladder", title, caption, svg)
 
 
 def _train_heldout(rows: Sequence[Row], look: Looks, *, with_paper: bool) -> Plot | None:
-    scored = [row for row in rows if row.setting in RUNGS]
+    scored = [row for row in rows if row.setting in paper.RUNGS]
     if not scored:
         return None
     panels = []
-    for name in (name for k, name in enumerate(RUNG_NAMES) if any(RUNGS[row.setting][1] == k for row in scored)):
-        panel_rows = [row for row in scored if RUNG_NAMES[RUNGS[row.setting][1]] == name]
+    for name in (name for k, name in enumerate(RUNG_NAMES) if any(paper.RUNGS[row.setting][1] == k for row in scored)):
+        panel_rows = [row for row in scored if RUNG_NAMES[paper.RUNGS[row.setting][1]] == name]
         lines = [Line("", (Mark(0, 0), Mark(1, 1)), kind="reference")]
         if with_paper and (marks := tuple(_paper_marks(panel_rows))):
             lines.append(Line(PAPER, marks, printed=True, kind="points"))
@@ -477,7 +470,7 @@ def _train_heldout(rows: Sequence[Row], look: Looks, *, with_paper: bool) -> Plo
 
 
 def _crosses(rows: Sequence[Row]) -> Iterator[Line]:
-    pairs = [(row_estimate(row, TRAIN_EXACT), row_estimate(row, HELDOUT_EXACT)) for row in rows]
+    pairs = [(row_estimate(row, paper.TRAIN_EXACT), row_estimate(row, paper.HELDOUT_EXACT)) for row in rows]
     points = [(row, train, heldout) for row, (train, heldout) in zip(rows, pairs, strict=True) if train and heldout]
     places = apart([(train.mean, heldout.mean) for _, train, heldout in points])
     for (row, train, heldout), (x, y) in zip(points, places, strict=True):
@@ -501,9 +494,9 @@ def apart(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 def _paper_marks(rows: Sequence[Row]) -> Iterator[Mark]:
     """Yield the paper's rows of the same setting, each with its name."""
     lines = [TableRow((row.setting,), ()) for row in rows[:1]]
-    printed = list(with_printed_rows("1", lines, ("train_exact", "heldout_exact")))
+    printed = list(paper.with_printed_rows("1", lines, ("train_exact", "heldout_exact")))
     if not any(row.source is Source.PAPER for row in printed):  # Hidden-roots has a table of its own
-        printed = list(with_printed_rows("3B", lines, ("train_exact", "heldout_exact")))
+        printed = list(paper.with_printed_rows("3B", lines, ("train_exact", "heldout_exact")))
     for row in printed:
         texts = [cell.text for cell in row.cells]
         if row.source is Source.PAPER and UNDEFINED not in texts:
@@ -530,7 +523,7 @@ def _ambiguity(rows: Sequence[Row], audited: Ambiguities, look: Looks) -> Plot |
 
 
 def _time_size(rows: Sequence[Row], look: Looks) -> Plot | None:
-    sizes = gold_sizes(rows)
+    sizes = paper.gold_sizes(rows)
     timed_by_system = {answers.system: timed_answers(answers, sizes) for answers in merged_systems(rows)}
     lines = [
         line

@@ -14,20 +14,9 @@ import msgspec
 
 from calibrant.audits.replayscm.alternative_items import alternative_item, discovered_pair, open_ended_item
 from calibrant.audits.replayscm.extended.generate import SETTINGS, ExtendedStratum, extended_strata, sample_extended
-from calibrant.audits.replayscm.generation.generate import (
-    Job,
-    generate_from_networks,
-    pool_jobs,
-    pool_metadata,
-    pool_name,
-    run_job,
-)
-from calibrant.audits.replayscm.generation.published import (
-    MAX_ADDED_WORLDS,
-    NETWORK_STRATA,
-    PLANS,
-    draw_windows,
-)
+from calibrant.audits.replayscm.generation import generate as generation_generate
+from calibrant.audits.replayscm.generation.published import MAX_ADDED_WORLDS, NETWORK_STRATA, PLANS, draw_windows
+from calibrant.bench import variants
 from calibrant.bench.core.options import OptionError, require_form
 from calibrant.bench.pools.capabilities import GenerateRequest
 from calibrant.bench.pools.generated import chosen_strata
@@ -43,16 +32,6 @@ from calibrant.bench.replayscm.items import ITEMS, require_plain
 from calibrant.bench.replayscm.options import GenerateOptions as GenerateArguments
 from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool
 from calibrant.bench.runs.executors import HERE, Execution, Progress
-from calibrant.bench.variants import (
-    WORDING,
-    Record,
-    Variable,
-    Variant,
-    permuted,
-    rename_json,
-    rephrase,
-    shuffled,
-)
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.replayscm.generation.problems import sample_pool
@@ -104,16 +83,16 @@ def generated_pool(
     progress: Progress = lambda name, done, total: None,
 ) -> Iterator[GeneratedPool]:
     """Every instance generated, for the block to write to `out`; kept beside it until the block has succeeded."""
-    name, metadata = pool_name(options.setting), pool_metadata(*options.asked)
-    jobs = {f"{job.stratum.name}, seed {job.seed}": job for job in pool_jobs(*options.asked)}
+    name, metadata = generation_generate.pool_name(options.setting), generation_generate.pool_metadata(*options.asked)
+    jobs = {f"{job.stratum.name}, seed {job.seed}": job for job in generation_generate.pool_jobs(*options.asked)}
     with unfinished_pool(out, {"generate": metadata}) as work:
         results = work.make(name, jobs, generate_instance, execution=execution, progress=progress)
         yield GeneratedPool(Pool(name, results.problems, metadata), results.reports)
 
 
-def generate_instance(job: Job) -> Made:
+def generate_instance(job: generation_generate.Job) -> Made:
     """Return one instance and its audit."""
-    generated = run_job(job)
+    generated = generation_generate.run_job(job)
     return Made(generated.problem, {"id": generated.problem.id, **generated.audit.to_dict()})
 
 
@@ -242,14 +221,16 @@ def make_network_item(job: NetworkJob) -> Made:
     sources = read_sources(job.folder, job.digests)
     stratum = NETWORK_STRATA[job.stratum]
     try:
-        generated = generate_from_networks(sources, stratum, job.seed, setting=job.setting, max_added=job.max_added)
+        generated = generation_generate.generate_from_networks(
+            sources, stratum, job.seed, setting=job.setting, max_added=job.max_added
+        )
     except UnreachableStratumError as error:
         raise CalibrantError(str(error)) from None
     problem, audit = generated.problem, generated.audit.to_dict()
     if job.names == "real":
         names = network_names(problem.sealed.labels)
-        problem = ITEMS.item_of_record(rename_json(ITEMS.record(problem), names, VARIANTS.fixed))
-        audit = rename_json(audit, names)
+        problem = ITEMS.item_of_record(variants.rename_json(ITEMS.record(problem), names, VARIANTS.fixed))
+        audit = variants.rename_json(audit, names)
     return Made(problem, {"id": problem.id, **audit})
 
 
@@ -388,46 +369,46 @@ ALTERNATIVE_ITEMS = AlternativeItems()
 _EXTENSIONS = ("hidden", "asked")  # lists in the order of roots or variables
 
 
-class ScmVariants(Variable):
+class ScmVariants(variants.Variable):
     """Equivalent is a training world whose constants are written as assigned: the rows show the same values.
 
     Names is an item of a published network, g1, g2, ... replaced by the names that the network has.
     """
 
     kinds = ("rename", "rows", "worlds", "equivalent", "words", "names")
-    fixed = frozenset({"id", "labels", "kind", "type", "operators", "units", WORDING})
+    fixed = frozenset({"id", "labels", "kind", "type", "operators", "units", variants.WORDING})
 
-    def absence(self, record: Record) -> str:
+    def absence(self, record: variants.Record) -> str:
         if record.get("allowance"):
             return "items of episodes have no variants: their readings are drawn by the names of variables"
         return "" if "heldout" in record["sealed"] else "an item without held-out worlds has no variants"
 
-    def vary(self, record: Record, kind: str, random: Random) -> Variant | None:
+    def vary(self, record: variants.Record, kind: str, random: Random) -> variants.Variant | None:
         if self.absence(record):
             return None
         if kind == "words":
-            return rephrase(record)
+            return variants.rephrase(record)
         if kind == "names":
             names = network_names(record["sealed"].get("labels", {}))
             is_neutral = bool(names) and names.keys() == set(record["variables"])
-            return Variant(rename_json(record, names, self.fixed), names) if is_neutral else None
+            return variants.Variant(variants.rename_json(record, names, self.fixed), names) if is_neutral else None
         copy = json.loads(json.dumps(record))
         worlds = [copy["training"], copy["sealed"]["heldout"]]
         if kind == "rename":
-            names = permuted(copy["variables"], random)
-            return Variant(rename_json(copy, names, self.fixed), names) if names else None
+            names = variants.permuted(copy["variables"], random)
+            return variants.Variant(variants.rename_json(copy, names, self.fixed), names) if names else None
         if kind == "equivalent":
             return _as_assigned(copy, random)
         if kind == "worlds":
-            copy["training"], copy["sealed"]["heldout"] = (shuffled(listed, random) for listed in worlds)
-            return Variant(copy)
+            copy["training"], copy["sealed"]["heldout"] = (variants.shuffled(listed, random) for listed in worlds)
+            return variants.Variant(copy)
         return _with_rows(copy, random)
 
-    def normal_form(self, record: Record, kind: str) -> Any:
+    def normal_form(self, record: variants.Record, kind: str) -> Any:
         names = record["variables"]
         columns = sorted(range(len(names)), key=names.__getitem__)
 
-        def normal_world(world: Record) -> str:
+        def normal_world(world: variants.Record) -> str:
             units = world.get("units") or record["units"]
             rows = [[unit, "".join(row[k] for k in columns)] for unit, row in zip(units, world["rows"], strict=True)]
             assigned, constants = sorted(world.get("assigned", ())), world.get("constants", {})
@@ -453,27 +434,27 @@ def network_names(labels: Mapping[str, str]) -> dict[str, str]:
     return {f"g{number}": name for number, name in enumerate(labels.get("names", "").split(), start=1)}
 
 
-def _with_rows(copy: dict[str, Any], random: Random) -> Variant:
+def _with_rows(copy: dict[str, Any], random: Random) -> variants.Variant:
     """Return the item with the rows of all worlds in one other order, of worlds with units of their own in another."""
-    places = shuffled(range(len(copy["units"])), random)
+    places = variants.shuffled(range(len(copy["units"])), random)
     for world in (*copy["training"], *copy["sealed"]["heldout"]):
-        order = shuffled(range(len(world["rows"])), random) if world.get("units") else places
+        order = variants.shuffled(range(len(world["rows"])), random) if world.get("units") else places
         world["rows"] = [world["rows"][k] for k in order]
         if world.get("units"):
             world["units"] = [world["units"][k] for k in order]
     copy["units"] = [copy["units"][k] for k in places]
-    return Variant(copy)
+    return variants.Variant(copy)
 
 
-def _as_assigned(copy: dict[str, Any], random: Random) -> Variant | None:
+def _as_assigned(copy: dict[str, Any], random: Random) -> variants.Variant | None:
     """Return the item with constants of at least one training world as assigned; None where no world has some."""
     worlds = [world for world in copy["training"] if world.get("constants")]
     for world in random.sample(worlds, random.randint(1, len(worlds))) if worlds else ():
         world["assigned"] = [*world.get("assigned", ()), *world.pop("constants")]
-    return Variant(copy) if worlds else None
+    return variants.Variant(copy) if worlds else None
 
 
-def _sorted_lists(disclosure: Record) -> dict[str, Any]:
+def _sorted_lists(disclosure: variants.Record) -> dict[str, Any]:
     """Return a disclosure with its sets sorted; orders and sequences of blocks stay."""
     return {
         key: sorted(value) if key == "roots" else [sorted(block) for block in value] if key == "blocks" else value

@@ -9,22 +9,7 @@ from typing import Any
 from calibrant.bench.core.capabilities import Playable
 from calibrant.bench.core.words import Act, Draft, Edit, Position, Reader, Verb, Words, WordsError, match_name
 from calibrant.bench.episodes import Chat
-from calibrant.bench.replayscm.drafts import (
-    answer_of_draft,
-    check_draft,
-    draft_cells,
-    draft_graph,
-    draft_problems,
-    formula_names,
-    hidden_names,
-    noise_rates,
-    part_lines,
-    part_readers,
-    part_verbs,
-    part_view,
-    read_formula,
-    variables_to_explain,
-)
+from calibrant.bench.replayscm import drafts
 from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.episode import Action, Episode, Step
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
@@ -46,16 +31,16 @@ def worlds_view(item: Problem) -> dict[str, Any]:
     view: dict[str, Any] = {
         "view": "worlds",
         "variables": list(task.variables if extension is None else extension.variables),
-        "names": list(formula_names(item)),
+        "names": list(drafts.formula_names(item)),
         "operators": list(task.grammar.operators),
         "roots": None if disclosure.roots is None else [v for v in task.variables if v in disclosure.roots],
         "num_roots": disclosure.num_roots,
         "brief": list(_brief(item)),
         "rules": [episode_facts(task)] if is_episode else list(facts(task)),
         "worlds": [_world(world) for world in task.training.worlds],
-        "noise": list(noise_rates(item)),
-        "hidden": list(hidden_names(item)),
-    } | part_view(item)
+        "noise": list(drafts.noise_rates(item)),
+        "hidden": list(drafts.hidden_names(item)),
+    } | drafts.part_view(item)
     if extension is not None and extension.allowance is not None:
         allowance = extension.allowance
         view["episode"] = {
@@ -115,29 +100,29 @@ class ScmWords(Words[Problem]):
 
     def verbs(self, item: Problem) -> Sequence[Verb]:
         verbs = [*_world_verbs(item)]
-        names = variables_to_explain(item, {})
+        names = drafts.variables_to_explain(item, {})
         if item.task.disclosure.roots is None:
             roots = " ".join(item.task.variables[: item.task.disclosure.num_roots])
             verbs.append(Verb(f"roots {roots}", "write down which variables are the roots"))
         verbs.append(
             Verb(f"{names[-1]} = {item.task.variables[0]}", "write down a formula: and, or, not, xor, iff, ( )")
         )
-        if hidden := hidden_names(item):
+        if hidden := drafts.hidden_names(item):
             verbs.append(
                 Verb(f"{hidden[0]} = {item.task.variables[0]}", "the same for what is never shown, if you use it")
             )
-        verbs += part_verbs(item)
-        if rates := noise_rates(item):
+        verbs += drafts.part_verbs(item)
+        if rates := drafts.noise_rates(item):
             verbs.append(Verb(f"noise {rates[0]}", "write down the rate of errors"))
         return (*verbs, Verb("submit", "send the answer that is written; it ends the item"))
 
     def readers(self, item: Problem) -> Mapping[str, Reader]:
-        readers: dict[str, Reader] = {"submit": _submit, **part_readers(item)}
+        readers: dict[str, Reader] = {"submit": _submit, **drafts.part_readers(item)}
         if item.task.kind is TaskKind.EPISODE:
             readers["do"] = _do
         if item.task.disclosure.roots is None:
             readers["roots"] = _name_roots
-        if noise_rates(item):
+        if drafts.noise_rates(item):
             readers["noise"] = _name_noise
         return readers
 
@@ -147,9 +132,9 @@ class ScmWords(Words[Problem]):
         name, sign, text = line.partition("=")
         if not sign or " " in name.strip():
             return None
-        names = (*variables_to_explain(item, position.draft), *hidden_names(item))
+        names = (*drafts.variables_to_explain(item, position.draft), *drafts.hidden_names(item))
         variable = match_name(name.strip(), names, "variable to explain")
-        read_formula(item, variable, text.strip())
+        drafts.read_formula(item, variable, text.strip())
         formulas = {**position.draft.get("formulas", {}), variable: text.strip()}
         return Edit({**position.draft, "formulas": formulas})
 
@@ -161,25 +146,25 @@ class ScmWords(Words[Problem]):
         return Act({"submit": dict(act.action)})
 
     def answer(self, item: Problem, draft: Draft) -> dict[str, Any]:
-        return answer_of_draft(item, draft)
+        return drafts.answer_of_draft(item, draft)
 
     def draft_lines(self, item: Problem, draft: Draft) -> Sequence[str]:
         lines = [f"roots {' '.join(draft['roots'])}"] if draft.get("roots") else []
         lines += [f"{name} = {text}" for name, text in draft.get("formulas", {}).items()]
-        lines += part_lines(item, draft)
+        lines += drafts.part_lines(item, draft)
         return lines + ([f"noise {draft['noise']}"] if draft.get("noise") else [])
 
     def check_draft(self, item: Problem, draft: object) -> Draft:
-        return check_draft(item, draft)
+        return drafts.check_draft(item, draft)
 
     def problems(self, item: Problem, draft: Draft) -> Mapping[str, str]:
-        return draft_problems(item, draft)
+        return drafts.draft_problems(item, draft)
 
     def graph(self, item: Problem, draft: Draft) -> Mapping[str, Sequence[str]] | None:
-        return draft_graph(item, draft)
+        return drafts.draft_graph(item, draft)
 
     def cells(self, item: Problem, position: Position) -> Mapping[str, Any]:
-        return draft_cells(item, position)
+        return drafts.draft_cells(item, position)
 
     def check_answer(self, item: Problem, answer: Mapping[str, Any]) -> None:
         """Refuse what is no answer object; formulas are judged by the scorer, as those of models are."""
@@ -279,14 +264,14 @@ def _name_roots(item: Problem, position: Position, rest: str) -> Edit:
 
 
 def _name_noise(item: Problem, position: Position, rest: str) -> Edit:
-    rates = noise_rates(item)
+    rates = drafts.noise_rates(item)
     if rest not in rates:
         raise WordsError(f"expected one of {', '.join(rates)}, found {short_repr(rest)}")
     return Edit({**position.draft, "noise": rest})
 
 
 def _submit(item: Problem, position: Position, rest: str) -> Act:
-    return Act({"submit": answer_of_draft(item, position.draft)})
+    return Act({"submit": drafts.answer_of_draft(item, position.draft)})
 
 
 WORDS = ScmWords()

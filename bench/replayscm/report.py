@@ -17,24 +17,12 @@ from calibrant.bench.answers.rates import LEVEL, RESAMPLES, natural
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.metrics import UNDEFINED, Item
 from calibrant.bench.core.scoring import AnswerContext
+from calibrant.bench.replayscm import paper
 from calibrant.bench.replayscm.appendix.cohorts import COHORT_TABLES, parse_cohorts, per_problem
 from calibrant.bench.replayscm.appendix.contrasts import APPENDIX_IDS, SUPPLIED_REFERENCE, appendix_makers
 from calibrant.bench.replayscm.appendix.facts import PoolFacts, pool_facts
 from calibrant.bench.replayscm.benchmark import BENCHMARK
 from calibrant.bench.replayscm.expectations import Ambiguities, ambiguities, ceilings
-from calibrant.bench.replayscm.paper import (
-    ATTRIBUTION,
-    DIFFERENCES,
-    ROW_LABELS,
-    SPECS,
-    WORDS,
-    disclosure_deltas,
-    fits_printed,
-    is_alternative,
-    pool_name,
-    printed_table,
-    report_rows,
-)
 from calibrant.bench.replayscm.scoring import ATTRIBUTE, SCORING
 from calibrant.bench.replayscm.verdict import METRICS, has_heldout, is_right
 from calibrant.bench.report.comparisons import PAIRED, comparisons
@@ -189,9 +177,9 @@ GUIDE = ReplayGuide()
 
 def compare_systems(rows: Sequence[Row], against: Sequence[str]) -> Table | None:
     """Return the comparisons of rows that ask for an SCM, by what is held out."""
-    named = [replace(row, pool_labels={digest: pool_name(row) for digest in row.pools}) for row in rows]
-    compared = [row for row in named if not is_alternative(row.setting)]
-    return comparisons(compared, DIFFERENCES, against, units="latent SCMs", on="held-out replay")
+    named = [replace(row, pool_labels={digest: paper.pool_name(row) for digest in row.pools}) for row in rows]
+    compared = [row for row in named if not paper.is_alternative(row.setting)]
+    return comparisons(compared, paper.DIFFERENCES, against, units="latent SCMs", on="held-out replay")
 
 
 # --- Times of the searches --------------------------------------------------------------------------------------------
@@ -209,7 +197,7 @@ def times(rows: Sequence[Row]) -> Table | None:
         return None
     lines = tuple(
         TableRow(
-            (row.setting, row.system, pool_name(row), str(len(seconds))),
+            (row.setting, row.system, paper.pool_name(row), str(len(seconds))),
             (Cell(f"{median(seconds):.4f}"), Cell(f"{max(seconds):.4f}"), Cell(f"{sum(sorted(seconds)):.2f}")),
         )
         for row, seconds in timed
@@ -217,7 +205,7 @@ def times(rows: Sequence[Row]) -> Table | None:
     caption = (
         "Wall seconds of the search on one instance, without process start and compilation; crashed ones left out."
     )
-    return Table("time", "Time", caption, ROW_LABELS, _TIME_HEADINGS, lines)
+    return Table("time", "Time", caption, paper.ROW_LABELS, _TIME_HEADINGS, lines)
 
 
 # --- Wrong mechanisms of valid answers: those that training rows contradict, and those whose faults they never show ---
@@ -256,7 +244,9 @@ def wrong_mechanisms(
         " has an assignment of parents at which the two differ. Never shown: none has."
     )
     return (
-        Table(WRONG, "Wrong mechanisms, by what training shows", caption, ROW_LABELS, _WRONG_HEADINGS, tuple(lines))
+        Table(
+            WRONG, "Wrong mechanisms, by what training shows", caption, paper.ROW_LABELS, _WRONG_HEADINGS, tuple(lines)
+        )
         if lines
         else None
     )
@@ -285,7 +275,7 @@ def _wrong_cells(count: Counter[str]) -> tuple[Cell, ...]:
 
 
 # --- All tables -------------------------------------------------------------------------------------------------------
-_PRINTED = (*(spec.id for spec in SPECS), "3A", "D.1", "F.11")
+_PRINTED = (*(spec.id for spec in paper.SPECS), "3A", "D.1", "F.11")
 _ALWAYS = (*sorted(_PRINTED, key=natural), PAIRED, "samples", "ceiling", "attribution", "time")
 TABLE_IDS = (*_ALWAYS, *sorted(APPENDIX_IDS, key=natural), WRONG)
 
@@ -296,11 +286,11 @@ def _is_attributed(row: Row) -> bool:
 
 def _declare_items(table: Table, rows: Sequence[Row]) -> Table:
     """Return a table with the items that the paper's is about; it fits where all rows of the report do."""
-    if printed_table(table.id) is None:
+    if paper.printed_table(table.id) is None:
         return table
-    fits = all(map(fits_printed, rows))
+    fits = all(map(paper.fits_printed, rows))
     lines = tuple(replace(row, fits=fits) for row in table.rows)
-    return replace(table, rows=lines, printed=WORDS, fits=fits, is_result=True)
+    return replace(table, rows=lines, printed=paper.WORDS, fits=fits, is_result=True)
 
 
 def report_tables(
@@ -314,16 +304,18 @@ def report_tables(
     facts = facts or PoolFacts()
     all_rows, rows = rows, [row for row in rows if not row.key.system.is_chosen]
     makers: dict[str, Callable[[], Table | None]] = {
-        spec.id: partial(spec.make, all_rows, with_paper=contents.with_paper) for spec in SPECS
+        spec.id: partial(spec.make, all_rows, with_paper=contents.with_paper) for spec in paper.SPECS
     }
     makers |= {
-        "D.1": partial(disclosure_deltas, rows, with_paper=contents.with_paper),
+        "D.1": partial(paper.disclosure_deltas, rows, with_paper=contents.with_paper),
         "F.11": partial(per_problem, rows, with_paper=contents.with_paper),
         "3A": partial(SUPPLIED_REFERENCE.make, rows, facts, with_paper=contents.with_paper),
         PAIRED: partial(compare_systems, rows, contents.against),
         "samples": lambda: sample_table(sample_rows(rows, METRICS.rights), METRICS.rights),
         "ceiling": partial(ceilings, rows, audited or {}),
-        "attribution": partial(ATTRIBUTION.make, [row for row in all_rows if _is_attributed(row)], with_paper=False),
+        "attribution": partial(
+            paper.ATTRIBUTION.make, [row for row in all_rows if _is_attributed(row)], with_paper=False
+        ),
     }
     if contents.with_times:
         makers["time"] = partial(times, rows)
@@ -353,7 +345,7 @@ class ReplayScmReport:
 
     def section(self, answers: Sequence[Answer], contents: ReportContents, progress: Progress) -> Section:
         facts = pool_facts(contents.pools)
-        rows = report_rows(facts.relabelled(answers), contents.by, contents.means, facts.latents)
+        rows = paper.report_rows(facts.relabelled(answers), contents.by, contents.means, facts.latents)
         audited = ambiguities(contents.audits)
         plots = []
         tables = report_tables(rows, contents, audited, facts, progress)

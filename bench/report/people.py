@@ -7,16 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from calibrant.bench.answers import rates
 from calibrant.bench.answers.frame import Estimate, estimate
-from calibrant.bench.answers.rates import (
-    INTERVALS,
-    ClusteredMean,
-    Interval,
-    clustered_mean,
-    differing_names,
-    mean_if_known,
-    option_suffix,
-)
 from calibrant.bench.core.attribution import KINDS
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.registry import benchmark
@@ -45,7 +37,7 @@ def seconds_a_move(record: Record) -> float | None:
     """Return the mean seconds before each move of a record; None where it has none."""
     moves = record.timing.moves if isinstance(record.timing.moves, list) else []
     acted = [seconds for seconds in moves if seconds > 0]  # an episode's opening readings take none
-    return mean_if_known(acted)
+    return rates.mean_if_known(acted)
 
 
 def read_timings(sources: Iterable[Path]) -> dict[Subject, PersonTiming]:
@@ -76,8 +68,8 @@ def group_people(answers: Sequence[NamedAnswer]) -> list[NamedAnswer]:
             groups.setdefault(key, set()).add(answer.context.system)
     if not groups:
         return list(answers)
-    differing = differing_names([*configs.values()])
-    suffixes = {key: option_suffix(config, differing) for key, config in configs.items()}
+    differing = rates.differing_names([*configs.values()])
+    suffixes = {key: rates.option_suffix(config, differing) for key, config in configs.items()}
     taken = {answer.system for answer in answers}
     group_names = {
         key: _free_name(f"{PEOPLE_SYSTEM} ({len(group)}){suffixes[key]}", taken) for key, group in groups.items()
@@ -129,21 +121,23 @@ def person_answers(system: SystemResult, timings: Mapping[Subject, PersonTiming]
     return answers
 
 
-def group_mean(answers: Iterable[PersonAnswer], read: Callable[[PersonAnswer], float | None]) -> ClusteredMean | None:
+def group_mean(
+    answers: Iterable[PersonAnswer], read: Callable[[PersonAnswer], float | None]
+) -> rates.ClusteredMean | None:
     """Return the mean over participants of what is read off their answers; None where nothing is."""
     values = [
         (answer.participant, f"{answer.outcome.context.pool_digest} {answer.outcome.context.instance}", value)
         for answer in answers
         if (value := read(answer)) is not None
     ]
-    return clustered_mean(values) if values else None
+    return rates.clustered_mean(values) if values else None
 
 
 def read_right(answer: PersonAnswer) -> float:
     return float(answer.outcome.is_right)
 
 
-def right_interval(system: SystemResult, metrics: MetricSet) -> Interval | None:
+def right_interval(system: SystemResult, metrics: MetricSet) -> rates.Interval | None:
     """Return the 95 % interval of a system's share of right answers."""
     if system.is_group:
         mean = group_mean(person_answers(system, {}), read_right)
@@ -175,7 +169,7 @@ OF_PEOPLE = (
     " drawn again (clustered bootstrap), participants alone with fewer than 6 items, none with fewer than 6"
     " participants."
 )
-OF_SYSTEMS = f" Of systems: means over the same items; {INTERVALS}"
+OF_SYSTEMS = f" Of systems: means over the same items; {rates.INTERVALS}"
 OPEN_CLASSES = ((1, "1"), (3, "2 to 3"), (9, "4 to 9"), (99, "10 to 99"), (None, "100 or more"))  # ends, included
 
 
@@ -306,11 +300,11 @@ def kind_of_answer(kind: str) -> Callable[[PersonAnswer], float | None]:
     return lambda answer: read(answer.outcome)
 
 
-def _share(mean: ClusteredMean | Estimate | None) -> Cell:
+def _share(mean: rates.ClusteredMean | Estimate | None) -> Cell:
     return NOTHING if mean is None else cell(f"{mean.mean:.3f}", mean.interval)
 
 
-def _number(mean: ClusteredMean | Estimate | None) -> Cell:
+def _number(mean: rates.ClusteredMean | Estimate | None) -> Cell:
     return NOTHING if mean is None else cell(f"{mean.mean:.1f}", mean.interval, decimals=1)
 
 
@@ -363,6 +357,6 @@ def _line(
     return Line(name, tuple(_mark(position, mean) for position, mean in means if mean is not None))
 
 
-def _mark(position: int, mean: ClusteredMean) -> Mark:
+def _mark(position: int, mean: rates.ClusteredMean) -> Mark:
     low, high = mean.interval or (None, None)
     return Mark(float(position), mean.mean, low, high)

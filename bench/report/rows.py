@@ -24,19 +24,8 @@ from calibrant.bench.answers.rates import (
     pool_labels,
     system_names,
 )
+from calibrant.bench.core import metrics as core_metrics
 from calibrant.bench.core.attribution import MIN_ROOM
-from calibrant.bench.core.metrics import (
-    SUPPRESSED,
-    UNDEFINED,
-    InvalidHandling,
-    Item,
-    Metric,
-    MetricSet,
-    ObservationReader,
-    Sample,
-    Values,
-    mean_text,
-)
 from calibrant.bench.core.scoring import PEOPLE, PEOPLE_SYSTEM, AnswerContext, participant_of
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.text import plural
@@ -78,10 +67,10 @@ class Observation(NamedTuple):
     num_samples: answers that the row has to the item; each weighs one of so many
     """
 
-    item: Item
+    item: core_metrics.Item
     unit: str
     num_samples: int
-    values: Values
+    values: core_metrics.Values
     seconds: float | None
 
 
@@ -98,8 +87,8 @@ class Rate(NamedTuple):
     @classmethod
     @lru_cache(1 << 14)  # 4 * 10^5 cells of a report of 125 systems have a few thousand different ones
     def of(cls, mean: float | None, num_items: int, *, conditional: bool, decimals: int) -> Rate:
-        text = mean_text(mean, conditional=conditional, decimals=decimals, num_items=num_items)
-        return cls(None if text in (UNDEFINED, SUPPRESSED) else mean, text, num_items)
+        text = core_metrics.mean_text(mean, conditional=conditional, decimals=decimals, num_items=num_items)
+        return cls(None if text in (core_metrics.UNDEFINED, core_metrics.SUPPRESSED) else mean, text, num_items)
 
 
 @dataclass
@@ -111,7 +100,7 @@ class Row:
     """
 
     key: RowKey
-    columns: tuple[Metric, ...]
+    columns: tuple[core_metrics.Metric, ...]
     config: Mapping[str, Any]
     frame: AnswerFrame
     pools: Mapping[str, tuple[str, int]]
@@ -135,7 +124,7 @@ class Row:
         return names[0] if len(names) == 1 else plural(len(names), "pools")
 
     @property
-    def items(self) -> Sequence[Item]:
+    def items(self) -> Sequence[core_metrics.Item]:
         """Return the items, by pool and id."""
         return self.frame.items
 
@@ -223,7 +212,7 @@ class Row:
             return bootstrap_intervals(gains[:, None], room[:, None])[0]
         return self.frame.interval(place, is_share=column.is_share)
 
-    def restrict(self, keep: Callable[[Item], bool]) -> Row:
+    def restrict(self, keep: Callable[[core_metrics.Item], bool]) -> Row:
         """Return the row of the answers to some of its items."""
         return replace(self, frame=self.frame.restrict(keep))
 
@@ -231,16 +220,16 @@ class Row:
         """Return the row of the answers to the items of these units."""
         return replace(self, frame=self.frame.restrict_units(units))
 
-    def _skill(self, column: Metric) -> Rate:
+    def _skill(self, column: core_metrics.Metric) -> Rate:
         """Return (rate - chance) / (best - chance) over the answers for which all are known."""
         gains, room = self._skill_sums(column)
         total = fsum(room)
         if total < MIN_ROOM:
-            return Rate(None, UNDEFINED, len(room))
+            return Rate(None, core_metrics.UNDEFINED, len(room))
         value = fsum(gains) / total
         return Rate(value, f"{value:.{column.decimals}f}", len(room))
 
-    def _skill_sums(self, column: Metric) -> tuple[Array, Array]:
+    def _skill_sums(self, column: core_metrics.Metric) -> tuple[Array, Array]:
         """Return what each unit adds to what a rate gains over chance, and to what the best gains."""
         if not all(self.frame.nums_defined[self.places[key]] for key in ("decided", "chance", "best")):
             return np.zeros(0), np.zeros(0)
@@ -258,12 +247,12 @@ class RowGroups:
 
     def __init__(
         self,
-        metrics: MetricSet,
-        columns: tuple[Metric, ...],
+        metrics: core_metrics.MetricSet,
+        columns: tuple[core_metrics.Metric, ...],
         by: Grouping = Grouping.POOL,
         *,
         with_strata: bool = False,
-        unit: Callable[[Item], str] | None = None,
+        unit: Callable[[core_metrics.Item], str] | None = None,
     ) -> None:
         self._columns = columns
         self._by = by
@@ -271,7 +260,7 @@ class RowGroups:
         self._answers = Answers(unit or (lambda item: metrics.unit(item[1])))
         self._rows: tuple[int, list[Row]] = 0, []
 
-    def add(self, context: AnswerContext, values: Values, sample: Sample) -> None:
+    def add(self, context: AnswerContext, values: core_metrics.Values, sample: core_metrics.Sample) -> None:
         """Count one answer of which these values were read; participants of one study are one system."""
         self._answers.add(context, values, sample)
 
@@ -329,7 +318,7 @@ def num_expected(rows: Sequence[Row], by: Grouping) -> list[int]:
         return [0] * len(rows)
     if by is Grouping.POOL:
         return [row.num_expected for row in rows]
-    settings: dict[Item, set[str]] = {}
+    settings: dict[core_metrics.Item, set[str]] = {}
     for row in rows:
         for item in row.items:
             settings.setdefault(item, set()).add(row.setting)
@@ -345,7 +334,7 @@ def num_expected(rows: Sequence[Row], by: Grouping) -> list[int]:
 
 def answered_by_pool(rows: Iterable[Row]) -> Iterator[tuple[str, str, int, int]]:
     """Yield pool, system, number of answered items in all settings, and size of the pool; not of groups of people."""
-    items: dict[tuple[str, str], set[Item]] = {}
+    items: dict[tuple[str, str], set[core_metrics.Item]] = {}
     pools: dict[str, tuple[str, int]] = {}
     for row in rows:
         pools |= {digest: (row.pool_labels[digest], size) for digest, (_, size) in row.pools.items()}
@@ -366,17 +355,19 @@ def with_chosen(answer: Answer) -> Iterator[Answer]:
 
 def group(
     answers: Iterable[Answer],
-    metrics: MetricSet,
+    metrics: core_metrics.MetricSet,
     by: Grouping,
     *,
-    handling: InvalidHandling = InvalidHandling.PUBLISHED,
+    handling: core_metrics.InvalidHandling = core_metrics.InvalidHandling.PUBLISHED,
     with_strata: bool = False,
-    unit: Callable[[Item], str] | None = None,
+    unit: Callable[[core_metrics.Item], str] | None = None,
 ) -> list[Row]:
     """Group answers into rows with all metrics, names in one line; in no order."""
-    reader = ObservationReader(metrics, handling, with_hidden=True)
+    reader = core_metrics.ObservationReader(metrics, handling, with_hidden=True)
     groups = RowGroups(metrics, reader.columns, by, with_strata=with_strata, unit=unit)
-    observed: dict[tuple[str, int], tuple[Mapping[str, Any], tuple[Values, Sample]]] = {}  # scores that are shared
+    observed: dict[
+        tuple[str, int], tuple[Mapping[str, Any], tuple[core_metrics.Values, core_metrics.Sample]]
+    ] = {}  # scores that are shared
     for context, score in chain.from_iterable(map(with_chosen, answers)):
         key = context.setting, id(score)
         if key not in observed:
@@ -400,7 +391,7 @@ def drop_equal_choices(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if not is_equal(row)]
 
 
-def section_rows(answers: Iterable[Answer], metrics: MetricSet, by: Grouping) -> list[Row]:
+def section_rows(answers: Iterable[Answer], metrics: core_metrics.MetricSet, by: Grouping) -> list[Row]:
     """Return rows for each stratum, in the order of the settings, then by stratum, pool and system."""
     rows = group(answers, metrics, by, with_strata=True)
 

@@ -14,19 +14,8 @@ import numpy as np
 
 from calibrant.bench.answers.frame import Estimate
 from calibrant.bench.answers.rates import INTERVALS, NORMAL_95, Interval, natural, pass_at
+from calibrant.bench.core import metrics as core_metrics
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, BASE
-from calibrant.bench.core.metrics import (
-    OUTCOMES,
-    READERS,
-    SUPPRESSED,
-    UNDEFINED,
-    InvalidHandling,
-    MetricSet,
-    ObservationReader,
-    Right,
-    Sample,
-    Values,
-)
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.responses import EXCLUDED, REASONS, reason_numbers
@@ -48,7 +37,7 @@ from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.text import plural
 
 # --- The table of systems that answered items several times: mean, pass@k, majority, with intervals over items --------
-Rights = tuple[tuple[str, str, Right], ...]
+Rights = tuple[tuple[str, str, core_metrics.Right], ...]
 
 
 @dataclass(frozen=True)
@@ -234,14 +223,14 @@ class ResultTable:
 
     def __init__(
         self,
-        metrics: MetricSet,
+        metrics: core_metrics.MetricSet,
         *,
         by: Grouping = Grouping.POOL,
-        handling: InvalidHandling = InvalidHandling.PUBLISHED,
+        handling: core_metrics.InvalidHandling = core_metrics.InvalidHandling.PUBLISHED,
     ) -> None:
         self.metrics = metrics
         self._by = by
-        self._reader = ObservationReader(metrics, handling)
+        self._reader = core_metrics.ObservationReader(metrics, handling)
         self._groups = RowGroups(metrics, self._reader.columns, by)
         self._reasons: dict[_ReasonKey, Counter[str]] = {}
         self._pools: dict[str, set[str]] = {}
@@ -255,7 +244,9 @@ class ResultTable:
         reason = score.reading.reason if isinstance(score, LazyVerdict) else reason
         self.count(context, *self._reader.read_values(context.setting, score), reason)
 
-    def count(self, context: AnswerContext, values: Values, sample: Sample, reason: str = "") -> None:
+    def count(
+        self, context: AnswerContext, values: core_metrics.Values, sample: core_metrics.Sample, reason: str = ""
+    ) -> None:
         """Count one answer of which these values were read; reason: why the response holds no answer."""
         self._groups.add(context, values, sample)
         if reason:
@@ -303,7 +294,7 @@ class ResultTable:
             for row, *nums in shares
         ]
         unrated = [{**labels, "n": "0"} | _reason_cells(reasons) for labels, reasons in self.unrated()]
-        return cells + [dict.fromkeys(cells[0] if cells else (), UNDEFINED) | row for row in unrated]
+        return cells + [dict.fromkeys(cells[0] if cells else (), core_metrics.UNDEFINED) | row for row in unrated]
 
     @property
     def chosen(self) -> tuple[str, str] | None:
@@ -386,14 +377,14 @@ class ResultTable:
     def _label_cells(self, row: Row, num_items: int, num_total: int) -> dict[str, str]:
         cells = {"setting": row.setting, "system": row.system, "pool": row.pool}
         if self._by is Grouping.STRATUM:
-            cells["stratum"] = row.stratum or UNDEFINED
+            cells["stratum"] = row.stratum or core_metrics.UNDEFINED
         cells |= {"n": str(row.num_items), "samples": _num_samples(row)}
-        cells["coverage"] = f"{num_items / num_total:.3f}" if num_total else UNDEFINED
+        cells["coverage"] = f"{num_items / num_total:.3f}" if num_total else core_metrics.UNDEFINED
         return cells
 
     def _json_row(self, row: Row, num_items: int, num_total: int) -> dict[str, Any]:
         cells = self._label_cells(row, num_items, num_total)
-        labels: dict[str, Any] = {key: None if text == UNDEFINED else text for key, text in cells.items()}
+        labels: dict[str, Any] = {key: None if text == core_metrics.UNDEFINED else text for key, text in cells.items()}
         numbers: dict[str, Any] = {
             "n": row.num_items,
             "answers": row.num_answers,
@@ -413,12 +404,12 @@ def _partial_line(pool: str, system: str, num_items: int, num_total: int) -> str
     return f"{pool}: {num_items} of {num_total} instances scored for {system}; rates are over those"
 
 
-_READER_KEYS = frozenset(metric.key for metric in READERS)
+_READER_KEYS = frozenset(metric.key for metric in core_metrics.READERS)
 
 
 def readers_differ(row: Row) -> bool:
     """Return whether an answer of a row is right by one reader and not by another."""
-    chosen, *alternatives = (row.frame.read(row.places[metric.key]) for metric in READERS)
+    chosen, *alternatives = (row.frame.read(row.places[metric.key]) for metric in core_metrics.READERS)
     return any(bool(((chosen != values) & ~np.isnan(values)).any()) for values in alternatives)
 
 
@@ -429,7 +420,7 @@ def _reason_cells(reasons: Counter[str]) -> dict[str, str]:
     numbers[NO_ANSWER_COLUMN] = sum(number for reason, number in reasons.items() if reason not in EXCLUDED)
     if not numbers[NOT_RUN_COLUMN]:
         del numbers[NOT_RUN_COLUMN]
-    return {key: str(number) if number else UNDEFINED for key, number in numbers.items()}
+    return {key: str(number) if number else core_metrics.UNDEFINED for key, number in numbers.items()}
 
 
 def _rate_cells(row: Row, *, by_reader: bool = False) -> dict[str, str]:
@@ -440,10 +431,12 @@ def _rate_cells(row: Row, *, by_reader: bool = False) -> dict[str, str]:
     num_structured = _num_structured(row)
     if num_structured is not None:
         cells["structure_scored"] = str(num_structured)
-    cells |= {name: str(row.outcomes[name]) if row.outcomes else UNDEFINED for name in OUTCOMES}
+    cells |= {
+        name: str(row.outcomes[name]) if row.outcomes else core_metrics.UNDEFINED for name in core_metrics.OUTCOMES
+    }
     seconds = row.seconds
-    cells["seconds_median"] = f"{median(seconds):.4f}" if seconds else UNDEFINED
-    cells["seconds_max"] = f"{max(seconds):.4f}" if seconds else UNDEFINED
+    cells["seconds_median"] = f"{median(seconds):.4f}" if seconds else core_metrics.UNDEFINED
+    cells["seconds_max"] = f"{max(seconds):.4f}" if seconds else core_metrics.UNDEFINED
     return cells
 
 
@@ -452,12 +445,12 @@ def _rate_values(row: Row) -> dict[str, Any]:
     values: dict[str, Any] = {key: rate.value for key, rate in row.rates.items() if key != "chosen"}
     if (num_structured := _num_structured(row)) is not None:
         values["structure_scored"] = num_structured
-    values |= {name: row.outcomes[name] if row.outcomes else None for name in OUTCOMES}
+    values |= {name: row.outcomes[name] if row.outcomes else None for name in core_metrics.OUTCOMES}
     seconds = row.seconds
     values["seconds_median"] = median(seconds) if seconds else None
     values["seconds_max"] = max(seconds, default=None)
     values |= {f"{key}_interval": [*interval] for key, interval in _skill_intervals(row)}
-    values["suppressed"] = [key for key, rate in row.rates.items() if rate.text == SUPPRESSED]
+    values["suppressed"] = [key for key, rate in row.rates.items() if rate.text == core_metrics.SUPPRESSED]
     return values
 
 
@@ -478,9 +471,9 @@ def _num_structured(row: Row) -> int | None:
 def _num_samples(row: Row) -> str:
     """Return how many samples the items have: undefined if it is one of each, and of a group of people."""
     if row.is_group:
-        return UNDEFINED
+        return core_metrics.UNDEFINED
     low, high = row.num_samples
-    return UNDEFINED if high == 1 else str(low) if low == high else f"{low}-{high}"
+    return core_metrics.UNDEFINED if high == 1 else str(low) if low == high else f"{low}-{high}"
 
 
 MAX_SYSTEMS = 8  # systems in one line

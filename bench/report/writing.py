@@ -13,35 +13,13 @@ from calibrant.bench.answers.rates import INTERVALS
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.registry import benchmark, benchmarks
 from calibrant.bench.pages.page import standalone_svg
-from calibrant.bench.report import comparisons
+from calibrant.bench.report import comparisons, layout
 from calibrant.bench.report.capabilities import REPORT
-from calibrant.bench.report.layout import (
-    NOTHING,
-    TEXTS,
-    Cell,
-    Heading,
-    Table,
-    TableRow,
-    anchor_of,
-    as_terminal,
-    cell,
-    own_rows,
-)
 from calibrant.bench.report.people import TABLE_IDS, add_people
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import NoAnswersError, ReportContents, Section
 from calibrant.bench.runs.executors import Progress
-from calibrant.bench.scoring.sets import (
-    HEADINGS,
-    LABELS,
-    MARK,
-    MEANINGS,
-    RATES,
-    group_sets,
-    rate_values,
-    read_set_lines,
-    short_rate,
-)
+from calibrant.bench.scoring import sets as scoring_sets
 from calibrant.bench.terminal import printable
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, short_repr
@@ -52,10 +30,10 @@ SETS_TABLE = "sets"
 WITH_INTERVAL = ("valid_rate", "distinct_rate", "reach", "prior_mass")
 
 
-def set_tables(paths: Sequence[Path]) -> dict[str, Table]:
+def set_tables(paths: Sequence[Path]) -> dict[str, layout.Table]:
     """Return a table for each benchmark of the verdicts; `CalibrantError` for lines that do not state theirs."""
     by_benchmark: dict[str, list[Mapping[str, Any]]] = {}
-    for line in read_set_lines(paths):
+    for line in scoring_sets.read_set_lines(paths):
         name = line.get("benchmark")
         if name not in TITLES:
             raise CalibrantError("verdicts on sets without their benchmark: score the sets again")
@@ -63,27 +41,27 @@ def set_tables(paths: Sequence[Path]) -> dict[str, Table]:
     return {name: _table(lines) for name, lines in by_benchmark.items()}
 
 
-def _table(verdicts: Sequence[Mapping[str, Any]]) -> Table:
-    keys = ("pool", "system", "n", MARK)
-    labels = tuple(map(Heading, keys, LABELS))
-    headings = tuple(map(Heading, RATES, HEADINGS[len(LABELS) :]))
+def _table(verdicts: Sequence[Mapping[str, Any]]) -> layout.Table:
+    keys = ("pool", "system", "n", scoring_sets.MARK)
+    labels = tuple(map(layout.Heading, keys, scoring_sets.LABELS))
+    headings = tuple(map(layout.Heading, scoring_sets.RATES, scoring_sets.HEADINGS[len(scoring_sets.LABELS) :]))
     rows = tuple(
-        TableRow((pool, system, str(len(lines)), str(size)), tuple(_cells(lines)))
-        for (pool, system, size), lines in group_sets(verdicts)
+        layout.TableRow((pool, system, str(len(lines)), str(size)), tuple(_cells(lines)))
+        for (pool, system, size), lines in scoring_sets.group_sets(verdicts)
     )
-    caption = " ".join(MEANINGS) + f" Means over items; {INTERVALS}"
-    return Table(SETS_TABLE, "Answers that are sets", caption, labels, headings, rows)
+    caption = " ".join(scoring_sets.MEANINGS) + f" Means over items; {INTERVALS}"
+    return layout.Table(SETS_TABLE, "Answers that are sets", caption, labels, headings, rows)
 
 
-def _cells(lines: Sequence[Mapping[str, Any]]) -> Iterator[Cell]:
-    for name in RATES:
-        values = rate_values(lines, name)
+def _cells(lines: Sequence[Mapping[str, Any]]) -> Iterator[layout.Cell]:
+    for name in scoring_sets.RATES:
+        values = scoring_sets.rate_values(lines, name)
         if not values:
-            yield NOTHING
+            yield layout.NOTHING
             continue
         rate = estimate((place, str(place), value) for place, value in enumerate(values))
         assert rate is not None
-        yield cell(short_rate(rate.mean), rate.interval if name in WITH_INTERVAL else None)
+        yield layout.cell(scoring_sets.short_rate(rate.mean), rate.interval if name in WITH_INTERVAL else None)
 
 
 # --- Making a report's files: its text in one of the formats, and its plots -------------------------------------------
@@ -133,7 +111,7 @@ def report_text(
     if not is_page:
         tables = [table for section in sections.values() for table in section.tables]
         fitting = [_without_other_items(table) for table in tables]
-        return printable(as_terminal(fitting, width) if form == TERMINAL else TEXTS[form](fitting))
+        return printable(layout.as_terminal(fitting, width) if form == TERMINAL else layout.TEXTS[form](fitting))
     from calibrant.bench.report.overview.page import as_html
 
     return as_html(items, sections, replace(contents, with_paper=requested.with_paper))
@@ -172,11 +150,11 @@ def _sections(
     return dict(zip(sections, _rename_duplicates([*sections.values()]), strict=True))
 
 
-def _without_other_items(table: Table) -> Table:
+def _without_other_items(table: layout.Table) -> layout.Table:
     """Return a table of results without printed rows that are not about such items."""
     if table.fits or not table.is_result:
         return table
-    return own_rows(table)
+    return layout.own_rows(table)
 
 
 def _rename_duplicates(sections: Sequence[Section]) -> list[Section]:
@@ -186,7 +164,8 @@ def _rename_duplicates(sections: Sequence[Section]) -> list[Section]:
     for section in sections:
         tables = [replace(t, id=f"{t.id} ({section.title})") if t.id in names else t for t in section.tables]
         plots = [
-            p._replace(name=anchor_of(f"{section.title} {p.name}")) if p.name in names else p for p in section.plots
+            p._replace(name=layout.anchor_of(f"{section.title} {p.name}")) if p.name in names else p
+            for p in section.plots
         ]
         names |= {table.id for table in section.tables} | {plot.name for plot in section.plots}
         renamed.append(replace(section, tables=tuple(tables), plots=tuple(plots)))

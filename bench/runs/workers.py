@@ -19,15 +19,7 @@ import msgspec
 
 from calibrant.bench.core.benchmark import Benchmark, EpisodeHandout, Handout, load_benchmark
 from calibrant.bench.protocols import PRESENT, Presentation, Protocol, ProtocolResult, Ties, make_protocol, protocols_of
-from calibrant.bench.runs.executors import (
-    HERE,
-    Execution,
-    Executor,
-    Failure,
-    InProcessExecutor,
-    SpawnedExecutor,
-    one_line,
-)
+from calibrant.bench.runs import executors
 from calibrant.bench.runs.records import Key, Record, Timing
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import MissingExtraError, in_one_line, short_repr
@@ -45,7 +37,9 @@ def prepare_nothing() -> None:
     """Do nothing: jobs that need no setup."""
 
 
-def open_executor(prepare: Callable[[], None], execution: Execution = HERE) -> AbstractContextManager[Executor]:
+def open_executor(
+    prepare: Callable[[], None], execution: executors.Execution = executors.HERE
+) -> AbstractContextManager[executors.Executor]:
     """Open the executor; one worker without a wall budget is this process: nothing to start, nothing to kill.
 
     prepare: called once by every process before its first job, and before the clock of that job starts
@@ -56,13 +50,13 @@ def open_executor(prepare: Callable[[], None], execution: Execution = HERE) -> A
         return Cluster(prepare, execution.cluster, execution.wall_budget)
     if execution.workers == 1 and execution.wall_budget is None:
         prepare()
-        return nullcontext(InProcessExecutor())
-    return SpawnedExecutor(prepare, execution)
+        return nullcontext(executors.InProcessExecutor())
+    return executors.SpawnedExecutor(prepare, execution)
 
 
 def as_completed(
-    do: Callable[[J], T], jobs: Mapping[K, J], execution: Execution = HERE
-) -> Iterator[tuple[K, T | Failure]]:
+    do: Callable[[J], T], jobs: Mapping[K, J], execution: executors.Execution = executors.HERE
+) -> Iterator[tuple[K, T | executors.Failure]]:
     """Run each job once on an executor of its own; yield keys and results in any order."""
     with open_executor(prepare_nothing, execution) as executor:
         yield from executor.as_completed(do, jobs)
@@ -111,7 +105,7 @@ def crash_provenance(error: BaseException, raised_by: str) -> dict[str, Any]:
         _Frame(frame.f_code.co_filename, line, frame.f_code.co_name) for frame, line in walk_tb(error.__traceback__)
     ]
     frames = [frame for frame in frames if frame.file != raised_by]
-    provenance: dict[str, Any] = {"error": f"{type(error).__name__}: {one_line(error)}"}
+    provenance: dict[str, Any] = {"error": f"{type(error).__name__}: {executors.one_line(error)}"}
     if not frames:
         return provenance
     users = [frame for frame in frames if not frame.file.startswith(_OTHERS_CODE)]
@@ -166,7 +160,7 @@ class Answer(NamedTuple):
 class Workers:
     """An executor that answers items by one protocol."""
 
-    def __init__(self, protocol: Protocol, executor: Executor, wall_budget: float | None) -> None:
+    def __init__(self, protocol: Protocol, executor: executors.Executor, wall_budget: float | None) -> None:
         self._protocol = protocol
         self._crew = executor
         self._wall_budget = wall_budget
@@ -174,9 +168,9 @@ class Workers:
     def answers(self, handouts: Mapping[K, Handout]) -> Iterator[tuple[K, Answer]]:
         """Results in any order, each exactly once."""
         for key, answer in self._crew.as_completed(partial(timed_answer, self._protocol), handouts):
-            yield key, self._without_answer(answer) if isinstance(answer, Failure) else answer
+            yield key, self._without_answer(answer) if isinstance(answer, executors.Failure) else answer
 
-    def _without_answer(self, failure: Failure) -> Answer:
+    def _without_answer(self, failure: executors.Failure) -> Answer:
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         if failure.outcome == "crashed":
             return Answer(ProtocolResult("crashed", provenance={"error": failure.error}), Timing(0.0, started))
@@ -186,7 +180,7 @@ class Workers:
 
 
 @contextmanager
-def open_workers(protocol: Protocol, execution: Execution = HERE) -> Iterator[Workers]:
+def open_workers(protocol: Protocol, execution: executors.Execution = executors.HERE) -> Iterator[Workers]:
     """Workers that have warmed up (bench.runs.workers)."""
     if protocol.code:  # of one's own: what kills its process must not end the command
         execution = replace(execution, few_jobs=0)
@@ -214,7 +208,7 @@ def timed_answer(protocol: Protocol, handout: Handout) -> Answer:
     except MissingExtraError:
         raise
     except BudgetSpent as spent:
-        result = _out_of_budget({"reached": one_line(spent) or "a budget of states"})
+        result = _out_of_budget({"reached": executors.one_line(spent) or "a budget of states"})
     except (Exception, SystemExit) as error:
         result = ProtocolResult("crashed", provenance=crash_provenance(error, __file__))
     timing = Timing(time.perf_counter() - clock, started)

@@ -25,20 +25,9 @@ from calibrant.bench.core.responses import (
     Response,
 )
 from calibrant.bench.core.scoring import ID_FIELDS
+from calibrant.bench.scoring import providers
 from calibrant.bench.scoring.files import answer_object, prediction_object
 from calibrant.bench.scoring.formats import parse_line
-from calibrant.bench.scoring.providers import (
-    FAILURE_FIELDS,
-    FAILURE_HOLDERS,
-    THOUGHT_FIELDS,
-    ParsedLine,
-    failed_line,
-    last_assistant,
-    message_response,
-    provider_responses,
-    read_content,
-    stopped,
-)
 from calibrant.bench.terminal import HintedError
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.text import plural
@@ -178,7 +167,7 @@ _NO_ANSWER_FIELDS = frozenset(
 _PARTS = frozenset({"mechanisms", "roots", "alternative", "experiment", "witness"})  # of an answer object
 _STOP_FIELDS = ("finish_reason", "stop_reason", "done_reason")
 # beside a plain answer: without any of these, nothing but the answer is read
-_STATING_FIELDS = frozenset({*_STOP_FIELDS, *THOUGHT_FIELDS, *FAILURE_FIELDS, "refusal"})
+_STATING_FIELDS = frozenset({*_STOP_FIELDS, *providers.THOUGHT_FIELDS, *providers.FAILURE_FIELDS, "refusal"})
 _AROUND = ("choices", "completion", "message", "messages", "content", "text", "output", "body", "response", "answer")
 _DEEPEST = 8
 _SILENT_PARTS = ("reasoning", "function_call")  # items of an output without a message
@@ -236,25 +225,29 @@ class AnswerField(NamedTuple):
     name: str
     form: str
     responses: tuple[Response, ...]
-    parsed: ParsedLine | None = None
+    parsed: providers.ParsedLine | None = None
 
 
 def answer_field(line: Mapping[str, Any], named: str | None = None) -> AnswerField:
     """Return the responses of a line, one a sample; `CalibrantError` with its keys if it has no field for them."""
     if named is None and (parsed := parse_line(line)) is not None:
-        reason = failed_line(line)
+        reason = providers.failed_line(line)
         responses = tuple(response._replace(reason=reason) if reason else response for response in parsed.responses)
         return AnswerField(parsed.format, "format", responses, parsed)
     field = _plain_field(line, named)
-    if _STATING_FIELDS.isdisjoint(line) and not any(isinstance(line.get(name), Mapping) for name in FAILURE_HOLDERS):
+    if _STATING_FIELDS.isdisjoint(line) and not any(
+        isinstance(line.get(name), Mapping) for name in providers.FAILURE_HOLDERS
+    ):
         return field
-    reason = failed_line(line) or (REFUSED if isinstance(line.get("refusal"), str) and line["refusal"] else "")
+    reason = providers.failed_line(line) or (
+        REFUSED if isinstance(line.get("refusal"), str) and line["refusal"] else ""
+    )
     stop = next((line[key] for key in _STOP_FIELDS if isinstance(line.get(key), str)), None)
-    has_thoughts = any(line.get(name) for name in THOUGHT_FIELDS)
+    has_thoughts = any(line.get(name) for name in providers.THOUGHT_FIELDS)
     if not reason and stop is None and not has_thoughts:
         return field
     responses = tuple(
-        stopped(response, response.stop or stop)._replace(
+        providers.stopped(response, response.stop or stop)._replace(
             reason=reason or response.reason, has_thoughts=response.has_thoughts or has_thoughts
         )
         for response in field.responses
@@ -270,7 +263,7 @@ def _plain_field(line: Mapping[str, Any], named: str | None) -> AnswerField:
             continue
         if isinstance(value, str) and name != OBJECT_FIELDS[0]:
             return AnswerField(name, "text", (Response(value),))
-        parsed = provider_responses(value) if name not in OBJECT_FIELDS else None
+        parsed = providers.provider_responses(value) if name not in OBJECT_FIELDS else None
         if parsed is not None:
             return AnswerField(name, parsed.format, parsed.responses, parsed)
         answers = _of_field(name, value, named=named is not None)
@@ -281,7 +274,7 @@ def _plain_field(line: Mapping[str, Any], named: str | None) -> AnswerField:
             null = name
     if null is not None:
         return AnswerField(null, "null", (Response(),))
-    if failed_line(line):
+    if providers.failed_line(line):
         return AnswerField("error", "error", (Response(),))
     if named:
         raise CalibrantError(f"no answer in the field {short_repr(named)}; its keys are {keys_of(line)}")
@@ -352,7 +345,7 @@ def _responses_in(value: Any, depth: int = 0) -> list[Response] | None:
         if not _PARTS.isdisjoint(value):
             return [Response(answer=value)]
         if value.get("role") == "assistant" and "content" in value:
-            return [message_response(value)]
+            return [providers.message_response(value)]
         around = (_responses_in(value[key], depth + 1) for key in _AROUND if key in value)
         return next((answers for answers in around if answers is not None), None)
     if isinstance(value, list):
@@ -367,8 +360,8 @@ def _of_list(values: list[Any], depth: int) -> list[Response] | None:
         return None
     if any("role" in value for value in values):
         turns = [value for value in values if value.get("role") in ("assistant", "user")]
-        return [last_assistant(values)] if turns and turns[-1].get("role") == "assistant" else None
-    content = read_content(values)
+        return [providers.last_assistant(values)] if turns and turns[-1].get("role") == "assistant" else None
+    content = providers.read_content(values)
     if content.text is not None or content.has_thoughts or content.is_refusal:
         reason = REFUSED if content.is_refusal else ""
         return [Response(content.text, has_thoughts=content.has_thoughts, reason=reason)]

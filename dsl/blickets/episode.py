@@ -17,17 +17,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from calibrant.dsl.blickets.item import (
-    BlicketItem,
-    Count,
-    Draws,
-    OrderReading,
-    SwitchBy,
-    Task,
-    active_sets,
-    in_order,
-    set_of,
-)
+from calibrant.dsl.blickets import item as blickets_item
 from calibrant.dsl.blickets.reference import (
     ACTIVE,
     INACTIVE,
@@ -65,13 +55,13 @@ class BlicketEpisode:
         "_steps",
     )
 
-    def __init__(self, item: BlicketItem) -> None:
+    def __init__(self, item: blickets_item.BlicketItem) -> None:
         self._item = item
         self._index = {name: i for i, name in enumerate(item.task.objects)}
         # one table of 2**n bits for each phase: bit s is set if the set s activates the detector
-        self._active_sets = [active_sets(m.rule, item.task.n) for m in item.sealed.mechanisms]
+        self._active_sets = [blickets_item.active_sets(m.rule, item.task.n) for m in item.sealed.mechanisms]
         # p: probability that a satisfied rule reads ACTIVE; an unsatisfied one always reads INACTIVE
-        self._draws = Draws(item.sealed) if item.sealed.p < 1 else None
+        self._draws = blickets_item.Draws(item.sealed) if item.sealed.p < 1 else None
         self._placed: list[int] = []
         self._present = 0
         self._moves = 0
@@ -83,12 +73,12 @@ class BlicketEpisode:
         # the objects at the start take no move: reading and draw 0, no refusal (""), cost 0
         if start is not None:
             self._placed = list(start)
-            self._present = set_of(start)
+            self._present = blickets_item.set_of(start)
             names = [item.task.objects[i] for i in start]
             self._steps.append(Step({"start": names}, self._reading(0), "", 0))
 
     @property
-    def task(self) -> Task:
+    def task(self) -> blickets_item.Task:
         return self._item.task
 
     @property
@@ -173,7 +163,7 @@ class BlicketEpisode:
         if not sealed.exposure.after_switch or not sealed.switches:
             return True
         # strictly more: at the switch point the last rule is in force, but nothing has counted under it yet
-        progress = self._activations if sealed.switch_by is SwitchBy.ACTIVATIONS else self._moves
+        progress = self._activations if sealed.switch_by is blickets_item.SwitchBy.ACTIVATIONS else self._moves
         return progress > sealed.switches[-1]
 
     def _reading(self, moves_before: int) -> str:
@@ -182,12 +172,12 @@ class BlicketEpisode:
         active = self._active_sets[phase] >> self._present & 1 == 1
         order = sealed.mechanisms[phase].order
         if active and order is not None:
-            contiguous = self._item.task.order_reading is OrderReading.CONTIGUOUS
-            active = in_order(order, self._placed, contiguous=contiguous)
+            contiguous = self._item.task.order_reading is blickets_item.OrderReading.CONTIGUOUS
+            active = blickets_item.in_order(order, self._placed, contiguous=contiguous)
         if active and self._draws is not None:
             active = self._draws[self._moves] < sealed.p
         # LEVEL counts every ACTIVE reading, EDGE only one that does not follow an ACTIVE one
-        if active and (self._item.task.count is Count.LEVEL or not self._last_active):
+        if active and (self._item.task.count is blickets_item.Count.LEVEL or not self._last_active):
             self._activations += 1
         self._last_active = active
         if active and self._item.task.graded:
@@ -208,14 +198,14 @@ def apply_move(placed: tuple[int, ...], verb: str, index: int) -> tuple[int, ...
     return (*placed, index) if verb == "place" else tuple(number for number in placed if number != index)
 
 
-def readings(task: Task, steps: Iterable[Step[str]]) -> Iterator[tuple[tuple[int, ...], str]]:
+def readings(task: blickets_item.Task, steps: Iterable[Step[str]]) -> Iterator[tuple[tuple[int, ...], str]]:
     """Yield (what is on the detector, reading) for every step that has a reading, oldest first."""
     for placed, step in steps_with_state(task, steps):
         if step.reading is not None:
             yield placed, step.reading
 
 
-def placed_after(task: Task, steps: Sequence[Step[str]]) -> tuple[int, ...]:
+def placed_after(task: blickets_item.Task, steps: Sequence[Step[str]]) -> tuple[int, ...]:
     """Return the objects on the detector after these steps."""
     placed: tuple[int, ...] = ()
     for placed, _ in steps_with_state(task, steps):  # noqa: B007  # the last one is wanted
@@ -223,7 +213,9 @@ def placed_after(task: Task, steps: Sequence[Step[str]]) -> tuple[int, ...]:
     return placed
 
 
-def steps_with_state(task: Task, steps: Iterable[Step[str]]) -> Iterator[tuple[tuple[int, ...], Step[str]]]:
+def steps_with_state(
+    task: blickets_item.Task, steps: Iterable[Step[str]]
+) -> Iterator[tuple[tuple[int, ...], Step[str]]]:
     """Yield every step with the objects on the detector after it."""
     index = {name: i for i, name in enumerate(task.objects)}
     placed: tuple[int, ...] = ()
@@ -305,7 +297,7 @@ class Trace(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename={"ex
 
 
 def trace_of(
-    item: BlicketItem, agent: str, steps: Sequence[Step[str]], notes: Mapping[int, Notes] | None = None
+    item: blickets_item.BlicketItem, agent: str, steps: Sequence[Step[str]], notes: Mapping[int, Notes] | None = None
 ) -> Trace:
     """Return the trace of an episode's steps.
 
@@ -315,7 +307,7 @@ def trace_of(
 
 
 def _trace(
-    item: BlicketItem,
+    item: blickets_item.BlicketItem,
     agent: str,
     history: History,
     grade: Grade,
@@ -343,11 +335,11 @@ def _trace(
     return Trace(item.id, agent, recorded, stated["answer"], verdict, stated["class"])
 
 
-def _history(item: BlicketItem, actions: Sequence[Action]) -> History:
+def _history(item: blickets_item.BlicketItem, actions: Sequence[Action]) -> History:
     return run(item, actions if item.sealed.start_on is None else actions[1:])
 
 
-def check_trace(trace: Trace, item: BlicketItem) -> Grade:
+def check_trace(trace: Trace, item: blickets_item.BlicketItem) -> Grade:
     """Return the grade of a trace whose every step, answer, verdict and class is what the item gives.
 
     `TranscriptError` names the first step that is not; `PoolError` names another field that is not.
@@ -355,19 +347,19 @@ def check_trace(trace: Trace, item: BlicketItem) -> Grade:
     return _check_trace(trace, item)[1]
 
 
-def checked_steps(trace: Trace, item: BlicketItem) -> list[Step[str]]:
+def checked_steps(trace: Trace, item: blickets_item.BlicketItem) -> list[Step[str]]:
     """Return the steps of a trace, if it is one that `check_trace` accepts."""
     return _check_trace(trace, item)[0]
 
 
-def _check_trace(trace: Trace, item: BlicketItem) -> tuple[list[Step[str]], Grade]:
+def _check_trace(trace: Trace, item: blickets_item.BlicketItem) -> tuple[list[Step[str]], Grade]:
     steps, grade = _replay_trace(trace, item)
     _check_result(trace, grade.as_json(item.task.objects))
     _check_rules(trace, item)
     return steps, grade
 
 
-def _replay_trace(trace: Trace, item: BlicketItem) -> tuple[list[Step[str]], Grade]:
+def _replay_trace(trace: Trace, item: blickets_item.BlicketItem) -> tuple[list[Step[str]], Grade]:
     """Replay the actions; `TranscriptError` where the item's response differs from the trace."""
     if trace.item != item.id:
         raise PoolError(f"a trace of {short_repr(trace.item)}, not of {short_repr(item.id)}", field="item")
@@ -405,7 +397,7 @@ def _check_result(trace: Trace, grade: Mapping[str, Any]) -> None:
             )
 
 
-def _check_rules(trace: Trace, item: BlicketItem) -> None:
+def _check_rules(trace: Trace, item: blickets_item.BlicketItem) -> None:
     for number, (step, rule) in enumerate(zip(trace.steps, _rules(trace, item), strict=True)):
         if step.rule_in_force is not UNSET and step.rule_in_force != rule:
             raise TranscriptError(
@@ -413,14 +405,14 @@ def _check_rules(trace: Trace, item: BlicketItem) -> None:
             )
 
 
-def _rules(trace: Trace, item: BlicketItem) -> list[dict[str, Any]]:
+def _rules(trace: Trace, item: blickets_item.BlicketItem) -> list[dict[str, Any]]:
     """Return the rule of the next reading after each step."""
     moments = _history(item, [step.action for step in trace.steps]).moments
     phases = (item.sealed.phase(moment.activations, moment.t) for moment in moments)
     return [item.sealed.mechanisms[phase].rule.as_json(item.task.objects) for phase in phases]
 
 
-def sealed_view(trace: Trace, item: BlicketItem) -> Trace:
+def sealed_view(trace: Trace, item: blickets_item.BlicketItem) -> Trace:
     """Return a checked trace with the rule in force after each step."""
     check_trace(trace, item)
     rules = _rules(trace, item)

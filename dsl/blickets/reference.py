@@ -20,17 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from calibrant.dsl.blickets.item import (
-    BlicketItem,
-    Count,
-    Draws,
-    Form,
-    Mechanism,
-    OrderReading,
-    Rule,
-    names_of,
-    rule_from_json,
-)
+from calibrant.dsl.blickets import item as blickets_item
 from calibrant.dsl.episode import Action, ActionError, verb_of
 
 ACTIVE, INACTIVE = "ACTIVE", "INACTIVE"
@@ -51,11 +41,11 @@ class MalformedCheckError(ActionError):
     """A check that states no rule."""
 
 
-def submitted_rule(action: Action, objects: Sequence[str]) -> Rule:
+def submitted_rule(action: Action, objects: Sequence[str]) -> blickets_item.Rule:
     """Return the rule of a check; `MalformedCheckError` if it states none."""
     try:
         verb_of(action, VERBS)
-        return rule_from_json(action["check"], objects)
+        return blickets_item.rule_from_json(action["check"], objects)
     except ActionError as error:
         raise MalformedCheckError(str(error)) from None
 
@@ -100,11 +90,11 @@ class History:
 
     moments: tuple[Moment, ...]
     ending: Ending
-    answer: Rule | None
+    answer: blickets_item.Rule | None
     phase: int
 
 
-def run(item: BlicketItem, actions: Iterable[Action]) -> History:
+def run(item: blickets_item.BlicketItem, actions: Iterable[Action]) -> History:
     """Return the episode of these actions. Actions after its end are refused and cost nothing."""
     detector = _Detector(item)
     for action in actions:
@@ -112,28 +102,30 @@ def run(item: BlicketItem, actions: Iterable[Action]) -> History:
     return detector.history()
 
 
-def satisfies(mechanism: Mechanism, placed: tuple[str, ...], item: BlicketItem) -> bool:
+def satisfies(mechanism: blickets_item.Mechanism, placed: tuple[str, ...], item: blickets_item.BlicketItem) -> bool:
     """Return whether a reliable detector would be active."""
     objects = item.task.objects
-    blickets, present = set(names_of(mechanism.rule.blickets, objects)), set(placed)
+    blickets, present = set(blickets_item.names_of(mechanism.rule.blickets, objects)), set(placed)
     if mechanism.order is None:
-        return blickets <= present if mechanism.rule.form is Form.CONJUNCTIVE else bool(blickets & present)
+        return (
+            blickets <= present if mechanism.rule.form is blickets_item.Form.CONJUNCTIVE else bool(blickets & present)
+        )
     sequence = [objects[index] for index in mechanism.order]
-    if item.task.order_reading is OrderReading.CONTIGUOUS:
+    if item.task.order_reading is blickets_item.OrderReading.CONTIGUOUS:
         return any(list(placed[at : at + len(sequence)]) == sequence for at in range(len(placed)))
     return [name for name in placed if name in blickets] == sequence
 
 
 class _Detector:
-    def __init__(self, item: BlicketItem) -> None:
+    def __init__(self, item: blickets_item.BlicketItem) -> None:
         self.item = item
-        self.draws = Draws(item.sealed)
+        self.draws = blickets_item.Draws(item.sealed)
         self.placed: tuple[str, ...] = ()
         self.t = 0
         self.activations = 0
         self.last_reading = INACTIVE
         self.ending = Ending.OPEN
-        self.answer: Rule | None = None
+        self.answer: blickets_item.Rule | None = None
         self.moments: list[Moment] = []
         if item.sealed.start_on is not None:
             self.placed = tuple(item.task.objects[index] for index in item.sealed.start_on)
@@ -211,9 +203,9 @@ class _Detector:
         works = sealed.p == 1 or self.draws[self.t] < sealed.p
         reading = ACTIVE if rule_holds and works else INACTIVE
         if reading == ACTIVE and self.item.task.graded:
-            blickets = names_of(sealed.mechanisms[phase].rule.blickets, self.item.task.objects)
+            blickets = blickets_item.names_of(sealed.mechanisms[phase].rule.blickets, self.item.task.objects)
             reading = f"{ACTIVE} {len(set(blickets) & set(self.placed))}"
-        counts = self.item.task.count is Count.LEVEL or self.last_reading == INACTIVE
+        counts = self.item.task.count is blickets_item.Count.LEVEL or self.last_reading == INACTIVE
         if is_active(reading) and counts:
             self.activations += 1
         self.last_reading = reading

@@ -15,19 +15,11 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from calibrant.dsl.atomic_write import whole_file
+from calibrant.dsl.causim import question as causim_question
 from calibrant.dsl.causim.bundle import Bundle
 from calibrant.dsl.causim.item import BENCHMARK, CausimItem, Labels, Sealed, Task, Vocabulary
 from calibrant.dsl.causim.model import Model, ModelError, plain, symbols
 from calibrant.dsl.causim.prompt import ProseStyle, View
-from calibrant.dsl.causim.question import (
-    TYPES,
-    Question,
-    QuestionRecord,
-    QuestionType,
-    Scenario,
-    question_from_record,
-    record_of,
-)
 from calibrant.dsl.errors import PoolError, in_one_line, short_repr
 from calibrant.dsl.item import Pool
 from calibrant.dsl.parse_limits import TooLargeError, check_json_depth
@@ -54,8 +46,8 @@ class ItemRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
     """One question. Values are JSON values; a tuple is a list behind the tag "tuple"."""
 
     id: Annotated[str, Meta(description="unique in the pool")]
-    type: Annotated[QuestionType, Meta(description="of the question")]
-    scenario: Annotated[Scenario, Meta(description="whether one answer is right or several")]
+    type: Annotated[causim_question.QuestionType, Meta(description="of the question")]
+    scenario: Annotated[causim_question.Scenario, Meta(description="whether one answer is right or several")]
     program: Annotated[str, Meta(description="the source, which is read and never run")]
     fixed_exogenous: Annotated[dict[str, Any], Meta(description="noise whose value is given")]
     unknown_exogenous: Annotated[list[str], Meta(description="the other noise")]
@@ -83,12 +75,14 @@ def read_pool(path: Path) -> Pool[CausimItem]:
 
 def item_from_record(record: ItemRecord) -> CausimItem:
     """`ModelError` where program and question do not fit together."""
-    question_record = QuestionRecord(
+    question_record = causim_question.QuestionRecord(
         record.fixed_exogenous, record.unknown_exogenous, record.do, record.observed_endogenous
     )
     labels = record.labels
-    task = Task(record.program, Question(record.type), record.scenario, record.view)
-    question = question_from_record(question_record, record.type, task.model, with_noise=record.with_noise)
+    task = Task(record.program, causim_question.Question(record.type), record.scenario, record.view)
+    question = causim_question.question_from_record(
+        question_record, record.type, task.model, with_noise=record.with_noise
+    )
     task.model.under(question.do)  # a mechanism that raises for a value of `do` refuses the question
     return CausimItem(
         record.id,
@@ -118,7 +112,7 @@ def _world(record: ItemRecord, model: Model) -> dict[str, str]:
 
 def record_of_item(item: CausimItem) -> ItemRecord:
     """Return the inverse of `item_from_record`."""
-    question_record, labels = record_of(item.task.question), item.labels
+    question_record, labels = causim_question.record_of(item.task.question), item.labels
     flags = {"effect_all": labels.effect_all, "effect_some": labels.effect_some, "copy": labels.copy}
     return ItemRecord(
         id=item.id,
@@ -198,8 +192,8 @@ class QueryMeta(msgspec.Struct, frozen=True, omit_defaults=True):
 
     scm_id: str
     v: int
-    type: QuestionType
-    scenario: Scenario
+    type: causim_question.QuestionType
+    scenario: causim_question.Scenario
     topology: str = ""
     evidence: str = "full"
     with_noise: bool = False
@@ -227,7 +221,7 @@ def read_queries(path: Path) -> QueryFile:
     queries = _read_file(path, QueryFile)
     check_id(queries.meta.scm_id, path.name)
     check_version(queries.meta.v, path.name)
-    if queries.meta.type not in TYPES:
+    if queries.meta.type not in causim_question.TYPES:
         raise PoolError(f"{short_repr(queries.meta.type)} is no type of question", file=path.name, field="meta.type")
     return queries
 

@@ -11,21 +11,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.item import Pool
+from calibrant.dsl.logic import item as logic_item
 from calibrant.dsl.logic import reference
-from calibrant.dsl.logic.item import (
-    Edge,
-    Experiment,
-    LogicItem,
-    Options,
-    Rounding,
-    Sealed,
-    Setup,
-    Task,
-    Tolerance,
-    is_node_name,
-    model_texts,
-    parse_clause,
-)
 from calibrant.dsl.logic.trajectories import (
     TrajectoryItemRecord,
     is_trajectory_item,
@@ -68,7 +55,7 @@ class ItemRecord(msgspec.Struct, forbid_unknown_fields=True):
         list[list[float | None]], Meta(description="a row an experiment, a value a readout; null where not measured")
     ]
     factor: Annotated[int, Meta(description="values are multiplied by it before they are rounded")] = 100
-    rounding: Annotated[Rounding, Meta(description="how multiplied values become integers")] = "round"
+    rounding: Annotated[logic_item.Rounding, Meta(description="how multiplied values become integers")] = "round"
     compress: Annotated[bool, Meta(description="nodes that are neither clamped nor measured are merged")] = True
     max_clause: Annotated[int, Meta(description="most literals of a clause; 0 sets no limit")] = 0
     fit: Annotated[str, Meta(description='tolerance of the misfit as a decimal text, or "any"')] = "0"
@@ -83,29 +70,29 @@ class ItemRecord(msgspec.Struct, forbid_unknown_fields=True):
     ] = UNSET
 
 
-def item_from_record(record: ItemRecord | TrajectoryItemRecord) -> LogicItem:
+def item_from_record(record: ItemRecord | TrajectoryItemRecord) -> logic_item.LogicItem:
     """Return the item of a record, of whatever form; `PoolError` names the field of what is invalid."""
     if isinstance(record, TrajectoryItemRecord):
         # readers of pools tell the forms of items by `is_trajectory_item`
-        return cast("LogicItem", item_from_trajectories(record))
+        return cast("logic_item.LogicItem", item_from_trajectories(record))
     _check_names(record)
     if len(record.prior) > MAX_EDGES or len(record.experiments) + len(record.questions) > MAX_EXPERIMENTS:
         raise PoolError(f"more than {MAX_EDGES} edges or {MAX_EXPERIMENTS} experiments", field="prior")
     try:
-        task = Task(
-            tuple(Edge(*edge) for edge in record.prior),
-            Setup(tuple(record.stimuli), tuple(record.inhibitors), tuple(record.readouts)),
+        task = logic_item.Task(
+            tuple(logic_item.Edge(*edge) for edge in record.prior),
+            logic_item.Setup(tuple(record.stimuli), tuple(record.inhibitors), tuple(record.readouts)),
             tuple(map(_experiment, record.experiments)),
             tuple(map(tuple, record.values)),
-            Options(record.factor, record.rounding, record.compress, record.max_clause),
-            Tolerance(record.fit, record.size),
+            logic_item.Options(record.factor, record.rounding, record.compress, record.max_clause),
+            logic_item.Tolerance(record.fit, record.size),
             tuple(map(_experiment, record.questions)),
             "standard" if isinstance(record.wording, UnsetType) else record.wording,
         )
     except CalibrantError as error:
         raise PoolError(str(error), field="task") from None
     sealed = None if isinstance(record.sealed, UnsetType) else _sealed(record.sealed, task)
-    return LogicItem(record.id, task, sealed, record.labels)
+    return logic_item.LogicItem(record.id, task, sealed, record.labels)
 
 
 def _check_names(record: ItemRecord) -> None:
@@ -116,18 +103,18 @@ def _check_names(record: ItemRecord) -> None:
         "readouts": record.readouts,
     }
     for field, entries in names.items():
-        strange = next((name for name in entries if not is_node_name(name)), None)
+        strange = next((name for name in entries if not logic_item.is_node_name(name)), None)
         if strange is not None:
             raise PoolError(f"{short_repr(strange)} is no name of a node", field=field)
 
 
-def _experiment(record: ExperimentRecord) -> Experiment:
-    return Experiment(frozenset(record.stimuli), frozenset(record.inhibited))
+def _experiment(record: ExperimentRecord) -> logic_item.Experiment:
+    return logic_item.Experiment(frozenset(record.stimuli), frozenset(record.inhibited))
 
 
-def _sealed(record: SealedRecord, task: Task) -> Sealed:
+def _sealed(record: SealedRecord, task: logic_item.Task) -> logic_item.Sealed:
     try:
-        gold = frozenset(map(parse_clause, record.gold))
+        gold = frozenset(map(logic_item.parse_clause, record.gold))
     except CalibrantError as error:
         raise PoolError(str(error), field="sealed.gold") from None
     rule = reference.broken_rule(gold, task)
@@ -139,10 +126,10 @@ def _sealed(record: SealedRecord, task: Task) -> Sealed:
     misfit, size = record.optimum
     if not 0 <= misfit <= reference.misfit(gold, task) or size < 0:
         raise PoolError("a least misfit above that of the gold model, or a number below 0", field="sealed.optimum")
-    return Sealed(gold, answers, record.optimum)
+    return logic_item.Sealed(gold, answers, record.optimum)
 
 
-def record_from_item(item: LogicItem) -> ItemRecord | TrajectoryItemRecord:
+def record_from_item(item: logic_item.LogicItem) -> ItemRecord | TrajectoryItemRecord:
     """Return the record of an item."""
     if is_trajectory_item(item):
         return record_from_trajectories(item)
@@ -162,22 +149,24 @@ def record_from_item(item: LogicItem) -> ItemRecord | TrajectoryItemRecord:
         task.tolerance.fit,
         task.tolerance.size,
         [_record(experiment) for experiment in task.questions],
-        SealedRecord(model_texts(sealed.gold), list(sealed.answers), sealed.optimum) if sealed else UNSET,
+        SealedRecord(logic_item.model_texts(sealed.gold), list(sealed.answers), sealed.optimum) if sealed else UNSET,
         dict(item.labels),
         UNSET if task.wording == "standard" else task.wording,
     )
 
 
-def _record(experiment: Experiment) -> ExperimentRecord:
+def _record(experiment: logic_item.Experiment) -> ExperimentRecord:
     return ExperimentRecord(sorted(experiment.on), sorted(experiment.inhibited))
 
 
-def read_pool(path: Path) -> Pool[LogicItem]:
+def read_pool(path: Path) -> Pool[logic_item.LogicItem]:
     """Return the items of a native file; `PoolError` names file, line and field of what is invalid."""
     return read_items(path, BENCHMARK, ItemRecord, item_from_record)
 
 
-def write_pool(path: Path, name: str, items: Iterable[LogicItem], metadata: dict[str, Any] | None = None) -> None:
+def write_pool(
+    path: Path, name: str, items: Iterable[logic_item.LogicItem], metadata: dict[str, Any] | None = None
+) -> None:
     """Write items as a native file, complete or not at all."""
     header = Header(format=FORMAT, version=VERSION, benchmark=BENCHMARK, name=name, metadata=metadata or {})
     write_records(path, header, map(record_from_item, items))

@@ -9,22 +9,12 @@ from typing import Any, TypeAlias
 
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.lenient_json import Shape, Shaped, StatedLines, shaped_keys
+from calibrant.dsl.logic import item as logic_item
 from calibrant.dsl.logic import reference
-from calibrant.dsl.logic.item import (
-    LogicError,
-    LogicItem,
-    Model,
-    Sealed,
-    Task,
-    fit_limit,
-    model_size,
-    model_texts,
-    parse_clause,
-)
 
 MAX_CLAUSES = 10_000
 Table: TypeAlias = tuple[tuple[float, ...], ...]  # of each question, of each readout the probability of 1
-LogicAnswer: TypeAlias = Model | Table
+LogicAnswer: TypeAlias = logic_item.Model | Table
 
 
 class AnswerError(CalibrantError):
@@ -65,7 +55,7 @@ class Verdict:
         }
 
 
-def parse_answer(answer: object, task: Task) -> LogicAnswer:
+def parse_answer(answer: object, task: logic_item.Task) -> LogicAnswer:
     """Return the answer of a JSON object: `{"model": [clause, ...]}` or `{"probabilities": [[number, ...], ...]}`.
 
     `AnswerError` states what is invalid and what is allowed.
@@ -77,11 +67,11 @@ def parse_answer(answer: object, task: Task) -> LogicAnswer:
     return _parse_table(answer["probabilities"], task)
 
 
-def _parse_model(texts: object, task: Task) -> Model:
+def _parse_model(texts: object, task: logic_item.Task) -> logic_item.Model:
     if not isinstance(texts, list) or len(texts) > MAX_CLAUSES or not all(isinstance(text, str) for text in texts):
         raise AnswerError("model: a list of clauses such as v<-a+!b")
     try:
-        model = frozenset(map(parse_clause, texts))
+        model = frozenset(map(logic_item.parse_clause, texts))
     except CalibrantError as error:
         raise AnswerError(f"model: {error}") from None
     rule = reference.broken_rule(model, task)
@@ -90,7 +80,7 @@ def _parse_model(texts: object, task: Task) -> Model:
     return model
 
 
-def _parse_table(rows: object, task: Task) -> Table:
+def _parse_table(rows: object, task: logic_item.Task) -> Table:
     num_rows, width = len(task.questions), len(task.setup.readouts)
     if not isinstance(rows, list) or len(rows) != num_rows:
         raise AnswerError(f"probabilities: a list of {num_rows} rows, one a question")
@@ -126,14 +116,14 @@ SHAPE = Shape(_shaped_answer, _answer_of_lines)
 def answer_json(answer: LogicAnswer) -> dict[str, Any]:
     """Return an answer as the JSON object that `parse_answer` reads."""
     if isinstance(answer, frozenset):
-        return {"model": model_texts(answer)}
+        return {"model": logic_item.model_texts(answer)}
     return {"probabilities": [list(row) for row in answer]}
 
 
-def grade(item: LogicItem, answer: object) -> Verdict:
+def grade(item: logic_item.LogicItem, answer: object) -> Verdict:
     """Return the verdict of an answer as JSON; `LogicError` for an item without a sealed truth."""
     if item.sealed is None:
-        raise LogicError(f"item {short_repr(item.id)} has no sealed truth to score an answer by")
+        raise logic_item.LogicError(f"item {short_repr(item.id)} has no sealed truth to score an answer by")
     try:
         parsed = parse_answer(answer, item.task)
     except AnswerError as error:
@@ -141,19 +131,19 @@ def grade(item: LogicItem, answer: object) -> Verdict:
     return grade_answer(item.task, item.sealed, parsed)
 
 
-def invalid_verdict(item: LogicItem, error: str) -> Verdict:
+def invalid_verdict(item: logic_item.LogicItem, error: str) -> Verdict:
     """Return the verdict of an invalid answer: nothing is right."""
     asked_for = bool(item.task.questions)
     return Verdict(False if asked_for else None, 0.0 if asked_for else None, 1.0 if asked_for else None, error=error)
 
 
-def grade_answer(task: Task, sealed: Sealed, answer: LogicAnswer) -> Verdict:
+def grade_answer(task: logic_item.Task, sealed: logic_item.Sealed, answer: LogicAnswer) -> Verdict:
     """Return the verdict of a model of the class or a table that fits the questions."""
     if not isinstance(answer, frozenset):
         return Verdict(*_heldout(answer, sealed.answers))
     table = tuple(tuple(map(float, reference.predict(answer, task.setup, x))) for x in task.questions)
-    misfit, size = reference.misfit(answer, task), model_size(answer)
-    misfit_limit = fit_limit(sealed.optimum[0], task.tolerance.fit)
+    misfit, size = reference.misfit(answer, task), logic_item.model_size(answer)
+    misfit_limit = logic_item.fit_limit(sealed.optimum[0], task.tolerance.fit)
     extra = task.tolerance.size
     within = (misfit_limit is None or misfit <= misfit_limit) and (extra is None or size <= sealed.optimum[1] + extra)
     return Verdict(
@@ -172,6 +162,6 @@ def _heldout(table: Table, answers: Sequence[str]) -> tuple[bool | None, float |
     return right == len(cells), right / len(cells), math.fsum((p - a) ** 2 for p, a in cells) / len(cells)
 
 
-def _edge_f1(model: Model, gold: Model) -> float:
+def _edge_f1(model: logic_item.Model, gold: logic_item.Model) -> float:
     edges, truth = ({edge for clause in m for edge in clause.edges} for m in (model, gold))
     return 2 * len(edges & truth) / (len(edges) + len(truth)) if edges or truth else 1.0

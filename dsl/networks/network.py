@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from calibrant.dsl.errors import PoolError, short_repr
+from calibrant.dsl.networks import text_formats
 from calibrant.dsl.networks.formulas import (
     MAX_TABLE_INPUTS,
     Decide,
@@ -19,14 +20,6 @@ from calibrant.dsl.networks.formulas import (
     align_tables,
     derive_function,
     mentioned_names,
-)
-from calibrant.dsl.networks.text_formats import (
-    TEXT_READERS,
-    bnet_text,
-    describe_stranger,
-    graphml_text,
-    recognize_text,
-    sbml_text,
 )
 from calibrant.dsl.networks.xml_formats import read_xml, read_zginml
 from calibrant.dsl.parse_limits import decode_text, read_bytes
@@ -60,8 +53,8 @@ def recognize(content: bytes, name: str = "") -> str:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         return ""
-    stranger = describe_stranger(text)
-    by_content = recognize_text(text)
+    stranger = text_formats.describe_stranger(text)
+    by_content = text_formats.recognize_text(text)
     if stranger is not None and by_content not in ("booleannet", "bnet"):
         return ""  # a stray character of another format is no hint where every line is a rule
     return by_content or ("" if stranger is not None else _ENDINGS.get(Path(name).suffix.lower(), ""))
@@ -91,7 +84,7 @@ def read_rules(content: bytes, file: str, chosen: str | None = None, names: str 
         text = _decode(content)
         if not chosen:
             raise _unrecognized(text)
-        return TEXT_READERS[chosen](text)
+        return text_formats.TEXT_READERS[chosen](text)
     except NetworkError as error:
         raise error.with_location(file=file) from None
 
@@ -104,7 +97,7 @@ def _decode(content: bytes) -> str:
 
 
 def _unrecognized(text: str) -> NetworkError:
-    stranger = describe_stranger(text)
+    stranger = text_formats.describe_stranger(text)
     if stranger is not None:
         return NetworkError(f"it looks like {stranger[0]}; what reads it: {stranger[1]}", reason="not-a-network")
     lines = (line.strip() for line in text.splitlines())
@@ -255,16 +248,16 @@ class Network(Pictured):
     def to_bnet(self) -> str:
         """Return the network as bnet; a name that bnet lacks is written with `_`, and a comment line states it."""
         self.require_functions()
-        return bnet_text({name: self.function(name) for name in self.nodes})
+        return text_formats.bnet_text({name: self.function(name) for name in self.nodes})
 
     def to_sbml(self) -> str:
         """Return the network as SBML-qual: names in `name`, ids made of letters, digits and `_`."""
         self.require_functions()
-        return sbml_text(self.nodes, self.functions, self.start)
+        return text_formats.sbml_text(self.nodes, self.functions, self.start)
 
     def to_graphml(self) -> str:
         """Return nodes and signed edges as GraphML."""
-        return graphml_text(self.nodes, self.edges())
+        return text_formats.graphml_text(self.nodes, self.edges())
 
     def to_networkx(self) -> Any:
         """Return a directed graph with a `sign` on each edge; `MissingExtraError` without networkx."""

@@ -25,14 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.formulas.table import full_mask, projection
-from calibrant.solvers.formulas._kernels_fronts import (
-    Functions,
-    Scratch,
-    SetRows,
-    least_of_sets,
-    match_sets,
-    scan_sets,
-)
+from calibrant.solvers.formulas._kernels_fronts import Functions, Scratch, SetRows, least_of_sets, match_sets, scan_sets
 from calibrant.solvers.formulas.least_formulas import (
     NUM_VARS,
     Measure,

@@ -17,15 +17,7 @@ import numpy as np
 from calibrant.dsl.formulas.formula import Apply, Formula, fold
 from calibrant.dsl.formulas.table import PartialTable
 from calibrant.solvers.formulas.fronts import MAX_WIDE, Patterns, front
-from calibrant.solvers.formulas.least_formulas import (
-    NUM_VARS,
-    OPERATORS,
-    Measure,
-    Size,
-    Tree,
-    is_dual,
-    tree_text,
-)
+from calibrant.solvers.formulas.least_formulas import NUM_VARS, OPERATORS, Measure, Size, Tree, is_dual, tree_text
 from calibrant.solvers.formulas.minimal_sums import least_sums
 from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.formulas.wide_formulas import build_formulas, find_needed_columns, find_wide_formula

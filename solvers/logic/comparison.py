@@ -26,9 +26,7 @@ from calibrant.dsl.logic.item import (
     model_size,
     model_texts,
 )
-from calibrant.dsl.logic.item import (
-    clause as make_clause,
-)
+from calibrant.dsl.logic.item import clause as make_clause
 from calibrant.dsl.logic.reference import broken_rule
 from calibrant.dsl.networks.formulas import Function, NetworkError, Nodes, cover, derive_function, formula_of, restrict
 from calibrant.dsl.networks.network import Network

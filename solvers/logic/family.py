@@ -37,19 +37,10 @@ from calibrant.dsl.logic.score import Table
 from calibrant.dsl.networks.network import Network
 from calibrant.dsl.pictures import MAX_PICTURE_ROWS, Picture, Pictured, PictureEdge
 from calibrant.dsl.text import plural
+from calibrant.solvers.logic import sums as logic_sums
 from calibrant.solvers.logic.comparison import Comparison, Judgement, compare_models, judge_network, mean_squared_error
 from calibrant.solvers.logic.elimination.lattice import SIZE_BASE, Lattice, LatticeLimitError
 from calibrant.solvers.logic.search import USUAL_LIMITS, Limits, class_lattice, lattice_within, search
-from calibrant.solvers.logic.sums import (
-    NO_RESTRICTION,
-    Marginals,
-    NextExperiment,
-    PathSums,
-    Predictions,
-    Restriction,
-    choose_next,
-    predict_outcomes,
-)
 from calibrant.solvers.outcome import BestSoFar, Found, OutOfBudget
 from calibrant.solvers.space import space_repr
 
@@ -100,7 +91,7 @@ class LogicFamily(Pictured):
     misfit_limit: int | None
     size_limit: int | None
     readings: tuple[tuple[Experiment, str], ...] = ()
-    restriction: Restriction = NO_RESTRICTION
+    restriction: logic_sums.Restriction = logic_sums.NO_RESTRICTION
     limits: Limits = field(default=USUAL_LIMITS, repr=False)
 
     def __repr__(self) -> str:
@@ -149,9 +140,9 @@ class LogicFamily(Pictured):
         assert self.lattice is not None
         return self.restriction.multiplicities(self.lattice)
 
-    def _sums(self, *, with_misfit: bool, with_size: bool, only: int | None = None) -> PathSums:
+    def _sums(self, *, with_misfit: bool, with_size: bool, only: int | None = None) -> logic_sums.PathSums:
         assert self.lattice is not None
-        return PathSums(
+        return logic_sums.PathSums(
             self.lattice,
             self._multiplicities,
             self.size_limit,
@@ -161,7 +152,7 @@ class LogicFamily(Pictured):
         )
 
     @cached_property
-    def _plain_sums(self) -> PathSums:
+    def _plain_sums(self) -> logic_sums.PathSums:
         """Sums with the components of keys that have a limit."""
         return self._sums(with_misfit=self.misfit_limit is not None, with_size=self.size_limit is not None)
 
@@ -193,9 +184,9 @@ class LogicFamily(Pictured):
     # --- clauses and edges -----------------------------------------------------------------------------------------
 
     @cached_property
-    def _marginals(self) -> Marginals:
+    def _marginals(self) -> logic_sums.Marginals:
         if self.lattice is None:
-            return Marginals({}, {})
+            return logic_sums.Marginals({}, {})
         return self.restriction.marginals(self.lattice, self._plain_sums)
 
     def clauses(self) -> Mapping[Clause, int]:
@@ -289,7 +280,7 @@ class LogicFamily(Pictured):
             raise ValueError(f"the family has no member of size {size} to draw")
         return [self._draw(sums, rng) for _ in range(n)]
 
-    def _draw(self, sums: PathSums, rng: np.random.Generator) -> Model:
+    def _draw(self, sums: logic_sums.PathSums, rng: np.random.Generator) -> Model:
         assert self.lattice is not None
         clauses: set[Clause] = set()
         for group in sums.draw_groups(lambda number: _below(rng, number)):
@@ -324,18 +315,18 @@ class LogicFamily(Pictured):
 
     # --- experiments -----------------------------------------------------------------------------------------------
 
-    def predict(self, experiments: Sequence[Experiment]) -> Predictions:
+    def predict(self, experiments: Sequence[Experiment]) -> logic_sums.Predictions:
         """Return how many members give each answer of all readouts, experiment by experiment.
 
         `OutOfBudgetError` if one experiment alone has too many combinations of answers and states.
         """
         if self.lattice is None:
-            return Predictions(tuple(experiments), tuple({} for _ in experiments), 0, {})
-        return predict_outcomes(self.task, self.lattice, self._plain_sums, self.restriction, experiments)
+            return logic_sums.Predictions(tuple(experiments), tuple({} for _ in experiments), 0, {})
+        return logic_sums.predict_outcomes(self.task, self.lattice, self._plain_sums, self.restriction, experiments)
 
     def best_next(
         self, candidates: Sequence[Experiment] | None = None, *, max_stimuli: int = 2, max_inhibitors: int = 1
-    ) -> NextExperiment | None:
+    ) -> logic_sums.NextExperiment | None:
         """Return the candidate of the least expected share of members left, the first of equals; None without any.
 
         candidates: None for all experiments with at most so many stimuli and inhibitors
@@ -343,7 +334,7 @@ class LogicFamily(Pictured):
         if candidates is None:
             setup = self.task.setup
             candidates = candidate_experiments(setup, max_stimuli=max_stimuli, max_inhibitors=max_inhibitors)
-        return choose_next(self.task, self.predict(candidates))
+        return logic_sums.choose_next(self.task, self.predict(candidates))
 
     def outcomes(self, experiment: Experiment) -> Mapping[str, int]:
         """Return how many members give each answer of all readouts."""
@@ -449,7 +440,7 @@ def marginals_csv(family: LogicFamily) -> str:
     return _csv(("kind", "part", "members", "share", "status"), rows)
 
 
-def predictions_csv(family: LogicFamily, predictions: Predictions) -> str:
+def predictions_csv(family: LogicFamily, predictions: logic_sums.Predictions) -> str:
     """Return the share of members that answer 1 as CSV: a row an experiment, a column a readout."""
     setup = family.task.setup
     rows = [
@@ -510,7 +501,7 @@ def predicted_csv(family: LogicFamily, times: ValueTimes = ()) -> str:
     return _csv(head, rows)
 
 
-def candidates_csv(family: LogicFamily, best: NextExperiment) -> str:
+def candidates_csv(family: LogicFamily, best: logic_sums.NextExperiment) -> str:
     """Return the candidates as CSV: sum of squares of the outcome numbers, share left, outcomes, whether done."""
     setup, predictions = family.task.setup, best.predictions
     rows = []
@@ -528,7 +519,7 @@ def _csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return buffer.getvalue()
 
 
-def family_record(family: LogicFamily, best: NextExperiment | None = None) -> dict[str, Any]:
+def family_record(family: LogicFamily, best: logic_sums.NextExperiment | None = None) -> dict[str, Any]:
     """Return a family as one JSON object; numbers of members are texts, since they exceed 64 bits."""
     exclusive, inclusive = family.pairs()
     record: dict[str, Any] = {

@@ -9,17 +9,7 @@ from graphlib import TopologicalSorter
 from math import comb
 from typing import NamedTuple, Protocol
 
-from calibrant.dsl.logic.item import (
-    Clause,
-    Edge,
-    Experiment,
-    Model,
-    Task,
-    edges_by_target,
-    predecessors,
-    reachable,
-    successors,
-)
+from calibrant.dsl.logic import item
 
 # --- Tasks in numbers: nodes that a formula can matter for, columns of distinct clamps, costs of answers, bounds ------
 BYTE = 8
@@ -33,16 +23,16 @@ class Network:
     literals: edges into each node as (source, sign); a source below 0 is the stimulus ~source
     """
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: item.Task) -> None:
         stimuli = set(task.setup.stimuli)
-        forward = reachable(stimuli, successors(task.edges))
-        backward = reachable(task.setup.readouts, predecessors(task.edges))
+        forward = item.reachable(stimuli, item.successors(task.edges))
+        backward = item.reachable(task.setup.readouts, item.predecessors(task.edges))
         useful = (forward & backward) - stimuli
         self.stimuli = task.setup.stimuli
         self.nodes = tuple(sorted(useful))
         self.number = {name: i for i, name in enumerate(self.nodes)}
         position = {name: ~i for i, name in enumerate(self.stimuli)} | self.number
-        by_target = edges_by_target(task.edges)
+        by_target = item.edges_by_target(task.edges)
         self.literals = tuple(
             tuple((position[e.source], e.sign) for e in by_target.get(name, []) if e.source in position)
             for name in self.nodes
@@ -94,15 +84,15 @@ class Columns:
     def __init__(
         self,
         network: Network,
-        clamps: Iterable[Experiment],
+        clamps: Iterable[item.Experiment],
         *,
-        task: Task | None = None,
-        readings: Sequence[tuple[Experiment, str]] = (),
+        task: item.Task | None = None,
+        readings: Sequence[tuple[item.Experiment, str]] = (),
         readouts: Sequence[str] = (),
     ) -> None:
         """Columns of the given clamps, with the costs of a task and required readings (answers of `readouts`)."""
         self.network = network
-        column: dict[Experiment, int] = {}
+        column: dict[item.Experiment, int] = {}
         for clamp in (*clamps, *(experiment for experiment, _ in readings)):
             # equal clamps share a column: costs add up, and a repeated experiment doubles them at no further width
             column.setdefault(_normalised(clamp, network), len(column))
@@ -127,7 +117,7 @@ class Columns:
         self._memo: dict[tuple[int, int], int] = {}
         self._gains: dict[tuple[int, int], int] = {}
 
-    def _add_costs(self, task: Task, column: Mapping[Experiment, int]) -> None:
+    def _add_costs(self, task: item.Task, column: Mapping[item.Experiment, int]) -> None:
         factor, number = task.options.factor, self.network.number
         for experiment, row in zip(task.experiments, task.discretised, strict=True):
             j = column[_normalised(experiment, self.network)]
@@ -142,7 +132,7 @@ class Columns:
                 else:
                     self.constant += unit if name in self.network.stimuli and name in experiment.on else zero
 
-    def _require(self, j: int, experiment: Experiment, answers: str, readouts: Sequence[str]) -> None:
+    def _require(self, j: int, experiment: item.Experiment, answers: str, readouts: Sequence[str]) -> None:
         for name, answer in zip(readouts, answers, strict=True):
             if name in self.network.number:
                 v = self.network.number[name]
@@ -159,7 +149,7 @@ class Columns:
         """The most that all readouts can cost together, the constant excluded."""
         return sum(max(pair) for costs in self.costs.values() for pair in costs)
 
-    def index_of(self, clamp: Experiment) -> int:
+    def index_of(self, clamp: item.Experiment) -> int:
         """Return the column of an experiment."""
         return self._column[_normalised(clamp, self.network)]
 
@@ -206,9 +196,9 @@ class Columns:
         return min(0, gain)
 
 
-def _normalised(clamp: Experiment, network: Network) -> Experiment:
+def _normalised(clamp: item.Experiment, network: Network) -> item.Experiment:
     """Return the part of the clamps that changes an answer of the class."""
-    return Experiment(clamp.on.intersection(network.stimuli), clamp.inhibited.intersection(network.number))
+    return item.Experiment(clamp.on.intersection(network.stimuli), clamp.inhibited.intersection(network.number))
 
 
 def _bits(flags: Iterable[bool]) -> int:
@@ -392,7 +382,7 @@ class NodeFormulas:
     edges: into the node; sources: their names, sorted
     """
 
-    def __init__(self, edges: Sequence[Edge], max_clause: int, limit: int = MAX_FORMULAS) -> None:
+    def __init__(self, edges: Sequence[item.Edge], max_clause: int, limit: int = MAX_FORMULAS) -> None:
         """Prepare the formulas; `FormulaLimitError` if there are more than the limit."""
         self.edges = edges
         self.sources = sorted({edge.source for edge in edges})
@@ -425,11 +415,11 @@ class NodeFormulas:
             masks.append(masks[prefix] | clauses.literals[clause])
             yield NodeFormula(responses[number], masks[number], table.sizes[number], number)
 
-    def model(self, number: int) -> Model:
+    def model(self, number: int) -> item.Model:
         """Return the clauses of a formula."""
         masks = (self._clauses.literals[clause] for clause in self._table.clauses_of(number))
         return frozenset(
-            Clause(
+            item.Clause(
                 self.edges[0].target, tuple(sorted((e.source, e.sign) for i, e in enumerate(self.edges) if m >> i & 1))
             )
             for m in masks
@@ -450,13 +440,13 @@ def formula_bound(num_sources: int, longest: int) -> int:
 class ModelCosts:
     """Misfits of acyclic models of one task."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: item.Task) -> None:
         self.network = Network(task)
         self.columns = Columns(self.network, task.experiments, task=task)
         self._stimuli = dict(zip(self.network.stimuli, self.columns.stimuli, strict=True))
         self._active = dict(zip(self.network.nodes, self.columns.active, strict=True))
 
-    def misfit(self, model: Iterable[Clause]) -> int:
+    def misfit(self, model: Iterable[item.Clause]) -> int:
         """Return the misfit of an acyclic model of the class."""
         responses = self.responses(model)
         nodes = self.network.nodes
@@ -464,9 +454,9 @@ class ModelCosts:
             self.columns.cost(v, responses.get(nodes[v], 0)) for v in self.network.readouts
         )
 
-    def responses(self, model: Iterable[Clause]) -> Mapping[str, int]:
+    def responses(self, model: Iterable[item.Clause]) -> Mapping[str, int]:
         """Return the columns in which each node of a model is 1."""
-        formulas: dict[str, list[Clause]] = {}
+        formulas: dict[str, list[item.Clause]] = {}
         for clause in model:
             formulas.setdefault(clause.target, []).append(clause)
         # any topological order will do: values of an acyclic model do not depend on it

@@ -14,17 +14,8 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.dsl.networks import network as networks_network
 from calibrant.dsl.networks.formulas import from_table
-from calibrant.dsl.networks.network import (
-    FunctionClass,
-    Network,
-    TrajectoryTask,
-    clamped,
-    path_to_attractor,
-    readings,
-    rotated,
-    simulate,
-)
 from calibrant.dsl.networks.text_formats import bnet_text
 from calibrant.solvers.outcome import Found, OutOfBudget
 from calibrant.solvers.space import space_repr
@@ -56,7 +47,7 @@ class GeneFunctions:
     has both
     """
 
-    function_class: FunctionClass
+    function_class: networks_network.FunctionClass
     signs: tuple[str, ...]
     values: Values | None
 
@@ -135,7 +126,7 @@ class FittingNetworks:
     genes: the functions of each; max_branches: paths that are listed at most
     """
 
-    task: TrajectoryTask
+    task: networks_network.TrajectoryTask
     genes: Mapping[str, GeneFunctions] = field(repr=False)
     max_branches: int = MAX_BRANCHES
     _numbers: dict[tuple[str, tuple[tuple[Pattern, int], ...]], int] = field(default_factory=dict, repr=False)
@@ -194,7 +185,7 @@ class FittingNetworks:
     @property
     def _first_path(self) -> tuple[str, ...]:
         question = self.task.question
-        return (clamped(question.start, self.task.genes, question.clamps),)
+        return (networks_network.clamped(question.start, self.task.genes, question.clamps),)
 
     def share_of_attractor(self, attractor: Sequence[str]) -> Found[Fraction] | OutOfBudget:
         """Return the share of the networks that reach an attractor from the question's start."""
@@ -216,7 +207,7 @@ class FittingNetworks:
                 num_paths += 1
                 if num_paths > self.max_branches:
                     raise _BranchLimitError
-                attractor = rotated(path[path.index(path[-1]) : -1])
+                attractor = networks_network.rotated(path[path.index(path[-1]) : -1])
                 shares[attractor] = shares.get(attractor, Fraction(0)) + share
         except _BranchLimitError:
             return OutOfBudget(f"over {self.max_branches:,} paths of networks that fit")
@@ -261,7 +252,7 @@ class FittingNetworks:
         path, steps = list(self._first_path), self.task.question.steps
         while (path[-1] not in path[:-1]) if steps is None else len(path) <= steps:
             path.append("".join(self._majority(gene, path[-1]) for gene in self.task.genes))
-        return rotated(path[path.index(path[-1]) : -1]) if steps is None else tuple(path[1:])
+        return networks_network.rotated(path[path.index(path[-1]) : -1]) if steps is None else tuple(path[1:])
 
     def _majority(self, gene: str, state: str) -> str:
         clamps = self.task.question.clamps
@@ -329,7 +320,7 @@ class _BranchLimitError(Exception):
     """A state has too many successors."""
 
 
-def fit_networks(task: TrajectoryTask) -> Found[FittingNetworks] | OutOfBudget:
+def fit_networks(task: networks_network.TrajectoryTask) -> Found[FittingNetworks] | OutOfBudget:
     """Return the networks that agree with every reading; `OutOfBudget` beyond 5 candidates of a sign of one gene."""
     genes, function_class = {}, task.function_class
     for gene in task.genes:
@@ -337,7 +328,7 @@ def fit_networks(task: TrajectoryTask) -> Found[FittingNetworks] | OutOfBudget:
         if function_class == "signed" and sum(sign != "both" for sign in signs) > MAX_MONOTONE_CANDIDATES:
             return OutOfBudget(f"gene {gene} has over {MAX_MONOTONE_CANDIDATES} candidates with a sign")
         values: dict[Pattern, int] | None = {}
-        for pattern, value in readings(task, gene):
+        for pattern, value in networks_network.readings(task, gene):
             if values is not None and values.setdefault(pattern, value) != value:
                 values = None
         genes[gene] = GeneFunctions(function_class, signs, values)
@@ -363,12 +354,12 @@ class TrueAnswer:
         return self.agree == 1
 
 
-def answer_of(network: Network, fitting: FittingNetworks) -> TrueAnswer:
+def answer_of(network: networks_network.Network, fitting: FittingNetworks) -> TrueAnswer:
     """Return the network's answer to the question of a task, with the share of fitting networks that give it."""
     question = fitting.task.question
     genes = fitting.task.genes
-    transient, attractor = path_to_attractor(network, genes, question.start, question.clamps)
+    transient, attractor = networks_network.path_to_attractor(network, genes, question.start, question.clamps)
     steps = question.steps if question.steps is not None else transient + len(attractor)
-    states = simulate(network, genes, question.start, question.clamps, steps)
+    states = networks_network.simulate(network, genes, question.start, question.clamps, steps)
     share = fitting.share_of_answer(attractor if question.steps is None else states[1:])
     return TrueAnswer(states, attractor, transient, share.value if isinstance(share, Found) else None)

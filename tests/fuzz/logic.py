@@ -15,11 +15,7 @@ from typing import Any
 from calibrant.dsl.errors import CalibrantError, PoolError
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.files.midas import candidate_experiments, parse_clamps, parse_midas, parse_setup
-from calibrant.dsl.logic.files.networks import (
-    networks_pieces,
-    parse_networks,
-    parse_sif,
-)
+from calibrant.dsl.logic.files.networks import networks_pieces, parse_networks, parse_sif
 from calibrant.dsl.logic.item import Edge, Options, Task, Tolerance, parse_clause
 from calibrant.dsl.logic.prompt import task_notes
 from calibrant.dsl.logic.records import ItemRecord, item_from_record

@@ -22,16 +22,7 @@ from calibrant.solvers.acyclic.least import Mask, components
 from calibrant.solvers.outcome import Budget
 from calibrant.solvers.replayscm.parents import nested_variables
 from calibrant.solvers.replayscm.space import ModelClass
-from calibrant.solvers.sat import (
-    Arc,
-    Clause,
-    Cnf,
-    Conflicts,
-    Literal,
-    add_at_most_one,
-    add_exactly,
-    add_linear_order,
-)
+from calibrant.solvers.sat import Arc, Clause, Cnf, Conflicts, Literal, add_at_most_one, add_exactly, add_linear_order
 
 # --- Parent sets as hitting sets: two rows that differ in a variable must differ in one of its parents ----------------
 

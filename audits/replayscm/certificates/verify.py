@@ -23,14 +23,7 @@ import numpy as np
 from msgspec import UNSET, Meta, UnsetType
 
 from calibrant.audits.claims import MAX_REASON_CHARS, RecountLimitError, Refused, checkpoint
-from calibrant.audits.replayscm.certificates.counting import (
-    MAX_CAP,
-    LargeGroupError,
-    Names,
-    count_dags,
-    essential_functions,
-    least_sizes,
-)
+from calibrant.audits.replayscm.certificates import counting
 from calibrant.dsl.errors import in_one_line, short_repr
 from calibrant.dsl.formulas.formula import OPERATORS
 from calibrant.dsl.formulas.text import parse
@@ -270,7 +263,7 @@ class Verification:
             raise Refused(f"its class has max_parents {self.max_parents!r}, not 1 to 6")
         if self.nested and self.task.disclosure.roots is not None:
             raise Refused("its class has a rule for root sets, but the instance tells the roots")
-        max_recounted = MAX_CAP.get(self.max_parents, 0)
+        max_recounted = counting.MAX_CAP.get(self.max_parents, 0)
         if self.max_size is not None and not (type(self.max_size) is int and 1 <= self.max_size <= max_recounted):
             limit_note = f"with {self.max_parents} parents sizes up to {max_recounted} can be recounted"
             raise Refused(f"its class has formula sizes up to {self.max_size!r}; {limit_note}")
@@ -293,7 +286,7 @@ class Verification:
             )
         return f"{self.problem.id}: {count} members ({self._in_words()})"
 
-    def _recount_functions(self) -> dict[str, dict[Names, int]]:
+    def _recount_functions(self) -> dict[str, dict[counting.Names, int]]:
         """Return the functions of every variable; each is compared at once, so a false one needs no further time."""
         variables = [v for v in self.task.variables if self._may_be_endogenous(v)]
         if set(self.document["functions"]) - set(variables):
@@ -308,7 +301,7 @@ class Verification:
             self._compare_functions(variable, functions[variable])
         return functions
 
-    def _recount_dags(self, functions: Mapping[str, Mapping[Names, int]]) -> dict[tuple[str, ...], int]:
+    def _recount_dags(self, functions: Mapping[str, Mapping[counting.Names, int]]) -> dict[tuple[str, ...], int]:
         by_roots = {}
         root_sets = self._root_sets
         for number, roots in enumerate(root_sets):
@@ -317,8 +310,8 @@ class Verification:
                 f"{len(root_sets)} root sets; not recounted: the other sums, the count"
             )
             try:
-                by_roots[roots] = count_dags(functions, roots, self.task.variables, self._report_progress)
-            except LargeGroupError as error:
+                by_roots[roots] = counting.count_dags(functions, roots, self.task.variables, self._report_progress)
+            except counting.LargeGroupError as error:
                 raise RecountLimitError(f"here: {self.stage}; {error}") from None
         by_roots = {roots: count for roots, count in by_roots.items() if count}
         self._compare("by_roots", {" ".join(roots): str(count) for roots, count in by_roots.items()})
@@ -373,13 +366,13 @@ class Verification:
             for shared in [a_units & b_units]
         )
 
-    def _functions(self, variable: str) -> dict[Names, int]:
+    def _functions(self, variable: str) -> dict[counting.Names, int]:
         """Return functions of exactly S that agree with every row in which the variable is not a target."""
         allowed = sorted(self.task.disclosure.admissible_parents(variable))
         free = [row for row, targets in self.rows if variable not in targets]
         rows = [(tuple(row[u] for u in allowed), row[variable]) for row in free]
-        over: dict[Names, int] = {}
-        exactly: dict[Names, int] = {}
+        over: dict[counting.Names, int] = {}
+        exactly: dict[counting.Names, int] = {}
         total = sum(comb(len(allowed), size) for size in range(self.max_parents + 1))
         for size in range(min(self.max_parents, len(allowed)) + 1):
             for chosen in combinations(allowed, size):
@@ -400,7 +393,7 @@ class Verification:
         """Count functions of exactly so many parents that agree with the observations, with formulas within the cap."""
         grammar, operators = self.task.grammar, frozenset(self.task.grammar.operators)
         if num_parents == 0:
-            sizes = least_sizes(1, self.max_size, operators)
+            sizes = counting.least_sizes(1, self.max_size, operators)
             constant_sizes = {bit: 1 if grammar.allow_constants else sizes.get(3 * bit) for bit in (0, 1)}
             return sum(
                 size is not None and size <= self.max_size and observed.get((), bit) == bit
@@ -409,16 +402,16 @@ class Verification:
         row_of = {values: sum(bit << i for i, bit in enumerate(values)) for values in observed}
         care = sum(1 << row for row in row_of.values())
         value = sum(observed[values] << row for values, row in row_of.items())
-        functions = essential_functions(num_parents, self.max_size, operators)
+        functions = counting.essential_functions(num_parents, self.max_size, operators)
         return int(np.count_nonzero(functions & np.uint64(care) == np.uint64(value)))
 
     def _within_cap(self, local: LocalFunction) -> bool:
         if not local.parents:
             return bool(self._count_small(0, {(): int(bool(local.table.bits))}))
-        sizes = least_sizes(len(local.parents), self.max_size, self.task.grammar.operators)
+        sizes = counting.least_sizes(len(local.parents), self.max_size, self.task.grammar.operators)
         return int(local.table.bits) in sizes
 
-    def _compare_functions(self, variable: str, counts: Mapping[Names, int]) -> None:
+    def _compare_functions(self, variable: str, counts: Mapping[counting.Names, int]) -> None:
         order = self.task.variables.index
         recounted = {" ".join(sorted(parents, key=order)): str(number) for parents, number in counts.items()}
         claimed = self.document["functions"].get(variable)
@@ -438,7 +431,7 @@ class Verification:
                 value = recounted.get(part, "none")
                 raise Refused(f"{key} ({part}): it claims {claimed.get(part, 'none')}, plain counting finds {value}")
 
-    def _check_unique(self, functions: Mapping[str, Mapping[Names, int]], roots: tuple[str, ...]) -> None:
+    def _check_unique(self, functions: Mapping[str, Mapping[counting.Names, int]], roots: tuple[str, ...]) -> None:
         claim = self.document["unique"]
         if tuple(claim["roots"]) != roots:
             raise Refused("the unique member has other roots than the count")
@@ -520,14 +513,14 @@ def _cyclic(world: World) -> bool:
     return any(rows == (rows[:period] * len(rows))[: len(rows)] for period in range(1, len(rows) // 2 + 1))
 
 
-def _parts(parents: Names) -> Iterator[Names]:
+def _parts(parents: counting.Names) -> Iterator[counting.Names]:
     listed = sorted(parents)
     return map(frozenset, chain.from_iterable(combinations(listed, size) for size in range(len(listed) + 1)))
 
 
 def _second_member(
-    functions: Mapping[str, Mapping[Names, int]],
-    parents: Mapping[str, Names],
+    functions: Mapping[str, Mapping[counting.Names, int]],
+    parents: Mapping[str, counting.Names],
     roots: Sequence[str],
     numbered: Mapping[str, int],
 ) -> Iterator[list[int]]:
@@ -535,7 +528,7 @@ def _second_member(
     variables = [name for name in numbered if " <- " in name or name.endswith(" <-")]
     if len(set(numbered.values())) != len(numbered) or not all(type(n) is int and n > 0 for n in numbered.values()):
         raise Refused("its CNF variables are not numbered one to one")
-    selectors: dict[tuple[str, Names], int] = {}
+    selectors: dict[tuple[str, counting.Names], int] = {}
     for name in variables:
         child, _, listed = name.partition(" <-")
         selectors[child, frozenset(listed.split())] = numbered[name]

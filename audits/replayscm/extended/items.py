@@ -20,27 +20,13 @@ from typing import Any
 
 from calibrant.audits.attribution import Attribution
 from calibrant.dsl.episode import Step
-from calibrant.dsl.replayscm.episode import (
-    ScmEpisode,
-    candidate_worlds,
-    clean_rows,
-    steps_evidence,
-    task_class,
-    worlds_evidence,
-)
+from calibrant.dsl.replayscm import episode
 from calibrant.dsl.replayscm.extensions.extension import NOISE_FREE, MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import local_function
 from calibrant.solvers.outcome import BudgetSpent
-from calibrant.solvers.replayscm.experiments.candidates import (
-    NUM_TRIED_DRAWS,
-    AskedWorlds,
-    BehaviourVerdict,
-    behaviour_shares,
-    decide_behaviour,
-    rank_behaviours,
-)
+from calibrant.solvers.replayscm.experiments import candidates
 from calibrant.solvers.replayscm.experiments.policies import episode_evidence
 from calibrant.solvers.replayscm.hidden.mass import count_members, exact_mass, meaning, posterior_sampler
 from calibrant.solvers.replayscm.noise.best_map import best_map
@@ -58,7 +44,7 @@ class ExtendedDecision:
     members: SCMs of positive posterior; in_words: the class
     """
 
-    verdict: BehaviourVerdict
+    verdict: candidates.BehaviourVerdict
     is_true: bool | None
     members: int
     in_words: str
@@ -74,17 +60,17 @@ class ExtendedDecision:
 
 def item_evidence(problem: Problem, steps: Sequence[Step[Any]]) -> list[EvidenceWorld]:
     """Return the worlds that an answer rests on: those that steps have shown, or those of a passive item."""
-    scm_class = task_class(problem.task)
+    scm_class = episode.task_class(problem.task)
     if problem.task.extension is not None and problem.task.extension.is_episode:
-        return steps_evidence(steps)
-    return worlds_evidence(scm_class, problem.task.training.worlds)
+        return episode.steps_evidence(steps)
+    return episode.worlds_evidence(scm_class, problem.task.training.worlds)
 
 
-def heldout_requests(problem: Problem, scm_class: MechanismClass) -> AskedWorlds:
+def heldout_requests(problem: Problem, scm_class: MechanismClass) -> candidates.AskedWorlds:
     """Return constants and contexts of the held-out worlds; targets set row by row are constants of single rows."""
     requests = []
     places = [scm_class.observed.index(root) for root in scm_class.roots]
-    for evidence in worlds_evidence(scm_class, problem.sealed.heldout.worlds):
+    for evidence in episode.worlds_evidence(scm_class, problem.sealed.heldout.worlds):
         contexts = [sum(int(row[place]) << i for i, place in enumerate(places)) for row in evidence.rows]
         requests.append((evidence.constants, contexts))
     return requests
@@ -92,7 +78,7 @@ def heldout_requests(problem: Problem, scm_class: MechanismClass) -> AskedWorlds
 
 def decide_extended(problem: Problem, steps: Sequence[Step[Any]]) -> ExtendedDecision | None:
     """Return what the evidence decides; None without held-out worlds, for an empty posterior and out of budget."""
-    scm_class = task_class(problem.task)
+    scm_class = episode.task_class(problem.task)
     requests = heldout_requests(problem, scm_class)
     if not requests:
         return None
@@ -104,16 +90,18 @@ def decide_extended(problem: Problem, steps: Sequence[Step[Any]]) -> ExtendedDec
             return None
         rng = Random(f"{problem.id}|attribution")
         if is_noisy:
-            verdict = rank_behaviours(posterior, requests, rng, [_most_probable(posterior, problem)])
+            verdict = candidates.rank_behaviours(posterior, requests, rng, [_most_probable(posterior, problem)])
         else:
-            verdict = decide_behaviour(posterior, requests, rng)
+            verdict = candidates.decide_behaviour(posterior, requests, rng)
     except BudgetSpent:
         return None
     gold = problem.sealed.gold
     is_true = None
     if gold is not None and (verdict.is_proved or not is_noisy):
         functions = gold.local_functions
-        is_true = verdict.rows == tuple(clean_rows(scm_class, functions, do, contexts) for do, contexts in requests)
+        is_true = verdict.rows == tuple(
+            episode.clean_rows(scm_class, functions, do, contexts) for do, contexts in requests
+        )
     return ExtendedDecision(verdict, is_true, members, scm_class.describe(), is_noisy)
 
 
@@ -224,17 +212,17 @@ class TriedBehaviours:
 
 def audit_extended(problem: Problem) -> list[ExtendedFinding]:
     """Return the defects of an extended item; `BudgetSpent` where hidden columns are too many."""
-    scm_class, gold = task_class(problem.task), problem.sealed.gold
+    scm_class, gold = episode.task_class(problem.task), problem.sealed.gold
     if gold is None:
         raise ValueError(f"'{problem.id}' has no gold")
     functions = gold.local_functions
-    heldout = worlds_evidence(scm_class, problem.sealed.heldout.worlds)
+    heldout = episode.worlds_evidence(scm_class, problem.sealed.heldout.worlds)
     findings = []
     if problem.task.extension is not None and problem.task.extension.is_episode:
         findings += _winnable(problem, scm_class, functions, heldout)
-        evidence = episode_evidence(ScmEpisode(problem))
+        evidence = episode_evidence(episode.ScmEpisode(problem))
     else:
-        evidence = worlds_evidence(scm_class, problem.task.training.worlds)
+        evidence = episode.worlds_evidence(scm_class, problem.task.training.worlds)
     posterior = Posterior(scm_class).condition(*evidence)
     tried = _try_behaviours(posterior, heldout_requests(problem, scm_class), Random(problem.id))
     share = tried.largest
@@ -257,8 +245,8 @@ def _winnable(
     assert extension.allowance is not None
     contexts = range(1 << len(scm_class.roots))
     worlds = [
-        EvidenceWorld(do, clean_rows(scm_class, gold, do, contexts))
-        for do in candidate_worlds(scm_class.observed, extension.allowance.max_targets)
+        EvidenceWorld(do, episode.clean_rows(scm_class, gold, do, contexts))
+        for do in episode.candidate_worlds(scm_class.observed, extension.allowance.max_targets)
     ]
     silent = replace(scm_class, noise=NOISE_FREE)
     everything = Posterior(silent).condition(*worlds)
@@ -278,15 +266,15 @@ def state_ambiguous(tried: TriedBehaviours, threshold: Fraction) -> ExtendedFind
         return ExtendedFinding(Finding.AMBIGUOUS, "members disagree on held-out worlds", tried.largest)
     if 1 - tried.total < threshold:
         return ExtendedFinding(Finding.AMBIGUOUS, f"no held-out behaviour reaches {threshold}", tried.largest)
-    claim = f"none of {NUM_TRIED_DRAWS} drawn behaviours reaches {threshold}; others are not excluded"
+    claim = f"none of {candidates.NUM_TRIED_DRAWS} drawn behaviours reaches {threshold}; others are not excluded"
     return ExtendedFinding(Finding.AMBIGUOUS, claim, tried.largest, is_proved=False)
 
 
-def _try_behaviours(posterior: Posterior, worlds: AskedWorlds, rng: Random) -> TriedBehaviours:
+def _try_behaviours(posterior: Posterior, worlds: candidates.AskedWorlds, rng: Random) -> TriedBehaviours:
     """Return the exact posteriors of the clean held-out behaviours of drawn members."""
     sampler = posterior_sampler(posterior)
-    num_draws = 1 if posterior.scm_class.noise.is_silent else NUM_TRIED_DRAWS
-    shares = behaviour_shares(posterior, worlds, [sampler.draw(rng) for _ in range(num_draws)]).values()
+    num_draws = 1 if posterior.scm_class.noise.is_silent else candidates.NUM_TRIED_DRAWS
+    shares = candidates.behaviour_shares(posterior, worlds, [sampler.draw(rng) for _ in range(num_draws)]).values()
     return TriedBehaviours(max(shares), sum(shares, Fraction(0)))
 
 

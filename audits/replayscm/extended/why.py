@@ -20,14 +20,8 @@ import numpy as np
 
 from calibrant.audits.why import Count, Experiment, Fact, Outcome, Span, State, Why, experiment, number_text, spans
 from calibrant.dsl.episode import Step
+from calibrant.dsl.replayscm import episode
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.episode import (
-    ScmEpisode,
-    evidence_panel_world,
-    steps_evidence,
-    task_class,
-    worlds_evidence,
-)
 from calibrant.dsl.replayscm.extensions.extension import Allowance, Contexts, MechanismClass, Prior
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.item import Problem, Task
@@ -36,16 +30,8 @@ from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.canonical import CanonicalTask, canonical_task
 from calibrant.solvers.replayscm.experiments.candidates import MemberArrays, request_rows
 from calibrant.solvers.replayscm.experiments.greedy import WorldChooser
+from calibrant.solvers.replayscm.hidden import mass as hidden_mass
 from calibrant.solvers.replayscm.hidden.columns import hidden_parent_sets
-from calibrant.solvers.replayscm.hidden.mass import (
-    GroupedSampler,
-    count_meanings,
-    count_members,
-    exact_mass,
-    list_members,
-    meaning,
-    posterior_sampler,
-)
 from calibrant.solvers.replayscm.noise.most_probable import MostProbable, most_probable
 from calibrant.solvers.replayscm.noise.posterior import DECIDED, Posterior
 
@@ -74,9 +60,9 @@ def draw_scms(task: Task, evidence: Sequence[EvidenceWorld], number: int) -> Dra
     `BudgetSpent` where hidden columns are too many.
     """
     canonical, worlds = canonical_evidence(task, evidence)
-    canonical_class = task_class(canonical.task)
+    canonical_class = episode.task_class(canonical.task)
     posterior = Posterior(canonical_class).condition(*worlds)
-    sampler, rng = posterior_sampler(posterior), Random("why")
+    sampler, rng = hidden_mass.posterior_sampler(posterior), Random("why")
     try:
         scms = [sampler.draw(rng) for _ in range(number)]
     except ValueError:  # the posterior is empty
@@ -86,19 +72,19 @@ def draw_scms(task: Task, evidence: Sequence[EvidenceWorld], number: int) -> Dra
     names, hidden = canonical.names, tuple(canonical_class.hidden_parents)
     return DrawnScms(
         number,
-        len({meaning(scm, hidden) for scm in scms}),
+        len({hidden_mass.meaning(scm, hidden) for scm in scms}),
         {(names[cause], names[effect]): share for (cause, effect), share in shares.items()},
-        sampler.mass if isinstance(sampler, GroupedSampler) else None,
+        sampler.mass if isinstance(sampler, hidden_mass.GroupedSampler) else None,
     )
 
 
 def canonical_evidence(task: Task, evidence: Sequence[EvidenceWorld]) -> tuple[CanonicalTask, list[EvidenceWorld]]:
     """Return the task with this evidence as its training worlds, in canonical form, and the evidence in that form."""
-    scm_class = task_class(task)
-    worlds = tuple(evidence_panel_world(f"world_{k}", scm_class, world) for k, world in enumerate(evidence))
+    scm_class = episode.task_class(task)
+    worlds = tuple(episode.evidence_panel_world(f"world_{k}", scm_class, world) for k, world in enumerate(evidence))
     panel = Panel(natural(scm_class.observed), worlds)
     canonical = canonical_task(replace(task, training=panel, shares_units=False))
-    return canonical, worlds_evidence(task_class(canonical.task), canonical.task.training.worlds)
+    return canonical, episode.worlds_evidence(episode.task_class(canonical.task), canonical.task.training.worlds)
 
 
 def _mean_shares(shares: Mapping[Edge, Fraction], symmetries: Sequence[Mapping[str, str]]) -> dict[Edge, Fraction]:
@@ -160,14 +146,14 @@ def next_worlds(task: Task, evidence: Sequence[EvidenceWorld]) -> NextWorlds:
         extension = replace(extension, allowance=Allowance(1, rows, 1, Contexts.CHOSEN))
     assert extension.allowance is not None
     canonical, worlds = canonical_evidence(replace(task, extension=extension), evidence)
-    scm_class = task_class(canonical.task)
+    scm_class = episode.task_class(canonical.task)
     posterior = Posterior(scm_class).condition(*worlds)
     chooser = WorldChooser(canonical.task, scm_class, "why")
     names = _Names(canonical, scm_class, task, extension.allowance)
     contexts = names.in_task_order(chooser.contexts(Random("why"))[0])
     try:
         is_listed = scm_class.noise.is_silent and extension.allowance.contexts is not Contexts.SAMPLED
-        if is_listed and count_members(posterior) <= MAX_LISTED:
+        if is_listed and hidden_mass.count_members(posterior) <= MAX_LISTED:
             return _list_experiments(posterior, chooser.candidates, contexts, names)
         choice = chooser.choose(worlds)
     except BudgetSpent:
@@ -241,11 +227,11 @@ def _list_experiments(
 ) -> NextWorlds:
     """Return the candidates that split the listed SCMs, those first that leave the fewest meanings at worst."""
     scm_class = posterior.scm_class
-    scms = list_members(posterior, MAX_LISTED)
+    scms = hidden_mass.list_members(posterior, MAX_LISTED)
     if len(scms) < 2:
         return NextWorlds()
     hidden = tuple(scm_class.hidden_parents)
-    meanings = [meaning(scm, hidden) for scm in scms]
+    meanings = [hidden_mass.meaning(scm, hidden) for scm in scms]
     members, rated = MemberArrays(scm_class, scms), []
     for place, do in enumerate(candidates):
         rows = request_rows(scm_class, do, contexts)
@@ -326,15 +312,15 @@ def explain_extended(problem: Problem, steps: Sequence[Step[Any]] = (), *, revea
     Nothing that is sealed is read without `reveal_sealed`. Of an episode without steps only the first worlds are asked
     for, which are shown to everybody.
     """
-    scm_class = task_class(problem.task)
+    scm_class = episode.task_class(problem.task)
     extension = problem.task.extension
     assert extension is not None
     if extension.is_episode:
-        start = tuple(ScmEpisode(problem).steps)
+        start = tuple(episode.ScmEpisode(problem).steps)
         has_start = tuple(steps[: len(start)]) == start
-        evidence = steps_evidence(steps if has_start else (*start, *steps))
+        evidence = episode.steps_evidence(steps if has_start else (*start, *steps))
     else:
-        evidence = worlds_evidence(scm_class, problem.task.training.worlds)
+        evidence = episode.worlds_evidence(scm_class, problem.task.training.worlds)
     posterior = Posterior(scm_class).condition(*evidence)
     lines = tuple(EvidenceLine(_in_order(world.constants), tuple(world.rows)) for world in evidence)
     why = explain_posterior(problem.id, posterior, lines, partial(draw_scms, problem.task, evidence, NUM_DRAWS))
@@ -375,7 +361,9 @@ def explain_posterior(
     draw = cache(draw)
     draws = None if is_summed else draw()
     number = _count_members(posterior, draws)
-    has_mass = exact_mass(posterior) > 0 if draws is None else bool(draws.number)  # the sampler sums the mass, too
+    has_mass = (
+        hidden_mass.exact_mass(posterior) > 0 if draws is None else bool(draws.number)
+    )  # the sampler sums the mass, too
     shares = (posterior.edges if draws is None else draws.edges) if has_mass else {}
     top = _most_probable(posterior) if has_mass and is_summed else None
     open_edges = sorted(edge for edge, share in shares.items() if share < 1)
@@ -424,7 +412,7 @@ def _count_members(posterior: Posterior, draws: DrawnScms | None) -> int:
     is_mass = scm_class.noise.is_silent and scm_class.prior is Prior.UNIFORM
     if is_mass and draws is not None and draws.mass is not None:
         return int(draws.mass)
-    return count_members(posterior)
+    return hidden_mass.count_members(posterior)
 
 
 def _most_probable(posterior: Posterior) -> MostProbable | None:
@@ -459,7 +447,7 @@ def _state(
     if draw().num_meanings > 1:
         return "open"
     try:
-        return "decided" if is_summed and count_meanings(posterior) == 1 else "uncounted"
+        return "decided" if is_summed and hidden_mass.count_meanings(posterior) == 1 else "uncounted"
     except BudgetSpent:
         return "uncounted"
 

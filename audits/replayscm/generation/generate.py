@@ -45,35 +45,10 @@ from calibrant.audits.replayscm.bounded import (
     heldout_balance,
     intervention_mix,
 )
+from calibrant.audits.replayscm.generation import published
+from calibrant.audits.replayscm.generation import worlds as generation_worlds
 from calibrant.audits.replayscm.generation.alternatives import Disambiguation, local_alternatives, separating_worlds
-from calibrant.audits.replayscm.generation.published import (
-    MAX_ADDED_WORLDS,
-    StratumPlan,
-    Window,
-    draw_windows,
-    network_plan,
-    plan_for,
-    world_stratum,
-)
-from calibrant.audits.replayscm.generation.worlds import (
-    Training,
-    TrainingChoice,
-    kill_coverage,
-    list_unmet,
-    reduces_shortcuts,
-    sample_heldout,
-)
-from calibrant.dsl.replayscm.generation.problems import (
-    SEEDS_PER_POOL,
-    Drawn,
-    Evidence,
-    Population,
-    disclose_problem,
-    num_functions,
-    problem_of,
-    sample_population,
-    with_shortcuts,
-)
+from calibrant.dsl.replayscm.generation import problems as generation_problems
 from calibrant.dsl.replayscm.generation.scms import LatentScm, Stratum, sample_scm
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import as_written
@@ -206,14 +181,14 @@ class _Accepted:
     """An SCM with worlds that pass every filter, before any is added. training_sets: how many were drawn for it."""
 
     latent: LatentScm
-    population: Population
-    training: Training
-    heldout: tuple[Drawn, ...]
+    population: generation_problems.Population
+    training: generation_worlds.Training
+    heldout: tuple[generation_problems.Drawn, ...]
     training_sets: int
 
-    def evidence(self, added: Sequence[Drawn]) -> Evidence:
+    def evidence(self, added: Sequence[generation_problems.Drawn]) -> generation_problems.Evidence:
         training, heldout = (*self.training.draws, *added), self.heldout
-        return Evidence(
+        return generation_problems.Evidence(
             tuple(draw.world for draw in training),
             tuple(draw.world for draw in heldout),
             {draw.world.id: draw.environment for draw in (*training, *heldout)},
@@ -225,21 +200,23 @@ def generate(
     seed: int,
     *,
     setting: str = "hidden-order",
-    max_added: int = MAX_ADDED_WORLDS,
-    plan: StratumPlan | None = None,
+    max_added: int = published.MAX_ADDED_WORLDS,
+    plan: published.StratumPlan | None = None,
 ) -> Generated:
     """Return the instance of that seed under one of the sampler's SETTINGS; SCM and worlds are the same in all of them.
 
     max_added: how many worlds targeted disambiguation may add
     plan: budgets and filters, if not the stratum's own
     """
-    plan = plan or plan_for(stratum)
+    plan = plan or published.plan_for(stratum)
     rng = Random(f"generate:{stratum.name}:{seed}")
     accepted, effort = _draw_accepted(stratum, plan, rng)
     separation = _separate(stratum, plan, accepted, max_added, rng)
-    problem = partial(problem_of, stratum, f"GEN_{stratum.name}_{seed}", seed, accepted.latent)
+    problem = partial(generation_problems.problem_of, stratum, f"GEN_{stratum.name}_{seed}", seed, accepted.latent)
     problems = (problem(accepted.evidence(added)) for added in ((), separation.added))
-    return _with_audit(stratum, accepted, separation, effort, [disclose_problem(p, setting) for p in problems])[0]
+    return _with_audit(
+        stratum, accepted, separation, effort, [generation_problems.disclose_problem(p, setting) for p in problems]
+    )[0]
 
 
 def generate_from_networks(
@@ -248,7 +225,7 @@ def generate_from_networks(
     seed: int,
     *,
     setting: str = "hidden-order",
-    max_added: int = MAX_ADDED_WORLDS,
+    max_added: int = published.MAX_ADDED_WORLDS,
 ) -> Generated:
     """Return the instance of a stratum and seed whose mechanisms are a window of one of the networks.
 
@@ -262,8 +239,8 @@ def generate_from_networks(
     problems = []
     for added in ((), separation.added):
         evidence = accepted.evidence(added)
-        problem = problem_of(rules, f"NET_{stratum.name}_{seed}", seed, window.latent, evidence)
-        problem = disclose_problem(problem, setting)
+        problem = generation_problems.problem_of(rules, f"NET_{stratum.name}_{seed}", seed, window.latent, evidence)
+        problem = generation_problems.disclose_problem(problem, setting)
         labels = {**problem.sealed.labels, **window.labels}
         problems.append(replace(problem, sealed=replace(problem.sealed, labels=labels)))
     generated, space = _with_audit(rules, accepted, separation, effort, problems, window.in_degree)
@@ -275,11 +252,11 @@ def generate_from_networks(
 
 def _accept_window(
     sources: Sequence[Source], stratum: WindowSize, rng: Random
-) -> tuple[Stratum, StratumPlan, Window, _Accepted, Effort]:
+) -> tuple[Stratum, published.StratumPlan, published.Window, _Accepted, Effort]:
     """Return the first window with worlds that pass the filters, and the rules of its worlds."""
-    for num_windows, window in enumerate(draw_windows(sources, stratum, rng), start=1):
-        rules = world_stratum(stratum, len(window.names), window.in_degree)
-        plan = network_plan(rules.num_worlds)
+    for num_windows, window in enumerate(published.draw_windows(sources, stratum, rng), start=1):
+        rules = published.world_stratum(stratum, len(window.names), window.in_degree)
+        plan = published.network_plan(rules.num_worlds)
         for populations in range(1, plan.attempts + 1):
             accepted = _attempt(rules, plan, window.latent, rng)
             if accepted is not None:
@@ -325,8 +302,8 @@ def _with_audit(
     audit = GenerationAudit(
         effort,
         stages,
-        tuple(num_functions(pool) for pool in survivors),
-        tuple(len(with_shortcuts(pool)) for pool in survivors),
+        tuple(generation_problems.num_functions(pool) for pool in survivors),
+        tuple(len(generation_problems.with_shortcuts(pool)) for pool in survivors),
         separation.num_left,
         before,
         after,
@@ -334,13 +311,13 @@ def _with_audit(
     return Generated(final, audit), space
 
 
-def _label_kills(problem: Problem, training: Training) -> Problem:
+def _label_kills(problem: Problem, training: generation_worlds.Training) -> Problem:
     """Return the problem with the share of variables that Table F.6 of the paper goes by."""
-    labels = {**problem.sealed.labels, "kill_coverage": repr(kill_coverage(training))}
+    labels = {**problem.sealed.labels, "kill_coverage": repr(generation_worlds.kill_coverage(training))}
     return replace(problem, sealed=replace(problem.sealed, labels=labels))
 
 
-def _draw_accepted(stratum: Stratum, plan: StratumPlan, rng: Random) -> tuple[_Accepted, Effort]:
+def _draw_accepted(stratum: Stratum, plan: published.StratumPlan, rng: Random) -> tuple[_Accepted, Effort]:
     for scms in count(1):
         latent = sample_scm(stratum, rng)
         for populations in range(1, plan.attempts + 1):
@@ -350,30 +327,32 @@ def _draw_accepted(stratum: Stratum, plan: StratumPlan, rng: Random) -> tuple[_A
     raise AssertionError("counting ended")
 
 
-def _attempt(stratum: Stratum, plan: StratumPlan, latent: LatentScm, rng: Random) -> _Accepted | None:
+def _attempt(stratum: Stratum, plan: published.StratumPlan, latent: LatentScm, rng: Random) -> _Accepted | None:
     """Return one population: training sets until one has no shortcuts left, its held-out worlds, and all filters."""
-    population = sample_population(stratum, latent.model, rng)
+    population = generation_problems.sample_population(stratum, latent.model, rng)
     for restart in range(1, plan.restarts + 1):
-        choice = TrainingChoice(stratum, plan, latent, population, rng)
+        choice = generation_worlds.TrainingChoice(stratum, plan, latent, population, rng)
         training = choice.training()
-        if reduces_shortcuts(stratum, plan, latent, training):
-            heldout = sample_heldout(plan, choice.proposer)
+        if generation_worlds.reduces_shortcuts(stratum, plan, latent, training):
+            heldout = generation_worlds.sample_heldout(plan, choice.proposer)
             if heldout is None:
                 return None
             accepted = _Accepted(latent, population, training, heldout, restart)
-            return None if any(list_unmet(stratum, plan, latent, accepted.evidence(()))) else accepted
+            return None if any(generation_worlds.list_unmet(stratum, plan, latent, accepted.evidence(()))) else accepted
     return None
 
 
-def _separate(stratum: Stratum, plan: StratumPlan, accepted: _Accepted, max_added: int, rng: Random) -> Disambiguation:
+def _separate(
+    stratum: Stratum, plan: published.StratumPlan, accepted: _Accepted, max_added: int, rng: Random
+) -> Disambiguation:
     """Return worlds against local alternatives, none of which breaks a filter or repeats a signature."""
     evidence = accepted.evidence(())
     used = {world.intervention.signature for world in (*evidence.training, *evidence.heldout)}
 
-    def admits(added: Sequence[Drawn]) -> bool:
+    def admits(added: Sequence[generation_problems.Drawn]) -> bool:
         signatures = {draw.world.intervention.signature for draw in added}
         new = len(signatures) == len(added) and not signatures & used
-        return new and not any(list_unmet(stratum, plan, accepted.latent, accepted.evidence(added)))
+        return new and not any(generation_worlds.list_unmet(stratum, plan, accepted.latent, accepted.evidence(added)))
 
     alternatives = local_alternatives(accepted.latent, stratum.max_parents, evidence.training)
     return separating_worlds(accepted.population, alternatives, max_added, admits, rng)
@@ -412,7 +391,7 @@ def pool_metadata(
 
 def pool_jobs(strata: Iterable[Stratum], per_stratum: int, seed: int, setting: str, max_added: int) -> list[Job]:
     """Return the instances of a pool: instance j of a stratum has seed SEEDS_PER_POOL * pool seed + j."""
-    seeds = range(SEEDS_PER_POOL * seed, SEEDS_PER_POOL * seed + per_stratum)
+    seeds = range(generation_problems.SEEDS_PER_POOL * seed, generation_problems.SEEDS_PER_POOL * seed + per_stratum)
     return [Job(stratum, instance, setting, max_added) for stratum in strata for instance in seeds]
 
 

@@ -23,26 +23,11 @@ from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.table import TruthTable, complete, from_formula
 from calibrant.dsl.formulas.text import canonical_formula
 from calibrant.dsl.networks.formulas import Function
-from calibrant.dsl.replayscm.generation.scms import (
-    LARGE_STRATA,
-    NAMED_STRATA,
-    NUM_WORLDS,
-    LatentScm,
-    Stratum,
-    worlds_for,
-)
+from calibrant.dsl.replayscm.generation import scms
 from calibrant.dsl.replayscm.scm import scm
 from calibrant.solvers.formulas.synthesis import least_formula
+from calibrant.solvers.networks import windows
 from calibrant.solvers.networks.cut import find_cycle
-from calibrant.solvers.networks.windows import (
-    MAX_WINDOWS,
-    Source,
-    UnreachableStratumError,
-    WindowSize,
-    grow_window,
-    window_sizes,
-    window_variables,
-)
 from calibrant.solvers.outcome import Budget, Found
 
 SEED_WORLDS = 3  # with the one without intervention; worlds against shortcuts follow
@@ -91,15 +76,17 @@ PLANS: Mapping[str, StratumPlan] = MappingProxyType(
 )
 
 
-def _large(stratum: Stratum) -> StratumPlan:
+def _large(stratum: scms.Stratum) -> StratumPlan:
     like = PLANS["vhs_n10_anchor_m10"]
-    return replace(like, iterations=-(-like.iterations * stratum.num_worlds // NUM_WORLDS))
+    return replace(like, iterations=-(-like.iterations * stratum.num_worlds // scms.NUM_WORLDS))
 
 
-LARGE_PLANS: Mapping[str, StratumPlan] = MappingProxyType({stratum.name: _large(stratum) for stratum in LARGE_STRATA})
+LARGE_PLANS: Mapping[str, StratumPlan] = MappingProxyType(
+    {stratum.name: _large(stratum) for stratum in scms.LARGE_STRATA}
+)
 
 
-def plan_for(stratum: Stratum) -> StratumPlan:
+def plan_for(stratum: scms.Stratum) -> StratumPlan:
     """Return the stratum's own plan; ValueError that lists the known ones otherwise."""
     plans = {**PLANS, **LARGE_PLANS}
     if stratum.name not in plans:
@@ -112,17 +99,17 @@ def plan_for(stratum: Stratum) -> StratumPlan:
 MAX_STATES = 50_000_000  # states of the search for one least formula; functions of four inputs are looked up
 
 
-NETWORK_STRATA = {size.name: size for size in window_sizes("network")}
+NETWORK_STRATA = {size.name: size for size in windows.window_sizes("network")}
 
 
 @dataclass(frozen=True)
 class Window:
     """An acyclic part of a network; endogenous: its nodes with a mechanism; names: all variables, in neutral order."""
 
-    source: Source
+    source: windows.Source
     endogenous: tuple[str, ...]
     names: tuple[str, ...]
-    latent: LatentScm
+    latent: scms.LatentScm
 
     @property
     def in_degree(self) -> int:
@@ -135,10 +122,10 @@ class Window:
         return self.source.labels(self.names, self.endogenous)
 
 
-def world_stratum(stratum: WindowSize, num_variables: int, in_degree: int) -> Stratum:
+def world_stratum(stratum: windows.WindowSize, num_variables: int, in_degree: int) -> scms.Stratum:
     """Return the rules of worlds for a window: those of eight variables, and of larger strata by its size."""
-    bridge = next(rules for rules in NAMED_STRATA if rules.name == "hs_n8_bridge")
-    return Stratum(
+    bridge = next(rules for rules in scms.NAMED_STRATA if rules.name == "hs_n8_bridge")
+    return scms.Stratum(
         stratum.name,
         "network",
         num_variables,
@@ -147,7 +134,7 @@ def world_stratum(stratum: WindowSize, num_variables: int, in_degree: int) -> St
         bridge.sizes,
         bridge.target_probabilities,
         bridge.assigned_probability,
-        num_worlds=worlds_for(num_variables),
+        num_worlds=scms.worlds_for(num_variables),
     )
 
 
@@ -168,21 +155,23 @@ def network_plan(num_worlds: int) -> StratumPlan:
 MAX_POPULATIONS = 5  # populations of one window: where a node hardly ever varies another window is drawn
 
 
-def draw_windows(sources: Sequence[Source], stratum: WindowSize, rng: Random) -> Iterator[Window]:
+def draw_windows(sources: Sequence[windows.Source], stratum: windows.WindowSize, rng: Random) -> Iterator[Window]:
     """Yield windows of a stratum without end.
 
     `UnreachableStratumError` if none of MAX_WINDOWS in a row is of the stratum
     """
     fruitless = 0
-    while fruitless < MAX_WINDOWS:
+    while fruitless < windows.MAX_WINDOWS:
         window = _draw_window(rng.choice(sources), stratum, rng)
         fruitless = 0 if window is not None else fruitless + 1
         if window is not None:
             yield window
-    raise UnreachableStratumError(f"none of {MAX_WINDOWS} windows of the networks is of stratum {stratum.name}")
+    raise windows.UnreachableStratumError(
+        f"none of {windows.MAX_WINDOWS} windows of the networks is of stratum {stratum.name}"
+    )
 
 
-def _draw_window(source: Source, stratum: WindowSize, rng: Random) -> Window | None:
+def _draw_window(source: windows.Source, stratum: windows.WindowSize, rng: Random) -> Window | None:
     """Return one window, None if it is not of the stratum."""
     functions, (least, most) = source.functions, stratum.nodes
     candidates = [name for name in source.dependent if len(functions[name].inputs) <= stratum.in_degree[1]]
@@ -191,10 +180,10 @@ def _draw_window(source: Source, stratum: WindowSize, rng: Random) -> Window | N
 
     def allows(nodes: Sequence[str]) -> bool:
         inner = {target: [s for s in functions[target].inputs if s in nodes] for target in nodes}
-        return len(window_variables(functions, nodes)) <= most and not find_cycle(inner)
+        return len(windows.window_variables(functions, nodes)) <= most and not find_cycle(inner)
 
-    chosen = grow_window(functions, candidates, rng.randint(2, most - 1), rng, allows=allows)
-    variables = window_variables(functions, chosen)
+    chosen = windows.grow_window(functions, candidates, rng.randint(2, most - 1), rng, allows=allows)
+    variables = windows.window_variables(functions, chosen)
     in_degree = max(len(functions[name].inputs) for name in chosen)
     if len(chosen) < 2 or not least <= len(variables) <= most or in_degree < stratum.in_degree[0]:
         return None
@@ -207,7 +196,7 @@ def _draw_window(source: Source, stratum: WindowSize, rng: Random) -> Window | N
             return None
         mechanisms[neutral[name]] = mechanism
     model = scm([neutral[name] for name in variables if name not in chosen], mechanisms)
-    return Window(source, tuple(chosen), tuple(names), LatentScm(model, (*model.roots, *model.order)))
+    return Window(source, tuple(chosen), tuple(names), scms.LatentScm(model, (*model.roots, *model.order)))
 
 
 @cache

@@ -33,30 +33,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from random import Random
 
-from calibrant.audits.replayscm.bounded import (
-    count_new,
-    outer_probes,
-    patterns,
-    rows_by_pattern,
-    target_novelty,
-    unite,
-)
+from calibrant.audits.replayscm import bounded
 from calibrant.audits.replayscm.generation.published import SEED_WORLDS, StratumPlan
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.generation.problems import (
-    Drawn,
-    Evidence,
-    Population,
-    Survivors,
-    baseline_world,
-    num_functions,
-    rejections,
-    remaining_survivors,
-    sample_intervention,
-    sample_world,
-    shortcut_classes,
-    with_shortcuts,
-)
+from calibrant.dsl.replayscm.generation import problems
 from calibrant.dsl.replayscm.generation.scms import LatentScm, Stratum, has_equivalent_shortcut
 from calibrant.dsl.replayscm.world import Intervention, World
 
@@ -70,16 +50,16 @@ class Proposer:
     taken: the worlds that were chosen; their signatures are in use
     """
 
-    def __init__(self, stratum: Stratum, population: Population, rng: Random) -> None:
+    def __init__(self, stratum: Stratum, population: problems.Population, rng: Random) -> None:
         self.stratum = stratum
         self.population = population
         self.rng = rng
-        self.taken: list[Drawn] = []
+        self.taken: list[problems.Drawn] = []
         order = list(population.model.variables)
         rng.shuffle(order)
         self._rank = {variable: rank for rank, variable in enumerate(order)}
 
-    def take(self, draw: Drawn) -> None:
+    def take(self, draw: problems.Drawn) -> None:
         self.taken.append(draw)
 
     def interventions(self, *, focus: str | None = None, assigned: float | None = None) -> Iterator[Intervention]:
@@ -92,7 +72,7 @@ class Proposer:
         used = {draw.world.intervention.signature for draw in self.taken}
         fruitless = 0
         while fruitless < MAX_DRAWS:
-            intervention = sample_intervention(stratum, self.population.model.variables, self.rng)
+            intervention = problems.sample_intervention(stratum, self.population.model.variables, self.rng)
             if focus is not None:
                 intervention = with_target(intervention, focus, self.rng)
             fruitless += 1
@@ -109,8 +89,8 @@ class Proposer:
 
         return min(proposals, key=rank)
 
-    def world(self, world_id: str, intervention: Intervention) -> Drawn:
-        return sample_world(world_id, self.population, intervention, self.rng)
+    def world(self, world_id: str, intervention: Intervention) -> problems.Drawn:
+        return problems.sample_world(world_id, self.population, intervention, self.rng)
 
 
 def with_target(intervention: Intervention, focus: str, rng: Random) -> Intervention:
@@ -136,9 +116,9 @@ class Training:
     survivors: shortcut functions that fit the seed worlds, those and one world more, ..., and at last all worlds
     """
 
-    draws: tuple[Drawn, ...]
+    draws: tuple[problems.Drawn, ...]
     stages: Mapping[str, str]
-    survivors: tuple[Survivors, ...]
+    survivors: tuple[problems.Survivors, ...]
 
     @property
     def worlds(self) -> tuple[World, ...]:
@@ -149,7 +129,7 @@ class TrainingChoice:
     """One choice of training worlds for a population; `training` makes it, once."""
 
     def __init__(
-        self, stratum: Stratum, plan: StratumPlan, latent: LatentScm, population: Population, rng: Random
+        self, stratum: Stratum, plan: StratumPlan, latent: LatentScm, population: problems.Population, rng: Random
     ) -> None:
         self.plan = plan
         self.num_worlds = stratum.num_worlds
@@ -157,11 +137,11 @@ class TrainingChoice:
         self.windows = latent.windows(stratum.max_parents)
         self.rng = rng
         self.proposer = Proposer(stratum, population, rng)
-        self.survivors = shortcut_classes(stratum, latent)
+        self.survivors = problems.shortcut_classes(stratum, latent)
         self.stages: dict[str, str] = {}
 
     def training(self) -> Training:
-        self._take("none", baseline_world("train_00", self.proposer.population))
+        self._take("none", problems.baseline_world("train_00", self.proposer.population))
         while self._num_taken < SEED_WORLDS:
             self._take("focus", self._draw_preferred(focus=self.rng.choice(self.endogenous)))
         history = self._reduce_survivors()
@@ -179,33 +159,35 @@ class TrainingChoice:
     def _next_id(self) -> str:
         return f"train_{self._num_taken:02d}"
 
-    def _take(self, stage: str, draw: Drawn) -> None:
+    def _take(self, stage: str, draw: problems.Drawn) -> None:
         self.stages[draw.world.id] = stage
-        self.survivors = remaining_survivors(draw.world, self.survivors, self.windows)
+        self.survivors = problems.remaining_survivors(draw.world, self.survivors, self.windows)
         self.proposer.take(draw)
 
-    def _draw_preferred(self, *, focus: str | None) -> Drawn:
+    def _draw_preferred(self, *, focus: str | None) -> problems.Drawn:
         proposals = list(islice(self.proposer.interventions(focus=focus), CHOICES))
         return self.proposer.world(self._next_id, self.proposer.choose_preferred(proposals))
 
-    def _reduce_survivors(self) -> list[Survivors]:
+    def _reduce_survivors(self) -> list[problems.Survivors]:
         """Return worlds against shortcuts, one slot left for local support; the survivors before and after each."""
         history = [self.survivors]
         last = self.num_worlds - bool(self.plan.support_candidates)
-        while with_shortcuts(self.survivors) and self._num_taken < last and len(history) <= self.plan.iterations:
-            number = CANDIDATES_PER_SURVIVOR * len(with_shortcuts(self.survivors))
-            causes = natural({u for v in with_shortcuts(self.survivors) for u in self.windows[v]})
+        while (
+            problems.with_shortcuts(self.survivors) and self._num_taken < last and len(history) <= self.plan.iterations
+        ):
+            number = CANDIDATES_PER_SURVIVOR * len(problems.with_shortcuts(self.survivors))
+            causes = natural({u for v in problems.with_shortcuts(self.survivors) for u in self.windows[v]})
             candidates = [self._draw_forced(causes) for _ in range(min(number, self.plan.candidates))]
             self._take("survivors", max(candidates, key=self._strength))  # the first of equals
             history.append(self.survivors)
         return history
 
-    def _draw_forced(self, causes: Sequence[str]) -> Drawn:
+    def _draw_forced(self, causes: Sequence[str]) -> problems.Drawn:
         """Return a random world with a random one of these variables among its targets."""
         focus = self.rng.choice(causes)
         return self.proposer.world(self._next_id, next(self.proposer.interventions(focus=focus)))
 
-    def _strength(self, draw: Drawn) -> tuple[int, int, bool]:
+    def _strength(self, draw: problems.Drawn) -> tuple[int, int, bool]:
         """Return variables whose smallest shortcut the world refutes, rows that do, and whether targets vary by row."""
         witnesses = {v: tables[0] for v, tables in self.survivors.items() if tables}
         wrong = [num_refuting(draw.world, v, self.windows[v], witness) for v, witness in witnesses.items()]
@@ -213,11 +195,13 @@ class TrainingChoice:
 
     def _add_support(self) -> None:
         """Add the candidate with most new local patterns; add none if no candidate shows a new one."""
-        probes = outer_probes(self.windows)
-        shown_before = unite((patterns(draw.world, probes) for draw in self.proposer.taken), len(probes))
+        probes = bounded.outer_probes(self.windows)
+        shown_before = bounded.unite(
+            (bounded.patterns(draw.world, probes) for draw in self.proposer.taken), len(probes)
+        )
         proposals = self.proposer.interventions(assigned=self.plan.support_assigned)
         candidates = [self.proposer.world(self._next_id, i) for i in islice(proposals, self.plan.support_candidates)]
-        new = [count_new(shown_before, patterns(candidate.world, probes)) for candidate in candidates]
+        new = [bounded.count_new(shown_before, bounded.patterns(candidate.world, probes)) for candidate in candidates]
         if max(new):
             self._take("support", candidates[new.index(max(new))])
 
@@ -228,7 +212,7 @@ def reduction(training: Training, irreducible: int) -> float:
     irreducible: shortcut functions that are gold's own and that no world can rule out
     """
     before, after = (
-        num_functions(survivors) - irreducible for survivors in (training.survivors[0], training.survivors[-1])
+        problems.num_functions(survivors) - irreducible for survivors in (training.survivors[0], training.survivors[-1])
     )
     return 1 - after / before if before else 1.0
 
@@ -248,7 +232,7 @@ def num_refuting(world: World, variable: str, window: Sequence[str], table: int)
     if variable in world.intervention.targets:
         return 0
     columns = world.by_variable
-    groups = rows_by_pattern([columns[u] for u in window], (1 << world.num_rows) - 1)
+    groups = bounded.rows_by_pattern([columns[u] for u in window], (1 << world.num_rows) - 1)
     predicted = sum(rows for pattern, rows in enumerate(groups) if table >> pattern & 1)
     return (predicted ^ columns[variable]).bit_count()
 
@@ -260,13 +244,13 @@ HELDOUT_DRAWS = 80  # sets of held-out worlds tried for one training set where t
 def reduces_shortcuts(stratum: Stratum, plan: StratumPlan, latent: LatentScm, training: Training) -> bool:
     """Return whether a training set leaves few enough variables with a shortcut and removed enough of the pool."""
     irreducible = sum(has_equivalent_shortcut(stratum, mechanism) for mechanism in latent.model.mechanisms.values())
-    few = len(with_shortcuts(training.survivors[-1])) <= stratum.max_survivors
+    few = len(problems.with_shortcuts(training.survivors[-1])) <= stratum.max_survivors
     return few and reduction(training, irreducible) >= plan.min_reduction
 
 
-def list_unmet(stratum: Stratum, plan: StratumPlan, latent: LatentScm, evidence: Evidence) -> Iterator[str]:
+def list_unmet(stratum: Stratum, plan: StratumPlan, latent: LatentScm, evidence: problems.Evidence) -> Iterator[str]:
     """Yield every reason why an instance with this evidence is not acceptable; none for an acceptable one."""
-    yield from rejections(stratum, latent, evidence)
+    yield from problems.rejections(stratum, latent, evidence)
     if plan.max_intervened is not None:
         for variable in latent.model.endogenous:
             intervened = sum(variable in world.intervention.targets for world in evidence.training)
@@ -281,12 +265,12 @@ def find_unbalanced(plan: StratumPlan, training: Sequence[World], heldout: Itera
         return
     low, high = plan.novelty
     for world in heldout:
-        novelty = target_novelty(world.intervention, training)
+        novelty = bounded.target_novelty(world.intervention, training)
         if not low <= novelty <= high:
             yield f"target novelty of {world.id} is {novelty:.3f}, not within {low} to {high}"
 
 
-def sample_heldout(plan: StratumPlan, proposer: Proposer) -> tuple[Drawn, ...] | None:
+def sample_heldout(plan: StratumPlan, proposer: Proposer) -> tuple[problems.Drawn, ...] | None:
     """Draw held-out worlds with distinct signatures, none of them a training world's; new environments, same units.
 
     Sets of interventions are drawn until one is balanced; None if none of HELDOUT_DRAWS is.
@@ -295,7 +279,7 @@ def sample_heldout(plan: StratumPlan, proposer: Proposer) -> tuple[Drawn, ...] |
     low, high = plan.novelty or (0.0, 1.0)
     for _ in range(HELDOUT_DRAWS):
         interventions = _take_distinct(proposer.interventions(), proposer.stratum.num_worlds)
-        if all(low <= target_novelty(intervention, training) <= high for intervention in interventions):
+        if all(low <= bounded.target_novelty(intervention, training) <= high for intervention in interventions):
             indexed = enumerate(interventions)
             return tuple(proposer.world(f"heldout_{index:02d}", intervention) for index, intervention in indexed)
     return None

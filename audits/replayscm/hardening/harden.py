@@ -24,30 +24,9 @@ from itertools import product
 from random import Random
 from typing import NamedTuple, TypeAlias
 
+from calibrant.audits.replayscm import bounded
 from calibrant.audits.replayscm.ambiguity import gold_class
-from calibrant.audits.replayscm.bounded import (
-    consecutive_probes,
-    latent_scm,
-    pattern_coverage,
-    patterns,
-    probes,
-    seen_patterns,
-    support,
-    windows,
-)
-from calibrant.audits.replayscm.hardening.objectives import (
-    ChargedObjective,
-    FittingAlternatives,
-    HardeningGoal,
-    Members,
-    Objective,
-    OpenPatterns,
-    SuppliedAlternative,
-    discovery_outcome,
-    goal_objective,
-    goal_outcome,
-    supplied_alternatives,
-)
+from calibrant.audits.replayscm.hardening import objectives
 from calibrant.audits.replayscm.hardening.worlds import (
     Targets,
     WorldFamily,
@@ -80,7 +59,7 @@ class _Start(NamedTuple):
 
 
 def designed_world(
-    family: WorldFamily, world_id: str, targets: Targets, objective: Objective, rng: Random
+    family: WorldFamily, world_id: str, targets: Targets, objective: objectives.Objective, rng: Random
 ) -> Drawn | None:
     """Return a world on exactly these targets; None where none of them is admissible. Ties are broken at random."""
     start = _best_row(family, targets, objective, rng)
@@ -106,7 +85,7 @@ def designed_world(
     return Drawn(simulate(assigned), start.environment)
 
 
-def _best_row(family: WorldFamily, targets: Targets, objective: Objective, rng: Random) -> _Start | None:
+def _best_row(family: WorldFamily, targets: Targets, objective: objectives.Objective, rng: Random) -> _Start | None:
     rows = [(world, index) for world in family.rows(targets) for index in range(world.num_rows)]
     if not rows:
         return None
@@ -195,7 +174,7 @@ class Selector:
     """
 
     def __init__(
-        self, family: WorldFamily, members: Members, names: WorldNames, rng: Random, effort: HardeningEffort
+        self, family: WorldFamily, members: objectives.Members, names: WorldNames, rng: Random, effort: HardeningEffort
     ) -> None:
         self.family = family
         self.members = members
@@ -209,7 +188,7 @@ class Selector:
     def worlds(self) -> tuple[World, ...]:
         return tuple(step.draw.world for step in self.steps)
 
-    def reduce(self, objective: Objective) -> None:
+    def reduce(self, objective: objectives.Objective) -> None:
         """Add worlds until no admissible world could remove anything more, or a budget is spent.
 
         The objective already knows the worlds chosen before.
@@ -217,7 +196,7 @@ class Selector:
         min_reachable = objective.count_remaining(self.family.reachable)
         num_remaining = objective.count_remaining(())
         budget = Budget(self._effort.max_weighed)
-        weighed: Objective = ChargedObjective(objective, budget)
+        weighed: objectives.Objective = objectives.ChargedObjective(objective, budget)
         while num_remaining > min_reachable:
             if len(self.steps) >= self._effort.max_worlds:
                 self.spent.append(f"the budget of {self._effort.max_worlds:,} added worlds was spent")
@@ -234,7 +213,7 @@ class Selector:
             self.steps.append(AddedWorld(draw, objective.name, num_remaining, after, self.members.count_remaining(())))
             num_remaining = after
 
-    def _best(self, objective: Objective, num_remaining: int) -> tuple[Drawn, int]:
+    def _best(self, objective: objectives.Objective, num_remaining: int) -> tuple[Drawn, int]:
         name = self._names.next()
         proposals = [self.family.random_world(name, self._rng) for _ in range(self._effort.proposals)]
         proposals += self._design_worlds(name, objective, num_remaining)
@@ -244,7 +223,7 @@ class Selector:
         members = self.members.count_remaining_each([[draw.world] for draw in ties]) if len(ties) > 1 else [0]
         return ties[members.index(min(members))], fewest
 
-    def _design_worlds(self, name: str, objective: Objective, num_remaining: int) -> Iterator[Drawn]:
+    def _design_worlds(self, name: str, objective: objectives.Objective, num_remaining: int) -> Iterator[Drawn]:
         """Yield worlds on the targets whose rows, all together, would leave least; at least one of them leaves less."""
         every = self.family.target_sets
         chosen = self._rng.sample(every, min(TARGET_SETS, len(every)))
@@ -257,7 +236,9 @@ class Selector:
             if draw is not None:
                 yield draw
 
-    def _potential(self, objective: Objective, target_sets: list[Targets] | tuple[Targets, ...]) -> list[int]:
+    def _potential(
+        self, objective: objectives.Objective, target_sets: list[Targets] | tuple[Targets, ...]
+    ) -> list[int]:
         return objective.count_remaining_each([self.family.rows(targets) for targets in target_sets])
 
 
@@ -325,7 +306,7 @@ class Hardening:
     before: Measurement
     after: Measurement
     least_members: int
-    alternatives: tuple[SuppliedAlternative, ...]
+    alternatives: tuple[objectives.SuppliedAlternative, ...]
     discoveries: Discoveries | None = None
 
     def __repr__(self) -> str:
@@ -369,26 +350,26 @@ def extra_worlds(problem: Problem, seed: int) -> Problem:
     rng = Random(f"extra worlds {seed}")
     units = population(problem, rng)
     family, names = WorldFamily(units, heldout_signatures(problem)), WorldNames(problem)
-    listed = consecutive_probes(windows(problem))
+    listed = bounded.consecutive_probes(bounded.windows(problem))
     total = sum(probe.num_patterns for probe in listed)
-    current = support(problem.task.training.worlds, listed)
+    current = bounded.support(problem.task.training.worlds, listed)
     added: list[Drawn] = []
     while len(added) < EXTRA_WORLDS or (len(added) == EXTRA_WORLDS and current.size[0] < MIN_SUPPORT * total):
         name = names.next()
         candidates = [sample_world(name, units, chosen, rng) for chosen in family.singles()]
         if not candidates:
             break
-        supports = [current.after(patterns(candidate.world, listed)) for candidate in candidates]
+        supports = [current.after(bounded.patterns(candidate.world, listed)) for candidate in candidates]
         best = max(range(len(candidates)), key=lambda k: supports[k].size)
         current = supports[best]
         added.append(candidates[best])
     return with_training_worlds(problem, added)
 
 
-def open_patterns(problem: Problem) -> OpenPatterns:
+def open_patterns(problem: Problem) -> objectives.OpenPatterns:
     """Return the objective of showing every local pattern that the training rows do not show yet."""
-    listed = probes(problem)
-    return OpenPatterns(listed, seen_patterns(problem.task.training.worlds, listed)).incomplete
+    listed = bounded.probes(problem)
+    return objectives.OpenPatterns(listed, bounded.seen_patterns(problem.task.training.worlds, listed)).incomplete
 
 
 def counterexample_worlds(
@@ -397,7 +378,7 @@ def counterexample_worlds(
     *,
     alternatives: Sequence[Scm] = (),
     model_class: ModelClass | None = None,
-    goal: HardeningGoal = HardeningGoal.SINGLE_MEMBER,
+    goal: objectives.HardeningGoal = objectives.HardeningGoal.SINGLE_MEMBER,
     search: Search | None = None,
     complete_coverage: bool = True,
     max_targets: int = MAX_TARGETS,
@@ -409,7 +390,7 @@ def counterexample_worlds(
     search: for the goal NONE_DISCOVERED, and for it alone
     complete_coverage: without it the version space is reduced at once, with fewer worlds
     """
-    if (search is not None) is not (goal is HardeningGoal.NONE_DISCOVERED):
+    if (search is not None) is not (goal is objectives.HardeningGoal.NONE_DISCOVERED):
         raise ValueError("searches and the goal that none of them discovers anything go together")
     model_class = model_class or gold_class(problem)
     _check_gold(problem, model_class)
@@ -417,18 +398,18 @@ def counterexample_worlds(
     family = WorldFamily(population(problem, rng), heldout_signatures(problem), max_targets=max_targets)
     possible = under_any_thresholds(family, threshold_ranges(problem))
     space = VersionSpace(problem.task, model_class)
-    members = Members(space)
+    members = objectives.Members(space)
     selector = Selector(family, members, WorldNames(problem), rng, effort)
     if complete_coverage:
         selector.reduce(open_patterns(problem))
-    fitting = FittingAlternatives(tuple(alternatives)).fitting(problem.task.training.worlds)
+    fitting = objectives.FittingAlternatives(tuple(alternatives)).fitting(problem.task.training.worlds)
     # worlds for coverage may have separated some already
-    selector.reduce(FittingAlternatives(FittingAlternatives(fitting).fitting(selector.worlds)))
+    selector.reduce(objectives.FittingAlternatives(objectives.FittingAlternatives(fitting).fitting(selector.worlds)))
     discoveries = None
     if search is not None:
         discoveries = separate_discovered(problem, selector, alternatives, search)
     else:
-        selector.reduce(goal_objective(goal, problem, selector.members))
+        selector.reduce(objectives.goal_objective(goal, problem, selector.members))
     hardened = with_training_worlds(problem, [step.draw for step in selector.steps])
     after = VersionSpace(as_written(hardened).task, model_class)
     _check_gold(hardened, model_class)
@@ -437,14 +418,14 @@ def counterexample_worlds(
         raise AssertionError(f"{after.count} members of the written instance, {expected} expected")
     discovered = () if discoveries is None else discoveries.models
     models, families = [*alternatives, *(model for _, model in discovered)], (family, possible)
-    fates = tuple(supplied_alternatives(problem, models, selector.worlds, families, selector.spent))
+    fates = tuple(objectives.supplied_alternatives(problem, models, selector.worlds, families, selector.spent))
     return Hardening(
         hardened,
         model_class,
         tuple(selector.steps),
-        discovery_outcome(hardened, list(zip(models, fates, strict=True)), families)
+        objectives.discovery_outcome(hardened, list(zip(models, fates, strict=True)), families)
         if search is not None
-        else goal_outcome(hardened, goal, after, families, selector.spent),
+        else objectives.goal_outcome(hardened, goal, after, families, selector.spent),
         _measure(problem, space),
         _measure(hardened, after),
         members.count_remaining(possible.reachable),
@@ -457,7 +438,7 @@ def separate_discovered(
     problem: Problem, selector: Selector, alternatives: Sequence[Scm], search: Search
 ) -> Discoveries:
     """Separate what searches discover, until a round of them returns gold and earlier answers alone."""
-    distinct = [latent_scm(problem), *alternatives]
+    distinct = [bounded.latent_scm(problem), *alternatives]
     discovered: list[tuple[str, Scm]] = []
     while True:
         hardened = with_training_worlds(problem, [step.draw for step in selector.steps])
@@ -472,11 +453,11 @@ def separate_discovered(
         if not latest:
             return Discoveries(tuple(discovered), results)
         discovered += latest
-        selector.reduce(FittingAlternatives(tuple(model for _, model in latest)))
+        selector.reduce(objectives.FittingAlternatives(tuple(model for _, model in latest)))
 
 
 def _check_gold(problem: Problem, model_class: ModelClass) -> None:
-    gold, worlds = latent_scm(problem), problem.task.training.worlds
+    gold, worlds = bounded.latent_scm(problem), problem.task.training.worlds
     if not replays_exactly(gold, worlds):
         raise ValueError(f"problem '{problem.id}': gold does not replay the training worlds")
     if any(len(function.parents) > model_class.max_parents for function in gold.local_functions.values()):
@@ -485,4 +466,4 @@ def _check_gold(problem: Problem, model_class: ModelClass) -> None:
 
 def _measure(problem: Problem, space: VersionSpace) -> Measurement:
     worlds, heldout = problem.task.training.worlds, problem.sealed.heldout.worlds
-    return Measurement(len(worlds), space.count, pattern_coverage(problem).share, space.agreement(heldout))
+    return Measurement(len(worlds), space.count, bounded.pattern_coverage(problem).share, space.agreement(heldout))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from calibrant.audits.replayscm.ambiguity import restrict_to_grammar
+from calibrant.audits.replayscm.why import smallest_pair
 from calibrant.audits.replayscm.why.parts import (
     Context,
     Contradiction,
@@ -38,14 +39,6 @@ from calibrant.audits.replayscm.why.parts import (
     values_at,
     with_truth,
     witness,
-)
-from calibrant.audits.replayscm.why.smallest_pair import (
-    MAX_SLOW_ROWS,
-    Choices,
-    FittingPair,
-    PairSearch,
-    Settling,
-    readings_of_pair,
 )
 from calibrant.audits.why import Count, State, spans
 from calibrant.dsl.formulas.text import render
@@ -161,11 +154,11 @@ class Parts:
     """Parts of a reason in one class, step by step."""
 
     space: VersionSpace
-    choices: Choices
+    choices: smallest_pair.Choices
     count: Count
     state: State
     limits: Limits
-    pair: FittingPair | None = None
+    pair: smallest_pair.FittingPair | None = None
     rows: tuple[TableRow, ...] = ()
     witness: Witness | None = None
     context: Context | None = None
@@ -218,7 +211,7 @@ def count_fitting(task: Task, max_parents: int, limits: Limits) -> Parts:
     """
     model_class = restrict_to_grammar(ModelClass(max_parents), task.grammar)
     space = VersionSpace(task, model_class)
-    choices = Choices(space)
+    choices = smallest_pair.Choices(space)
     is_related = space.assumed is not None and space.assumed.relations
     if not choices.root_sets or (is_related and not space.has_member()):
         return Parts(space, choices, Count(lower="0", upper="0"), "empty", limits)
@@ -234,7 +227,7 @@ def count_fitting(task: Task, max_parents: int, limits: Limits) -> Parts:
     return Parts(space, choices, count, state, limits)
 
 
-def _require_few_sets(choices: Choices, max_sets: int | None) -> None:
+def _require_few_sets(choices: smallest_pair.Choices, max_sets: int | None) -> None:
     """Raise `BudgetSpent` where parent sets times root sets are too many to go through."""
     num_sets = choices.num_parent_sets * len(choices.root_sets)
     if max_sets is not None and num_sets > max_sets:
@@ -244,10 +237,10 @@ def _require_few_sets(choices: Choices, max_sets: int | None) -> None:
 
 def _compare(parts: Parts) -> None:
     """Find the pair, its witness and what would settle it; of several open variables the one that a row splits best."""
-    search = PairSearch(parts.space, parts.choices, Budget(parts.limits.pair_sets))
+    search = smallest_pair.PairSearch(parts.space, parts.choices, Budget(parts.limits.pair_sets))
     open_variables = [(entry.functions, name) for name, entry in parts.choices.by_variable.items() if entry.is_open]
     settling = _settling(parts)
-    best: tuple[tuple[object, ...], FittingPair, tuple[Decider, ...], Context | None] | None = None
+    best: tuple[tuple[object, ...], smallest_pair.FittingPair, tuple[Decider, ...], Context | None] | None = None
     for number, name in sorted(open_variables, key=lambda entry: entry[0])[:MAX_COMPARED]:
         pair = search.differing_in(name)
         if search.budget.exhausted and best is not None:
@@ -274,7 +267,9 @@ def _compare(parts: Parts) -> None:
         parts.witness = witness(parts.pair.differing[0], parts.context, parts.pair.first, parts.pair.second)
         if not parts.deciders and parts.state == "open":
             with suppress(BudgetSpent):
-                parts.deciders = (readings_of_pair(parts.space, parts.context, parts.pair.first, parts.pair.second),)
+                parts.deciders = (
+                    smallest_pair.readings_of_pair(parts.space, parts.context, parts.pair.first, parts.pair.second),
+                )
 
 
 def _certify(parts: Parts) -> None:
@@ -283,15 +278,15 @@ def _certify(parts: Parts) -> None:
         certify(parts.space.task, model)
 
 
-def _settling(parts: Parts) -> Settling | None:
+def _settling(parts: Parts) -> smallest_pair.Settling | None:
     """None where roots are open, or the count is out of budget, as that of a row may be."""
     if parts.state != "open" or len(parts.choices.root_sets) != 1:
         return None
     (roots,) = parts.choices.root_sets
     num_terms = sum(3 ** len(component.endogenous) for component in parts.space.weights(roots).components())
-    if parts.limits.terms is not None and num_terms * MAX_SLOW_ROWS > parts.limits.terms:
+    if parts.limits.terms is not None and num_terms * smallest_pair.MAX_SLOW_ROWS > parts.limits.terms:
         return None
-    return Settling(parts.space, parts.choices, int(parts.count.lower))
+    return smallest_pair.Settling(parts.space, parts.choices, int(parts.count.lower))
 
 
 def _first_context(variable: str, first: Scm, second: Scm) -> Context | None:

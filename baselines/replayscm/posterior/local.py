@@ -22,20 +22,7 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.baselines.replayscm.posterior.prior import (
-    ANY,
-    ANY_SIZE,
-    F64,
-    MAX_PARENTS,
-    NUM_COLUMNS,
-    SHORTCUT_VARIABLES,
-    Configuration,
-    column_of,
-    essential,
-    function_weights,
-    size_weights,
-    slot_mass,
-)
+from calibrant.baselines.replayscm.posterior import prior
 from calibrant.dsl.formulas.table import PartialTable, from_formula
 from calibrant.dsl.replayscm.disclosure import Disclosure
 from calibrant.dsl.replayscm.generation.scms import SHORTCUT_CAP
@@ -180,7 +167,7 @@ class MechanismEvidence:
     def __init__(self, task: Task) -> None:
         self.task = task
         self.index = {variable: i for i, variable in enumerate(task.variables)}
-        self._search = ParentSearch(task, SHORTCUT_VARIABLES)
+        self._search = ParentSearch(task, prior.SHORTCUT_VARIABLES)
         self._tables: dict[int, Mapping[Mask, PartialTable]] = {}
         self._fits: dict[int, list[tuple[Mask, int]]] = {}
         self._budget = Budget(MAX_STATES)
@@ -191,7 +178,7 @@ class MechanismEvidence:
         """Parent set -> what the rows say, for admissible sets that determine the variable."""
         if variable not in self._tables:
             candidates = self._candidates(variable)
-            max_parents = min(MAX_PARENTS, len(candidates))
+            max_parents = min(prior.MAX_PARENTS, len(candidates))
             self._tables[variable] = local_space(self._search.packed, variable, candidates, max_parents).tables
         return self._tables[variable]
 
@@ -215,7 +202,7 @@ class MechanismEvidence:
         """Bits and least sizes of the catalogued functions of five parents that agree; `BudgetSpent` after too many."""
         key = table.care, table.value
         if key not in self._agreeing:
-            words, sizes = essential(MAX_PARENTS)
+            words, sizes = prior.essential(prior.MAX_PARENTS)
             self._budget.spend(len(words))
             agrees = np.flatnonzero((words ^ np.uint32(table.value)) & np.uint32(table.care) == 0)
             self._agreeing[key] = words[agrees], sizes[agrees]
@@ -226,7 +213,7 @@ class MechanismEvidence:
         key = table.care, table.value
         if key not in self._least:
             search = LeastSize(table)
-            while search.possible and search.size is None and search.lower_bound <= ANY_SIZE[1]:
+            while search.possible and search.size is None and search.lower_bound <= prior.ANY_SIZE[1]:
                 search.advance(self._budget)
                 if self._budget.exhausted:
                     raise BudgetSpent
@@ -250,40 +237,40 @@ class Local(NamedTuple):
 class LocalPosterior:
     """Weights of the mechanisms of one task's variables under one configuration."""
 
-    def __init__(self, evidence: MechanismEvidence, configuration: Configuration) -> None:
+    def __init__(self, evidence: MechanismEvidence, configuration: prior.Configuration) -> None:
         self.evidence = evidence
         self.configuration = configuration
-        self._masses: dict[tuple[int, Mask], F64] = {}
+        self._masses: dict[tuple[int, Mask], prior.F64] = {}
         self._sets: dict[tuple[int, Mask], list[tuple[Mask, float]]] = {}
         self._windows: dict[tuple[int, Mask], float] = {}
         self._best: dict[tuple[int, Mask], tuple[float, Local | None]] = {}
         self._functions: dict[tuple[int, Mask, int], tuple[list[Local], list[float]]] = {}
         self._choices: dict[tuple[int, Mask], tuple[int, Choice[Mask]]] = {}
 
-    def mass(self, variable: int, parents: Mask) -> F64:
+    def mass(self, variable: int, parents: Mask) -> prior.F64:
         """[NUM_COLUMNS] probability that a slot with these parents draws a function that agrees with the rows."""
         key = variable, parents
         if key not in self._masses:
             self._masses[key] = self._mass(self.evidence.tables(variable).get(parents))
         return self._masses[key]
 
-    def _mass(self, table: PartialTable | None) -> F64:
-        mass = np.zeros(NUM_COLUMNS)
+    def _mass(self, table: PartialTable | None) -> prior.F64:
+        mass = np.zeros(prior.NUM_COLUMNS)
         if table is None:
             return mass
-        if table.num_vars == MAX_PARENTS:
-            sized = size_weights(self.configuration)
+        if table.num_vars == prior.MAX_PARENTS:
+            sized = prior.size_weights(self.configuration)
             listed = sized.weights[self.evidence.agreeing(table)[1]].sum()
-            mass[ANY] = listed + sized.remaining_mass * 0.5 ** table.care.bit_count()
+            mass[prior.ANY] = listed + sized.remaining_mass * 0.5 ** table.care.bit_count()
             return mass
-        functions = function_weights(table.num_vars, self.configuration)
+        functions = prior.function_weights(table.num_vars, self.configuration)
         agrees = (functions.bits ^ np.uint32(table.value)) & np.uint32(table.care) == 0
         mass += functions.weights[:, agrees].sum(axis=1)
         return mass
 
     def column(self, variable: int, window: Mask) -> int | None:
         """Return the column of weights that serves here; None if nothing is accepted."""
-        return column_of(self.evidence.least_fit(variable, window), self.configuration)
+        return prior.column_of(self.evidence.least_fit(variable, window), self.configuration)
 
     def share(self, window: Mask, num_parents: int) -> float:
         """Probability that a slot draws one given set of that many parents, over the probability to be accepted."""
@@ -291,7 +278,7 @@ class LocalPosterior:
         max_parents = min(length, self.configuration.window)
         if not 2 <= num_parents <= max_parents:
             return 0.0
-        accepted = slot_mass(max_parents, self.configuration)
+        accepted = prior.slot_mass(max_parents, self.configuration)
         return 1 / ((max_parents - 1) * comb(length, num_parents) * accepted) if accepted else 0.0
 
     def sets(self, variable: int, window: Mask) -> list[tuple[Mask, float]]:
@@ -305,7 +292,7 @@ class LocalPosterior:
     def _weigh_sets(self, variable: int, window: Mask, column: int) -> Iterator[tuple[Mask, float]]:
         tables = self.evidence.tables(variable)
         inside = [1 << i for i in range(window.bit_length()) if window >> i & 1]
-        for num_parents in range(MAX_PARENTS + 1):
+        for num_parents in range(prior.MAX_PARENTS + 1):
             share = self.share(window, num_parents)
             for chosen in combinations(inside, num_parents) if share else ():  # in the order of the tables
                 parents = sum(chosen)
@@ -320,15 +307,15 @@ class LocalPosterior:
             self._windows[key] = fsum(mass for _, mass in self.sets(variable, window))
         return self._windows[key]
 
-    def functions(self, variable: int, parents: Mask, column: int) -> tuple[list[int], F64]:
+    def functions(self, variable: int, parents: Mask, column: int) -> tuple[list[int], prior.F64]:
         """Return the listed functions of exactly these parents that agree with the rows, and what they weigh."""
         table = self.evidence.tables(variable)[parents]
-        if table.num_vars == MAX_PARENTS:
+        if table.num_vars == prior.MAX_PARENTS:
             words, sizes = self.evidence.agreeing(table)
             if not len(words):  # one of them stands for all that the catalogue does not reach
                 return [self.evidence.least_function(table)], np.ones(1)
-            return words.tolist(), size_weights(self.configuration).weights[sizes]
-        functions = function_weights(table.num_vars, self.configuration)
+            return words.tolist(), prior.size_weights(self.configuration).weights[sizes]
+        functions = prior.function_weights(table.num_vars, self.configuration)
         agrees = (functions.bits ^ np.uint32(table.value)) & np.uint32(table.care) == 0
         agrees &= functions.weights[column] > 0
         return functions.bits[agrees].tolist(), functions.weights[column][agrees]
@@ -363,17 +350,17 @@ class LocalPosterior:
 
     def _function_mass(self, variable: int, mechanism: Local, column: int) -> float:
         num_parents = mechanism.parents.bit_count()
-        words, sizes = essential(num_parents)
+        words, sizes = prior.essential(num_parents)
         place = np.flatnonzero(words == mechanism.bits)
-        if num_parents == MAX_PARENTS and column == ANY:
-            sized = size_weights(self.configuration)
+        if num_parents == prior.MAX_PARENTS and column == prior.ANY:
+            sized = prior.size_weights(self.configuration)
             care = self.evidence.tables(variable)[mechanism.parents].care
             return float(
                 sized.weights[sizes[place[0]]] if len(place) else sized.remaining_mass * 0.5 ** care.bit_count()
             )
-        if not len(place) or num_parents == MAX_PARENTS:
+        if not len(place) or num_parents == prior.MAX_PARENTS:
             return 0.0
-        return float(function_weights(num_parents, self.configuration).weights[column, place[0]])
+        return float(prior.function_weights(num_parents, self.configuration).weights[column, place[0]])
 
     def sample(self, rng: Random, variable: int, window: Mask) -> Local:
         """Sample a mechanism with probability proportional to what it weighs in this window."""

@@ -11,17 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from calibrant.bench.core.registry import bundled_pools
-from calibrant.bench.lab.speed.report import (
-    QUICK,
-    THOROUGH,
-    Options,
-    Row,
-    append_release,
-    json_report,
-    print_report,
-    read_history,
-    usable,
-)
+from calibrant.bench.lab.speed import report
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.files import read_pool
 
@@ -62,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"unknown benchmark '{unknown[0]}'; known: {', '.join(BENCHMARKS)}")
     try:
         if arguments_given.append and arguments_given.append.exists():
-            read_history(arguments_given.append)  # refused before minutes of measuring
+            report.read_history(arguments_given.append)  # refused before minutes of measuring
         options = _options(
             arguments_given.pool or list(bundled_pools()), arguments_given.rival, quick=arguments_given.quick
         )
@@ -72,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     _write(rows, as_json=arguments_given.json)
     if arguments_given.append:
-        append_release(arguments_given.append, rows)
+        report.append_release(arguments_given.append, rows)
     return int(arguments_given.check and any(row.met is False for row in rows))
 
 
@@ -93,31 +83,33 @@ def _arguments() -> argparse.ArgumentParser:
     return parser
 
 
-def _options(pools: Sequence[Path], rival: Path | None, *, quick: bool) -> Options:
+def _options(pools: Sequence[Path], rival: Path | None, *, quick: bool) -> report.Options:
     if rival is not None and not rival.is_file():
         raise CalibrantError(f"--rival {rival}: no such file; the Python of another environment is expected")
-    problems = tuple(p for path in pools for p in read_pool(path, keep_results=False).problems if usable(p))
+    problems = tuple(p for path in pools for p in read_pool(path, keep_results=False).problems if report.usable(p))
     if not problems:
         raise CalibrantError("the pools have no problem that asks for an SCM and tells the latent one")
     official = next((path for path in pools if path.suffix in (".yaml", ".yml")), None)
-    return Options(problems, official, QUICK if quick else THOROUGH, QUICK_SCALE if quick else 1.0, rival)
+    return report.Options(
+        problems, official, report.QUICK if quick else report.THOROUGH, QUICK_SCALE if quick else 1.0, rival
+    )
 
 
-def _measure(names: Sequence[str], options: Options) -> Iterator[Row]:
+def _measure(names: Sequence[str], options: report.Options) -> Iterator[report.Row]:
     for name in names:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
         module, _, function = BENCHMARKS[name].partition(":")
-        rows: Callable[[Options], Iterator[Row]] = getattr(
+        rows: Callable[[report.Options], Iterator[report.Row]] = getattr(
             import_module(f"calibrant.bench.lab.speed.{module}"), function
         )
         yield from rows(options)
 
 
-def _write(rows: Sequence[Row], *, as_json: bool) -> None:
+def _write(rows: Sequence[report.Row], *, as_json: bool) -> None:
     if as_json:
-        sys.stdout.write(json_report(rows).decode() + "\n")
+        sys.stdout.write(report.json_report(rows).decode() + "\n")
     else:
-        print_report(rows, Console(width=None if sys.stdout.isatty() else WIDTH))
+        report.print_report(rows, Console(width=None if sys.stdout.isatty() else WIDTH))
 
 
 if __name__ == "__main__":

@@ -30,19 +30,9 @@ from calibrant.bench.pools.capabilities import CountedFamily, Families
 from calibrant.bench.terminal import HintedError, invocation
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, short_repr
+from calibrant.dsl.logic import item as logic_item
 from calibrant.dsl.logic.files.midas import Dataset, candidate_experiments, read_candidates
 from calibrant.dsl.logic.files.networks import ListedModel, bnet_text, table_rows
-from calibrant.dsl.logic.item import (
-    Experiment,
-    LogicError,
-    LogicItem,
-    Options,
-    Task,
-    check_experiments,
-    fit_fraction,
-    model_texts,
-    parse_clause,
-)
 from calibrant.dsl.logic.prompt import task_notes
 from calibrant.dsl.logic.records import write_pool
 from calibrant.dsl.logic.series import SERIES_COLUMN, SeriesTask, read_series, readings
@@ -222,7 +212,7 @@ class CountedSeries:
             "limit": family.limit,
             "members": str(family.count),
             "edges": {str(edge): str(number) for edge, number in family.edges.items()},
-            "witness": model_texts(family.witness),
+            "witness": logic_item.model_texts(family.witness),
             "unknown_cells": family.task.num_unknown_cells,
             "joint": None if self.joint is None else str(self.joint),
             "fixed": {state: str(family.fixed([*map(int, state)])) for state in self.options.fixed},
@@ -321,7 +311,7 @@ class LogicFamilies:
         _require_order(prior, data)
         stated: DataOptions = options.convert("logic", data.name)
         task, dataset, notes = _read(prior, data, stated)
-        item = LogicItem(item_name(data), task)
+        item = logic_item.LogicItem(item_name(data), task)
         write_pool(out, item.id, [item])
         return (
             *data_lines(dataset),
@@ -352,16 +342,16 @@ def _is_midas(path: Path) -> bool:
 def _check_fit(fit: str) -> None:
     """Raise `OptionError` for a tolerance that is no decimal, naming the option and not a file."""
     try:
-        fit_fraction(fit)
-    except LogicError:
+        logic_item.fit_fraction(fit)
+    except logic_item.LogicError:
         percent = fit.removesuffix("%")
         is_percent = fit.endswith("%") and percent.isascii() and percent.isdigit()
         example = f"{int(percent) / 100:g}" if is_percent and len(percent) < 4 else "0.1"
         raise OptionError(f"{short_repr(fit)}; a decimal of 0 or more, such as {example}, or any", "--fit") from None
 
 
-def _read(prior: Path, data: Path, stated: DataOptions) -> tuple[Task, Dataset, tuple[str, ...]]:
-    options = Options(stated.factor, stated.rounding, not stated.no_compress, stated.max_clause or 0)
+def _read(prior: Path, data: Path, stated: DataOptions) -> tuple[logic_item.Task, Dataset, tuple[str, ...]]:
+    options = logic_item.Options(stated.factor, stated.rounding, not stated.no_compress, stated.max_clause or 0)
     size = None if stated.size == NO_LIMIT else _whole_number(stated.size)
     task, dataset = read_data(
         prior,
@@ -387,7 +377,7 @@ def _restrict(family: LogicFamily, stated: FamilyOptions) -> LogicFamily:
     """Return the members that have and lack the clauses asked for."""
     for texts, present in ((stated.present, True), (stated.absent, False)):
         for text in texts:
-            family = family.condition(parse_clause(text), present=present)
+            family = family.condition(logic_item.parse_clause(text), present=present)
     return family
 
 
@@ -402,13 +392,13 @@ def _audited(stated: FamilyOptions, family: LogicFamily) -> tuple[Sequence[Liste
     return () if judgement.model is None else [ListedModel(judgement.model)], judgement
 
 
-def _candidates(stated: FamilyOptions, task: Task) -> list[Experiment]:
+def _candidates(stated: FamilyOptions, task: logic_item.Task) -> list[logic_item.Experiment]:
     limits = {"max_stimuli": stated.max_stimuli, "max_inhibitors": stated.max_inhibitors}
     if stated.predict is None:
         return candidate_experiments(task.setup, **limits)
     candidates = read_candidates(stated.predict, **limits)
     try:
-        check_experiments(tuple(candidates), task.setup)
+        logic_item.check_experiments(tuple(candidates), task.setup)
     except CalibrantError as error:
         raise PoolError(str(error), file=stated.predict.name) from None
     return candidates

@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from calibrant.bench.logic.family.words import (
-    Counted,
-    audit_lines,
-    data_lines,
-    family_lines,
-    item_name,
-    merged_lines,
-    require_members,
-)
+from calibrant.bench.logic.family import words
 from calibrant.bench.logic.why import family_page
 from calibrant.dsl.atomic_write import write_atomically, write_pieces
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, require_extra
@@ -29,16 +21,9 @@ from calibrant.dsl.logic.item import Clause, LogicItem, Model, Task, model_size,
 from calibrant.dsl.logic.records import write_pool
 from calibrant.dsl.logic.reference import misfit
 from calibrant.dsl.text import plural
+from calibrant.solvers.logic import family as logic_family
 from calibrant.solvers.logic.comparison import Comparison, Judgement
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
-from calibrant.solvers.logic.family import (
-    candidates_csv,
-    family_record,
-    marginals_csv,
-    predicted_csv,
-    predictions_csv,
-    spectrum_csv,
-)
 from calibrant.solvers.logic.sums import NextExperiment
 
 if TYPE_CHECKING:
@@ -48,7 +33,7 @@ if TYPE_CHECKING:
 # --- A counted family and the audit of a list, ready for JSON ---------------------------------------------------------
 
 
-def counted_record(counted: Counted) -> dict[str, Any]:
+def counted_record(counted: words.Counted) -> dict[str, Any]:
     """Return a counted family, ready for JSON; numbers of members are texts."""
     record: dict[str, Any] = {
         "data": {
@@ -59,7 +44,7 @@ def counted_record(counted: Counted) -> dict[str, Any]:
             "inhibitors": list(counted.task.setup.inhibitors),
             "readouts": list(counted.task.setup.readouts),
         },
-        **family_record(counted.family, counted.ranking.best),
+        **logic_family.family_record(counted.family, counted.ranking.best),
         "merged_nodes": sorted(counted.task.merged_nodes),
         "notes": list(counted.notes),
         "models_of_class": None if counted.total is None else str(counted.total),
@@ -199,22 +184,24 @@ MAX_OPEN_CERTIFICATES = 200  # two members of each are listed
 ITEM_FILE = "item.jsonl"
 
 
-def write_outputs(counted: Counted, *, out: Path | None, html: Path | None, certificates: Path | None) -> Iterator[str]:
+def write_outputs(
+    counted: words.Counted, *, out: Path | None, html: Path | None, certificates: Path | None
+) -> Iterator[str]:
     """Write what was asked for; yields notes. `CalibrantError` for certificates of a part of a family."""
     if certificates is not None and counted.is_restricted:
         raise CalibrantError("--certificates is about the whole family; leave out --given and --without")
     if out is not None:
         yield from _write_folder(counted, out)
     if html is not None:
-        require_members(counted.family)
+        words.require_members(counted.family)
         best = counted.ranking.best
         predictions = None if best is None else best.predictions
-        lines = [*data_lines(counted.dataset), *merged_lines(counted.task)]
+        lines = [*words.data_lines(counted.dataset), *words.merged_lines(counted.task)]
         lines += [f"note      {note}" for note in counted.notes]
-        lines += [f"list      {line}" for entries in audit_lines(counted) for line in entries]
+        lines += [f"list      {line}" for entries in words.audit_lines(counted) for line in entries]
         page = family_page(
             counted.family,
-            item_name(counted.data),
+            words.item_name(counted.data),
             predictions,
             counted.ranking.reason,
             lines,
@@ -226,19 +213,19 @@ def write_outputs(counted: Counted, *, out: Path | None, html: Path | None, cert
         yield from _write_certificates(counted, certificates)
 
 
-def _write_folder(counted: Counted, folder: Path) -> Iterator[str]:
+def _write_folder(counted: words.Counted, folder: Path) -> Iterator[str]:
     family, task = counted.family, counted.task
     write_atomically(folder / "family.json", json.dumps(counted_record(counted), indent=1) + "\n")
-    write_atomically(folder / "spectrum.csv", spectrum_csv(family))
-    write_atomically(folder / "marginals.csv", marginals_csv(family))
+    write_atomically(folder / "spectrum.csv", logic_family.spectrum_csv(family))
+    write_atomically(folder / "marginals.csv", logic_family.marginals_csv(family))
     try:
-        write_atomically(folder / "predicted.csv", predicted_csv(family, counted.dataset.value_times))
+        write_atomically(folder / "predicted.csv", logic_family.predicted_csv(family, counted.dataset.value_times))
     except LatticeLimitError as error:
         yield f"predicted.csv not written: {error}"
     best = counted.ranking.best
     if best is not None:
-        write_atomically(folder / "predictions.csv", predictions_csv(family, best.predictions))
-        write_atomically(folder / "candidates.csv", candidates_csv(family, best))
+        write_atomically(folder / "predictions.csv", logic_family.predictions_csv(family, best.predictions))
+        write_atomically(folder / "candidates.csv", logic_family.candidates_csv(family, best))
     else:
         yield f"predictions.csv and candidates.csv not written: {counted.ranking.reason or 'no candidate'}"
     write_atomically(folder / "optimum.bnet", _bnet(counted.whole.witness, counted))
@@ -248,13 +235,13 @@ def _write_folder(counted: Counted, folder: Path) -> Iterator[str]:
     yield f"tables of {len(task.edges)} edges written to {folder}"
 
 
-def _bnet(model: Model, counted: Counted) -> str:
+def _bnet(model: Model, counted: words.Counted) -> str:
     setup = counted.task.setup
     nodes = node_names(counted.task.edges) - set(setup.stimuli)
     return bnet_text(model, nodes, setup.stimuli)
 
 
-def _write_networks(counted: Counted, folder: Path) -> Iterator[str]:
+def _write_networks(counted: words.Counted, folder: Path) -> Iterator[str]:
     try:
         require_extra("graphs", "networkx", "pydot")
     except MissingExtraError as error:
@@ -288,7 +275,7 @@ def _quoted(name: str) -> str:
     return f'"{escaped}"'
 
 
-def _write_members(counted: Counted, models: Sequence[Model], folder: Path) -> Iterator[str]:
+def _write_members(counted: words.Counted, models: Sequence[Model], folder: Path) -> Iterator[str]:
     task = counted.task
     clauses = sorted(counted.family.clauses())
     write_pieces(folder / "members.csv", networks_pieces(models, clauses))
@@ -303,9 +290,9 @@ def _write_members(counted: Counted, models: Sequence[Model], folder: Path) -> I
         yield f"the first {MAX_BNET_FILES:,} of {len(models):,} models written as bnet; members.csv has all"
 
 
-def _write_certificates(counted: Counted, folder: Path) -> Iterator[str]:
+def _write_certificates(counted: words.Counted, folder: Path) -> Iterator[str]:
     """Write the item, and certificates that `calibrant verify` checks against it."""
-    item = LogicItem(item_name(counted.data), counted.task)
+    item = LogicItem(words.item_name(counted.data), counted.task)
     folder.mkdir(parents=True, exist_ok=True)
     write_pool(folder / ITEM_FILE, item.id, [item])
     number = 0
@@ -315,7 +302,7 @@ def _write_certificates(counted: Counted, folder: Path) -> Iterator[str]:
     yield f"{plural(number, 'certificates')} written to {folder}"
 
 
-def _certificates(counted: Counted) -> Iterator[Certificate]:
+def _certificates(counted: words.Counted) -> Iterator[Certificate]:
     from calibrant.audits.logic.items import (
         better_certificate,
         count_certificate,
@@ -350,14 +337,14 @@ def _certificates(counted: Counted) -> Iterator[Certificate]:
 class PresentedFamily:
     """Implements CountedFamily (bench.pools.capabilities)."""
 
-    counted: Counted
+    counted: words.Counted
 
     @property
     def is_counted(self) -> bool:
         return True
 
     def lines(self, *, ranks_candidates: bool) -> Iterator[str]:
-        return family_lines(self.counted, ranks_candidates=ranks_candidates)
+        return words.family_lines(self.counted, ranks_candidates=ranks_candidates)
 
     def to_dict(self) -> dict[str, Any]:
         return counted_record(self.counted)
@@ -420,7 +407,7 @@ class UncountedFamily(Uncounted):
     notes: tuple[str, ...]
 
     def lines(self, *, ranks_candidates: bool) -> Iterator[str]:
-        yield from data_lines(self.dataset)
+        yield from words.data_lines(self.dataset)
         yield from super().lines(ranks_candidates=ranks_candidates)
         for note in self.notes:
             yield f"note  {note}"

@@ -36,21 +36,7 @@ from calibrant.bench.play.game import (
     item_state,
 )
 from calibrant.bench.play.service.routes import play_page
-from calibrant.bench.play.study.pages import (
-    IN_BROWSER,
-    MAX_CONSENT_CHARS,
-    OF_INSTRUCTIONS,
-    PRIVACY,
-    QuestionPage,
-    answers_event,
-    check_page,
-    consent_html,
-    in_language,
-    read_language,
-    task_text,
-    translated_questions,
-    value_text,
-)
+from calibrant.bench.play.study import pages as study_pages
 from calibrant.bench.runs.records import FILE_NAME
 from calibrant.bench.toml_file import read_toml
 from calibrant.dsl.errors import CalibrantError, short_repr
@@ -171,13 +157,13 @@ class Study:
         self.out = out.parent if out.name == FILE_NAME else out
         self.names = _participants(section.participants, path.name)
         stated = [section.lang] if isinstance(section.lang, str) else section.lang
-        langs = tuple(read_language(name, path.parent) for name in stated)
+        langs = tuple(study_pages.read_language(name, path.parent) for name in stated)
         self._further = [entry.code for entry in langs[1:]]
         if not langs or len({entry.code for entry in langs}) < len(langs):
             raise CalibrantError(f"{path.name}: study.lang is a language, or a list of them, each once")
         consent = _text(self._named_file("consent", section.consent)) if section.consent else ""
         consents = {
-            code: _text(self._named_file("consent", in_language(section.consent, code)))
+            code: _text(self._named_file("consent", study_pages.in_language(section.consent, code)))
             for code in self._further
             if section.consent
         }
@@ -318,8 +304,8 @@ class Study:
         questions: list[dict[str, Any]] = []
         if block.questions:
             file = self._named_file(f"block {number + 1}: questions", block.questions)
-            page = read_toml(file, QuestionPage)
-            title, questions = page.title, check_page(page, file.name)
+            page = read_toml(file, study_pages.QuestionPage)
+            title, questions = page.title, study_pages.check_page(page, file.name)
         if block.instructions and any(CORRECT not in question for question in questions):
             raise CalibrantError(f"{where}: each question about instructions states what is `correct`")
         if block.tries and not (block.instructions and questions):
@@ -333,11 +319,11 @@ class Study:
         text, title, texts = "", "Instructions", list[dict[str, Any]]()
         where = f"block {number + 1}"
         if block.instructions:
-            text = _text(self._named_file(f"{where}: instructions", in_language(block.instructions, code)))
+            text = _text(self._named_file(f"{where}: instructions", study_pages.in_language(block.instructions, code)))
         if block.questions:
-            file = self._named_file(f"{where}: questions", in_language(block.questions, code))
-            page = read_toml(file, QuestionPage)
-            title, texts = page.title, translated_questions(questions, page, file.name)
+            file = self._named_file(f"{where}: questions", study_pages.in_language(block.questions, code))
+            page = read_toml(file, study_pages.QuestionPage)
+            title, texts = page.title, study_pages.translated_questions(questions, page, file.name)
         return PageTexts(title, text, texts)
 
 
@@ -373,14 +359,14 @@ def _contents(pools: Sequence[PlayPool], stops: Sequence[Stop]) -> dict[str, str
 
 def _text(path: Path) -> str:
     """Return a text of consent or instructions."""
-    if path.stat().st_size > 4 * MAX_CONSENT_CHARS:
-        raise CalibrantError(f"{path}: at most {MAX_CONSENT_CHARS:,} characters are shown")
+    if path.stat().st_size > 4 * study_pages.MAX_CONSENT_CHARS:
+        raise CalibrantError(f"{path}: at most {study_pages.MAX_CONSENT_CHARS:,} characters are shown")
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise CalibrantError(f"{path}: not a text in UTF-8") from None
-    if len(text) > MAX_CONSENT_CHARS:
-        raise CalibrantError(f"{path}: at most {MAX_CONSENT_CHARS:,} characters are shown")
+    if len(text) > study_pages.MAX_CONSENT_CHARS:
+        raise CalibrantError(f"{path}: at most {study_pages.MAX_CONSENT_CHARS:,} characters are shown")
     if not text.strip():
         raise CalibrantError(f"{path}: there is no text in it; leave it out of the study to show none")
     return text
@@ -440,9 +426,14 @@ def static_page(study: Study, participant: str = "") -> str:
     pools, digests = {pool.digest: pool for pool in study.pools}, [pool.digest for pool in study.pools]
     for stop in study.plan(participant):
         if isinstance(stop, QuestionsStop):
-            questions = [{**question, "values": value_text(question)} for question in stop.texts("").questions]
+            questions = [
+                {**question, "values": study_pages.value_text(question)} for question in stop.texts("").questions
+            ]
             page = {"phase": "questions", "name": stop.name, "heading": stop.title, "questions": questions}
-            stops.append(page | {"instructions": consent_html(stop.instructions, OF_INSTRUCTIONS), "tries": 0})
+            stops.append(
+                page
+                | {"instructions": study_pages.consent_html(stop.instructions, study_pages.OF_INSTRUCTIONS), "tries": 0}
+            )
             continue
         pool = pools[stop.key.pool_digest]
         game = Game(pool, stop.key.instance)
@@ -453,9 +444,9 @@ def static_page(study: Study, participant: str = "") -> str:
         stops.append({"phase": "item", "item": item_state(game, with_cells=False)})
     plan = {
         "title": study.terms.title,
-        "task": task_text(study.plan(participant), pools, study.terms.minutes),
-        "privacy": [PRIVACY, IN_BROWSER],
-        "consent": consent_html(study.terms.consent),
+        "task": study_pages.task_text(study.plan(participant), pools, study.terms.minutes),
+        "privacy": [study_pages.PRIVACY, study_pages.IN_BROWSER],
+        "consent": study_pages.consent_html(study.terms.consent),
         # numbers: the page refuses other ids, and does not list who takes part
         "names": None if study.names is None else [crc32(name.encode()) for name in study.names],
         "stops": stops,
@@ -513,7 +504,7 @@ def _import_one(study: Study, folder: PlayFolder, download: Download) -> str:
         if isinstance(stop, QuestionsStop):
             answered = by_stop.get(stop.name)
             if answered is not None and not folder.events(name, stop.key):
-                folder.add(name, stop.key, answers_event(stop, answered.answers), answered.seconds)
+                folder.add(name, stop.key, study_pages.answers_event(stop, answered.answers), answered.seconds)
             continue
         try:
             counts[_import_item(folder, name, stop, by_stop)] += 1

@@ -18,19 +18,8 @@ import msgspec
 from msgspec import Meta
 
 from calibrant.bench.core.words import WordsError
+from calibrant.bench.play import game
 from calibrant.bench.play.folder import PASSED
-from calibrant.bench.play.game import (
-    CORRECT,
-    ENGLISH,
-    Assignment,
-    ItemStop,
-    Language,
-    Plan,
-    PlayPool,
-    QuestionsStop,
-    Stop,
-    Terms,
-)
 from calibrant.bench.runs.records import FILE_NAME
 from calibrant.bench.toml_file import read_toml
 from calibrant.dsl.errors import CalibrantError, short_repr
@@ -136,14 +125,14 @@ IN_SOME_GROUPS = "It may be less, by the group in which you are."
 IN_MEMORY = "Nothing is written to a file."
 
 
-def task_text(stops: Sequence[Stop], pools: Mapping[str, PlayPool], minutes: int = 0) -> str:
+def task_text(stops: Sequence[game.Stop], pools: Mapping[str, game.PlayPool], minutes: int = 0) -> str:
     """Return what there is to do, such as "You will solve 3 items (2 detectors, 1 program). It takes about 5 minutes".
 
     pools: by digest; minutes: as the study states them; 0 where it states none
     """
-    kinds = Counter(pools[stop.key.pool_digest].words.kind for stop in stops if isinstance(stop, ItemStop))
-    num_pages = sum(isinstance(stop, QuestionsStop) and not stop.instructions for stop in stops)
-    num_instructions = sum(isinstance(stop, QuestionsStop) and bool(stop.instructions) for stop in stops)
+    kinds = Counter(pools[stop.key.pool_digest].words.kind for stop in stops if isinstance(stop, game.ItemStop))
+    num_pages = sum(isinstance(stop, game.QuestionsStop) and not stop.instructions for stop in stops)
+    num_instructions = sum(isinstance(stop, game.QuestionsStop) and bool(stop.instructions) for stop in stops)
     parts = []
     if num_instructions:
         parts.append(f"read {plural(num_instructions, 'pages')} of instructions")
@@ -157,9 +146,9 @@ def task_text(stops: Sequence[Stop], pools: Mapping[str, PlayPool], minutes: int
     return f"You will {listed}.{duration} There is nothing to prepare."
 
 
-def start_text(plan: Plan, participant: str, terms: Terms, pools: Mapping[str, PlayPool]) -> str:
+def start_text(plan: game.Plan, participant: str, terms: game.Terms, pools: Mapping[str, game.PlayPool]) -> str:
     """Return what there is to do before a group is assigned: where groups differ, of the longest."""
-    assigned: list[Assignment | None] = [Assignment(group, 0) for group in terms.groups]
+    assigned: list[game.Assignment | None] = [game.Assignment(group, 0) for group in terms.groups]
     plans = sorted((plan(participant, group) for group in assigned or [None]), key=len)
     texts = [task_text(stops, pools, terms.minutes) for stops in plans]
     return texts[-1] if len(set(texts)) == 1 else f"{texts[-1]} {IN_SOME_GROUPS}"
@@ -223,9 +212,9 @@ def check_page(page: QuestionPage, file: str) -> list[dict[str, Any]]:
             raise CalibrantError(f"{file}: question {question.id}: min is {question.min:g}, above max {question.max:g}")
     checked = [_with_scale(question) for question in page.question]
     for fields in checked:
-        if CORRECT in fields:
+        if game.CORRECT in fields:
             try:
-                _check_value(fields, fields[CORRECT])
+                _check_value(fields, fields[game.CORRECT])
             except WordsError as error:
                 raise CalibrantError(
                     f"{file}: question {fields['id']}: correct is none of its answers: {error}"
@@ -279,13 +268,13 @@ def _number_text(question: Mapping[str, Any]) -> str:
     return text if high is None else f"{text} of at most {high:g}"
 
 
-def answers_event(stop: QuestionsStop, answers: object) -> dict[str, Any]:
+def answers_event(stop: game.QuestionsStop, answers: object) -> dict[str, Any]:
     """Return the event of answers to a page; `WordsError` as `check_answers`.
 
     It has the ids of checks that were answered wrongly, and of instructions whether all were right.
     """
     event: dict[str, Any] = {"answers": check_answers(stop.questions, answers)}
-    checks = [question for question in stop.questions if CORRECT in question]
+    checks = [question for question in stop.questions if game.CORRECT in question]
     if checks:
         event["failed"] = [q["id"] for q in checks if not _is_correct(q, event["answers"].get(q["id"]))]
     if stop.instructions:
@@ -295,8 +284,8 @@ def answers_event(stop: QuestionsStop, answers: object) -> dict[str, Any]:
 
 def _is_correct(question: Mapping[str, Any], value: object) -> bool:
     if isinstance(value, str) and question["kind"] == "text":
-        return value.strip().casefold() == str(question[CORRECT]).strip().casefold()
-    return bool(value == question[CORRECT])
+        return value.strip().casefold() == str(question[game.CORRECT]).strip().casefold()
+    return bool(value == question[game.CORRECT])
 
 
 def check_answers(questions: Sequence[Mapping[str, Any]], answers: object) -> dict[str, Any]:
@@ -355,10 +344,10 @@ class LanguageFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     texts: Annotated[dict[str, str], Meta(description="translation by English text; {name} stands for what varies")]
 
 
-def read_language(stated: str, folder: Path) -> Language:
+def read_language(stated: str, folder: Path) -> game.Language:
     """Return a language of the program, or of a file in a folder; `CalibrantError` for anything else."""
-    if stated == ENGLISH.code:
-        return ENGLISH
+    if stated == game.ENGLISH.code:
+        return game.ENGLISH
     path = folder / stated if stated.endswith(".toml") else LANGUAGES / f"{stated}.toml"
     if not _CODE.fullmatch(path.stem) or not path.is_file():
         listed = ", ".join(["en", *sorted(file.stem for file in LANGUAGES.glob("*.toml"))])
@@ -369,12 +358,12 @@ def read_language(stated: str, folder: Path) -> Language:
         unknown = {*_HOLE.findall(translation)} - {*_HOLE.findall(text)}
         if unknown:
             raise CalibrantError(f"{path.name}: {short_repr(text)} has no {{{min(unknown)}}}, its translation has")
-    return Language(path.stem, content.name, json.dumps(content.texts, ensure_ascii=False))
+    return game.Language(path.stem, content.name, json.dumps(content.texts, ensure_ascii=False))
 
 
-def missing_texts(language: Language) -> list[str]:
+def missing_texts(language: game.Language) -> list[str]:
     """Return what a language has no translation of: the page shows it in English."""
-    if language == ENGLISH:
+    if language == game.ENGLISH:
         return []
     expected = read_toml(LANGUAGES / "de.toml", LanguageFile).texts
     return [text for text in expected if text not in json.loads(language.texts)]

@@ -22,34 +22,9 @@ from calibrant.bench.core.options import OptionError
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.capabilities import Printed
 from calibrant.bench.pools.findings_audit import FindingRecord, FindingsAudit, FindingsReport
-from calibrant.bench.replayscm.audit.extended import (
-    OPEN,
-    Calibration,
-    calibration,
-    check_certificate,
-    finding_records,
-    is_extended_certificate,
-    write_item_certificates,
-)
-from calibrant.bench.replayscm.audit.records import (
-    AUDIT_RECORDS,
-    AuditRecord,
-    GeneratorCeiling,
-    certificate_name,
-    generator_ceiling,
-    write_certificates,
-)
-from calibrant.bench.replayscm.audit.text import (
-    answer_lines,
-    audits_table,
-    calibration_text,
-    closing_lines,
-    details_text,
-    gate_class,
-    summary,
-    table_legend,
-    verdict,
-)
+from calibrant.bench.replayscm.audit import extended as audit_extended
+from calibrant.bench.replayscm.audit import records as audit_records
+from calibrant.bench.replayscm.audit import text as audit_text
 from calibrant.bench.replayscm.options import AuditOptions as AuditArguments
 from calibrant.bench.runs.audits import Audited, AuditedPool, audit_items, object_pieces, reason_lines
 from calibrant.bench.runs.executors import HERE, Execution, Progress
@@ -80,23 +55,23 @@ class ScmAudit:
     options: AuditOptions
 
     @property
-    def kind(self) -> RecordKind[AuditRecord]:
-        return AUDIT_RECORDS
+    def kind(self) -> RecordKind[audit_records.AuditRecord]:
+        return audit_records.AUDIT_RECORDS
 
     @property
     def config(self) -> Mapping[str, Any]:
         return self.options.to_dict()
 
-    def audit(self, item: Problem) -> tuple[Findings, GeneratorCeiling] | tuple[FindingRecord, ...]:
+    def audit(self, item: Problem) -> tuple[Findings, audit_records.GeneratorCeiling] | tuple[FindingRecord, ...]:
         if item.task.extension is not None:
-            return tuple(finding_records(item))
-        return audit_instance(item, self.options), generator_ceiling(item)
+            return tuple(audit_extended.finding_records(item))
+        return audit_instance(item, self.options), audit_records.generator_ceiling(item)
 
-    def record(self, head: Mapping[str, Any], audited: Audited) -> AuditRecord:
+    def record(self, head: Mapping[str, Any], audited: Audited) -> audit_records.AuditRecord:
         result = audited.result
         is_plain = isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], Findings)
         findings, generator = result if is_plain else (None, None)
-        return AuditRecord(
+        return audit_records.AuditRecord(
             **head,
             findings=findings,
             generator=generator,
@@ -116,7 +91,7 @@ def audit_pool(
     *,
     execution: Execution = HERE,
     progress: Progress = lambda name, done, total: None,
-) -> AuditedPool[AuditRecord]:
+) -> AuditedPool[audit_records.AuditRecord]:
     """Audit every selected problem that has no record in the folder yet, and append its record."""
     work, replayscm = ScmAudit(options), benchmark("replayscm")
     return audit_items(replayscm, path, folder, work, selection, execution=execution, progress=progress)
@@ -133,14 +108,14 @@ class ScmAuditor(FindingsAudit):
         for folder in options.runs:
             folder_records(folder)  # a folder without records is refused before the work, not after it
         _check_cap(options.max_parents, options.max_size, certify=certify)
-        gate = None if fail_on is None else gate_class(fail_on)
+        gate = None if fail_on is None else audit_text.gate_class(fail_on)
         classes = tuple(sorted({*PARENTS, *([gate] if gate else [])}))
         return ScmAudit(AuditOptions(options.max_parents, classes, nested_roots=options.nested_roots))
 
     def report(
         self,
-        audited: AuditedPool[AuditRecord],
-        work: AuditWork[AuditRecord],
+        audited: AuditedPool[audit_records.AuditRecord],
+        work: AuditWork[audit_records.AuditRecord],
         options: AuditArguments,
         fail_on: str | None,
     ) -> ScmAuditReport:
@@ -157,10 +132,10 @@ class ScmAuditor(FindingsAudit):
         problem = items.get(instance) if isinstance(instance, str) else None
         if not isinstance(problem, Problem):
             return False, "it is about no instance of this pool"
-        if is_extended_certificate(content):
+        if audit_extended.is_extended_certificate(content):
             if engine is not None:
                 raise NotExaminedError(f"{engine} search has no encoding of noise, hidden variables or episodes")
-            return True, f"{instance}: {check_certificate(content, problem)}"
+            return True, f"{instance}: {audit_extended.check_certificate(content, problem)}"
         return True, verify(content, problem) if engine is None else examine_certificate(content, problem, engine)
 
 
@@ -177,7 +152,7 @@ def _check_cap(max_parents: int | None, max_size: int | None, *, certify: bool) 
 
 
 @dataclass(frozen=True)
-class ScmAuditReport(FindingsReport[AuditRecord]):
+class ScmAuditReport(FindingsReport[audit_records.AuditRecord]):
     """An audited pool: counts of plain problems, and findings of extended ones.
 
     kind: the class of --fail-on, as given
@@ -187,16 +162,16 @@ class ScmAuditReport(FindingsReport[AuditRecord]):
     arguments: AuditArguments
 
     @cached_property
-    def records(self) -> Sequence[AuditRecord]:
+    def records(self) -> Sequence[audit_records.AuditRecord]:
         """The records of extended problems."""
         return [record for record in self.audited.records if record.extended is not UNSET]
 
-    def findings_of(self, record: AuditRecord) -> tuple[FindingRecord, ...] | None:
+    def findings_of(self, record: audit_records.AuditRecord) -> tuple[FindingRecord, ...] | None:
         return None if record.extended is UNSET else record.extended
 
     @cached_property
-    def _calibration(self) -> Calibration:
-        return calibration(self._plain, self.arguments.runs)
+    def _calibration(self) -> audit_extended.Calibration:
+        return audit_extended.calibration(self._plain, self.arguments.runs)
 
     def failures(self) -> tuple[bool, Sequence[str]]:
         """Fail if an instance has no findings or, with --fail-on, not exactly one member of the class."""
@@ -204,15 +179,19 @@ class ScmAuditReport(FindingsReport[AuditRecord]):
         errors = [in_one_line(f"{record.instance}: {record.error}") for record in records if record.findings is None]
         if self.kind is None:
             return bool(errors), errors
-        gate = gate_class(self.kind)
-        reasons = [f"--fail-on: {line}" for line in summary(self._plain, gate).splitlines()] if self._plain else []
-        open_items = list(dict.fromkeys(finding.instance for finding in self.findings() if finding.kind in OPEN))
+        gate = audit_text.gate_class(self.kind)
+        reasons = (
+            [f"--fail-on: {line}" for line in audit_text.summary(self._plain, gate).splitlines()] if self._plain else []
+        )
+        open_items = list(
+            dict.fromkeys(finding.instance for finding in self.findings() if finding.kind in audit_extended.OPEN)
+        )
         reasons += [in_one_line(f"--fail-on: {instance} is ambiguous") for instance in open_items]
-        is_unique = all(verdict(record, gate) == "unique" for record in self._plain)
+        is_unique = all(audit_text.verdict(record, gate) == "unique" for record in self._plain)
         return not is_unique or bool(open_items), errors + reasons
 
     @cached_property
-    def _plain(self) -> Sequence[AuditRecord]:
+    def _plain(self) -> Sequence[audit_records.AuditRecord]:
         """The records about plain items; of a pool without others all, which may be in a file."""
         records = self.audited.records
         return [record for record in records if record.extended is UNSET] if self.records else records
@@ -229,13 +208,13 @@ class ScmAuditReport(FindingsReport[AuditRecord]):
         if extended:
             folder.mkdir(parents=True, exist_ok=True)
             for problem in extended:
-                stem = certificate_name(problem.id).removesuffix(".json")
-                yield from map(in_one_line, write_item_certificates(problem, folder, stem))
+                stem = audit_records.certificate_name(problem.id).removesuffix(".json")
+                yield from map(in_one_line, audit_extended.write_item_certificates(problem, folder, stem))
             number = sum(1 for _ in folder.glob("*.json"))
             yield f"{plural(number, 'certificates')} written to {folder}"
         items = [item for item in self.audited.items if item.task.extension is None] if extended else self.audited.items
         if items or not extended:
-            yield from map(in_one_line, write_certificates(items, folder, self._certified_class))
+            yield from map(in_one_line, audit_records.write_certificates(items, folder, self._certified_class))
 
     def _certified_class(self, problem: Problem) -> ModelClass:
         parents = self.options.headline(problem)
@@ -245,19 +224,19 @@ class ScmAuditReport(FindingsReport[AuditRecord]):
 
     def text(self, pool: Path, width: int | None) -> Printed:
         audited, records = self.audited, self._plain
-        details = (details_text(record) + "\n" for record in records if self.arguments.details)
+        details = (audit_text.details_text(record) + "\n" for record in records if self.arguments.details)
         where = in_one_line(f"{audited.name} ({pool.name}, sha256 {audited.digest[:SHORT_DIGEST]})")
         if self.records:
             lines = chain([where], super().text(pool, width).lines, self._count_lines())
             if not records:
                 return Printed(lines, [])
             where = "\n".join([*lines, ""])
-        table = audits_table(records, width, with_ceilings=self._prints_ceilings)
-        below = calibration_text(self._calibration, width or DEFAULT_WIDTH) if self._prints_ceilings else ""
-        legend = table_legend(table.included, width or DEFAULT_WIDTH)
+        table = audit_text.audits_table(records, width, with_ceilings=self._prints_ceilings)
+        below = audit_text.calibration_text(self._calibration, width or DEFAULT_WIDTH) if self._prints_ceilings else ""
+        legend = audit_text.table_legend(table.included, width or DEFAULT_WIDTH)
         reasons = chain([""], reason_lines(records, width))
-        tables = chain(answer_lines(records), ["", where, table.text, ""], legend, reasons)
-        lines = chain(details, tables, closing_lines(records), ["", below] if below else [])
+        tables = chain(audit_text.answer_lines(records), ["", where, table.text, ""], legend, reasons)
+        lines = chain(details, tables, audit_text.closing_lines(records), ["", below] if below else [])
         left_out = f"Left out to fit the width: {', '.join(table.left_out)}; --json has all."
         return Printed(lines, [left_out] if table.left_out else [])
 

@@ -18,6 +18,8 @@ from calibrant.bench.pages.page import design_page
 from calibrant.bench.pages.why import steps_page, why_page
 from calibrant.bench.pools.capabilities import CertificateCheck
 from calibrant.bench.replayscm.audit.records import write_certificates
+from calibrant.bench.replayscm.fitting import results
+from calibrant.bench.replayscm.fitting import target as fitting_target
 from calibrant.bench.replayscm.fitting.claimed_graph import GraphFit, judge_graph
 from calibrant.bench.replayscm.fitting.columns import quote_name
 from calibrant.bench.replayscm.fitting.forms import FormsFit, fit_configurations, fit_outputs
@@ -33,13 +35,6 @@ from calibrant.bench.replayscm.fitting.missing import GapFit, fit_with_gaps
 from calibrant.bench.replayscm.fitting.network_fit import NetworkFit
 from calibrant.bench.replayscm.fitting.networks import NetworkOptions, learn_in_steps
 from calibrant.bench.replayscm.fitting.reading import Reading, join_names, read_with, reading_options, split_names
-from calibrant.bench.replayscm.fitting.results import (
-    check_against,
-    claim_files,
-    front_claims,
-    front_section,
-    write_claims,
-)
 from calibrant.bench.replayscm.fitting.table import (
     ITEM,
     Gaps,
@@ -50,23 +45,6 @@ from calibrant.bench.replayscm.fitting.table import (
     require_size,
     task_of,
     why_of_table,
-)
-from calibrant.bench.replayscm.fitting.target import (
-    ContradictionError,
-    TargetNeeds,
-    TargetRates,
-    advise_networks,
-    advise_on_no_fit,
-    bounds_text,
-    contradiction_message,
-    find_needs,
-    functions_line,
-    log_step,
-    prefer_plain,
-    report_exhaustion,
-    report_unsatisfied,
-    state_best_known,
-    target_rates,
 )
 from calibrant.bench.replayscm.why.explainer import lesson
 from calibrant.bench.replayscm.why.page import body, drawing
@@ -124,8 +102,8 @@ class Fit(Framed):
     uncounted: str | None = None
     is_contradictory: bool = False
     fronts: tuple[TargetFront | ScmFront, ...] = ()
-    rates: TargetRates | None = None
-    needs: TargetNeeds | None = None
+    rates: fitting_target.TargetRates | None = None
+    needs: fitting_target.TargetNeeds | None = None
     num_functions: int | None = None
     best_formula: Formula | None = None
     some_roots: tuple[str, ...] = ()
@@ -251,7 +229,7 @@ class Fit(Framed):
         if self.needs is not None and not isinstance(self.outcome, Found):
             yield from self.needs.lines()
         if self.num_functions is not None:
-            yield functions_line(self.num_functions)
+            yield fitting_target.functions_line(self.num_functions)
         if self.uncounted is not None:
             yield f"how many SCMs fit was not counted: {self.uncounted}"
         if self.why is not None:
@@ -297,7 +275,9 @@ class Fit(Framed):
     ) -> Iterator[str]:
         """Write a page, one in steps, a picture, a pool of its item, certificates; yield notes. name: on the page."""
         fronts = [front for front in self.fronts if isinstance(front, TargetFront) and front.front.points]
-        sections = [] if html is None else [front_section(front, self.table, k) for k, front in enumerate(fronts)]
+        sections = (
+            [] if html is None else [results.front_section(front, self.table, k) for k, front in enumerate(fronts)]
+        )
         if html is not None and (self.why is not None or sections):
             self._write_page(html, name, Markup("\n").join(sections))
             yield f"page written to {html}"
@@ -318,9 +298,9 @@ class Fit(Framed):
             yield f"no {' and no '.join(unwritten_kinds)} written: nothing fits"
         if certificates is not None and self.problem.task.assumption is not None:
             raise CalibrantError("a certificate states no assumption; take assume or the certificates away")
-        claims = list(front_claims(self.fronts, len(self.table.names)))
+        claims = list(results.front_claims(self.fronts, len(self.table.names)))
         if claims and certificates is not None:
-            yield from write_claims(self.table, claims, certificates)
+            yield from results.write_claims(self.table, claims, certificates)
         if self.why is not None and certificates is not None and (out is not None or not claims):
             model_class = ModelClass(self.why.max_parents)
             yield from write_certificates([self.problem], certificates, lambda _: model_class)
@@ -386,7 +366,7 @@ def fit(
     options = FormulaOptions(
         target, roots, max_parents, operators, errors, ties, rates, prior, graph, consistency, cases, assume
     )
-    return fit_in_steps(data, options, gaps, reading, log_step)
+    return fit_in_steps(data, options, gaps, reading, fitting_target.log_step)
 
 
 def fit_in_steps(
@@ -422,9 +402,9 @@ def fit_in_steps(
         return fit_with_gaps(table, listed, options, listen)
     posterior = None
     if options.rates is not None and target is not None:
-        posterior = target_rates(table, target, options)
+        posterior = fitting_target.target_rates(table, target, options)
     fronts = find_fronts(table, listed, options, listen)
-    needs = None if target is None else find_needs(table, target)
+    needs = None if target is None else fitting_target.find_needs(table, target)
     try:
         if free is None and assumption is not None:
             fitted = _fewest_assumed_roots(table, max_parents, assumption, listen)
@@ -437,20 +417,22 @@ def fit_in_steps(
             task = replace(task_of(table, disclosed), assumption=assumption)
             fitted = _fit_under(table, task, needs, max_parents, listen)
     except CalibrantError as error:
-        reason, is_clash = naming.text(str(error)), isinstance(error, ContradictionError)
+        reason, is_clash = naming.text(str(error)), isinstance(error, fitting_target.ContradictionError)
         if not options.is_asked and (refuses_contradictions or not is_clash):
-            raise ContradictionError(reason) if is_clash else CalibrantError(reason) from None
+            raise fitting_target.ContradictionError(reason) if is_clash else CalibrantError(reason) from None
         disclosed = HiddenOrder(natural(table.legal_names), natural(map(naming.to_legal, free or table.names)))
         problem = problem_of(table, task_of(table, disclosed))
         undecided = Impossible(reason) if is_clash else OutOfBudget(reason)
         fitted = Fit(problem, target, undecided, None, table, is_contradictory=is_clash)
-    outcome, best = state_best_known(prefer_plain(fitted.outcome, table, options), needs, max_parents)
-    outcome = outcome if options.errors is None else advise_networks(outcome)
+    outcome, best = fitting_target.state_best_known(
+        fitting_target.prefer_plain(fitted.outcome, table, options), needs, max_parents
+    )
+    outcome = outcome if options.errors is None else fitting_target.advise_networks(outcome)
     fitted = replace(fitted, outcome=outcome, target=target, best_formula=best or fitted.best_formula)
     return replace(fitted, fronts=fronts, rates=posterior, needs=needs)
 
 
-def _fit_wide(table: Table, needs: TargetNeeds, max_parents: int, listen: Steps) -> Fit:
+def _fit_wide(table: Table, needs: fitting_target.TargetNeeds, max_parents: int, listen: Steps) -> Fit:
     """Fit a target by formulas that may mention more columns than whole SCMs may."""
     others = natural(needs.legal)
     task = task_of(table, HiddenOrder(natural(table.legal_names), others))
@@ -471,7 +453,9 @@ def _fit_wide(table: Table, needs: TargetNeeds, max_parents: int, listen: Steps)
     fitted = replace(fitted, num_functions=needs.count_functions(max_parents))
     if wide.formula is None or not wide.is_proven:
         bound = f"at least {wide.at_least} ({wide.reason})"
-        return replace(fitted, outcome=OutOfBudget(bounds_text(wide.formula, bound)), best_formula=wide.formula)
+        return replace(
+            fitted, outcome=OutOfBudget(fitting_target.bounds_text(wide.formula, bound)), best_formula=wide.formula
+        )
     provenance = {"class": f"formulas of at most {max_parents} columns", "proof": wide.reason}
     model = Scm(others, {legal: wide.formula})
     return replace(fitted, outcome=Found(ExactAnswer(model, wide.formula.size, provenance)))
@@ -497,7 +481,7 @@ def _fewest_assumed_roots(table: Table, max_parents: int, assumption: Knowledge,
         if num_root_sets and choices.space.has_member():
             return _fit_under(table, task, None, max_parents, listen)
     unassumed = _fewest_roots(table, max_parents, listen)
-    reason = report_unsatisfied(unassumed.outcome, unassumed.problem.task, assumption, max_parents)
+    reason = fitting_target.report_unsatisfied(unassumed.outcome, unassumed.problem.task, assumption, max_parents)
     return replace(unassumed, outcome=Impossible(reason), why=None)
 
 
@@ -512,7 +496,7 @@ def _fewest_roots(table: Table, max_parents: int, listen: Steps) -> Fit:
     fewest = fewest_roots(choices.least_sets, Budget(MAX_ROOT_CONFLICTS))
     if fewest.at_least == len(names):
         reason = f"no column is a function of at most {max_parents} others where it was not set; every root set was"
-        reason += f" tried; {advise_on_no_fit(table, max_parents)}"
+        reason += f" tried; {fitting_target.advise_on_no_fit(table, max_parents)}"
         problem = problem_of(table, task_of(table, HiddenRoots(names, len(names))))
         is_contradictory = max_parents >= len(names) - 1  # no column can depend on more
         return Fit(problem, None, Impossible(reason), None, table, is_contradictory=is_contradictory)
@@ -538,17 +522,19 @@ def _fewest_roots(table: Table, max_parents: int, listen: Steps) -> Fit:
     return Fit(problem_of(table, task), None, undecided, None, table, some_roots=some_roots)
 
 
-def _fit_under(table: Table, task: Task, needs: TargetNeeds | None, max_parents: int, listen: Steps) -> Fit:
+def _fit_under(
+    table: Table, task: Task, needs: fitting_target.TargetNeeds | None, max_parents: int, listen: Steps
+) -> Fit:
     target = None if needs is None else needs.target
     clash = smallest_contradiction(task)
     if clash is not None:
-        raise ContradictionError(f"{table.source}, {contradiction_message(table, clash)}")
+        raise fitting_target.ContradictionError(f"{table.source}, {fitting_target.contradiction_message(table, clash)}")
     require_size(table, task, max_parents)
     listen("least SCM", 0, 2)
     problem = problem_of(table, task)
     outcome = solve(task, max_parents=max_parents, nested_roots=False, states=MAX_STATES)
     if isinstance(outcome, Impossible):
-        impossible = Impossible(report_exhaustion(outcome, task, table, needs, max_parents))
+        impossible = Impossible(fitting_target.report_exhaustion(outcome, task, table, needs, max_parents))
         return Fit(problem, target, impossible, None, table)
     listen("what else fits", 1, 2)
     try:
@@ -589,10 +575,10 @@ class TableFitting:
         return learn_in_steps(data, NetworkOptions(**question), gaps, reading, progress, report)
 
     def check_against(self, table: Path) -> CertificateCheck:
-        return check_against(table)
+        return results.check_against(table)
 
     def claim_files(self, folder: Path) -> Sequence[Path]:
-        return claim_files(folder)
+        return results.claim_files(folder)
 
 
 FITTING: Fittable = TableFitting()

@@ -10,38 +10,23 @@ from typing import Any, TypeAlias
 from markupsafe import Markup
 
 from calibrant.bench.core.capabilities import Steps, Suggestion
+from calibrant.bench.replayscm.fitting import fronts
 from calibrant.bench.replayscm.fitting.columns import quote_name
-from calibrant.bench.replayscm.fitting.fronts import (
-    MEASURE_NAMES,
-    FormulaOptions,
-    fraction_text,
-    patterns_of_target,
-    ratio,
-    size_text,
-    tree_values,
-)
 from calibrant.bench.replayscm.fitting.results import MAX_LINES, FitWithoutItem, Section, rows_section
 from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.errors import CalibrantError, readable_repr
 from calibrant.dsl.text import known_names, plural
+from calibrant.solvers.formulas import truth_tables
 from calibrant.solvers.formulas.fronts import Patterns
 from calibrant.solvers.formulas.least_formulas import MEASURES, NUM_VARS, Tree, infix_text
 from calibrant.solvers.formulas.minimal_sums import MAX_VARS, greedy_size
-from calibrant.solvers.formulas.truth_tables import (
-    FREE,
-    LeastForms,
-    code_patterns,
-    least_forms,
-    patterns_of_codes,
-    rows_by_value,
-)
 
 FORMULAS_SHOWN = 12
 NO_ITEM = "a truth table {} is no item; leave the option out"
 AS_CSV = "formulas of a PLA file make no item; write its rows as CSV and fit --target {}"
 
 
-def forms_entries(forms: LeastForms) -> dict[str, Any]:
+def forms_entries(forms: truth_tables.LeastForms) -> dict[str, Any]:
     """Return least formulas, ready for JSON."""
     size = list(forms.size) if isinstance(forms.size, tuple) else forms.size
     entries: dict[str, Any] = {"size": size, "formulas": forms.num_formulas, "functions": forms.num_functions}
@@ -51,25 +36,25 @@ def forms_entries(forms: LeastForms) -> dict[str, Any]:
     return entries
 
 
-def _proof_of(forms: LeastForms) -> str:
-    return "proven least" if forms.is_proven else f"best known, at least {size_text(forms.at_least)}"
+def _proof_of(forms: truth_tables.LeastForms) -> str:
+    return "proven least" if forms.is_proven else f"best known, at least {fronts.size_text(forms.at_least)}"
 
 
-def _plain(forms: LeastForms) -> list[tuple[str, Tree]]:
+def _plain(forms: truth_tables.LeastForms) -> list[tuple[str, Tree]]:
     """Return the formulas, those without xor and iff first."""
     return sorted(forms.formulas, key=lambda pair: ("(xor " in pair[0] or "(iff " in pair[0], pair[0]))
 
 
-def _forms_lines(forms: LeastForms, names: list[str], *, every: bool) -> Iterator[str]:
+def _forms_lines(forms: truth_tables.LeastForms, names: list[str], *, every: bool) -> Iterator[str]:
     """Yield the size with its proof, and the formulas."""
     if forms.size is None:
-        yield f"  no formula within the budget; at least size {size_text(forms.at_least)}"
+        yield f"  no formula within the budget; at least size {fronts.size_text(forms.at_least)}"
         return
-    size = size_text(forms.size)
+    size = fronts.size_text(forms.size)
     number = "ties not counted"
     if forms.num_formulas is not None and forms.num_functions is not None:
         number = f"{plural(forms.num_formulas, 'formulas')} of {plural(forms.num_functions, 'functions')}"
-    yield f"  size {size} ({MEASURE_NAMES[forms.measure]}), {_proof_of(forms)}; {number}"
+    yield f"  size {size} ({fronts.MEASURE_NAMES[forms.measure]}), {_proof_of(forms)}; {number}"
     plain = _plain(forms)
     listed = plain if every else plain[:FORMULAS_SHOWN]
     for _, tree in listed:
@@ -89,7 +74,7 @@ class OutputForms:
     inputs: tuple[str, ...]
     ones: int
     zeros: int
-    forms: tuple[LeastForms, ...]
+    forms: tuple[truth_tables.LeastForms, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -109,13 +94,13 @@ class OutputForms:
         """Yield the least formulas by measure."""
         for forms in self.forms:
             if forms.size is None:
-                notes = [f"no formula within the budget; at least size {size_text(forms.at_least)}"]
-                yield Section(f"{self.name}: {MEASURE_NAMES[forms.measure]}", notes)
+                notes = [f"no formula within the budget; at least size {fronts.size_text(forms.at_least)}"]
+                yield Section(f"{self.name}: {fronts.MEASURE_NAMES[forms.measure]}", notes)
                 continue
             numbers = "ties not counted" if forms.num_formulas is None else plural(forms.num_formulas, "formulas")
-            notes = [next(self.lines()), f"size {size_text(forms.size)}, {_proof_of(forms)}; {numbers}"]
+            notes = [next(self.lines()), f"size {fronts.size_text(forms.size)}, {_proof_of(forms)}; {numbers}"]
             lines = [[self._infix(tree)] for _, tree in _plain(forms)]
-            title = f"{self.name}: {MEASURE_NAMES[forms.measure]}"
+            title = f"{self.name}: {fronts.MEASURE_NAMES[forms.measure]}"
             yield Section(title, notes, ("formula",), lines, (), (0,), (forms.num_formulas or 0) - len(lines))
 
     def lines(self, *, every: bool = False) -> Iterator[str]:
@@ -141,23 +126,23 @@ class ConfigurationTable:
     consistency: Fraction
     cases: int
     codes: str
-    open_forms: LeastForms
-    zero_forms: LeastForms
+    open_forms: truth_tables.LeastForms
+    zero_forms: truth_tables.LeastForms
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; measures are consistency and coverage over all rows."""
         entries: dict[str, Any] = {"target": self.target, "conditions": list(self.conditions), "codes": self.codes}
         for name, forms in (("open", self.open_forms), ("zero", self.zero_forms)):
-            measures = {text: [fraction_text(v) for v in self._measures(tree)] for text, tree in forms.formulas}
+            measures = {text: [fronts.fraction_text(v) for v in self._measures(tree)] for text, tree in forms.formulas}
             entries[name] = {**forms_entries(forms), "measures": measures}
         return entries
 
     def _measures(self, tree: Tree) -> tuple[Fraction | None, Fraction | None]:
         """Return consistency and coverage."""
-        is_one = tree_values(tree, self.patterns.codes)
+        is_one = fronts.tree_values(tree, self.patterns.codes)
         true, false = int(self.patterns.ones[is_one].sum()), int(self.patterns.zeros[is_one].sum())
         total = int(self.patterns.ones.sum())
-        return ratio(true, true + false), ratio(true, total)
+        return fronts.ratio(true, true + false), fronts.ratio(true, total)
 
     @property
     def reason(self) -> tuple[str, str]:
@@ -182,10 +167,10 @@ class ConfigurationTable:
         rows = []
         for number, code in enumerate(self.codes):
             bits = tuple(number >> k & 1 for k in range(len(self.conditions)))
-            if bits in occurring or code != FREE:
+            if bits in occurring or code != truth_tables.FREE:
                 k = occurring.get(bits)
                 zeros, ones = (0, 0) if k is None else (int(self.patterns.zeros[k]), int(self.patterns.ones[k]))
-                rows.append([*map(str, bits), f"{zeros + ones:,}", _decimal(ratio(ones, zeros + ones)), code])
+                rows.append([*map(str, bits), f"{zeros + ones:,}", _decimal(fronts.ratio(ones, zeros + ones)), code])
         columns = [*self.conditions, "cases", "consistency", self.target]
         notes = [f"? is a remainder: fewer than {plural(self.cases, 'cases')}; rows without cases are left out"]
         more = max(0, len(rows) - MAX_LINES)
@@ -193,13 +178,14 @@ class ConfigurationTable:
 
     def lines(self, *, every: bool = False) -> Iterator[str]:
         """Yield the truth table's codes and both solutions with their measures; every: all that are listed."""
-        counts = {code: self.codes.count(code) for code in ("1", "0", FREE)}
+        counts = {code: self.codes.count(code) for code in ("1", "0", truth_tables.FREE)}
         yield (
             f"{self.target}: rows of the truth table with consistency of at least {self.consistency} are 1; fewer than"
             f" {plural(self.cases, 'cases')} {'makes' if self.cases == 1 else 'make'} a remainder"
         )
         ones = f"{plural(counts['1'], 'rows')} {'is' if counts['1'] == 1 else 'are'} 1"
-        yield f"{ones}, {counts['0']} {'is' if counts['0'] == 1 else 'are'} 0, {plural(counts[FREE], 'remainders')}"
+        zeros = f"{counts['0']} {'is' if counts['0'] == 1 else 'are'} 0"
+        yield f"{ones}, {zeros}, {plural(counts[truth_tables.FREE], 'remainders')}"
         names = list(map(quote_name, self.conditions))
         labels = {"remainders free (parsimonious)": self.open_forms, "remainders 0 (conservative)": self.zero_forms}
         for label, forms in labels.items():
@@ -257,13 +243,13 @@ class FormsFit(FitWithoutItem):
         for part in self.parts:
             if isinstance(part, OutputForms):
                 name, columns = part.name, part.inputs
-                stated: list[tuple[str, LeastForms]] = [(forms.measure, forms) for forms in part.forms]
+                stated: list[tuple[str, truth_tables.LeastForms]] = [(forms.measure, forms) for forms in part.forms]
             else:
                 name, columns = part.target, part.conditions
                 stated = [("parsimonious", part.open_forms), ("conservative", part.zero_forms)]
             quoted = list(map(quote_name, columns))
             rows += [
-                (name, of, size_text(forms.size), infix_text(tree, quoted))
+                (name, of, fronts.size_text(forms.size), infix_text(tree, quoted))
                 for of, forms in stated
                 if forms.size is not None
                 for _, tree in forms.formulas
@@ -273,7 +259,7 @@ class FormsFit(FitWithoutItem):
     def _rows(self, part: ConfigurationTable) -> Markup:
         position = self.table.position(part.target)
         others = [self.table.position(name) for name in part.conditions]
-        is_one = tree_values(part.open_forms.formulas[0][1], self.table.codes[:, others])
+        is_one = fronts.tree_values(part.open_forms.formulas[0][1], self.table.codes[:, others])
         is_wrong = ~self.table.is_set(position) & (is_one != (self.table.codes[:, position] == 1))
         number = int(self.table.counts[is_wrong].sum())
         note = f"{plural(number, 'rows')} with another value than the parsimonious solution"
@@ -307,7 +293,7 @@ class FormsFit(FitWithoutItem):
         return NO_ITEM.format("with free rows") if has_free else AS_CSV.format(quote_name(self.parts[0].name))
 
 
-def fit_outputs(table: Table, options: FormulaOptions, listen: Steps) -> FormsFit:
+def fit_outputs(table: Table, options: fronts.FormulaOptions, listen: Steps) -> FormsFit:
     """Return the least formulas of the outputs of a PLA file: of `target`, or of all.
 
     Of up to four inputs by every measure, of more by the one that is asked for and by sums where these are covered
@@ -335,7 +321,9 @@ def fit_outputs(table: Table, options: FormulaOptions, listen: Steps) -> FormsFi
         names = list(map(quote_name, inputs))
         listen(f"{output}{_greedy_text(patterns)}", len(parts), len(outputs))
         try:
-            forms = tuple(least_forms(patterns, m, names, options.ties) for m in (options.operators, *others))
+            forms = tuple(
+                truth_tables.least_forms(patterns, m, names, options.ties) for m in (options.operators, *others)
+            )
         except ValueError as error:
             raise CalibrantError(f"{table.source}, column {readable_repr(output)}: {error}") from None
         parts.append(OutputForms(output, inputs, int(patterns.ones.sum()), int(patterns.zeros.sum()), forms))
@@ -343,7 +331,7 @@ def fit_outputs(table: Table, options: FormulaOptions, listen: Steps) -> FormsFi
 
 
 def _patterns_of_output(table: Table, output: str, num_inputs: int) -> Patterns:
-    names, patterns = patterns_of_target(table, output)
+    names, patterns = fronts.patterns_of_target(table, output)
     assert names[:num_inputs] == table.names[:num_inputs]
     return Patterns(patterns.codes[:, :num_inputs], patterns.zeros, patterns.ones)
 
@@ -351,11 +339,11 @@ def _patterns_of_output(table: Table, output: str, num_inputs: int) -> Patterns:
 def _greedy_text(patterns: Patterns) -> str:
     if patterns.num_columns > MAX_VARS:
         return ""
-    products, literals = greedy_size(patterns.num_columns, *rows_by_value(patterns))
+    products, literals = greedy_size(patterns.num_columns, *truth_tables.rows_by_value(patterns))
     return f": at most {plural(products, 'products')} of {plural(literals, 'literals')}; proving the least"
 
 
-def fit_configurations(table: Table, options: FormulaOptions, listen: Steps) -> FormsFit:
+def fit_configurations(table: Table, options: fronts.FormulaOptions, listen: Steps) -> FormsFit:
     """Return the truth table of the target and its least sums of products; `listen` as `fit_outputs` calls it."""
     assert options.target is not None
     if table.num_gaps:
@@ -363,19 +351,19 @@ def fit_configurations(table: Table, options: FormulaOptions, listen: Steps) -> 
             f"{table.source} has {plural(table.num_gaps, 'gaps')}, and a truth table (--consistency) is of complete"
             " rows: leave out rows with gaps (--gaps drop) or columns (--drop)"
         )
-    conditions, patterns = patterns_of_target(table, options.target)
+    conditions, patterns = fronts.patterns_of_target(table, options.target)
     if len(conditions) > MAX_VARS:
         raise CalibrantError(
             f"{table.source}: {len(conditions)} conditions; at most {MAX_VARS} are read: leave out columns (--drop)"
         )
     consistency = options.consistency_cut
-    codes = code_patterns(patterns, consistency, options.cases)
+    codes = truth_tables.code_patterns(patterns, consistency, options.cases)
     names = list(map(quote_name, conditions))
-    forms: list[LeastForms] = []
+    forms: list[truth_tables.LeastForms] = []
     for is_free_zero in (False, True):
-        coded = patterns_of_codes(codes, is_free_zero=is_free_zero)
+        coded = truth_tables.patterns_of_codes(codes, is_free_zero=is_free_zero)
         remainders = "remainders 0" if is_free_zero else "remainders free"
         listen(f"{options.target}, {remainders}{_greedy_text(coded)}", len(forms), 2)
-        forms.append(least_forms(coded, "sop", names, options.ties))
+        forms.append(truth_tables.least_forms(coded, "sop", names, options.ties))
     part = ConfigurationTable(options.target, conditions, patterns, consistency, options.cases, codes, *forms)
     return FormsFit(table, (part,))

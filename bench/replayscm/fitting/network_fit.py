@@ -17,21 +17,8 @@ from calibrant.baselines.structure_learning.classes import always_set
 from calibrant.baselines.structure_learning.effects import MAX_RANKED, Query, Ranking
 from calibrant.baselines.structure_learning.large import ROUNDING, TIE, Price
 from calibrant.baselines.structure_learning.levels import LevelFrame
+from calibrant.bench.pages import graphs as pages_graphs
 from calibrant.bench.pages.charts import text_at
-from calibrant.bench.pages.graphs import (
-    LEAST_SCALE,
-    SPACING,
-    Graph,
-    GraphNode,
-    Layers,
-    Tone,
-    arrow,
-    arrow_heads,
-    draw_together,
-    graph_figure,
-    node_box,
-    node_width,
-)
 from calibrant.bench.pages.page import design_page
 from calibrant.bench.replayscm.fitting.graph_files import WrittenNetwork, export_network, to_networkx, to_pgmpy
 from calibrant.bench.replayscm.fitting.results import Claim, Unclaimed, write_claims
@@ -516,13 +503,15 @@ def compare_arcs(graph: Arcs, best: Arcs) -> Iterator[tuple[str, str]]:
 
 
 def _compared(names: Sequence[str], graph: Arcs, best: Arcs) -> list[tuple[str, Markup]]:
-    nodes = {name: GraphNode(name) for name in names}
+    nodes = {name: pages_graphs.GraphNode(name) for name in names}
     parents = [{v: [a for a, b in arcs if b == v] for v in names} for arcs in (graph, best)]
     graphs = [
-        Graph(of, nodes, f"{heading}: {plural(len(arcs), 'arcs')}")
+        pages_graphs.Graph(of, nodes, f"{heading}: {plural(len(arcs), 'arcs')}")
         for of, heading, arcs in zip(parents, ("your graph", "best network"), (graph, best), strict=True)
     ]
-    return list(zip(("Your graph", "Best network"), map(Markup, draw_together(graphs, "compared")), strict=True))
+    return list(
+        zip(("Your graph", "Best network"), map(Markup, pages_graphs.draw_together(graphs, "compared")), strict=True)
+    )
 
 
 def draw_class(
@@ -539,24 +528,24 @@ def draw_class(
     ordered: dict[str, tuple[str, ...]] = {}
     while len(ordered) < len(names):
         ordered |= {v: of for v, of in parents.items() if v not in ordered and all(a in ordered for a in of)}
-    widths = {v: node_width(v) for v in names}
-    layout = Layers(ordered, widths, SPACING)
+    widths = {v: pages_graphs.node_width(v) for v in names}
+    layout = pages_graphs.Layers(ordered, widths, pages_graphs.SPACING)
     edges, labels = [], []
     for child, of in ordered.items():
         by_place = sorted(of, key=lambda parent: layout.place(parent)[0])
         for k, parent in enumerate(by_place):
-            tone: Tone = "open" if frozenset((parent, child)) in undirected else ""
+            tone: pages_graphs.Tone = "open" if frozenset((parent, child)) in undirected else ""
             share = 0.5 + ((k + 0.5) / len(by_place) - 0.5) * 0.7
             probability = probabilities.get((parent, child))
             title = f"{parent} to {child}" + (", or reversed" if tone else "")
             title += "" if probability is None else f": probability {probability:.3f}"
-            edges.append(arrow(layout.path(parent, child, share), tone, "class-", title))
+            edges.append(pages_graphs.arrow(layout.path(parent, child, share), tone, "class-", title))
             is_first, is_last = k == 0 and len(by_place) > 1, k == len(by_place) - 1
             if probability is not None and len(best) <= MAX_LABELLED and (is_first or is_last):
                 x, y = layout.place(child)
                 x += (share - 0.5) * widths[child] + (-7 if is_first else 7)
                 labels.append(text_at(f"{probability:.2f}", x, y - 9, "soft halo", "end" if is_first else "start"))
-    boxes = [node_box(GraphNode(v), *layout.place(v), widths[v]) for v in names]
-    marks = [arrow_heads(("", "open"), "class-"), *edges, *boxes, *labels]
+    boxes = [pages_graphs.node_box(pages_graphs.GraphNode(v), *layout.place(v), widths[v]) for v in names]
+    marks = [pages_graphs.arrow_heads(("", "open"), "class-"), *edges, *boxes, *labels]
     label = f"best network: {plural(len(best), 'arcs')} between {plural(len(names), 'columns')}"
-    return graph_figure(layout.width, layout.height, label, marks, scale=LEAST_SCALE)
+    return pages_graphs.graph_figure(layout.width, layout.height, label, marks, scale=pages_graphs.LEAST_SCALE)

@@ -9,14 +9,7 @@ from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 
-from calibrant.baselines.structure_learning.classes import (
-    EssentialGraph,
-    always_set,
-    arcs_of_dag,
-    dag_of_arcs,
-    essential_graph,
-    model_string,
-)
+from calibrant.baselines.structure_learning import classes as structure_learning_classes
 from calibrant.baselines.structure_learning.effects import Effects, Ranking, count_classes, list_higher, rank_dag
 from calibrant.baselines.structure_learning.graph import Constraints, Dag, Mask
 from calibrant.baselines.structure_learning.large import Price, best_large_network
@@ -35,15 +28,9 @@ from calibrant.baselines.structure_learning.levels import (
 )
 from calibrant.baselines.structure_learning.scores import Interventional, LocalScores, bds
 from calibrant.bench.core.capabilities import Steps
+from calibrant.bench.replayscm.fitting import network_fit
 from calibrant.bench.replayscm.fitting.gap_networks import learn_with_gaps, refuse_unsummed
 from calibrant.bench.replayscm.fitting.graph_files import read_effect, read_graph
-from calibrant.bench.replayscm.fitting.network_fit import (
-    ClassSummary,
-    EffectSummary,
-    Network,
-    NetworkFit,
-    words_of_query,
-)
 from calibrant.bench.replayscm.fitting.reading import Reading, read_with, reading_options
 from calibrant.bench.replayscm.fitting.table import Gaps, Table, handle_gaps
 from calibrant.dsl.errors import CalibrantError, readable_repr
@@ -132,7 +119,7 @@ def learn_networks(
     search: bool = False,
     gaps: Gaps = "complete",
     **reading: Unpack[Reading],
-) -> NetworkFit:
+) -> network_fit.NetworkFit:
     """Learn networks of columns by a score, exactly: for noisy columns, of which `fit` finds no functions.
 
     data, gaps, reading: as `fit` takes them; rows in which a column was set do not count for its own parents
@@ -180,7 +167,7 @@ def learn_in_steps(
     reading: Mapping[str, Any],
     listen: Steps,
     report: Callable[[str], None],
-) -> NetworkFit:
+) -> network_fit.NetworkFit:
     """Learn networks as `learn_networks` does.
 
     listen: called with the share of the scores that are computed; report: with the state of an integer program
@@ -211,7 +198,7 @@ def checked_knowledge(table: Table, options: NetworkOptions) -> CheckedKnowledge
     if num_vars > MAX_DENSE_VARIABLES and not has_limit:
         least = [max(mask.bit_count(), DEFAULT_LARGE_PARENTS) for mask in checked.required]
         limits = tuple(min(limit, at_least) for limit, at_least in zip(checked.limits, least, strict=True))
-    always = always_set(sorted(set(table.set_masks.tolist())))
+    always = structure_learning_classes.always_set(sorted(set(table.set_masks.tolist())))
     for v in range(num_vars):
         if always >> v & 1 and checked.required[v]:
             raise CalibrantError(
@@ -235,7 +222,7 @@ def _read_dag(table: Table, graph: Any) -> tuple[Table, Dag | None]:
     if graph is None:
         return table, None
     arcs, remarks = read_graph(graph, table.names)
-    return replace(table, remarks=(*table.remarks, *remarks)), dag_of_arcs(table.names, arcs)
+    return replace(table, remarks=(*table.remarks, *remarks)), structure_learning_classes.dag_of_arcs(table.names, arcs)
 
 
 class _Learning:
@@ -267,7 +254,7 @@ class _Learning:
             return self._bds.local(child, parents)
         return family_score(self.frame, self.score, child, parents)
 
-    def fit(self) -> NetworkFit:
+    def fit(self) -> network_fit.NetworkFit:
         """Answer everything."""
         return self._fit_dense() if self.is_dense else self._fit_large()
 
@@ -284,7 +271,7 @@ class _Learning:
             return table
         return LevelScores(self.frame, self.score, knowledge).scored_sets(heard)[1]
 
-    def _fit_dense(self) -> NetworkFit:
+    def _fit_dense(self) -> network_fit.NetworkFit:
         scores = self._table_of_scores(self.knowledge)
         optimum = ScoreOptimum.of_table(self.names, scores, self.knowledge.earlier)
         best = [optimum.best()] if self.options.k == 1 else optimum.k_best(self.options.k)  # 1: a tenth of the time
@@ -303,7 +290,7 @@ class _Learning:
             evidence = None if num_admitted is None else dag_sum.log_sum - log(num_admitted)
         if is_bayesian and self.options.prior != "dags":
             by_orders = self._arcs(optimum.posteriors().arcs().frequency())
-        return NetworkFit(
+        return network_fit.NetworkFit(
             self.names,
             self.options.score,
             tuple(self._network(network) for network in best),
@@ -314,20 +301,20 @@ class _Learning:
             frame=self.frame,
             imaginary_rows=self.options.iss,
             num_admitted=num_admitted,
-            optimal=tuple(arcs_of_dag(self.names, dag) for dag in dags),
+            optimal=tuple(structure_learning_classes.arcs_of_dag(self.names, dag) for dag in dags),
             num_classes=classes,
             summary=self._summary(best[0].dag),
             log_evidence=evidence,
             arcs_by_dags=by_dags,
             arcs_by_orders=by_orders,
             ranking=self._rank(best[0].score, dags, optimum, None if dag_sum is None else dag_sum.log_sum),
-            graph=None if self.graph is None else arcs_of_dag(self.names, self.graph),
+            graph=None if self.graph is None else structure_learning_classes.arcs_of_dag(self.names, self.graph),
             effect=self._effect(best[0].dag, scores, dag_sum),
             price=self._price(best[0].score),
             max_parents=self._stated_limit(),
         )
 
-    def _fit_large(self) -> NetworkFit:
+    def _fit_large(self) -> network_fit.NetworkFit:
         free = self._without_knowledge()
 
         def heard(done: int, total: int) -> None:
@@ -341,7 +328,7 @@ class _Learning:
             report=self.report,
             listen=heard,
         )
-        return NetworkFit(
+        return network_fit.NetworkFit(
             self.names,
             self.options.score,
             (self._network(ScoredDag(optimum.dag, optimum.score)),),
@@ -351,11 +338,11 @@ class _Learning:
             self.table,
             frame=self.frame,
             imaginary_rows=self.options.iss,
-            optimal=(arcs_of_dag(self.names, optimum.dag),),
+            optimal=(structure_learning_classes.arcs_of_dag(self.names, optimum.dag),),
             num_classes=optimum.num_classes,
             summary=self._summary(optimum.dag),
             ranking=self._rank(optimum.score, [optimum.dag], is_proven=optimum.is_proven),
-            graph=None if self.graph is None else arcs_of_dag(self.names, self.graph),
+            graph=None if self.graph is None else structure_learning_classes.arcs_of_dag(self.names, self.graph),
             effect=self._effect(optimum.dag, None, None),
             price=price,
             upper_bound=optimum.upper_bound,
@@ -398,8 +385,8 @@ class _Learning:
             is_counted=optimum is not None,
         )
 
-    def _network(self, scored: ScoredDag) -> Network:
-        return Network(arcs_of_dag(self.names, scored.dag), scored.score)
+    def _network(self, scored: ScoredDag) -> network_fit.Network:
+        return network_fit.Network(structure_learning_classes.arcs_of_dag(self.names, scored.dag), scored.score)
 
     def _arcs(self, frequency: Any) -> dict[tuple[str, str], float]:
         return {
@@ -414,33 +401,33 @@ class _Learning:
         has_limit = any(s.word == "max-parents" for s in self.options.knowledge.statements)
         return None if has_limit or self.is_dense else DEFAULT_LARGE_PARENTS
 
-    def _class_of(self, dag: Dag) -> EssentialGraph | None:
+    def _class_of(self, dag: Dag) -> structure_learning_classes.EssentialGraph | None:
         """Return the class of a network under the knowledge; None if its members are too many to be listed."""
-        graph = essential_graph(dag, self.frame.targets)
+        graph = structure_learning_classes.essential_graph(dag, self.frame.targets)
         try:
             return graph.restrict(self.knowledge.admits if self.is_restricted else None)
         except BudgetSpent:
             return None
 
-    def _summary(self, dag: Dag) -> ClassSummary | None:
+    def _summary(self, dag: Dag) -> network_fit.ClassSummary | None:
         graph = self._class_of(dag)
         if graph is None:
             return None
         after: dict[str, Any] = {}
         if graph.num_members > 1:
             after = {v: graph.left_after(i) for i, v in enumerate(self.names)}
-        return ClassSummary(
+        return network_fit.ClassSummary(
             graph.num_members,
-            arcs_of_dag(self.names, graph.directed),
+            structure_learning_classes.arcs_of_dag(self.names, graph.directed),
             graph.undirected_names(self.names),
-            model_string(self.names, dag),
+            structure_learning_classes.model_string(self.names, dag),
             after,
         )
 
     def _count_admitted(self, scores: Any) -> int | None:
         """Return the number of admitted networks; None where it would take long."""
         num_vars = len(self.names)
-        if not self.is_restricted and not always_set(self.frame.targets):
+        if not self.is_restricted and not structure_learning_classes.always_set(self.frame.targets):
             return count_dags(num_vars)
         if num_vars > MAX_COUNTED_COLUMNS:
             return None
@@ -468,7 +455,7 @@ class _Learning:
         price = max(0.0, optimum - best)
         return Price(price, price, price)
 
-    def _effect(self, dag: Dag, scores: Any, dag_sum: DagSum | None) -> EffectSummary | None:
+    def _effect(self, dag: Dag, scores: Any, dag_sum: DagSum | None) -> network_fit.EffectSummary | None:
         if self.query is None:
             return None
         from fractions import Fraction
@@ -482,8 +469,8 @@ class _Learning:
         contrast = None
         if len(self.query.setting) == 1:
             contrast = self._contrast(effects, self.graph if self.graph is not None else dag)
-        return EffectSummary(
-            words_of_query(self.table, self.query),
+        return network_fit.EffectSummary(
+            network_fit.words_of_query(self.table, self.query),
             None if self.graph is None else effects.in_network(self.graph, self.query),
             None if over is None else over.values,
             None if over is None else over.members,

@@ -13,14 +13,8 @@ from typing import Any, TypeAlias
 
 from calibrant.audits.replayscm.why.explanation import smallest_contradiction
 from calibrant.audits.replayscm.why.parts import Contradiction
+from calibrant.bench.replayscm.fitting import fronts
 from calibrant.bench.replayscm.fitting.columns import quote_name
-from calibrant.bench.replayscm.fitting.fronts import (
-    LINES_SHOWN,
-    MAX_TABLE_COLUMNS,
-    MAX_TARGET_PARENTS,
-    FormulaOptions,
-    patterns_of_target,
-)
 from calibrant.bench.replayscm.fitting.table import Naming, Table, task_of
 from calibrant.dsl.errors import CalibrantError, readable_repr
 from calibrant.dsl.formulas.formula import Formula
@@ -121,7 +115,7 @@ class TargetNeeds:
 
 def find_needs(table: Table, target: str) -> TargetNeeds:
     """Return the smallest sets of columns that determine a target."""
-    columns, patterns = patterns_of_target(table, target)
+    columns, patterns = fronts.patterns_of_target(table, target)
     try:
         needed = find_needed_columns(patterns)
     except BudgetSpent:  # more pairs of rows than are compared
@@ -145,7 +139,7 @@ def state_best_known(outcome: Outcome, needs: TargetNeeds | None, max_parents: i
     return OutOfBudget(bounds_text(best, f"at least {outcome.lower_bound}"), outcome.lower_bound), best
 
 
-def prefer_plain(outcome: Outcome, table: Table, options: FormulaOptions) -> Outcome:
+def prefer_plain(outcome: Outcome, table: Table, options: fronts.FormulaOptions) -> Outcome:
     """Return a least formula of a target without xor and iff where the one that was found has either and a tie has not.
 
     Compared over all columns up to MAX_PLAIN_SETS sets of them, else over those that the formula mentions.
@@ -157,7 +151,7 @@ def prefer_plain(outcome: Outcome, table: Table, options: FormulaOptions) -> Out
     model, legal = outcome.value.model, names.to_legal(target)
     if not re.search(r"\((?:xor|iff) ", render(model.mechanisms[legal])):
         return outcome
-    columns, patterns = patterns_of_target(table, target)
+    columns, patterns = fronts.patterns_of_target(table, target)
     chosen, widest = list(range(len(columns))), min(options.max_parents, NUM_VARS)
     if num_sets(len(columns), widest) > MAX_PLAIN_SETS:
         chosen = [k for k in chosen if names.to_legal(columns[k]) in model.mechanisms[legal].mentioned]
@@ -241,7 +235,7 @@ def report_exhaustion(
         f"{name} is no function of at most {max_parents} of the {num_others} other columns: "
         f"all {sets:,} sets were tried"
     )
-    advice = needs.advice(max_parents, MAX_TARGET_PARENTS)
+    advice = needs.advice(max_parents, fronts.MAX_TARGET_PARENTS)
     return f"{claim}; {advice}; {NOISY}" if advice else f"{claim}; {advise_bound(max_parents)}"
 
 
@@ -280,7 +274,7 @@ class TargetRates:
             "arcs": {name: str(p) for name, p in zip(self.columns, posterior.arcs, strict=True)},
             "predict": {"".join(map(str, pattern)): str(p) for pattern, p in posterior.predictions.items()},
         }
-        if number <= MAX_TABLE_COLUMNS:
+        if number <= fronts.MAX_TABLE_COLUMNS:
             tables = [_wide_table(columns, bits, number) for columns, bits in posterior.best]
             entries["best"] = {"tables": sorted(tables), "posterior": str(posterior.best_posterior)}
         return entries
@@ -291,10 +285,10 @@ class TargetRates:
         for rate, p in sorted(self.posterior.rates.items()):
             yield f"  rate {rate!s:>6}  {float(p):.4f}"
         ranked = sorted(self.posterior.parents.items(), key=lambda item: (-item[1], item[0]))
-        for s, p in ranked[:LINES_SHOWN]:
+        for s, p in ranked[: fronts.LINES_SHOWN]:
             yield f"  parents {', '.join(self.columns[v] for v in s) or 'none'}: {float(p):.4f}"
-        if len(ranked) > LINES_SHOWN:
-            yield f"  and {len(ranked) - LINES_SHOWN} more sets"
+        if len(ranked) > fronts.LINES_SHOWN:
+            yield f"  and {len(ranked) - fronts.LINES_SHOWN} more sets"
 
 
 def parse_rates(rates: Any) -> list[tuple[Fraction, Fraction]]:
@@ -317,10 +311,10 @@ def parse_rates(rates: Any) -> list[tuple[Fraction, Fraction]]:
     return list(zip(values, priors, strict=True))
 
 
-def target_rates(table: Table, target: str, options: FormulaOptions) -> TargetRates:
+def target_rates(table: Table, target: str, options: fronts.FormulaOptions) -> TargetRates:
     """Return the posteriors of an unknown rate."""
     max_parents = options.max_parents
-    names, patterns = patterns_of_target(table, target)
+    names, patterns = fronts.patterns_of_target(table, target)
     number = sum(1 for k in range(min(max_parents, len(names)) + 1) for _ in combinations(names, k))
     if max_parents > NUM_VARS or number > MAX_RATE_SETS:
         raise CalibrantError(

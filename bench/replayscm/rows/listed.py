@@ -6,18 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from calibrant.bench.protocols import Protocol, ProtocolResult
+from calibrant.bench.replayscm.rows import exact
 from calibrant.bench.replayscm.rows.episodes import EXTENDED, answer_extended, is_extended
-from calibrant.bench.replayscm.rows.exact import (
-    Exact,
-    ExactDp,
-    ExactIntegerProgram,
-    ExactSat,
-    ExactSmt,
-    PlainRow,
-    StagedExactSearch,
-    scm_answer,
-    warming_task,
-)
 from calibrant.bench.replayscm.rows.structures import DISCOVERY, SCORE_PROTOCOLS
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.item import Pool, Task, TaskKind
@@ -31,7 +21,7 @@ if TYPE_CHECKING:
 # --- The protocol `posterior`: the most probable or most agreeing train-exact SCM under a prior of the generator ------
 
 
-class MostPosterior(PlainRow, frozen=True):
+class MostPosterior(exact.PlainRow, frozen=True):
     """A probable model, under the generator's prior, of all that reproduce every row; `exact` out of its reach.
 
     Sums over latent orders are exact; where there are too many for more than 16 variables, order MCMC draws members.
@@ -52,8 +42,8 @@ class MostPosterior(PlainRow, frozen=True):
             raise ValueError(f"draws is {self.draws}; it has to be 1 or more")
 
     def warm_up(self) -> None:
-        Exact().warm_up()
-        self.answer(warming_task())
+        exact.Exact().warm_up()
+        self.answer(exact.warming_task())
 
     def refusal(self, handout: object) -> str:
         return ""
@@ -81,7 +71,7 @@ class MostPosterior(PlainRow, frozen=True):
         return self._exact(task, "no configuration of the prior explains the evidence")
 
     def _exact(self, task: Task, reason: str) -> ProtocolResult:
-        result = Exact().answer(task)
+        result = exact.Exact().answer(task)
         provenance: dict[str, Any] = {**result.provenance, "posterior": f"not used: {reason}"}
         return ProtocolResult(result.outcome, result.answer, result.size, provenance)
 
@@ -93,7 +83,7 @@ class MostPosterior(PlainRow, frozen=True):
         model = certified_member(task, choice.member)
         provenance = {**self._provenance(choice), "configurations": posterior.configurations()}
         return ProtocolResult(
-            "found", scm_answer(task.kind, model), model.size, {**provenance, "certified_by": "dsl.reference"}
+            "found", exact.scm_answer(task.kind, model), model.size, {**provenance, "certified_by": "dsl.reference"}
         )
 
     def _by_chain(self, task: Task) -> ProtocolResult:
@@ -110,7 +100,7 @@ class MostPosterior(PlainRow, frozen=True):
         except BudgetSpent as spent:
             return self._exact(task, str(spent) or "too many functions to go through")
         provenance = {**self._provenance(choice), **chains.report, "certified_by": "dsl.reference"}
-        return ProtocolResult("found", scm_answer(task.kind, model), model.size, provenance)
+        return ProtocolResult("found", exact.scm_answer(task.kind, model), model.size, provenance)
 
     def _provenance(self, choice: Choice) -> dict[str, Any]:
         return {
@@ -125,11 +115,11 @@ class MostPosterior(PlainRow, frozen=True):
 # --- Protocols that search little or nothing: first-found, random-legal, copy-parent, majority ------------------------
 
 
-class SimpleRow(PlainRow, frozen=True):
+class SimpleRow(exact.PlainRow, frozen=True):
     """Base of the rows: a model or none; no answer to an Alternative-SCM task."""
 
     def warm_up(self) -> None:
-        self.answer(warming_task())
+        self.answer(exact.warming_task())
 
     def model(self, task: Task) -> Scm | None:
         """Return the answer; None if the operators that are allowed cannot say it."""
@@ -141,7 +131,7 @@ class SimpleRow(PlainRow, frozen=True):
         model = self.model(task)
         if model is None:
             return ProtocolResult("impossible", provenance={"reason": "nothing it can say fits"})
-        return ProtocolResult("found", scm_answer(task.kind, model), model.size)
+        return ProtocolResult("found", exact.scm_answer(task.kind, model), model.size)
 
 
 class FirstFound(SimpleRow, frozen=True):
@@ -203,13 +193,13 @@ SIMPLE = (FirstFound, RandomLegal, CopyParent, Majority)
 
 # --- Protocols of ReplaySCM in the order in which `all` runs them -----------------------------------------------------
 PLAIN = (
-    Exact,
-    ExactSat,
-    ExactSmt,
-    ExactDp,
-    ExactIntegerProgram,
+    exact.Exact,
+    exact.ExactSat,
+    exact.ExactSmt,
+    exact.ExactDp,
+    exact.ExactIntegerProgram,
     MostPosterior,
-    StagedExactSearch,
+    exact.StagedExactSearch,
     *SCORE_PROTOCOLS,
     *DISCOVERY,
     *SIMPLE,

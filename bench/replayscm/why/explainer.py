@@ -24,19 +24,11 @@ from calibrant.audits.replayscm.why.parts import (
 )
 from calibrant.audits.why import listed, number_text
 from calibrant.bench.core.metrics import UNDEFINED
+from calibrant.bench.pages import why as pages_why
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.capabilities import AnswerExplainable, Explainable
 from calibrant.bench.pages.graphs import Graph, GraphEdge, GraphNode, draw_ring, draw_together
 from calibrant.bench.pages.page import Lesson, LessonModel, WhyTable, html_page, standalone_svg
-from calibrant.bench.pages.why import (
-    NOT_DECIDED,
-    best_advice,
-    drop_empty,
-    experiment_table,
-    general_lesson,
-    tables_body,
-    tables_lines,
-)
 from calibrant.bench.replayscm.items import ASSUME
 from calibrant.bench.replayscm.why.page import (
     MAX_EVIDENCE,
@@ -257,7 +249,7 @@ MAX_FRACTION_CHARS = 24  # longer ones are left to the JSON
 
 def extended_body(why: ExtendedWhy, prefix: str) -> Markup:
     """Return the contents of the page; prefix: of ids."""
-    return tables_body(why, extended_tables(why, extended_graph(why, prefix)), extended_advice(why), prefix)
+    return pages_why.tables_body(why, extended_tables(why, extended_graph(why, prefix)), extended_advice(why), prefix)
 
 
 def extended_advice(why: ExtendedWhy) -> tuple[str, ...]:
@@ -267,7 +259,9 @@ def extended_advice(why: ExtendedWhy) -> tuple[str, ...]:
     # worlds in one choice of contexts are compared; another choice may decide
     compared = " of those compared"
     advice = (
-        best_advice(why.experiments, "world", "SCMs", compared) if why.experiments else _estimate_advice(why.next_world)
+        pages_why.best_advice(why.experiments, "world", "SCMs", compared)
+        if why.experiments
+        else _estimate_advice(why.next_world)
     )
     if not advice or why.worlds_left is None:
         return advice
@@ -322,7 +316,7 @@ def extended_tables(why: ExtendedWhy, chart: str = "") -> list[WhyTable]:
         )
         for edge in ranked
     )
-    headings, rows = drop_empty(
+    headings, rows = pages_why.drop_empty(
         ("cause", "effect", "posterior", "exactly", *(["sealed: true"] if revealed else [])), rows, 3
     )
     origin = f", estimated from {why.num_draws} draws (standard error up to 5 %)" if why.num_draws else ", exact"
@@ -347,7 +341,7 @@ def extended_tables(why: ExtendedWhy, chart: str = "") -> list[WhyTable]:
         ),
         numeric=frozenset({0}),
     )
-    following = experiment_table(
+    following = pages_why.experiment_table(
         why.experiments,
         "Next worlds",
         "Worlds that tell SCMs apart, fewest left at worst first; readings: how many different rows it may show",
@@ -376,7 +370,7 @@ def lesson(why: ReplayWhy) -> Lesson:
     mechanism = max(why.mechanisms, key=lambda decided: len(decided.parents), default=None)
     if why.model is not None and mechanism is not None and (rivals := excluded_rivals(mechanism)):
         return _decided_lesson(why, why.model, mechanism, rivals, evidence)
-    return general_lesson(why, evidence, WORDS, ())
+    return pages_why.general_lesson(why, evidence, WORDS, ())
 
 
 def class_evidence(why: ReplayWhy) -> WhyTable:
@@ -394,7 +388,7 @@ def class_evidence(why: ReplayWhy) -> WhyTable:
         by_hand = ", ".join(f"{name} = {values[name]}" for name in world.targets)
         rows.append((label, by_hand, *(values[name] for name in why.columns)))
     caption = f"{len(places)} of {plural(why.evidence.num_rows, 'rows')}, those that matter here"
-    headings, cells = drop_empty(("row", "set by hand", *why.columns), rows, 1)
+    headings, cells = pages_why.drop_empty(("row", "set by hand", *why.columns), rows, 1)
     return WhyTable("Evidence", caption if is_long else plural(len(places), "rows"), headings, cells)
 
 
@@ -429,7 +423,7 @@ def _open_lesson(why: ReplayWhy, pair: Pair, row: TableRow, evidence: WhyTable) 
     )
     return Lesson(
         *(why.item, (), evidence, WORDS, f"{setting} What will {variable} be?"),
-        (f"{variable} = 0", f"{variable} = 1", NOT_DECIDED),
+        (f"{variable} = 0", f"{variable} = 1", pages_why.NOT_DECIDED),
         answer=2,
         heading="Two models fit" if is_pair else f"{number_words(why)} models fit; here are two",
         verdict=tuple(verdict),
@@ -538,7 +532,7 @@ class ReplayExplanations:
     def lesson(self, item: Problem, why: ReplayWhy | ExtendedWhy) -> Lesson:
         if isinstance(why, ReplayWhy):
             return lesson(why)
-        return general_lesson(why, extended_tables(why)[0], WORDS, extended_advice(why))
+        return pages_why.general_lesson(why, extended_tables(why)[0], WORDS, extended_advice(why))
 
     def drawing(self, why: ReplayWhy | ExtendedWhy) -> str:
         if isinstance(why, ReplayWhy):
@@ -549,7 +543,7 @@ class ReplayExplanations:
 
     def lines(self, why: ReplayWhy | ExtendedWhy) -> Iterator[str]:
         return (
-            tables_lines(why, extended_tables(why), extended_advice(why))
+            pages_why.tables_lines(why, extended_tables(why), extended_advice(why))
             if isinstance(why, ExtendedWhy)
             else lines(why)
         )

@@ -9,14 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from calibrant.dsl.errors import PoolError, RefusedError, short_repr
-from calibrant.dsl.logic.item import (
-    Clause,
-    ClauseError,
-    Edge,
-    Model,
-    is_node_name,
-    parse_clause,
-)
+from calibrant.dsl.logic import item
 from calibrant.dsl.networks.edge_tables import parse_edges
 from calibrant.dsl.networks.formulas import MAX_NAME_CHARS
 from calibrant.dsl.parse_limits import read_text, split_lines
@@ -54,7 +47,7 @@ def table_rows(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
 
 def check_name(name: str, *, file: str, where: str) -> str:
     """Return the name of a node; `PoolError` if some format could not write it."""
-    if not is_node_name(name):
+    if not item.is_node_name(name):
         raise PoolError(name_problem(name), file=file, instance=where)
     return name
 
@@ -90,7 +83,7 @@ class ListedModel:
     weight: number of networks that the line stands for; mse, size: as stated; line: number of the line in its file
     """
 
-    model: Model
+    model: item.Model
     weight: int = 1
     mse: float | None = None
     size: int | None = None
@@ -130,21 +123,21 @@ def parse_networks(text: str, file: str = "") -> list[ListedModel]:
     return models
 
 
-def _clause(text: str, file: str) -> Clause:
+def _clause(text: str, file: str) -> item.Clause:
     try:
-        return parse_clause(text)
-    except ClauseError as error:
+        return item.parse_clause(text)
+    except item.ClauseError as error:
         raise PoolError(str(error), file=file, field="header") from None
 
 
-def _flag(text: str, clause: Clause, *, file: str, where: str) -> bool:
+def _flag(text: str, clause: item.Clause, *, file: str, where: str) -> bool:
     if text not in ("0", "1", "0.0", "1.0"):
         problem = f"{short_repr(text)}; a clause has 0 or 1"
         raise PoolError(problem, file=file, instance=where, field=f"column {short_repr(str(clause))}")
     return text.startswith("1")
 
 
-def _with_numbers(model: Model, fields: Sequence[str], plain: dict[str, int], file: str, line: int) -> ListedModel:
+def _with_numbers(model: item.Model, fields: Sequence[str], plain: dict[str, int], file: str, line: int) -> ListedModel:
     numbers: dict[str, float | None] = {}
     for name in (_WEIGHT, _MSE, _SIZE):
         text = fields[plain[name]] if name in plain else ""
@@ -172,7 +165,7 @@ def _finite(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def networks_pieces(models: Iterable[Model], clauses: Sequence[Clause]) -> Iterator[str]:
+def networks_pieces(models: Iterable[item.Model], clauses: Sequence[item.Clause]) -> Iterator[str]:
     """Yield the CSV text of models, line by line.
 
     clauses: the columns; they contain all clauses of the models
@@ -185,7 +178,7 @@ def networks_pieces(models: Iterable[Model], clauses: Sequence[Clause]) -> Itera
 # --- Models as bnet: `v, (a & !b) | c`; a stimulus is `s, s`, an empty formula `v, 0` ---------------------------------
 
 
-def bnet_text(model: Model, nodes: Iterable[str], stimuli: Iterable[str]) -> str:
+def bnet_text(model: item.Model, nodes: Iterable[str], stimuli: Iterable[str]) -> str:
     """Return a model as bnet.
 
     nodes: every node of the class that is no stimulus
@@ -203,14 +196,14 @@ def bnet_text(model: Model, nodes: Iterable[str], stimuli: Iterable[str]) -> str
 # --- Prior networks: SIF, and tables of edges with a head -------------------------------------------------------------
 
 
-def read_sif(path: Path) -> tuple[Edge, ...]:
+def read_sif(path: Path) -> tuple[item.Edge, ...]:
     """Return the edges of a SIF file or table in its order, see `parse_sif`."""
     return parse_sif(read_text(path), path.name)
 
 
-def parse_sif(text: str, file: str = "") -> tuple[Edge, ...]:
+def parse_sif(text: str, file: str = "") -> tuple[item.Edge, ...]:
     """Return the edges of a SIF text or of a table with a head in its order, equal ones once.
 
     `PoolError` names the line of what is refused.
     """
-    return tuple(Edge(*edge) for edge in parse_edges(text, file).edges)
+    return tuple(item.Edge(*edge) for edge in parse_edges(text, file).edges)

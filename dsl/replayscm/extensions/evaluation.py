@@ -13,19 +13,8 @@ from calibrant.dsl.episode import ActionError, Step
 from calibrant.dsl.formulas.formula import Formula, constant, rename
 from calibrant.dsl.formulas.table import MAX_TABLE_VARS
 from calibrant.dsl.replayscm.episode import check_submission, shown_worlds, task_class
+from calibrant.dsl.replayscm.extensions import scores
 from calibrant.dsl.replayscm.extensions.extension import MAX_NOISY_ENDOGENOUS, MechanismClass, NoiseKind, Question
-from calibrant.dsl.replayscm.extensions.scores import (
-    ForecastScore,
-    FreeRow,
-    MapScore,
-    SubmittedMap,
-    check_map,
-    gold_law,
-    implied_law,
-    score_forecast,
-    score_map,
-    world_rows,
-)
 from calibrant.dsl.replayscm.extraction import EXTRACTORS, Extraction
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm, StructureMetrics, structure_metrics
@@ -54,9 +43,9 @@ class ExtendedScore(Score):
     favoured: of a forecast: every cell's more probable value has at least 1/2; costs: of an episode
     """
 
-    submitted: SubmittedMap | None
-    replay: MapScore | None
-    forecast: ForecastScore | None
+    submitted: scores.SubmittedMap | None
+    replay: scores.MapScore | None
+    forecast: scores.ForecastScore | None
     favoured: bool | None
     costs: EpisodeCosts | None
 
@@ -66,9 +55,9 @@ class ExtendedScore(Score):
         answer: Mapping[str, Any] | None,
         rejection: Rejection | None,
         *,
-        submitted: SubmittedMap | None = None,
-        replay: MapScore | None = None,
-        forecast: ForecastScore | None = None,
+        submitted: scores.SubmittedMap | None = None,
+        replay: scores.MapScore | None = None,
+        forecast: scores.ForecastScore | None = None,
         favoured: bool | None = None,
         costs: EpisodeCosts | None = None,
         strict_json: bool | None = None,
@@ -176,7 +165,7 @@ class ExtendedScore(Score):
             fields |= {"worlds": self.costs.worlds, "refusals": self.costs.refusals}
         return fields
 
-    def _replay_fields(self, replay: MapScore) -> dict[str, Any]:
+    def _replay_fields(self, replay: scores.MapScore) -> dict[str, Any]:
         match = None if replay.train_match is None else float(replay.train_match)
         train = {"trainMatch": match} if self.is_noisy else {"trainExact": self.train_exact, "trainAccuracy": match}
         assert self.submitted is not None
@@ -258,7 +247,7 @@ class ExtendedEvaluator:
             answer,
             None,
             submitted=checked,
-            replay=score_map(self.scm_class, checked, training, self.problem.sealed.heldout.worlds),
+            replay=scores.score_map(self.scm_class, checked, training, self.problem.sealed.heldout.worlds),
             forecast=self._implied_forecast(checked),
             costs=costs,
             strict_json=strict_json,
@@ -269,18 +258,18 @@ class ExtendedEvaluator:
         costs = _count_costs(steps) if self.extension.is_episode else None
         return ExtendedScore(self.problem, None, Rejection("extracted", reason), costs=costs)
 
-    def _check_map(self, answer: Mapping[str, Any]) -> SubmittedMap | Rejection:
-        return check_map(self.scm_class, self.problem.task.grammar, answer)
+    def _check_map(self, answer: Mapping[str, Any]) -> scores.SubmittedMap | Rejection:
+        return scores.check_map(self.scm_class, self.problem.task.grammar, answer)
 
     @property
     def _training(self) -> tuple[World, ...]:
         return self.problem.task.training.worlds
 
     @cached_property
-    def _rows(self) -> list[list[FreeRow]]:
+    def _rows(self) -> list[list[scores.FreeRow]]:
         """The rows that are forecast, by world."""
         worlds = self.problem.sealed.heldout.worlds
-        return [list(world_rows(self.scm_class, world)) for world in worlds]
+        return [list(scores.world_rows(self.scm_class, world)) for world in worlds]
 
     @cached_property
     def _laws(self) -> list[list[dict[str, Fraction]]]:
@@ -288,7 +277,7 @@ class ExtendedEvaluator:
         gold = self.problem.sealed.gold
         if gold is None:
             return []
-        return [[gold_law(gold, self.problem.sealed.rates, row) for row in rows] for rows in self._rows]
+        return [[scores.gold_law(gold, self.problem.sealed.rates, row) for row in rows] for rows in self._rows]
 
     def _score_forecast(
         self, answer: Mapping[str, Any], costs: EpisodeCosts | None, strict_json: bool | None
@@ -296,7 +285,7 @@ class ExtendedEvaluator:
         forecast = answer[FORECAST]
         score = favoured = None
         if self._laws:
-            score = score_forecast(self._laws, forecast)
+            score = scores.score_forecast(self._laws, forecast)
             favoured = all(
                 _favours(law[v], row[v])
                 for laws, rows in zip(self._laws, forecast, strict=True)
@@ -307,7 +296,7 @@ class ExtendedEvaluator:
             self.problem, answer, None, forecast=score, favoured=favoured, costs=costs, strict_json=strict_json
         )
 
-    def _implied_forecast(self, submitted: SubmittedMap) -> ForecastScore | None:
+    def _implied_forecast(self, submitted: scores.SubmittedMap) -> scores.ForecastScore | None:
         """Return the proper scores of what a map implies; None for a noise-free map item."""
         if self.extension.noise.is_silent and self.extension.question is Question.MAP:
             return None
@@ -318,8 +307,8 @@ class ExtendedEvaluator:
         noise = self.extension.noise
         disclosed = noise.grid[0][0] if noise.kind is NoiseKind.RATE else Fraction(0)
         rate = disclosed if submitted.rate is None else submitted.rate
-        implied = [[implied_law(submitted, rate, row) for row in rows] for rows in self._rows]
-        return score_forecast(self._laws, implied)
+        implied = [[scores.implied_law(submitted, rate, row) for row in rows] for rows in self._rows]
+        return scores.score_forecast(self._laws, implied)
 
 
 def _favours(law: Fraction, stated: float) -> bool:

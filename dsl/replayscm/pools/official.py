@@ -16,20 +16,7 @@ from typing import Any, NamedTuple
 from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.replayscm.item import ModelResult, Problem, TaskKind
-from calibrant.dsl.replayscm.pools.records import (
-    BlocksRecord,
-    DisclosureRecord,
-    Fields,
-    HiddenOrderRecord,
-    HiddenRootsRecord,
-    OrderedRecord,
-    ProblemRecord,
-    Results,
-    SealedRecord,
-    WorldRecord,
-    error_location,
-    problem_from_record,
-)
+from calibrant.dsl.replayscm.pools import records
 
 # --- The benchmark's official pool files: how they are recognised, and the name of their row in published tables ------
 
@@ -285,18 +272,18 @@ class OfficialRecord:
     results: those that it holds, or those that are given in their place
     """
 
-    def __init__(self, raw: Any, index: int, results: Results | None = None) -> None:
-        record = Fields(raw, "record")
+    def __init__(self, raw: Any, index: int, results: records.Results | None = None) -> None:
+        record = records.Fields(raw, "record")
         problem = record.child("problem")
         instance = problem.get("instanceId")
-        with error_location(instance=instance[:120] if isinstance(instance, str) else f"record {index}"):
+        with records.error_location(instance=instance[:120] if isinstance(instance, str) else f"record {index}"):
             self.native = _native(record, problem)
             stored = record.mapping("modelResults", {})
             self.results = EmbeddedResults.from_mapping(stored) if stored and results is None else results
-            self.problem = problem_from_record(self.native, self.results)
+            self.problem = records.problem_from_record(self.native, self.results)
 
 
-def _native(record: Fields, problem: Fields) -> ProblemRecord:
+def _native(record: records.Fields, problem: records.Fields) -> records.ProblemRecord:
     signature, task, gold = problem.child("signature"), problem.child("task"), problem.child("goldAnswer")
     parameters, gold_scm = task.child("parameters"), gold.child("scm")
     variables = signature.names("variables")
@@ -311,9 +298,9 @@ def _native(record: Fields, problem: Fields) -> ProblemRecord:
         raise PoolError("roots and endogenous variables do not partition the variables", field="rootVariables")
     kind = task.text("taskName")
     units = problem.names("panelUnits", [])
-    worlds = [_World(Fields(raw, "worlds"), variables, units) for raw in problem.sequence("worlds")]
+    worlds = [_World(records.Fields(raw, "worlds"), variables, units) for raw in problem.sequence("worlds")]
     order = parameters.names("topologicalOrder", signature.names("topologicalOrder", variables))
-    sealed = SealedRecord(
+    sealed = records.SealedRecord(
         heldout=[world.record for world in worlds if not world.is_training],
         gold=gold_scm.texts("mechanisms", None),
         gold_size=gold_scm.integer("totalAst", None),
@@ -324,7 +311,7 @@ def _native(record: Fields, problem: Fields) -> ProblemRecord:
     )
     if not units and worlds:
         units = worlds[0].record.units or []
-    return ProblemRecord(
+    return records.ProblemRecord(
         id=problem.text("instanceId"),
         kind=kind,
         variables=variables,
@@ -353,21 +340,21 @@ def _is_binary(domains: Any, variables: list[str]) -> bool:
     return bool(domains == "binary" or domains == {variable: [0, 1] for variable in variables})
 
 
-def _disclosure(kind: str, parameters: Fields, roots: list[str], order: list[str]) -> DisclosureRecord:
+def _disclosure(kind: str, parameters: records.Fields, roots: list[str], order: list[str]) -> records.DisclosureRecord:
     variant = parameters.text("scmPromptVariant", "with_topological_order")
     if kind == TaskKind.ROOTS.value:
-        return HiddenRootsRecord(root_count=parameters.integer("rootCount", None) or len(roots))
+        return records.HiddenRootsRecord(root_count=parameters.integer("rootCount", None) or len(roots))
     if variant in BLOCK_VARIANTS:
-        return BlocksRecord(blocks=parameters.name_lists("topologicalLayers"), roots=roots)
+        return records.BlocksRecord(blocks=parameters.name_lists("topologicalLayers"), roots=roots)
     if variant in HIDDEN_VARIANTS:
-        return HiddenOrderRecord(roots=roots)
+        return records.HiddenOrderRecord(roots=roots)
     if variant in ORDERED_VARIANTS:
-        return OrderedRecord(order=order, roots=roots)
+        return records.OrderedRecord(order=order, roots=roots)
     known_variants = ", ".join(sorted(ORDERED_VARIANTS | BLOCK_VARIANTS | HIDDEN_VARIANTS))
     raise PoolError(f"unknown variant {short_repr(variant)}; known: {known_variants}", field="scmPromptVariant")
 
 
-def _labels(record: Fields, problem: Fields, parameters: Fields) -> dict[str, str]:
+def _labels(record: records.Fields, problem: records.Fields, parameters: records.Fields) -> dict[str, str]:
     description = record.child("problemDescription")
     extra = description.child("extra")
     native_labels = extra.texts(OWN_LABELS, None)
@@ -388,7 +375,7 @@ def _labels(record: Fields, problem: Fields, parameters: Fields) -> dict[str, st
     }
 
 
-def _alternative_sources(problem: Fields) -> str | None:
+def _alternative_sources(problem: records.Fields) -> str | None:
     """Return as a JSON list whose answers held the known alternative of an Alternative-SCM record; None without one."""
     pair = problem.child("goldAnswer").child("scm_alt_exp")
     listed = pair.get("alternativeSupport")
@@ -398,7 +385,7 @@ def _alternative_sources(problem: Fields) -> str | None:
     return json.dumps(sorted(model for model in models if isinstance(model, str)))
 
 
-def _kill_coverage(extra: Fields) -> str | None:
+def _kill_coverage(extra: records.Fields) -> str | None:
     """Return the share of variables with a shortcut that generation ruled out, as the record states it."""
     diagnostics = extra.get("generationDiagnostics")
     ratio = diagnostics.get("kill_coverage_ratio") if isinstance(diagnostics, dict) else None
@@ -410,10 +397,10 @@ def _kill_coverage(extra: Fields) -> str | None:
 class _World:
     """One world of an official record, as a native record and the split it belongs to."""
 
-    def __init__(self, raw: Fields, variables: list[str], units: list[str]) -> None:
+    def __init__(self, raw: records.Fields, variables: list[str], units: list[str]) -> None:
         raw.only(WORLD_FIELDS)
         self.id = raw.text("worldId")
-        with error_location(field=f"worlds[{short_repr(self.id)}]"):
+        with records.error_location(field=f"worlds[{short_repr(self.id)}]"):
             extra = raw.child("extra")
             split = raw.get("split", extra.get("split"))
             if split not in (None, "train", "heldout"):
@@ -428,10 +415,12 @@ class _World:
             rows, own_units = _rows(raw, extra, variables, units)
             constants, assigned = _intervention(raw, extra)
             environment = raw.levels("envProfile") or extra.levels("envProfile")
-            self.record = WorldRecord(self.id, rows, constants, assigned, own_units, environment)
+            self.record = records.WorldRecord(self.id, rows, constants, assigned, own_units, environment)
 
 
-def _rows(raw: Fields, extra: Fields, variables: list[str], units: list[str]) -> tuple[list[str], list[str] | None]:
+def _rows(
+    raw: records.Fields, extra: records.Fields, variables: list[str], units: list[str]
+) -> tuple[list[str], list[str] | None]:
     """Row strings in `variables` order, and the unit ids where the world has its own."""
     compact = raw.get("rows")
     verbose = raw.get("rowsVerbose", extra.get("rows"))
@@ -448,7 +437,7 @@ def _rows(raw: Fields, extra: Fields, variables: list[str], units: list[str]) ->
         return rows, domain if domain != units else None
     rows, unit_ids = [], []
     for index, item in enumerate(verbose if isinstance(verbose, list) else [verbose]):
-        row = Fields(item, f"rows[{index}]")
+        row = records.Fields(item, f"rows[{index}]")
         values = row.mapping("values")
         if set(values) != set(variables) or any(type(bit) is not int or bit not in (0, 1) for bit in values.values()):
             raise PoolError(f"row {index} does not give every variable a bit", field="rows")
@@ -459,7 +448,7 @@ def _rows(raw: Fields, extra: Fields, variables: list[str], units: list[str]) ->
     return rows, unit_ids if unit_ids != units else None
 
 
-def _intervention(raw: Fields, extra: Fields) -> tuple[dict[str, int], list[str]]:
+def _intervention(raw: records.Fields, extra: records.Fields) -> tuple[dict[str, int], list[str]]:
     """Constants and row-wise targets: the structured fields where present, else the older intervention entry."""
     summary = raw.child("interventionSummary")
     summary.only(SUMMARY_FIELDS)
@@ -482,11 +471,11 @@ def _intervention(raw: Fields, extra: Fields) -> tuple[dict[str, int], list[str]
     return constants, assigned
 
 
-def _older_intervention(raw: Fields) -> tuple[dict[str, int], list[str]]:
+def _older_intervention(raw: records.Fields) -> tuple[dict[str, int], list[str]]:
     listed = raw.sequence("interventions") if "interventions" in raw else [raw.get("intervention", {})]
     if len(listed) > 1:
         raise PoolError(f"{len(listed)} interventions in one world; at most one is understood", field="interventions")
-    entry = Fields(listed[0] if listed else {}, "intervention")
+    entry = records.Fields(listed[0] if listed else {}, "intervention")
     kind = entry.text("type", "hard_do")
     if kind != "hard_do":
         raise PoolError(f"unknown intervention type {short_repr(kind)}; known: hard_do", field="intervention.type")

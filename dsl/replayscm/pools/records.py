@@ -14,15 +14,8 @@ from calibrant.dsl.formulas.formula import OPERATORS, STANDARD_OPERATORS, Formul
 from calibrant.dsl.formulas.table import MAX_TABLE_VARS
 from calibrant.dsl.formulas.text import Grammar, parse
 from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered, natural
+from calibrant.dsl.replayscm.extensions import records as extensions_records
 from calibrant.dsl.replayscm.extensions.extension import Extension
-from calibrant.dsl.replayscm.extensions.records import (
-    ExtensionRecord,
-    read_extension,
-    read_rates,
-    require_forecast,
-    require_gold,
-    require_seed,
-)
 from calibrant.dsl.replayscm.item import ModelResult, Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
@@ -184,7 +177,7 @@ class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
 TASK_KINDS = ", ".join(kind.value for kind in TaskKind)
 
 
-class ProblemRecord(ExtensionRecord, forbid_unknown_fields=True, omit_defaults=True):
+class ProblemRecord(extensions_records.ExtensionRecord, forbid_unknown_fields=True, omit_defaults=True):
     """One instance: what solvers see, and `sealed` apart from it."""
 
     EXAMPLES: ClassVar[dict[str, str]] = {
@@ -358,7 +351,9 @@ def problem_from_record(record: ProblemRecord, results: Results | None = None) -
     variables = _variables(record.variables)
     every = (*variables, *record.hidden)
     disclosure = disclosure_from_record(record.disclosure, every)
-    extension = read_extension(record, variables, getattr(record.disclosure, "roots", ()), disclosure)
+    extension = extensions_records.read_extension(
+        record, variables, getattr(record.disclosure, "roots", ()), disclosure
+    )
     grammar = _grammar(record)
     worlds = _Worlds(variables, tuple(distinct(record.units, "units")))
     training = worlds.panel(record.training, "training")
@@ -379,9 +374,9 @@ def problem_from_record(record: ProblemRecord, results: Results | None = None) -
     for model, field in ((reference, "reference"), (gold, "sealed.gold")):
         if model and disclosure.roots is not None and model.roots != natural(disclosure.roots):
             raise PoolError(f"mechanisms leave the roots {', '.join(model.roots)}", field=field)
-    require_gold(gold, extension, disclosure)
-    require_seed(record.sealed.seed, extension)
-    require_forecast(extension, heldout)
+    extensions_records.require_gold(gold, extension, disclosure)
+    extensions_records.require_seed(record.sealed.seed, extension)
+    extensions_records.require_forecast(extension, heldout)
     num_heldout, shares_units = len(heldout.worlds), record.shares_units
     task = Task(kind, disclosure, grammar, training, shares_units, num_heldout, reference, extension, record.wording)
     sealed = Sealed(
@@ -394,7 +389,7 @@ def problem_from_record(record: ProblemRecord, results: Results | None = None) -
         {w.id: w.environment for w in (*record.training, *record.sealed.heldout) if w.environment},
         record.sealed.labels,
         record.sealed.seed,
-        read_rates(record.sealed.noise, extension),
+        extensions_records.read_rates(record.sealed.noise, extension),
     )
     stored = tuple(
         ModelResult(r.model, r.raw_response, r.extracted_answer, r.evaluation, r.verdict) for r in record.results

@@ -26,13 +26,7 @@ from calibrant.dsl.replayscm.scm import LocalFunction
 from calibrant.dsl.replayscm.world import Panel, Rows
 from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.replayscm.experiments._kernels_members import count_alike, count_mismatches, reading_keys
-from calibrant.solvers.replayscm.hidden.mass import (
-    MAX_LISTED_MEMBERS,
-    count_members,
-    exact_mass,
-    list_members,
-    posterior_sampler,
-)
+from calibrant.solvers.replayscm.hidden import mass
 from calibrant.solvers.replayscm.noise.posterior import DECIDED, Posterior, free_bits, reading_probabilities
 from calibrant.solvers.replayscm.noise.subset_tables import target_mask
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
@@ -119,12 +113,12 @@ def posterior_bits(posterior: Posterior, seed: str, num_draws: int = NUM_DRAWS) 
     """
     scm_class = posterior.scm_class
     if scm_class.noise.is_silent and scm_class.prior is Prior.UNIFORM:
-        members = count_members(posterior)
+        members = mass.count_members(posterior)
         if not members:
             raise ValueError("no SCM has positive posterior")
         return Bits(log2(members), 0.0)
-    rng, sampler = Random(seed), posterior_sampler(posterior)
-    whole = _log2(exact_mass(posterior))
+    rng, sampler = Random(seed), mass.posterior_sampler(posterior)
+    whole = _log2(mass.exact_mass(posterior))
     surprises = []
     for _ in range(num_draws):
         member = sampler.draw(rng)
@@ -171,14 +165,14 @@ class BehaviourVerdict:
 
 def behaviour_share(posterior: Posterior, worlds: AskedWorlds, rows: Sequence[Sequence[str]]) -> Fraction:
     """Return the posterior of a clean behaviour: the mass with hard rows over the mass."""
-    return _clean_mass(posterior, worlds, rows) / exact_mass(posterior)
+    return _clean_mass(posterior, worlds, rows) / mass.exact_mass(posterior)
 
 
 def behaviour_shares(
     posterior: Posterior, worlds: AskedWorlds, members: Iterable[Mechanisms]
 ) -> dict[Behaviour, Fraction]:
     """Return the behaviours of these members with their posteriors, each by one exact ratio."""
-    scm_class, whole = posterior.scm_class, exact_mass(posterior)
+    scm_class, whole = posterior.scm_class, mass.exact_mass(posterior)
     behaviours = dict.fromkeys(
         tuple(clean_rows(scm_class, member, do, contexts) for do, contexts in worlds) for member in members
     )
@@ -188,12 +182,12 @@ def behaviour_shares(
 def _clean_mass(posterior: Posterior, worlds: AskedWorlds, rows: Sequence[Sequence[str]]) -> Fraction:
     """Return the mass with a clean behaviour as hard rows."""
     hard = [EvidenceWorld(do, tuple(texts), is_clean=True) for (do, _), texts in zip(worlds, rows, strict=True)]
-    return exact_mass(posterior.condition(*hard))
+    return mass.exact_mass(posterior.condition(*hard))
 
 
 def decide_behaviour(posterior: Posterior, worlds: AskedWorlds, rng: Random) -> BehaviourVerdict:
     """Return the verdict from a few draws; `ValueError` for an empty posterior."""
-    sampler = posterior_sampler(posterior)
+    sampler = mass.posterior_sampler(posterior)
     # a miss by the draws can leave a verdict undecided, not wrong
     shares = behaviour_shares(posterior, worlds, [sampler.draw(rng) for _ in range(NUM_TRIED_DRAWS)])
     return _verdict(posterior, shares)
@@ -208,7 +202,7 @@ def rank_behaviours(
 
     maps: SCMs whose behaviours are weighed before those of drawn members
     """
-    scm_class, sampler, whole = posterior.scm_class, posterior_sampler(posterior), exact_mass(posterior)
+    scm_class, sampler, whole = posterior.scm_class, mass.posterior_sampler(posterior), mass.exact_mass(posterior)
 
     def behaviour(member: Mechanisms) -> Behaviour:
         return tuple(clean_rows(scm_class, member, do, contexts) for do, contexts in worlds)
@@ -278,14 +272,14 @@ class ListedCandidates:
 def list_candidates(
     posterior: Posterior,
     worlds: Sequence[tuple[Mapping[str, int], Sequence[int]]],
-    limit: int = MAX_LISTED_MEMBERS,
+    limit: int = mass.MAX_LISTED_MEMBERS,
 ) -> ListedCandidates:
     """Return the members and what candidate worlds show of them; `BudgetSpent` for more than `limit` members.
 
     worlds: constants and contexts of each candidate
     """
     scm_class = posterior.scm_class
-    members = list_members(posterior, limit)
+    members = mass.list_members(posterior, limit)
     readings = [tuple(clean_rows(scm_class, member, do, contexts) for do, contexts in worlds) for member in members]
     # members that all candidates show alike are one cell: no policy separates them
     cells: dict[tuple[tuple[str, ...], ...], int] = {}

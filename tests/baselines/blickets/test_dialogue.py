@@ -9,13 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.baselines.blickets.context import (
-    BEHAVIOURS,
-    Behaviour,
-    EpisodeMemory,
-    Situation,
-    deterministic,
-)
+from calibrant.baselines.blickets.context import BEHAVIOURS, Behaviour, EpisodeMemory, Situation, deterministic
 from calibrant.baselines.blickets.dialogue import (
     BASE,
     CG,

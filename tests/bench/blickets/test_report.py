@@ -26,14 +26,7 @@ from calibrant.bench.blickets.paper import (
     printed_detections,
     setup_tables,
 )
-from calibrant.bench.blickets.rates import (
-    Counts,
-    Graded,
-    Share,
-    count_classes,
-    count_detections,
-    errors_of,
-)
+from calibrant.bench.blickets.rates import Counts, Graded, Share, count_classes, count_detections, errors_of
 from calibrant.bench.blickets.report import KINDS, class_plot
 from calibrant.bench.blickets.scoring import METRICS
 from calibrant.bench.cli import main

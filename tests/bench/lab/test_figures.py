@@ -24,9 +24,7 @@ from calibrant.bench.lab.blickets import (
     difference_of_shares,
     learner_table,
 )
-from calibrant.bench.lab.blickets import (
-    main as blickets_main,
-)
+from calibrant.bench.lab.blickets import main as blickets_main
 from calibrant.bench.lab.causalab import main as causalab_main
 from calibrant.bench.lab.causalab import method_results, recompute_labels, relabelled_suite, weighted_graphs
 from calibrant.bench.pools.generated import write_drawn

@@ -23,10 +23,7 @@ from calibrant.bench.core.registry import benchmark_of, bundled_sample
 from calibrant.bench.pages.charts import looks
 from calibrant.bench.replayscm import expectations
 from calibrant.bench.replayscm.figures import apart, report_plots
-from calibrant.bench.replayscm.paper import (
-    DIFFERENCES,
-    HELDOUT_EXACT,
-)
+from calibrant.bench.replayscm.paper import DIFFERENCES, HELDOUT_EXACT
 from calibrant.bench.replayscm.report import compare_systems
 from calibrant.bench.replayscm.verdict import REPLAY_METRICS
 from calibrant.bench.report.comparisons import differences

@@ -15,12 +15,7 @@ from hypothesis import strategies as st
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.formula import OPERATORS, Formula, apply, var
 from calibrant.dsl.kernel_cache import PlainWork
-from calibrant.dsl.replayscm.evaluator import (
-    Candidate,
-    compile_formulas,
-    compile_tables,
-    lay_out,
-)
+from calibrant.dsl.replayscm.evaluator import Candidate, compile_formulas, compile_tables, lay_out
 from calibrant.dsl.replayscm.reference import first_mismatch, replay_row, replay_world
 from calibrant.dsl.replayscm.replay import SplitReplay, evaluate, replay, replay_splits
 from calibrant.dsl.replayscm.scm import Scm, scm

@@ -15,14 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS, Formula, apply, var
-from calibrant.dsl.formulas.table import (
-    PartialTable,
-    TruthTable,
-    complete,
-    from_formula,
-    full_mask,
-    permute,
-)
+from calibrant.dsl.formulas.table import PartialTable, TruthTable, complete, from_formula, full_mask, permute
 from calibrant.dsl.formulas.text import parse
 from calibrant.solvers.formulas._kernels_synthesis import find_first_match
 from calibrant.solvers.formulas.catalogue import Catalogue, build_catalogue, catalogue

@@ -26,15 +26,7 @@ from tests.support.packages import needs
 
 needs("caspo", "clingo")
 
-from calibrant.bench.lab.logic import (  # noqa: E402
-    CASES,
-    MODELS,
-    Case,
-    case_candidates,
-    case_task,
-    measure,
-    run_caspo,
-)
+from calibrant.bench.lab.logic import CASES, MODELS, Case, case_candidates, case_task, measure, run_caspo  # noqa: E402
 
 DREAM = next(case for case in CASES if (case.data, case.fit, case.size) == ("LiverDREAM", "0.1", 5))
 EXTENDED = next(case for case in CASES if (case.data, case.fit, case.size) == ("ExtLiver", "0.02", 4))

@@ -10,12 +10,7 @@ from typing import Any, NamedTuple
 
 from calibrant.audits.claims import Certificate
 from calibrant.audits.logic.generation import LogicPlan, generate_items
-from calibrant.audits.logic.items import (
-    better_certificate,
-    count_certificate,
-    missing_certificate,
-    open_certificate,
-)
+from calibrant.audits.logic.items import better_certificate, count_certificate, missing_certificate, open_certificate
 from calibrant.audits.logic.trajectories import TRAJECTORY_STRATA, generate_trajectories, trajectory_findings
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.item import LogicItem, Model, Task, fit_limit, model_size, parse_clause

@@ -22,17 +22,7 @@ from calibrant.bench.lab.speed.report import Options, Row, by_setting, by_stratu
 from calibrant.dsl.replayscm.generation.problems import sample_problem
 from calibrant.dsl.replayscm.generation.scms import Stratum, stratum
 from calibrant.dsl.replayscm.item import Problem, Task
-from calibrant.solvers.acyclic.least import (
-    Cost,
-    Mask,
-    Part,
-    best_structure,
-    break_ties,
-    cost_by_size,
-    reduce_to_parts,
-    remove_tie_break,
-    total_size,
-)
+from calibrant.solvers.acyclic import least
 from calibrant.solvers.acyclic.optimum import MAX_SUBSET_DP, Choice, optimal_choice
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.exact import solve
@@ -52,9 +42,9 @@ class Question(NamedTuple):
     every: without that reduction; empty where it is not asked for
     """
 
-    options: Mapping[int, Mapping[Mask, Cost]]
-    every: Mapping[int, Mapping[Mask, Cost]]
-    roots: Mask
+    options: Mapping[int, Mapping[least.Mask, least.Cost]]
+    every: Mapping[int, Mapping[least.Mask, least.Cost]]
+    roots: least.Mask
     num_vars: int
 
 
@@ -74,13 +64,13 @@ def question_of(task: Task, roots: Iterable[str] | None = None) -> Question:
     mask = sum(1 << index[root] for root in root_names)
     search = ParentSearch(task, MAX_PARENTS)
 
-    def list_options(free: Mask) -> dict[int, dict[Mask, Cost]]:
+    def list_options(free: least.Mask) -> dict[int, dict[least.Mask, least.Cost]]:
         options = {}
         for v in (v for v in task.variables if v not in root_names):
             candidates = [index[u] for u in task.disclosure.admissible_parents(v)]
             parent_sets = search.parent_sets(index[v], candidates, free=free)
             options[index[v]] = {
-                parent_set.mask: cost_by_size(parent_set.at_least, parent_set.mask) for parent_set in parent_sets
+                parent_set.mask: least.cost_by_size(parent_set.at_least, parent_set.mask) for parent_set in parent_sets
             }
         return options
 
@@ -111,25 +101,25 @@ def _agreement(case: str, tasks: Iterable[Task]) -> Row:
 
 def _by_subsets(question: Question) -> Choice | None:
     num = question.num_vars
-    costs = {v: {m: break_ties(c, v, m, num) for m, c in sets.items()} for v, sets in question.every.items()}
-    best = best_structure(costs, question.roots)
-    return None if best is None else Choice(remove_tie_break(best[0], num), best[1])
+    costs = {v: {m: least.break_ties(c, v, m, num) for m, c in sets.items()} for v, sets in question.every.items()}
+    best = least.best_structure(costs, question.roots)
+    return None if best is None else Choice(least.remove_tie_break(best[0], num), best[1])
 
 
 # --- The least size of an acyclic choice by python-sat's RC2, with a linear order of the variables in clauses ---------
 
 
-def least_size(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask) -> int | None:
+def least_size(options: Mapping[int, Mapping[least.Mask, least.Cost]], roots: least.Mask) -> int | None:
     """Return the least size; None if every choice has a cycle.
 
     options: per variable its possible parent sets and what they cost
     """
-    components = reduce_to_parts(options, roots)
+    components = least.reduce_to_parts(options, roots)
     sizes = None if components is None else [_of_part(part) for part in components]
     return None if sizes is None or None in sizes else sum(size for size in sizes if size is not None)
 
 
-def _of_part(part: Part) -> int | None:
+def _of_part(part: least.Part) -> int | None:
     from pysat.examples.rc2 import RC2
     from pysat.formula import WCNF
 
@@ -137,7 +127,7 @@ def _of_part(part: Part) -> int | None:
     arcs = {(u, v): cnf.variable(f"{u} -> {v}") for v in part for u in part if any(mask >> u & 1 for mask in part[v])}
     base, preferred = 0, list[tuple[int, int]]()
     for v, sets in part.items():
-        sizes = sorted({total_size(option.cost) for option in sets.values()})
+        sizes = sorted({least.total_size(option.cost) for option in sets.values()})
         beyond = {high: cnf.variable(f"{v}: at least {high}") for high in sizes[1:]}
         for low, high in pairwise(sizes[1:]):
             cnf.add(-beyond[high], beyond[low])
@@ -146,7 +136,7 @@ def _of_part(part: Part) -> int | None:
         taken = {mask: cnf.variable(f"{v} from {mask:#x}") for mask in sets}
         cnf.add(*taken.values())
         for mask, literal in taken.items():
-            size = total_size(sets[mask].cost)
+            size = least.total_size(sets[mask].cost)
             if size in beyond:
                 cnf.add(-literal, beyond[size])
             for u in part:
@@ -207,7 +197,7 @@ def _time_call(call: Callable[[], T]) -> tuple[float, T]:
 
 def _solve_ours(question: Question, engine: str = "auto") -> int | None:
     best = optimal_choice(question.options, question.roots, question.num_vars, engine=engine)
-    return None if best is None else total_size(best.cost)
+    return None if best is None else least.total_size(best.cost)
 
 
 def _choices(case: str, questions: Sequence[Question]) -> Iterator[Row]:

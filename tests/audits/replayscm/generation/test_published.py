@@ -9,11 +9,7 @@ from pathlib import Path
 import pytest
 
 from calibrant.audits.replayscm.generation.generate import generate_from_networks
-from calibrant.audits.replayscm.generation.published import (
-    NETWORK_STRATA,
-    Window,
-    draw_windows,
-)
+from calibrant.audits.replayscm.generation.published import NETWORK_STRATA, Window, draw_windows
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.networks.formulas import NetworkError
 from calibrant.dsl.replayscm.item import Problem

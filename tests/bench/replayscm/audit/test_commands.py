@@ -27,14 +27,7 @@ from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm, scm
 from tests.support.browser import Tab, needs_chromium, pressed
 from tests.support.commands import called, refused
-from tests.support.replayscm.pools import (
-    ALL_ROWS,
-    FOUR_MEMBERS,
-    TWO_MEMBERS,
-    audited,
-    two_bundled,
-    written_pool,
-)
+from tests.support.replayscm.pools import ALL_ROWS, FOUR_MEMBERS, TWO_MEMBERS, audited, two_bundled, written_pool
 from tests.support.replayscm.written import written_problem, written_scm, written_world
 
 

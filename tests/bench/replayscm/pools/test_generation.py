@@ -31,14 +31,7 @@ from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.solvers.replayscm.space import VersionSpace
 from tests.support.commands import CHECKOUT, called, refused
 from tests.support.effort import effort
-from tests.support.replayscm.pools import (
-    ALL_ROWS,
-    audited,
-    dev_problems,
-    two_bundled,
-    with_a_wide_gold,
-    written_pool,
-)
+from tests.support.replayscm.pools import ALL_ROWS, audited, dev_problems, two_bundled, with_a_wide_gold, written_pool
 from tests.support.shared import shared_file
 from tests.support.stub_protocols import small_pool
 
