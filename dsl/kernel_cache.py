@@ -43,15 +43,20 @@ def cache_folder(compiler_version: str) -> Path:
     """
     from tempfile import gettempdir
 
+    name = cache_name(compiler_version)
+    return user_folder(name) or private_folder(Path(gettempdir()).resolve(), f"calibrant-{name}")
+
+
+def user_folder(name: str) -> Path | None:
+    """Return a folder of the user's cache, made if need be; None if it cannot be, or others may write to it."""
     from platformdirs import user_cache_path
 
-    name = cache_name(compiler_version)
     folder = user_cache_path("calibrant").absolute() / name
     with suppress(OSError):
         _make(folder)
         if is_private(folder.resolve()):
             return folder.resolve()
-    return private_folder(Path(gettempdir()).resolve(), f"calibrant-{name}")
+    return None
 
 
 def private_folder(parent: Path, name: str) -> Path:

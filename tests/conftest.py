@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from calibrant.bench import cli
 from calibrant.bench.commands import options
+from calibrant.dsl import kernel_cache
 from tests.support.commands import FONT_CACHE
 from tests.support.effort import UNTIL, examples
 
@@ -108,6 +109,15 @@ def one_core() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for module in (options, options):
             patch.setattr(module, "usable_cores", lambda: 1)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def nothing_kept() -> Iterator[None]:
+    """Keep no attributions from commands in this process: a test may have replaced what makes them."""
+    folder = kernel_cache.user_folder
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel_cache, "user_folder", lambda name: None if name == "attributions" else folder(name))
         yield
 
 

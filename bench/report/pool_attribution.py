@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from contextlib import suppress
+from functools import cache, partial
+from hashlib import blake2b
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from calibrant.bench.answers.rates import SHORT_DIGEST
 from calibrant.bench.core.attribution import CHANCE, KEY, decided_from, has_posterior
@@ -17,6 +24,8 @@ from calibrant.bench.report.capabilities import EXPECTATIONS
 from calibrant.bench.report.overview.contract import GUIDE, AnswerGuide, Levels, answer_levels, steps_digest
 from calibrant.bench.report.sources import STEPS
 from calibrant.bench.terminal import HintedError, invocation, pool_beside
+from calibrant.dsl import kernel_cache
+from calibrant.dsl.atomic_write import PRIVATE, whole_file
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.records import file_digest, items_by_id
 from calibrant.dsl.text import plural
@@ -90,6 +99,64 @@ def _wrong_pool_error(which: str, ids: Collection[str], pools: Sequence[Path], f
     return HintedError(f"{message}; the answers are to {which}", command=words if has_command else ())
 
 
+# --- What was made is kept in the user's cache: a file for each pool, named by its digest and the program's -----------
+FOLDER = "attributions"
+MAX_POOLS = 32  # files; those used last stay
+MAX_KEPT = 20_000  # values of a pool, some 5 MB; what is beyond is made each time
+_LIBRARIES = ("numpy", "numba", "python-sat")  # what values are computed with
+V = TypeVar("V")
+
+
+@cache
+def program_digest() -> str:
+    """Return a digest of all sources, and of the versions that they compute with: another program makes its own."""
+    root = Path(__file__).resolve().parents[2]
+    digest = blake2b(repr([sys.version, *map(version, _LIBRARIES)]).encode(), digest_size=8)
+    for package in ("dsl", "solvers", "audits", "baselines", "bench"):
+        for path in sorted((root / package).rglob("*.py")):  # 20 ms
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+class KeptValues:
+    """JSON values about the items of one pool by what they were made from; a file that cannot be read has none.
+
+    Made values are read back from JSON as well: whoever asks gets the same, kept or not.
+    """
+
+    def __init__(self, pool_digest: str) -> None:
+        folder = kernel_cache.user_folder(FOLDER)
+        self._path = folder and folder / f"{program_digest()}-{pool_digest}.json"
+        self._values: dict[str, msgspec.Raw] = {}
+        self._is_changed = False
+        with suppress(OSError, msgspec.DecodeError):
+            if self._path is not None:
+                self._values = msgspec.json.decode(self._path.read_bytes(), type=dict[str, msgspec.Raw])
+                os.utime(self._path)
+
+    def get(self, *made_from: object, make: Callable[[], V]) -> V:
+        """Return a value, made if it is not kept. made_from: all that it depends on beside the pool, as JSON."""
+        key = blake2b(msgspec.json.encode(made_from), digest_size=16).hexdigest()
+        encoded = self._values.get(key)
+        if encoded is None:
+            encoded = msgspec.Raw(msgspec.json.encode(make()))
+            if len(self._values) < MAX_KEPT:
+                self._values[key], self._is_changed = encoded, True
+        value: V = msgspec.json.decode(encoded)
+        return value
+
+    def write(self) -> None:
+        """Keep new values; nothing where that is not possible. Of other pools the last MAX_POOLS - 1 stay."""
+        if self._path is None or not self._is_changed:
+            return
+        with suppress(OSError):
+            with whole_file(self._path, PRIVATE) as file:
+                file.write(msgspec.json.encode(self._values))
+            by_use = sorted(self._path.parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+            for path in by_use[MAX_POOLS:]:
+                path.unlink()
+
+
 Scores = Iterable[tuple[AnswerContext, Mapping[str, Any]]]
 
 
@@ -101,19 +168,23 @@ def add_attributions(
     with_chance: also with what guessers expect on these items
     """
     items = {file_digest(path): items_by_id(benchmark_of(path).items.read_pool(path).items) for path in pools}
+    stores = {digest: KeptValues(digest) for digest in items}
     expectations: dict[tuple[str, str, bytes], Mapping[str, float | None]] = {}  # equal steps are traced once
     for context, score in scores:
         item = items.get(context.pool_digest, {}).get(context.instance)
         of = benchmark(context.benchmark)
         if item is not None and KEY not in score:
-            score = change_score(score, partial(_attributed, of, item))
+            score = change_score(score, partial(_attributed, of, item, stores[context.pool_digest]))
         if item is not None and with_chance:
             key = context.pool_digest, context.instance, steps_digest(score.get(STEPS, ()))
             if key not in expectations:
                 levels = partial(answer_levels, key=key[:2], item=item, steps=score.get(STEPS, ()), score=score)
-                expectations[key] = _expected_rates(of, item, score, levels)
+                make = partial(_expected_rates, of, item, score, levels)
+                expectations[key] = stores[context.pool_digest].get("expected", item.id, key[2].hex(), make=make)
             score = change_score(score, partial(_with_chance, expectations[key]))
         yield context, score
+    for store in stores.values():
+        store.write()
 
 
 def expected_rates(of: Benchmark[Any], item: Any, score: Mapping[str, Any]) -> dict[str, float | None]:
@@ -136,8 +207,9 @@ def _with_chance(expected: Mapping[str, float | None], score: Mapping[str, Any])
     return {**{key: value for key, value in score.items() if key != STEPS}, CHANCE: expected}
 
 
-def _attributed(of: Benchmark[Any], item: Any, score: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {**score, KEY: of.attribution(item, {}, (), score)}
+def _attributed(of: Benchmark[Any], item: Any, store: KeptValues, score: Mapping[str, Any]) -> Mapping[str, Any]:
+    attribution = store.get("attribution", item.id, score, make=lambda: of.attribution(item, {}, (), score))
+    return {**score, KEY: attribution}
 
 
 def decided_at(scores: Scores, level: float | None) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:

@@ -24,8 +24,10 @@ from calibrant.bench.core.attribution import (
     decision_notes,
 )
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.report import pool_attribution
+from calibrant.dsl import kernel_cache
 from calibrant.dsl.replayscm.pools.files import read_pool
-from tests.support.commands import jsonl, refused
+from tests.support.commands import called, jsonl, refused
 from tests.support.replayscm.pools import ALL_ROWS, FOUR_MEMBERS, written_pool
 from tests.support.report_rows import blicket_record, graded, write_records
 
@@ -205,3 +207,39 @@ def test_records_are_decided_anew_by_their_posterior() -> None:
     exact = attribution_record(Attribution(False, True, None, 7, "a class"))
     assert decided_from(exact, 0.95) == exact
     assert decision_notes([{"attribution": exact}, {}]) == ()
+
+
+def test_kept_attributions_are_those_that_would_be_made(
+    pool: Path, answers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second table makes none; a file that is damaged, of another program or of a pool of long ago has none."""
+    verdicts, folder = tmp_path / "verdicts.jsonl", tmp_path / "kept"
+    called("score", pool, answers, "--out", verdicts, "--workers", "1")
+
+    def table() -> str:
+        return called("table", verdicts, "--attribution", "--pool", pool, "--json").stdout
+
+    plain = table()
+    folder.mkdir()
+    monkeypatch.setattr(kernel_cache, "user_folder", lambda name: folder)
+    made: list[str] = []
+    make = pool_attribution._expected_rates
+
+    def counted(of: Any, item: Any, *arguments: Any) -> Any:
+        made.append(item.id)
+        return make(of, item, *arguments)
+
+    monkeypatch.setattr(pool_attribution, "_expected_rates", counted)
+    assert [table(), len(made), table(), len(made)] == [plain, 6, plain, 6]
+    (kept,) = folder.iterdir()
+    kept.write_bytes(kept.read_bytes()[:-1])
+    assert (table(), len(made)) == (plain, 12)
+    monkeypatch.setattr(pool_attribution, "program_digest", lambda: "another")
+    monkeypatch.setattr(pool_attribution, "MAX_POOLS", 1)
+    assert (table(), len(made)) == (plain, 18)
+    assert [path.name for path in folder.iterdir()] == [kept.name.replace(kept.name.split("-")[0], "another")]
+    monkeypatch.setattr(pool_attribution, "MAX_KEPT", 1)
+    (kept,) = folder.iterdir()
+    kept.unlink()
+    assert [table(), table()] == [plain, plain]
+    assert len(json.loads(kept.read_bytes())) == 1
