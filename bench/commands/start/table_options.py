@@ -191,7 +191,7 @@ Errors: TypeAlias = Annotated[
     typer.Option(
         "--errors",
         metavar="front|N",
-        help="Least size for every number of errors, or up to N.",
+        help="Least size for every number of errors, or up to N; `none`: not even where no function fits --target.",
         rich_help_panel=FORMULAS,
     ),
 ]

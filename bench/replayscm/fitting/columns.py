@@ -536,7 +536,10 @@ def _unknown_name(rest: str, head: Head, where: str) -> CalibrantError:
     unknown = rest[:end] or rest
     near = " or ".join(nearest_names(unknown, head.names))
     question = f"did you mean {near}? " if near else ""
-    return CalibrantError(f"{where}: {readable_repr(unknown)} is no column; {question}read are {FORMS}")
+    nothing = (
+        f"; if {readable_repr(unknown)} stands for nothing set, give --missing {unknown}" if rest == unknown else ""
+    )
+    return CalibrantError(f"{where}: {readable_repr(unknown)} is no column; {question}read are {FORMS}{nothing}")
 
 
 # --- Flags: a column for each that says whether it was set ------------------------------------------------------------

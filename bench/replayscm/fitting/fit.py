@@ -29,6 +29,7 @@ from calibrant.bench.replayscm.fitting.fronts import (
     ScmFront,
     TargetFront,
     find_fronts,
+    follow_up,
     front_columns,
 )
 from calibrant.bench.replayscm.fitting.missing import GapFit, fit_with_gaps
@@ -427,9 +428,12 @@ def fit_in_steps(
     outcome, best = fitting_target.state_best_known(
         fitting_target.prefer_plain(fitted.outcome, table, options), needs, max_parents
     )
-    outcome = outcome if options.errors is None else fitting_target.advise_networks(outcome)
-    fitted = replace(fitted, outcome=outcome, target=target, best_formula=best or fitted.best_formula)
-    return replace(fitted, fronts=fronts, rates=posterior, needs=needs)
+    if options.follows_up and not refuses_contradictions and isinstance(outcome, Impossible):
+        outcome, fronts = follow_up(table, options, outcome.exhausted, listen)
+    if options.has_errors or (options.follows_up and fronts):
+        outcome = fitting_target.advise_networks(outcome)
+    fitted = replace(fitted, target=target, outcome=outcome, best_formula=best or fitted.best_formula, needs=needs)
+    return replace(fitted, fronts=fronts, rates=posterior)
 
 
 def _fit_wide(table: Table, needs: fitting_target.TargetNeeds, max_parents: int, listen: Steps) -> Fit:

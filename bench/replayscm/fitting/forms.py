@@ -304,7 +304,7 @@ def fit_outputs(table: Table, options: fronts.FormulaOptions, listen: Steps) -> 
         raise CalibrantError(f"{table.source} has no output {readable_repr(options.target)}; {near}")
     for name, value in (
         ("roots", options.roots),
-        ("errors", options.errors),
+        ("errors", options.errors if options.has_errors else None),
         ("rates", options.rates),
         ("graph", options.graph),
     ):

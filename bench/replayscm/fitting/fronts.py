@@ -46,6 +46,7 @@ from calibrant.solvers.formulas.least_formulas import (
 )
 from calibrant.solvers.formulas.minimal_sums import FRONT_CONFLICTS, MAX_VARS
 from calibrant.solvers.formulas.uncertain_rows import Prior
+from calibrant.solvers.outcome import Impossible
 from calibrant.solvers.replayscm.space import MAX_PARENTS
 
 MAX_TIES = 10_000
@@ -259,7 +260,7 @@ def front_columns(fronts: Iterable[TargetFront | ScmFront]) -> dict[str, list[An
 class FormulaOptions:
     """Options of `fit`; their defaults are stated here alone.
 
-    errors: "front", a largest number, or None; rates: as `parse_rates` reads them, or None
+    errors: "front", a largest number, "none" or None; rates: as `parse_rates` reads them, or None
     graph: a claim on the parents of every column, or None
     consistency: least share of ones of a row of the truth table that is 1, or None; cases: fewest rows of a pattern
     assume: statements that an SCM has to satisfy, as `dsl.knowledge.read_knowledge` takes them, or None
@@ -293,16 +294,26 @@ class FormulaOptions:
         return cut
 
     @property
+    def has_errors(self) -> bool:
+        """Whether errors are allowed; "none" refuses even the front of a target that no function fits."""
+        return self.errors not in (None, "none")
+
+    @property
     def is_asked(self) -> bool:
         """Whether anything but the least formulas over all operators that fit is asked for."""
-        return self.errors is not None or self.rates is not None or self.operators != "all"
+        return self.has_errors or self.rates is not None or self.operators != "all"
+
+    @property
+    def follows_up(self) -> bool:
+        """Whether a target that no function fits has its front without being asked: quick to four columns."""
+        return self.target is not None and self.errors is None and self.assume is None and self.max_parents <= NUM_VARS
 
     @property
     def max_errors(self) -> int | None:
         """Largest number of errors, None for all; other operators without errors are fitted exactly."""
         if self.errors == "front":
             return None
-        return 0 if self.errors is None else int(self.errors)
+        return int(self.errors or 0) if self.has_errors else 0
 
     def check(self) -> None:
         """Refuse values that are not allowed."""
@@ -320,7 +331,7 @@ class FormulaOptions:
             raise CalibrantError("rates are of one target: name it (--target)")
         if self.operators not in MEASURES:
             raise CalibrantError(f"operators is {readable_repr(self.operators)}; allowed: {', '.join(MEASURES)}")
-        if self.errors is not None and self.errors != "front" and not _is_count(self.errors):
+        if self.has_errors and self.errors != "front" and not _is_count(self.errors):
             raise CalibrantError(f"errors is {readable_repr(self.errors)}; 'front' or a whole number from 0 is allowed")
         if not _is_count(self.ties) or not 1 <= self.ties <= MAX_TIES:
             raise CalibrantError(f"ties is {readable_repr(self.ties)}; 1 to {MAX_TIES:,} formulas are listed")
@@ -346,7 +357,12 @@ class FormulaOptions:
         """Refuse an assumption beside options that do not search SCMs."""
         if self.assume is None:
             return
-        others = {"errors": self.errors, "rates": self.rates, "graph": self.graph, "consistency": self.consistency}
+        others = {
+            "errors": self.errors if self.has_errors else None,
+            "rates": self.rates,
+            "graph": self.graph,
+            "consistency": self.consistency,
+        }
         options = [name for name, value in others.items() if value is not None]
         options += ["operators"] if self.operators != "all" else []
         if options:
@@ -365,7 +381,7 @@ class FormulaOptions:
         _ = self.consistency_cut
         if self.target is None:
             raise CalibrantError("consistency is of one target: name it (--target)")
-        if self.operators not in ("all", "sop") or self.errors is not None or self.rates is not None:
+        if self.operators not in ("all", "sop") or self.has_errors or self.rates is not None:
             raise CalibrantError("consistency gives sums of products: leave out operators, errors and rates")
 
 
@@ -545,7 +561,7 @@ def find_fronts(
 
     listen: called with the number of columns that are done
     """
-    if options.errors is None and options.operators == "all":
+    if not options.has_errors and options.operators == "all":
         return ()
     if roots is not None and options.target is None:
         listen("fronts", 0, 1)
@@ -556,3 +572,18 @@ def find_fronts(
         listen("fronts", number, len(names))
         fronts.append(target_front(table, name, options))
     return tuple(fronts)
+
+
+def follow_up(
+    table: Table, options: FormulaOptions, reason: str, listen: Steps
+) -> tuple[Impossible, tuple[TargetFront | ScmFront, ...]]:
+    """Return why no function of a target fits, with the least errors, and its front; without where it is too large."""
+    try:
+        fronts = find_fronts(table, None, replace(options, errors="front"), listen)
+    except CalibrantError:
+        return Impossible(reason), ()
+    (front_of,) = fronts
+    assert isinstance(front_of, TargetFront)
+    errors, number = front_of.front.points[-1].errors, min(options.max_parents, len(front_of.columns))
+    wrong = f"at least {errors:,} of {plural(front_of.counted, 'rows')} {'is' if errors == 1 else 'are'} wrong"
+    return Impossible(f"{reason}; {wrong} under any function of at most {plural(number, 'columns')}"), fronts

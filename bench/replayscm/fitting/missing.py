@@ -136,10 +136,10 @@ class TargetCompletions:
         yield ""
         may = _meaning_of_no_errors(self.sure, "may fit", has_none=not counts.may_total.upper)
         must = _meaning_of_no_errors(self.possible, "must fit", has_none=not counts.must_total)
-        yield f"rows that no completion puts right{may}"
+        yield f"at best: an error is a row that no values of its gaps put right{may}"
         yield from self.sure.lines(every=every)
         yield ""
-        yield f"rows that some completion puts wrong{must}"
+        yield f"at worst: an error is a row that some values of its gaps put wrong{must}"
         yield from self.possible.lines(every=every)
 
 
@@ -369,7 +369,7 @@ def fit_with_gaps(table: Table, roots: Sequence[str] | None, options: FormulaOpt
             f"{table.source}: {len(table.names) - 1} columns have {num_wide:,} sets of five and six, with gaps at"
             f" most {MAX_WIDE_SETS} are compared: lower max_parents (--max-parents) to {NUM_VARS}, or leave out columns"
         )
-    if options.errors is None:
+    if not options.has_errors:
         options = replace(options, errors="front")
     names = table.names if options.target is None else (options.target,)
     parts = []

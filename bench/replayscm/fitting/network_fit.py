@@ -125,8 +125,9 @@ class EffectSummary:
             if mean is not None:
                 error = "" if mean[1] is None else f" (standard error {mean[1]:.4f}, 2,000 sampled networks)"
                 yield f"  mean over the posterior, {prior}: {mean[0]:.4f}{error}"
+        network = "the first network" if self.in_graph is None else "your graph"
         for word, difference in self.contrast or ():
-            yield f"  difference to {word}: {difference:+.4f}"
+            yield f"  difference to {word}, in {network}: {difference:+.4f}"
         yield "  assumed: no confounder outside the table; nothing is conditioned on after the intervention"
 
 

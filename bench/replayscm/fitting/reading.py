@@ -328,9 +328,12 @@ def _check_columns(
         way = wide[0].name
         reason = f"{source}, {noun} {described}{more}: {allowed} a column are read"
         reason += f"; give --binarize '{way}:RULE' (RULE is {RULES}) or --drop '{way}'"
+        if all(column.kind == "categories" for column in wide):
+            reason += "; networks take up to 64 values (--score bde); a word for no value is one of --missing WORD"
         others = {name for name in raws if name not in do_columns}
-        if not do_columns and purpose == "formulas" and _names_columns(raws.get(way), others - {way}):
-            reason += f"; if this column names those that were set in each row, give do (--do {way})"
+        naming = [column.name for column in wide if _names_columns(raws.get(column.name), others - {column.name})]
+        if not do_columns and naming:
+            reason += f"; if {readable_repr(naming[0])} names the columns set in each row, give do (--do '{naming[0]}')"
         raise CalibrantError(reason)
     used = [column for column in columns if column.is_used]
     if not used:
@@ -346,14 +349,16 @@ def _check_columns(
 
 def _describe(column: Column, raws: Mapping[str, RawColumn]) -> str:
     raw = raws.get(column.name)
-    examples = ", ".join(map(readable_repr, [word for word in (raw.words if raw else ()) if word][:3]))
+    words = [word for word in (raw.words if raw else ()) if word]
+    examples = ", ".join([*map(readable_repr, words[:3]), *(["..."] if len(words) > 3 else [])])
     kinds = {"measured": "measured", "many": "more than 64 values", "categories": "more than two values"}
-    return f"{kinds[column.kind]}: {examples}, ..."
+    return f"{kinds[column.kind]}: {examples}"
 
 
 def _names_columns(raw: RawColumn | None, names: set[str]) -> bool:
-    words = [word for word in (raw.words if raw else ()) if word]
-    return bool(words) and all(part in names for word in words for part in re.split(r"[,;+|\s]+", word) if part)
+    """Return whether some words name columns: others may stand for nothing set."""
+    words = raw.words if raw else ()
+    return any(word and all(part in names for part in re.split(r"[,;+|\s]+", word) if part) for word in words)
 
 
 # --- Sources ----------------------------------------------------------------------------------------------------------

@@ -331,7 +331,7 @@ def _consequence(note: str, *, networks: bool, target: str | None) -> str:
         name, _, others = rest.partition(" by ")
         if networks:
             return f"a function of {others}: directions near it rest on the score's prior"
-        return f"in every row a function of {others} (--drop {_option(name)})"
+        return f"in every row a function of {others} (--target {_option(name)}, or --drop {_option(name)})"
     name, _, original = rest.rpartition(" of ")
     if networks:
         return f"directions between them rest on the score's prior (--drop {_option(name)})"

@@ -83,6 +83,33 @@ def test_no_function_fits_and_the_front_follows(tmp_path: Path) -> None:
     assert columns.count("errors  size  formulas") == 2
 
 
+@pytest.mark.parametrize("operators", ["all", "sop"])
+def test_a_target_that_no_function_fits_has_its_front_at_once(operators: str, tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("a,b,F\n0,0,0\n0,0,1\n0,0,0\n1,0,1\n1,1,1\n", "utf-8")
+    options = ("--target", "F", "--operators", operators)
+    done = called("fit", table, *options)
+    assert done.returncode == 1
+    assert "at least 1 of 5 rows is wrong under any function of at most 2 columns" in done.stdout
+    asked = called("fit", table, *options, "--errors", "front").stdout
+    assert done.stdout.partition("\n\n")[2] == asked.partition("\n\n")[2] != ""
+    refused_front = called("fit", table, *options, "--errors", "none")
+    assert refused_front.returncode == 1
+    assert "allow errors (--errors front)" in refused_front.stdout
+    assert "at least 1 of 5" not in refused_front.stdout
+    with pytest.raises(calibrant.CalibrantError, match="contradict"):
+        calibrant.fit(table, target="F", errors="none")
+
+
+def test_a_class_that_is_too_small_has_its_front(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    rows = [(*row, sum(row) % 2) for row in product((0, 1), repeat=3)]
+    table.write_text("a,b,c,F\n" + "".join(",".join(map(str, row)) + "\n" for row in rows), "utf-8")
+    done = called("fit", table, "--target", "F", "--max-parents", "2")
+    assert done.returncode == 1
+    assert "at least 4 of 8 rows are wrong under any function of at most 2 columns" in done.stdout
+
+
 def test_too_few_errors_are_stated_with_the_least(tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     table.write_text("a,y\n0,1\n0,1\n0,0\n0,0\n1,1\n", "utf-8")
