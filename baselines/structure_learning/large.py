@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from math import fsum, inf, prod
 from time import monotonic
 
@@ -25,9 +26,9 @@ from calibrant.solvers.acyclic.integer_program.least import least_by_program
 from calibrant.solvers.acyclic.integer_program.relaxation import Incumbent, Limits
 from calibrant.solvers.acyclic.integer_program.tree import OrderLocalSearch
 from calibrant.solvers.acyclic.least import (
+    Orders,
     Part,
     cost_by_size,
-    find_good_choice,
     least_branching,
     members_of,
     reduce_to_parts,
@@ -42,9 +43,10 @@ MAX_UNITS = 50_000_000  # sum of all columns' ranges of costs: half of what an i
 MAX_UNITS_PER_NAT = 1_000_000
 NUM_RESTARTS = 20  # restarts of the search over orders
 RESTART_PERTURBATIONS = 100  # restart perturbations of each random order, per column
-MAX_RESTART_SETS = 30_000_000  # perturbations of a random order times parent sets: about half a second
 MAX_OPTIONAL_EDGES = 16  # edges without gain, whose 2**16 sets are gone through to count classes
-MAX_STEPS = 220_000_000  # of the integer program without a time: about five seconds of the processor
+MAX_STEPS = 220_000_000  # of scores, searches and the integer program without a time: about six seconds
+CELLS_PER_STEP = 8  # rows and configurations that are scored in the time of a step
+STEPS_PER_SET = 150  # steps in the time of reducing one parent set in Python
 LONGER_SECONDS = 300  # on the clock, that the message of a search that stopped names
 FIRST_PROGRESS_SECONDS, PROGRESS_SECONDS = 2.0, 5.0
 
@@ -119,14 +121,20 @@ def best_large_network(
     """
     masks, table = scores.scored_sets(listen)
     limits = Limits(seconds, MAX_STEPS if seconds is None else None)
+    limits.spend(scores.num_cells // CELLS_PER_STEP)
     if knowledge is None:
         return _best_network(scores, masks, table, is_search, limits, report), None
     best = _best_network(scores, masks, _restrict(masks, table, knowledge), is_search, limits, report)
     if best.is_proven:
-        free = _best_network(scores, masks, table, is_search, limits, report)
+        without = partial(_report_without, report)
+        free = _best_network(scores, masks, table, is_search, limits, without, best.dag)
     else:  # the budget is spent: each column's best set bounds the optimum without knowledge
         free = replace(best, upper_bound=fsum(table.max(axis=1)))
     return best, Price.between(free, best)
+
+
+def _report_without(report: Report, line: str) -> None:
+    report(f"without the knowledge: {line}")
 
 
 def _restrict(masks: I64, table: F64, knowledge: CheckedKnowledge) -> F64:
@@ -140,9 +148,15 @@ def _restrict(masks: I64, table: F64, knowledge: CheckedKnowledge) -> F64:
 
 
 def _best_network(
-    scores: LevelScores, masks: I64, table: F64, is_search: bool, limits: Limits, report: Report
+    scores: LevelScores,
+    masks: I64,
+    table: F64,
+    is_search: bool,
+    limits: Limits,
+    report: Report,
+    start: Dag | None = None,
 ) -> LargeOptimum:
-    """Return the best network of the sets that score more than minus infinity."""
+    """Return the best network of the sets that score more than minus infinity; start: one that is admitted."""
     options = scores.undominated(masks, table)
     for name, sets in zip(scores.frame.variables, options, strict=True):
         if not sets:
@@ -160,8 +174,9 @@ def _best_network(
     if max(mask.bit_count() for mask in masks[np.isfinite(table).any(axis=0)].tolist()) <= 1:
         return _best_forest(options, masks, table)
     if is_search or not has_highs():
-        return _search(options, ceiling, "" if is_search else " (pip install 'calibrant[large]' proves optima)")
-    return _by_program(options, ceiling, limits, report)
+        advice = "" if is_search else " (pip install 'calibrant[large]' proves optima)"
+        return _search(options, ceiling, limits.seconds_left(), report, advice)
+    return _by_program(options, ceiling, limits, report, start)
 
 
 def _union(sets: Iterable[Mask]) -> Mask:
@@ -327,23 +342,36 @@ class _Units:
     costs: list[dict[Mask, int]]
 
 
-def _incumbent(options: Sequence[Mapping[Mask, float]], num_restarts: int) -> tuple[Dag, float]:
-    """Return a good network by searches over orders, each with the best admitted sets of its order."""
-    num_sets = sum(map(len, options))
-    num_perturbations = min(RESTART_PERTURBATIONS * len(options), MAX_RESTART_SETS // num_sets)
+def _incumbent(
+    options: Sequence[Mapping[Mask, float]], num_restarts: int, limits: Limits, listen: Callable[[float], None]
+) -> tuple[Dag, float]:
+    """Return a good network by searches over orders, each with the best admitted sets of its order.
+
+    listen: called with the best score so far
+    """
     units = _units(options, inf)
     whole = {v: {mask: cost_by_size(cost, 0) for mask, cost in sets.items()} for v, sets in enumerate(units.costs)}
-    good = find_good_choice(whole, 0)
-    if good is None:
+    order = Orders(whole, 0).cheapest_first()
+    if order is None:
         raise CalibrantError("the knowledge admits no network with these numbers of parents")
-    search = OrderLocalSearch(dict(enumerate(units.costs)))
-    best = _total(options, good[1])
-    chosen = good[1]
-    for _ in range(num_restarts):
-        restarted = search.restart(num_perturbations)
-        if restarted is not None and _total(options, restarted) > best:
-            best, chosen = _total(options, restarted), restarted
+    best = -inf
+    chosen: Mapping[int, Mask] = {}
+    search = OrderLocalSearch(dict(enumerate(units.costs)), limits, lambda: listen(best) if chosen else None)
+    for restart in range(num_restarts + 1):
+        improved = search.restart(RESTART_PERTURBATIONS * len(options)) if restart else search.improve_from(order, 0)
+        if improved is not None and _total(options, improved) > best:
+            best, chosen = _total(options, improved), improved
+        if limits.are_reached():
+            break
     return tuple(chosen[v] for v in range(len(options))), best
+
+
+def _best_within(options: Sequence[Mapping[Mask, float]], dag: Dag) -> tuple[Dag, float]:
+    """Return the network of the best sets within those of a network."""
+    best = tuple(
+        max((m for m in sets if not m & ~mask), key=sets.__getitem__) for mask, sets in zip(dag, options, strict=True)
+    )
+    return best, _total(options, dict(enumerate(best)))
 
 
 def _total(options: Sequence[Mapping[Mask, float]], chosen: Mapping[int, Mask]) -> float:
@@ -352,7 +380,8 @@ def _total(options: Sequence[Mapping[Mask, float]], chosen: Mapping[int, Mask]) 
 
 def _units(options: Sequence[Mapping[Mask, float]], slack: float) -> _Units:
     """Return whole costs of the sets that lose at most `slack` nats, as fine as MAX_UNITS allows."""
-    losses = [{mask: max(sets.values()) - value for mask, value in sets.items()} for sets in options]
+    highest = [max(sets.values()) for sets in options]
+    losses = [{m: best - value for m, value in sets.items()} for best, sets in zip(highest, options, strict=True)]
     losses = [{mask: loss for mask, loss in sets.items() if loss <= slack + TIE} for sets in losses]
     span = sum(max(sets.values()) for sets in losses)
     per_nat = min(MAX_UNITS_PER_NAT, MAX_UNITS / span if span else MAX_UNITS_PER_NAT)
@@ -364,8 +393,12 @@ def _least_loss(parts: Sequence[Part]) -> int:
     return sum(min(total_size(s.cost) for s in sets.values()) for part in parts for sets in part.values())
 
 
-def _search(options: Sequence[Mapping[Mask, float]], ceiling: float, advice: str) -> LargeOptimum:
-    dag, score = _incumbent(options, NUM_RESTARTS)
+def _search(
+    options: Sequence[Mapping[Mask, float]], ceiling: float, seconds: float | None, report: Report, advice: str
+) -> LargeOptimum:
+    progress = _Progress(report)
+    limits = Limits(seconds)
+    dag, score = _incumbent(options, NUM_RESTARTS, limits, lambda best: progress.tell(best, ceiling))
     method = f"search over orders with {NUM_RESTARTS} restarts; bound: the best parent set of each column{advice}"
     return LargeOptimum(dag, score, ceiling, method)
 
@@ -385,11 +418,17 @@ class _Progress:
 
 
 def _by_program(
-    options: Sequence[Mapping[Mask, float]], ceiling: float, limits: Limits, report: Report
+    options: Sequence[Mapping[Mask, float]],
+    ceiling: float,
+    limits: Limits,
+    report: Report,
+    start: Dag | None,
 ) -> LargeOptimum:
-    steps = limits.steps
     progress = _Progress(report)
-    dag, score = _incumbent(options, 2)
+    limits.spend(STEPS_PER_SET * sum(map(len, options)))
+    dag, score = _incumbent(options, 2, limits, lambda best: progress.tell(best, ceiling))
+    if start is not None:
+        dag, score = max((dag, score), _best_within(options, start), key=lambda scored: scored[1])
     # a set that loses more than the incumbent does in all is in no better network
     units = _units(options, ceiling - score)
     costs = {v: {mask: cost_by_size(cost, 0) for mask, cost in sets.items()} for v, sets in enumerate(units.costs)}
@@ -409,7 +448,7 @@ def _by_program(
             progress.tell(best, ceiling - (outside + at_least) / units.per_nat)
 
         try:
-            assignment: Mapping[int, Mask] | None = least_by_program(part, limits, listen)
+            assignment: Mapping[int, Mask] | None = least_by_program(part, limits, listen, dict(enumerate(dag)))
             assert assignment is not None  # the incumbent's sets are all there
             loss += sum(total_size(part[v][mask].cost) for v, mask in assignment.items())
         except Undecided as spent:
@@ -427,6 +466,6 @@ def _by_program(
     rounding = ROUNDING
     if is_solved:
         rounding = max(ROUNDING, len(options) / units.per_nat)
-    elif steps is not None and upper_bound - score > ROUNDING:
-        method += f", stopped after {steps:,} steps (--seconds {LONGER_SECONDS} goes on)"
+    elif limits.steps is not None and upper_bound - score > ROUNDING:
+        method += f", stopped after {MAX_STEPS:,} steps (--seconds {LONGER_SECONDS} goes on)"
     return LargeOptimum(dag, score, upper_bound, method, rounding=rounding)

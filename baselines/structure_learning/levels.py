@@ -126,7 +126,10 @@ Listen = Callable[[int, int], None]
 
 
 class LevelScores:
-    """Local scores of one frame under one score and knowledge, all of them at once."""
+    """Local scores of one frame under one score and knowledge, all of them at once.
+
+    num_cells: rows and configurations that were refined and summed for them
+    """
 
     def __init__(self, frame: LevelFrame, score: LevelScore, knowledge: CheckedKnowledge) -> None:
         self.frame = frame
@@ -141,6 +144,7 @@ class LevelScores:
                     f" {MAX_SETS:,} are scored: lower --max-parents (max_parents)"
                 )
         self._levels = self._make_levels()
+        self.num_cells = 0
 
     def _make_levels(self) -> kernels.Levels:
         frame = self.frame
@@ -191,14 +195,14 @@ class LevelScores:
         num_vars = self.frame.num_vars
         size = min(self.max_size, num_vars - 1)
         sums = np.zeros((len(self._levels.weights), len(self._levels.priors), self._num_sets(size + 1)))
-        kernels.configuration_sums(self._levels, -1, size + 1, sums)
+        self.num_cells = kernels.configuration_sums(self._levels, -1, size + 1, sums)
         has_dense_counts = self._has_dense_counts(size + 1)
         for step, first in enumerate(range(num_vars - 1, -1, -1)):
             listen(step, num_vars)
             if has_dense_counts:
                 kernels.marginal_sums(self._levels, first, sums)
             else:
-                kernels.configuration_sums(self._levels, first, size + 1, sums)
+                self.num_cells += kernels.configuration_sums(self._levels, first, size + 1, sums)
         listen(num_vars, num_vars)
         num_sets = self._num_sets(size)
         masks = np.zeros(num_sets, np.int64)

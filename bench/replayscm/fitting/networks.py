@@ -318,7 +318,7 @@ class _Learning:
         free = self._without_knowledge()
 
         def heard(done: int, total: int) -> None:
-            self.listen("scores of parent sets", done, total + 1)
+            self.listen("scores of parent sets", done, total)
 
         optimum, price = best_large_network(
             LevelScores(self.frame, self.score, free or self.knowledge),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.dsl._jit import kernel
+from calibrant.dsl._jit import inline_kernel, kernel
 
 # --- Kernels: tabu search for groups of variables whose cluster cut a fractional solution violates --------------------
 # Letters of shapes: m = variables, x = parent sets in the support. A group is a word, a bit for each position.
@@ -108,67 +108,127 @@ def tabu_search(
 
 # --- Kernels: local search over orders for an acyclic assignment of small total cost ----------------------------------
 # Letters of shapes: m = variables (numbered from 0), t = perturbations, k = moves. Parent sets lie variable by
-# variable, those of each the cheapest first: starts [m + 1], masks and costs [parent sets].
+# variable, those of each the cheapest first: starts [m + 1], masks and costs [parent sets]. A set is an index there;
+# a variable without a set among its predecessors has the index of the next variable's first. Work is counted in tests
+# of a parent set; a variable that a move passes takes as long as WORK_PER_VARIABLE.
+WORK_PER_VARIABLE = 4
 IMPOSSIBLE = 1 << 56  # costs more than any choice, and a sum of 63 such costs is a word
 
 
-@kernel
-def _cheapest_cost(v: int, placed: np.uint64, starts: I64, masks: U64, costs: I64) -> int:
-    """Return the cost of the cheapest parent set of a variable among the variables placed before it."""
+@inline_kernel
+def _first_within(index: int, end: int, masks: U64, placed: np.uint64) -> int:
+    """Return the first set from `index` on, before `end`, whose members are placed; `end` without one."""
     # cheapest first, so the first that fits is the best: a few tests on average instead of all
-    for index in range(starts[v], starts[v + 1]):
-        if not masks[index] & ~placed:
-            return int(costs[index])
-    return IMPOSSIBLE
+    while index < end and masks[index] & ~placed:
+        index += 1
+    return index
+
+
+@inline_kernel
+def _cost_at(index: int, end: int, costs: I64) -> int:
+    return IMPOSSIBLE if index == end else int(costs[index])
 
 
 @kernel
-def improve_order(order: I64, starts: I64, masks: U64, costs: I64) -> int:
-    """Improve an order in place by insertion moves, each to the best position, until none improves; return its cost."""
-    num = len(order)
-    total = np.int64(0)
+def _choose_sets(order: I64, starts: I64, masks: U64, costs: I64, chosen: I64) -> tuple[int, int]:
+    """Fill in the cheapest set of each variable behind its predecessors, [m]; return the cost of all, and the work."""
+    total = 0
+    work = WORK_PER_VARIABLE * len(order)
     placed = np.uint64(0)
     for v in order:
-        total += _cheapest_cost(v, placed, starts, masks, costs)
+        chosen[v] = _first_within(starts[v], starts[v + 1], masks, placed)
+        work += int(chosen[v] - starts[v])
+        total += _cost_at(chosen[v], starts[v + 1], costs)
         placed |= np.uint64(1) << np.uint64(v)
-    moved = True
-    while moved:
-        moved = False
-        for v in range(num):
-            bit = np.uint64(1) << np.uint64(v)
-            position = 0
-            earlier = np.uint64(0)
-            while order[position] != v:
-                earlier |= np.uint64(1) << np.uint64(order[position])
-                position += 1
-            best_gain, best_position = np.int64(0), position
-            current = _cheapest_cost(v, earlier, starts, masks, costs)
-            change, placed = np.int64(0), earlier
-            # swaps with neighbours give every position in O(m) costs; only the variables passed change theirs
-            for index in range(position - 1, -1, -1):  # others move behind it
-                u = order[index]
-                placed ^= np.uint64(1) << np.uint64(u)
-                change += _cheapest_cost(u, placed | bit, starts, masks, costs) - _cheapest_cost(
-                    u, placed, starts, masks, costs
-                )
-                gain = change + _cheapest_cost(v, placed, starts, masks, costs) - current
-                if gain < best_gain:
-                    best_gain, best_position = gain, index
-            change, placed = np.int64(0), earlier
-            for index in range(position + 1, num):  # others move before it
-                u = order[index]
-                change += _cheapest_cost(u, placed, starts, masks, costs) - _cheapest_cost(
-                    u, placed | bit, starts, masks, costs
-                )
-                placed |= np.uint64(1) << np.uint64(u)
-                gain = change + _cheapest_cost(v, placed, starts, masks, costs) - current
-                if gain < best_gain:
-                    best_gain, best_position = gain, index
-            if best_gain < 0:
-                _move(order, position, best_position)
-                total += best_gain
-                moved = True
-    return int(total)
+    return total, work
+
+
+@kernel
+def _choose_behind(
+    order: I64, position: int, chosen: int, others: np.uint64, starts: I64, masks: U64, behind: I64
+) -> int:
+    """Fill in the cheapest set of a variable if it moves behind each later one, [m]; return the work.
+
+    chosen: its set at its position; others: all other variables. From the last position on its sets are walked
+    through once.
+    """
+    first = starts[order[position]]
+    fitting = _first_within(first, chosen, masks, others)
+    work = int(fitting - first)
+    for index in range(len(order) - 1, position, -1):
+        behind[index] = fitting
+        lost = np.uint64(1) << np.uint64(order[index])
+        others ^= lost
+        if fitting < chosen and masks[fitting] & lost:
+            previous = fitting
+            fitting = _first_within(fitting + 1, chosen, masks, others)
+            work += int(fitting - previous)
+    return work
+
+
+@kernel
+def improve_order(order: I64, starts: I64, masks: U64, costs: I64) -> tuple[int, int]:
+    """Improve an order in place by insertion moves, each to the best position, until none improves.
+
+    Return its cost and the work. Of a variable that loses a predecessor only the sets behind its chosen one can be
+    next, and only if that one has the predecessor; of one that gains a predecessor only the sets before.
+    """
+    num = len(order)
+    chosen = np.empty(num, np.int64)
+    behind = np.empty(num, np.int64)  # its cheapest set at each position behind the one it has
+    everything = np.uint64(0)
+    for v in order:
+        everything |= np.uint64(1) << np.uint64(v)
+    total, work = _choose_sets(order, starts, masks, costs, chosen)
+    v = last_moved = 0
+    is_first = True  # whether `last_moved` has not been tried since it moved
+    while is_first or v != last_moved:
+        is_first = False
+        bit = np.uint64(1) << np.uint64(v)
+        position = 0
+        earlier = np.uint64(0)
+        while order[position] != v:
+            earlier |= np.uint64(1) << np.uint64(order[position])
+            position += 1
+        work += WORK_PER_VARIABLE * num
+        best_gain, best_position = np.int64(0), position
+        end = starts[v + 1]
+        current = _cost_at(chosen[v], end, costs)
+        change, placed, fitting = np.int64(0), earlier, chosen[v]
+        # swaps with neighbours give every position in O(m) costs; only the variables passed change theirs
+        for index in range(position - 1, -1, -1):  # others move behind it
+            u = order[index]
+            placed ^= np.uint64(1) << np.uint64(u)
+            if chosen[u] > starts[u]:
+                gained = _first_within(starts[u], chosen[u], masks, placed | bit)
+                work += int(gained - starts[u])
+                change += costs[gained] - _cost_at(chosen[u], starts[u + 1], costs) if gained < chosen[u] else 0
+            previous = fitting
+            fitting = _first_within(fitting, end, masks, placed)
+            work += int(fitting - previous)
+            gain = change + _cost_at(fitting, end, costs) - current
+            if gain < best_gain:
+                best_gain, best_position = gain, index
+        work += _choose_behind(order, position, chosen[v], everything ^ bit, starts, masks, behind)
+        change, placed = np.int64(0), earlier
+        for index in range(position + 1, num):  # others move before it
+            u = order[index]
+            if chosen[u] < starts[u + 1] and masks[chosen[u]] & bit:
+                lost = _first_within(chosen[u] + 1, starts[u + 1], masks, placed)
+                work += int(lost - chosen[u])
+                change += _cost_at(lost, starts[u + 1], costs) - costs[chosen[u]]
+            placed |= np.uint64(1) << np.uint64(u)
+            gain = change + _cost_at(behind[index], end, costs) - current
+            if gain < best_gain:
+                best_gain, best_position = gain, index
+        if best_gain < 0:
+            _move(order, position, best_position)
+            _, more = _choose_sets(order, starts, masks, costs, chosen)
+            work += more
+            total += int(best_gain)
+            last_moved, is_first = v, True
+        v = (v + 1) % num
+    return total, work
 
 
 @kernel
@@ -184,22 +244,23 @@ def _move(order: I64, source: int, target: int) -> None:
 
 
 @kernel
-def perturb(best: I64, moves: I64, starts: I64, masks: U64, costs: I64) -> int:
-    """Search by perturbing the best order, improving it and keeping it if it is no worse; return the best cost.
+def perturb(best: I64, moves: I64, starts: I64, masks: U64, costs: I64) -> tuple[int, int]:
+    """Search by perturbing the best order, improving it and keeping it if it is no worse; return best cost and work.
 
     best: [m] initial order, becomes the best one; moves: [t, k, 2] source and target positions
     """
-    total = improve_order(best, starts, masks, costs)
+    total, work = improve_order(best, starts, masks, costs)
     order = np.empty_like(best)
     for moves_of_round in moves:
         for index in range(len(best)):
             order[index] = best[index]
         for move in moves_of_round:
             _move(order, move[0], move[1])
-        changed_total = improve_order(order, starts, masks, costs)
+        changed_total, more = improve_order(order, starts, masks, costs)
+        work += more
         # ties are accepted: the search drifts across plateaus of equal cost
         if changed_total <= total:
             total = changed_total
             for index in range(len(best)):
                 best[index] = order[index]
-    return total
+    return total, work

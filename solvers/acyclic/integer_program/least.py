@@ -8,7 +8,7 @@ Sums beyond MAX_SUM are refused: HiGHS computes in floating point.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -32,7 +32,10 @@ MAX_SUM = 10**8
 
 
 def least_by_program(
-    part: Part, limits: Limits | None = None, listen: Callable[[Incumbent, int], None] | None = None
+    part: Part,
+    limits: Limits | None = None,
+    listen: Callable[[Incumbent, int], None] | None = None,
+    start: Mapping[int, Mask] | None = None,
 ) -> dict[int, Mask] | None:
     """Return the parents within the part of every variable; None if every assignment has a cycle.
 
@@ -40,14 +43,17 @@ def least_by_program(
 
     limits: checked between relaxations, which spend its steps; None means no limit
     listen: called with the incumbent and the lower bound of the size above each variable's least, as they improve
+    start: parent sets without a cycle, of which those within the part contain an admissible one; None to search
     """
     require_highs()
-    good = find_good_choice(
-        {v: {parents: parent_set.cost for parents, parent_set in sets.items()} for v, sets in part.items()}, 0
-    )
-    if good is None:
-        return None
-    start = good[1]
+    if start is None:
+        good = find_good_choice(
+            {v: {parents: parent_set.cost for parents, parent_set in sets.items()} for v, sets in part.items()}, 0
+        )
+        if good is None:
+            return None
+        start = good[1]
+    start = {v: min((s.cost, p) for p, s in sets.items() if not p & ~start[v])[1] for v, sets in part.items()}
     spans = (max(candidates.values()).cost - min(candidates.values()).cost for candidates in part.values())
     if sum(map(total_size, spans)) > MAX_SUM:
         lower_bound = sum(min(candidates.values()).cost for candidates in part.values())
@@ -105,7 +111,7 @@ class _Search:
         chosen = dict(self.incumbent.chosen)
         for part in smaller_parts:
             try:
-                assignment = least_by_program(part, self.incumbent.limits, self._listen_to_ties)
+                assignment = least_by_program(part, self.incumbent.limits, self._listen_to_ties, self._full_sets())
             except Undecided:
                 raise Undecided(_cost(sums), None, self.incumbent.chosen) from None
             assert assignment is not None
@@ -116,6 +122,9 @@ class _Search:
         """Pass on that a search among ties goes on; the bound of the whole is settled."""
         assert self.incumbent.minimum is not None
         self.incumbent.listen(self.incumbent.minimum)
+
+    def _full_sets(self) -> dict[int, Mask]:
+        return {v: self.part[v][parents].mask for v, parents in self.incumbent.chosen.items()}
 
     def _within(self, mask: Mask) -> Mask:
         return mask & sum(1 << v for v in self.variables)

@@ -1,11 +1,12 @@
 """Linear relaxation of the program, its cuts, and the incumbent that its criteria share.
 
 One column for each parent set of each variable, one equality for each variable (exactly one set); all other rows are
-inequalities "at least". For any prices y >= 0 of those rows, weak duality bounds the cost from below: y times their
-right sides plus, for each variable, the least reduced cost of its columns. Prices come from HiGHS in floating point and
-are truncated to multiples of 1/SCALE. With whole costs and entries, reduced costs are then exact below 2**53 / SCALE,
-and the bound is added up in integers, so bounds are proofs (after A. Neumaier and O. Shcherbina, Safe bounds in linear
-and mixed-integer programming, 2004).
+inequalities "at least". HiGHS holds the columns that were once cheap enough to enter, and the others are priced (M.
+Lubbecke and J. Desrosiers, Selected topics in column generation, 2005). For any prices y >= 0 of those rows, weak
+duality bounds the cost from below: y times their right sides plus, for each variable, the least reduced cost of its
+columns. Prices come from HiGHS in floating point and are truncated to multiples of 1/SCALE. With whole costs and
+entries, reduced costs are then exact below 2**53 / SCALE, and the bound is added up in integers, so bounds are proofs
+(after A. Neumaier and O. Shcherbina, Safe bounds in linear and mixed-integer programming, 2004).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ TABU_STEPS = 40  # steps of a walk
 MAX_CUTS_PER_VARIABLE = 3  # a cluster is skipped if each of its members is in as many cuts of this round
 MIP_GAP = 0.05  # absolute: a nearly most violated cut is good enough
 MAX_MIP_NODES = 200
+ITERATIONS_PER_NODE = 1_000  # simplex iterations that take as long as presolve and the heuristics
 
 Indices: TypeAlias = npt.NDArray[np.int64]
 F64: TypeAlias = npt.NDArray[np.float64]
@@ -64,12 +66,16 @@ def find_violated_cuts(support: Support) -> set[Cluster]:
     return tabu_cuts | {cluster for cluster in cycle_cuts if _violation(support, cluster) > MIN_VIOLATION}
 
 
-def find_most_violated_cut(support: Support, seconds: float | None = None) -> set[Cluster]:
+def find_most_violated_cut(
+    support: Support, seconds: float | None = None, spend: Callable[[int], None] = lambda steps: None
+) -> set[Cluster]:
     """Return a nearly most violated cut of level 1, by an integer program of few nodes; empty if it finds none.
 
     It may miss cuts that are violated by less than MIP_GAP or need more than MAX_MIP_NODES nodes.
+
+    spend: called with the number of steps, as `Limits` counts them
     """
-    members = _search_by_program(support, seconds)
+    members = _search_by_program(support, seconds, spend)
     if members is None:
         return set()
     cluster = Cluster(members)
@@ -141,7 +147,7 @@ def _find_short_cycles(support: Support) -> Iterable[tuple[int, ...]]:
             yield tuple(sorted(cycle))
 
 
-def _search_by_program(support: Support, seconds: float | None) -> tuple[int, ...] | None:
+def _search_by_program(support: Support, seconds: float | None, spend: Callable[[int], None]) -> tuple[int, ...] | None:
     """Return the most violated group of level 1; None without a solution.
 
     A binary column for each variable: it is in the group. A continuous one for each parent set: its variable and one of
@@ -167,6 +173,7 @@ def _search_by_program(support: Support, seconds: float | None) -> tuple[int, ..
         highs.addRow(-np.inf, 0.0, len(columns), columns, np.concatenate([[1.0], -np.ones(len(parent_indices))]))
     highs.addRow(2.0, np.inf, num_vars, np.arange(num_vars, dtype=np.int32), np.ones(num_vars))
     run(highs)  # an unfinished run may still have an incumbent, and any violated cut will do
+    spend((highs.getInfo().simplex_iteration_count + ITERATIONS_PER_NODE) * 2 * (num_vars + num_sets))
     solution = highs.getSolution().col_value
     members = tuple(index for index in range(num_vars) if solution and solution[index] > 1 / 2)
     return members if len(members) > 1 else None
@@ -179,7 +186,13 @@ SCALE = 2.0**14  # prices are multiples of its inverse
 MAX_EXACT = 2.0**53 / SCALE  # below it, multiples of 1/SCALE are exact in double precision
 NO_LIMIT = 2**31 - 1  # HiGHS' default for a limit on simplex iterations
 ITERATIONS_PER_RUN = 80  # iterations that take as long as handing a relaxation over and reading its solution
-PENALTY = 64.0  # cost of the slack column, in ranges of all costs: every relaxation is feasible
+ENTRIES_PER_STEP = 16  # entries of rows that are priced in the time of a step
+SLACK = 0  # position of the slack column, of a cost of
+PENALTY = 64.0  # ranges of all costs: every relaxation is feasible
+MAX_WHOLE_COLUMNS = 1_000  # columns up to which HiGHS holds all from the start
+NUM_FIRST = 12  # columns of each variable that it holds else: the cheapest
+NUM_ENTERING = 6  # columns of each variable that enter at a time
+MIN_REDUCTION = 1e-2  # in cost, by which a column has to be cheaper: prices are rounded
 
 
 class Proof(NamedTuple):
@@ -205,6 +218,7 @@ class Relaxation:
 
     owner: shape (columns,), ascending: position of the column's variable; costs: shape (columns,), whole numbers
     scales: divisor of each row; unpriced: whether each row was without a price in the last solution
+    active: shape (columns,): columns that HiGHS holds; position: their number there, -1 of others
     """
 
     def __init__(self, owner: Sequence[int], costs: F64) -> None:
@@ -218,24 +232,56 @@ class Relaxation:
         # no presolve: every solution starts from the basis of the last one
         self.highs = empty_program(solver="simplex", presolve="off")
         span = np.maximum.reduceat(costs, self.starts) - np.minimum.reduceat(costs, self.starts)
-        num_columns = len(costs)
-        self.slack = num_columns  # a column that satisfies every inequality, at a penalty
-        self.highs.addVars(num_columns + 1, np.zeros(num_columns + 1), np.array([*np.ones(num_columns), np.inf]))
-        prices = np.array([*costs, PENALTY * (1 + float(span.sum()))])
-        self.highs.changeColsCost(num_columns + 1, np.arange(num_columns + 1, dtype=np.int32), prices)
-        for start, end in zip(self.starts, [*self.starts[1:], num_columns], strict=True):
-            columns = np.arange(start, end, dtype=np.int32)
-            self.highs.addRow(1.0, 1.0, len(columns), columns, np.ones(len(columns)))
+        self.highs.addVars(1, np.zeros(1), np.array([np.inf]))  # a slack column that satisfies every inequality
+        self.highs.changeColCost(SLACK, PENALTY * (1 + float(span.sum())))
+        for _ in self.starts:
+            self.highs.addRow(1.0, 1.0, 0, np.zeros(0, np.int32), np.zeros(0))
+        self.num_entries = len(costs)  # of all rows
+        self.active: Bits = np.zeros(len(costs), np.bool_)
+        self.position: Indices = np.full(len(costs), -1)
+        self.columns: Indices = np.zeros(0, np.int64)  # active ones in the order of HiGHS
+        is_small = len(costs) <= MAX_WHOLE_COLUMNS
+        self._activate(np.arange(len(costs)) if is_small else self._first(np.arange(len(costs)), costs, NUM_FIRST))
+
+    def _first(self, columns: Indices, keys: F64, number: int) -> Indices:
+        """Return the columns of the least keys, so many of each variable, ascending."""
+        order = np.lexsort((keys, self.owner[columns]))
+        owner = self.owner[columns][order]
+        rank = np.arange(len(order)) - np.searchsorted(owner, owner)
+        return np.sort(columns[order[rank < number]])
+
+    def _activate(self, columns: Indices) -> None:
+        """Hand columns over to HiGHS. columns: ascending, none of them active."""
+        number = len(columns)
+        rows = [self.owner[columns]]
+        places = [np.arange(number)]
+        values = [np.ones(number)]
+        for i, (row, scale) in enumerate(zip(self.rows, self.scales.tolist(), strict=True), self.num_equal):
+            at = np.minimum(np.searchsorted(row.columns, columns), len(row.columns) - 1)
+            hits = np.flatnonzero(row.columns[at] == columns) if len(row.columns) else np.zeros(0, np.int64)
+            rows.append(np.broadcast_to(i, len(hits)))
+            places.append(hits)
+            values.append(row.values[at[hits]] / scale)
+        place = np.concatenate(places)
+        by_column = np.argsort(place, kind="stable")
+        starts = np.searchsorted(place[by_column], np.arange(number)).astype(np.int32)
+        row_numbers = np.concatenate(rows)[by_column].astype(np.int32)
+        entries = np.concatenate(values)[by_column]
+        zeros, ones = np.zeros(number), np.ones(number)
+        self.highs.addCols(number, self.costs[columns], zeros, ones, len(entries), starts, row_numbers, entries)
+        self.position[columns] = 1 + len(self.columns) + np.arange(number)
+        self.columns = np.append(self.columns, columns)
+        self.active[columns] = True
 
     def add(self, rows: Sequence[Row]) -> None:
         """Add rows."""
         scales = [max(1.0, float(abs(row.values).max(initial=0.0))) for row in rows]  # similar magnitudes in all rows
         # one call: each one copies the whole matrix
-        indices = [np.append(row.columns, self.slack).astype(np.int32) for row in rows]
-        values = [
-            np.append(row.values / scale, max(1.0, abs(row.lower_bound) / scale))
-            for row, scale in zip(rows, scales, strict=True)
-        ]
+        indices, values = [], []
+        for row, scale in zip(rows, scales, strict=True):
+            is_active = self.active[row.columns]
+            indices.append(np.append(self.position[row.columns[is_active]], SLACK).astype(np.int32))
+            values.append(np.append(row.values[is_active] / scale, max(1.0, abs(row.lower_bound) / scale)))
         if rows:
             lower = np.array([row.lower_bound / scale for row, scale in zip(rows, scales, strict=True)])
             starts = np.cumsum([0, *map(len, indices[:-1])], dtype=np.int32)
@@ -245,6 +291,7 @@ class Relaxation:
                 len(rows), lower, upper, num_entries, starts, np.concatenate(indices), np.concatenate(values)
             )
         self.rows += rows
+        self.num_entries += sum(len(row.columns) for row in rows)
         self.scales = np.append(self.scales, scales)
         self.unpriced = np.append(self.unpriced, np.zeros(len(rows), np.bool_))
 
@@ -256,6 +303,7 @@ class Relaxation:
         basis.row_status = [status for row, status in enumerate(basis.row_status) if row not in dropped]
         self.highs.setBasis(basis)
         self.rows = [row for row, is_dropped in zip(self.rows, rows.tolist(), strict=True) if not is_dropped]
+        self.num_entries = len(self.costs) + sum(len(row.columns) for row in self.rows)
         self.scales = self.scales[~rows]
         self.unpriced = self.unpriced[~rows]
 
@@ -266,14 +314,15 @@ class Relaxation:
         """
         import highspy
 
-        seconds = limits.seconds_left()
-        if seconds is not None:
-            self.highs.setOptionValue("time_limit", float(self.highs.getRunTime()) + max(seconds, 0.01))
-        if limits.steps is not None:
-            iterations = min(NO_LIMIT, 1 + max(limits.steps, 0) // self._size)
-            self.highs.setOptionValue("simplex_iteration_limit", iterations)
-        is_solved, proof = self._run(allowed, limits)
-        column_values = np.array(self.highs.getSolution().col_value[: len(self.costs)])
+        is_solved, proof = self._run(allowed, limits, None)
+        while is_solved and (cheaper := self._find_cheaper(proof)).size:
+            if limits.are_reached():
+                is_solved = False
+                break
+            self._activate(cheaper)
+            is_solved, proof = self._run(allowed, limits, None)
+        column_values = np.zeros(len(self.costs))
+        column_values[self.columns] = self.highs.getSolution().col_value[SLACK + 1 :]
         statuses = self.highs.getBasis().row_status[self.num_equal :]
         self.unpriced = np.array([status == highspy.HighsBasisStatus.kBasic for status in statuses], np.bool_)
         return (np.clip(column_values, 0.0, 1.0) if is_solved else None), proof
@@ -283,24 +332,50 @@ class Relaxation:
 
         allowed: shape (columns,); limits: its steps are spent
         """
+        self._cover(allowed)
         basis = self.highs.getBasis()
-        self.highs.setOptionValue("simplex_iteration_limit", iterations)
-        _, proof = self._run(allowed, limits)
-        self.highs.setOptionValue("simplex_iteration_limit", NO_LIMIT)
+        _, proof = self._run(allowed, limits, iterations)
         self.highs.setBasis(basis)
         return proof
 
+    def _find_cheaper(self, proof: Proof) -> Indices:
+        """Return a few inactive columns of each variable that the prices make cheaper than all its active ones."""
+        if len(self.columns) == len(self.costs):
+            return np.zeros(0, np.int64)
+        least = np.minimum.reduceat(np.where(self.active, proof.reduced_costs, np.inf), self.starts)
+        bounds = np.repeat(least, np.diff([*self.starts, len(self.costs)])) - MIN_REDUCTION
+        columns = np.flatnonzero(~self.active & (proof.reduced_costs < bounds))
+        return self._first(columns, proof.reduced_costs[columns], NUM_ENTERING)
+
+    def _cover(self, allowed: Bits) -> None:
+        """Activate the cheapest allowed column of each variable that has no active one."""
+        is_covered = np.logical_or.reduceat(allowed & self.active, self.starts)
+        if not is_covered.all():
+            columns = np.flatnonzero(allowed & ~is_covered[self.owner])
+            self._activate(self._first(columns, self.costs[columns], 1))
+
     @property
     def _size(self) -> int:
-        return len(self.costs) + self.num_equal + len(self.rows)
+        return len(self.columns) + self.num_equal + len(self.rows)
 
-    def _run(self, allowed: Bits, limits: Limits) -> tuple[bool, Proof]:
-        num_columns = len(self.costs)
-        columns = np.arange(num_columns, dtype=np.int32)
-        self.highs.changeColsBounds(num_columns, columns, np.zeros(num_columns), allowed.astype(np.float64))
+    def _run(self, allowed: Bits, limits: Limits, iterations: int | None) -> tuple[bool, Proof]:
+        """Solve, within a number of iterations or what the limits leave; return whether to the end, and the proof."""
+        self._cover(allowed)
+        seconds = limits.seconds_left()
+        if iterations is None and seconds is not None:
+            self.highs.setOptionValue("time_limit", float(self.highs.getRunTime()) + max(seconds, 0.01))
+        if iterations is None:
+            steps = limits.steps
+            iterations = NO_LIMIT if steps is None else min(NO_LIMIT, 1 + max(steps, 0) // self._size)
+        self.highs.setOptionValue("simplex_iteration_limit", iterations)
+        number = len(self.columns)
+        upper = allowed[self.columns].astype(np.float64)
+        self.highs.changeColsBounds(number, np.arange(1, number + 1, dtype=np.int32), np.zeros(number), upper)
         is_solved = run(self.highs)
         limits.spend((self.highs.getInfo().simplex_iteration_count + ITERATIONS_PER_RUN) * self._size)
-        return is_solved, self._prove_bound(np.array(self.highs.getSolution().row_dual), allowed)
+        limits.spend(self.num_entries // ENTRIES_PER_STEP)
+        proof = self._prove_bound(np.array(self.highs.getSolution().row_dual), allowed)
+        return is_solved, proof
 
     def _prove_bound(self, duals: F64, allowed: Bits) -> Proof:
         if len(duals) == self.num_equal + len(self.rows):
@@ -347,7 +422,8 @@ class Limits:
     """Limits of a search; None for no limit.
 
     until: deadline on the monotonic clock
-    steps: remaining steps; a simplex iteration takes one for each row and column of its relaxation
+    steps: remaining steps; a simplex iteration takes one for each row and column of its relaxation, and all else that
+        grows with the problem as many as take as long
     """
 
     def __init__(self, seconds: float | None = None, steps: int | None = None) -> None:

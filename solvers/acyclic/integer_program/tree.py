@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import accumulate, count
 from math import ceil
@@ -13,12 +13,15 @@ import numpy as np
 from calibrant.solvers.acyclic.integer_program._kernels import I64, IMPOSSIBLE, perturb
 from calibrant.solvers.acyclic.integer_program.relaxation import (
     F64,
+    MAX_LEVEL,
+    TABU_STEPS,
     Bits,
     Cluster,
     Column,
     Incumbent,
     Indices,
     LimitReached,
+    Limits,
     Proof,
     Relaxation,
     Row,
@@ -35,6 +38,9 @@ from calibrant.solvers.acyclic.maxsat import find_violated_clusters, place_greed
 # learning, 2017) from randomly perturbed orders. An order's assignment is acyclic by construction, so every result is a
 # valid upper bound.
 MOVES_PER_PERTURBATION = 4  # variables at a time
+PERTURBATIONS_PER_CALL = 100  # between two looks at the limits
+MAX_SEARCH_STEPS = 5_000_000  # of one search: a tenth of a second
+WORK_PER_STEP = 32  # tests of a parent set in the time of a step
 
 
 class OrderLocalSearch:
@@ -42,9 +48,18 @@ class OrderLocalSearch:
 
     options: per variable the costs of its parent sets; at most 63 variables; the variables' ranges of costs (whole
         numbers) add up to less than 2**56
+    limits: its steps are spent; at the limit the order so far is returned
+    listen: called every PERTURBATIONS_PER_CALL
     """
 
-    def __init__(self, options: Mapping[int, Mapping[Mask, Cost]]) -> None:
+    def __init__(
+        self,
+        options: Mapping[int, Mapping[Mask, Cost]],
+        limits: Limits | None = None,
+        listen: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.limits = limits or Limits()
+        self.listen = listen
         self.variables = sorted(options)
         self.positions = {v: position for position, v in enumerate(self.variables)}
         self.ranked = [sorted(options[v], key=options[v].__getitem__) for v in self.variables]
@@ -70,7 +85,16 @@ class OrderLocalSearch:
 
     def _perturb(self, order_positions: I64, num_perturbations: int) -> int:
         moves = self.rng.integers(0, len(order_positions), (num_perturbations, MOVES_PER_PERTURBATION, 2))
-        return perturb(order_positions, moves, self.starts, self.masks, self.costs)
+        total, steps = IMPOSSIBLE, 0
+        for first in range(0, num_perturbations + 1, PERTURBATIONS_PER_CALL):
+            some = moves[first : first + PERTURBATIONS_PER_CALL]
+            total, work = perturb(order_positions, some, self.starts, self.masks, self.costs)
+            steps += work // WORK_PER_STEP
+            self.limits.spend(work // WORK_PER_STEP)
+            self.listen()
+            if steps >= MAX_SEARCH_STEPS or self.limits.are_reached():
+                break
+        return total
 
     def _choice(self, order_positions: I64) -> dict[int, Mask]:
         chosen, placed = dict[int, Mask](), 0
@@ -103,7 +127,9 @@ RESTART_PERTURBATIONS = 40  # restart perturbations of each random order, per va
 NODE_PERTURBATIONS = 30  # node perturbations of the order to which a relaxation points
 COST_UNITS = 1024  # units of a cost that is multiplied by a share
 NUM_BRANCH_CANDIDATES = 20  # arcs tried for branching
-PERTURBATIONS_PER_ITERATION = 2  # perturbations of an order that take as long as a simplex iteration
+PASSES_PER_STEP = 8  # passes over all columns that take as long as a step for each
+STEPS_PER_COLUMN = 100  # steps that take as long as setting one column of a tree up
+TESTS_PER_STEP = 2  # tests of a parent set by a walk through groups
 STRONG_BRANCHING_STEPS = 50  # simplex steps for each child of a candidate
 
 
@@ -139,6 +165,8 @@ class Tree:
         self.owner = np.array([position[v] for v, _ in columns])
         masks = np.array([parents for _, parents in columns], np.int64)
         self.parents: Bits = (masks[:, None] >> np.array(self.variables) & 1).astype(np.bool_)
+        self.words = (self.parents.astype(np.uint64) << np.arange(len(self.variables), dtype=np.uint64)).sum(axis=1)
+        self.owner_shifts = self.owner.astype(np.uint64)
         self.costs = np.array([value(v, parents) for v, parents in columns], np.float64)
         self.relaxation = Relaxation(self.owner.tolist(), self.costs)
         self.cuts: list[Cluster] = []  # the last rows of the relaxation
@@ -151,8 +179,12 @@ class Tree:
             {
                 v: {parents: parent_set.cost for parents, parent_set in sets.items()}
                 for v, sets in incumbent.part.items()
-            }
+            },
+            incumbent.limits,
+            self._tell,
         )
+        self.bound = 0.0  # of the node that is processed
+        incumbent.limits.spend(STEPS_PER_COLUMN * len(columns))
         # earlier criteria stay at their minimum: -sum >= -total, in the form of a row
         for settled, total in incumbent.settled:
             values = np.array([settled(v, parents) for v, parents in columns], np.float64)
@@ -176,6 +208,7 @@ class Tree:
         allowed, bound, stalled_rounds = node.allowed, node.bound, 0
         while True:
             self._check_limits(bound)
+            self.incumbent.limits.spend(len(self.columns) * len(self.variables) // PASSES_PER_STEP)
             column_values, proof = self.relaxation.solve(allowed, self.incumbent.limits)
             min_rise = max(1.0, MIN_PROGRESS * (self.upper_bound - bound))
             stalled_rounds = stalled_rounds + 1 if proof.bound - bound < min_rise else 0
@@ -217,17 +250,21 @@ class Tree:
             return {Cluster(tuple(position[v] for v in group)) for group in find_violated_clusters(sets, unplaced)}
         columns = [column for column, _ in shares]
         support = Support(self.owner[columns], self.parents[columns], np.array([share for _, share in shares]))
+        limits = self.incumbent.limits
+        limits.spend(MAX_LEVEL * TABU_STEPS * len(self.variables) * len(shares) // TESTS_PER_STEP)
         return find_violated_cuts(support) or (
-            find_most_violated_cut(support, self.incumbent.limits.seconds_left()) if is_root else set()
+            find_most_violated_cut(support, limits.seconds_left(), limits.spend) if is_root else set()
         )
 
     def _add_cuts(self, clusters: Collection[Cluster]) -> None:
         rows = []
         for cluster in sorted(clusters):
-            within = np.zeros(len(self.variables), np.bool_)
-            within[list(cluster.members)] = True
-            few_parents = np.flatnonzero(within[self.owner] & (self.parents[:, within].sum(axis=1) < cluster.level))
-            rows.append(Row(few_parents, np.broadcast_to(1.0, len(few_parents)), float(cluster.level)))
+            within = np.uint64(sum(1 << position for position in cluster.members))
+            hits = np.bitwise_count(self.words & within)
+            few_parents = np.flatnonzero(
+                (within >> self.owner_shifts & np.uint64(1)).astype(np.bool_) & (hits < cluster.level)
+            )
+            rows.append(Row(few_parents.astype(np.int32), np.broadcast_to(1.0, len(few_parents)), float(cluster.level)))
         self.relaxation.add(rows)
         self.cuts += sorted(clusters)
         self.unpriced = np.append(self.unpriced, np.zeros(len(clusters), np.int64))
@@ -269,7 +306,6 @@ class Tree:
         order = self._place_cheapest_first(np.rint(self.costs * (1 - column_values) * COST_UNITS))
         if order is not None:
             self._update_incumbent(self.local_search.improve_from(order, NODE_PERTURBATIONS))
-            self._spend_perturbations(NODE_PERTURBATIONS)
 
     def _place_cheapest_first(self, costs: F64) -> list[int] | None:
         """Return the greedy order, in which the variable of least cost comes next; None if it ends before all.
@@ -298,10 +334,6 @@ class Tree:
                 return
             if chosen := self.local_search.restart(num_perturbations):
                 self._update_incumbent(chosen)
-            self._spend_perturbations(num_perturbations)
-
-    def _spend_perturbations(self, num_perturbations: int) -> None:
-        self.incumbent.limits.spend(num_perturbations * len(self.columns) // PERTURBATIONS_PER_ITERATION)
 
     def _branch(self, column_values: F64, allowed: Bits, bound: float) -> Sequence[_Side]:
         """Branch on an arc by strong branching: of the most undecided arcs the one with the largest product of rises.
@@ -354,14 +386,18 @@ class Tree:
         return allowed & (first | (self.owner != self.owner[several.argmax()])), allowed & ~first
 
     def _is_feasible(self, allowed: Bits) -> bool:
-        return len(np.unique(self.owner[allowed])) == len(self.variables)
+        return bool(np.logical_or.reduceat(allowed, self.relaxation.starts).all())
 
     def _sum(self, chosen: dict[int, Mask]) -> int:
         return sum(self.value(v, parents) for v, parents in chosen.items())
 
-    def _check_limits(self, bound: float) -> None:
+    def _tell(self) -> None:
         minimum = self.incumbent.minimum
-        self.incumbent.listen(self._lower_bound(bound) if minimum is None else minimum)
+        self.incumbent.listen(self._lower_bound(self.bound) if minimum is None else minimum)
+
+    def _check_limits(self, bound: float) -> None:
+        self.bound = bound
+        self._tell()
         if self.incumbent.limits.are_reached():
             raise LimitReached(self._lower_bound(bound))
 

@@ -392,7 +392,7 @@ def test_an_improved_order_costs_what_is_said_and_no_move_makes_it_cheaper(seed:
     options = narrow_options(seed)
     stirring = OrderLocalSearch(options)
     places = np.random.default_rng(seed).permutation(len(options))
-    said = improve_order(places, stirring.starts, stirring.masks, stirring.costs)
+    said, _ = improve_order(places, stirring.starts, stirring.masks, stirring.costs)
     order = [stirring.variables[place] for place in places.tolist()]
     base = sum(min(sets.values()) for sets in options.values())
     cost = cost_of(options, order)

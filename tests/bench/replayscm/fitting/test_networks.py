@@ -9,12 +9,17 @@ from itertools import permutations, product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import calibrant
+from calibrant.baselines.structure_learning import large
+from calibrant.solvers.acyclic.integer_program import _kernels, relaxation, tree
+from calibrant.solvers.highs import run
 from tests.support.commands import called, refused
+from tests.support.packages import needs
 
 NAMES = ("A", "B", "C")
 Parents = tuple[frozenset[str], ...]
@@ -143,3 +148,57 @@ def test_a_class_is_a_graph_of_networkx() -> None:
     assert dict(chain.to_networkx().nodes(data="left_after")) == dict(chain.left_after)
     undirected = {(a, b) for a, b, directed in chain.to_networkx().edges(data="directed") if not directed}
     assert undirected == {("A", "B"), ("B", "A"), ("B", "C"), ("C", "B")}
+
+
+# --- Tables of 40 columns whose optimum is not proven soon: they end after counted steps ------------------------------
+def noisy_network(rng: np.random.Generator) -> np.ndarray[Any, Any]:
+    """Draw 1,000 rows of 40 columns, each with up to three parents and a random table."""
+    table = np.zeros((1_000, 40), np.int64)
+    for v in range(40):
+        parents: list[int] = rng.choice(v, min(v, int(rng.integers(0, 4))), replace=False).tolist() if v else []
+        pattern = sum((table[:, u] << i for i, u in enumerate(parents)), np.zeros(1_000, np.int64))
+        table[:, v] = rng.random(1_000) < rng.beta(0.5, 0.5, 1 << len(parents))[pattern]
+    return table
+
+
+def determined_columns(rng: np.random.Generator) -> np.ndarray[Any, Any]:
+    """Draw 1,000 rows of 13 free columns and 27 functions of two others each."""
+    table = rng.integers(0, 2, (1_000, 40))
+    for v in range(13, 40):
+        first, second = rng.choice(v, 2, replace=False)
+        table[:, v] = np.array([0, 0, 0, 1] if v % 2 else [0, 1, 1, 0])[2 * table[:, first] + table[:, second]]
+    return table
+
+
+@pytest.mark.parametrize("draw", [noisy_network, determined_columns])
+@pytest.mark.parametrize("knowledge", [{}, {"forbid": ["c39 -> c0"]}])
+def test_a_hard_table_takes_no_more_work_than_its_counted_steps(
+    draw: Any, knowledge: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Work is added up beside the count: iterations times the size of each relaxation, and tests of parent sets."""
+    needs("highspy")
+    monkeypatch.setattr(large, "MAX_STEPS", 20_000_000)
+    work: list[int] = []
+
+    def solve(program: Any) -> bool:
+        is_solved = run(program)
+        work.append(program.getInfo().simplex_iteration_count * (program.getNumCol() + program.getNumRow()))
+        return is_solved
+
+    def perturb(*arguments: Any) -> tuple[int, int]:
+        cost, tests = _kernels.perturb(*arguments)
+        work.append(tests // tree.WORK_PER_STEP)
+        return cost, tests
+
+    monkeypatch.setattr(relaxation, "run", solve)
+    monkeypatch.setattr(tree, "perturb", perturb)
+    rows = draw(np.random.default_rng(7))
+    table = {f"c{v}": rows[:, v] for v in range(40)}
+    fitted = calibrant.learn_networks(table, **knowledge)
+    assert 2_000_000 < sum(work) < 20_000_000
+    assert max(work) < 10_000_000
+    assert fitted.upper_bound is not None
+    assert fitted.upper_bound > fitted.networks[0].score
+    assert f"stopped after {large.MAX_STEPS:,} steps" in fitted.proof
+    again = calibrant.learn_networks(table, **knowledge)
+    assert (again.networks, again.upper_bound) == (fitted.networks, fitted.upper_bound)
