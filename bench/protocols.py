@@ -173,7 +173,6 @@ def replace_words(content: Any, word: re.Pattern[str], names: Mapping[str, str])
     return content
 
 
-# --- Protocols of one benchmark by the names that a command line gives ------------------------------------------------
 # --- Pools that a run reads once: what `all` stands for depends on their items, then every protocol runs on them ------
 MAX_POOLS = 8  # a run has few; those beyond are read again
 

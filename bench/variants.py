@@ -144,8 +144,6 @@ def permuted(names: Sequence[str], random: Random) -> dict[str, str]:
     return {name: new for name, new in zip(names, shuffled(names, random), strict=True) if name != new}
 
 
-# --- Pools of variants, and checks of each copy and its map -----------------------------------------------------------
-
 # --- Checks of a copy and its map: nothing that a file of variants states about itself is believed --------------------
 
 

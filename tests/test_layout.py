@@ -64,14 +64,14 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(files=100, lines=31726, small_files=3, import_lines=1439),
-    "solvers": Size(files=94, lines=29551, small_files=7, import_lines=1477),
-    "audits": Size(files=59, lines=19586, small_files=1, import_lines=1101),
-    "baselines": Size(files=29, lines=9852, small_files=2, import_lines=456),
-    "bench": Size(files=263, lines=79877, small_files=11, import_lines=5929),
-    "calibrant": Size(files=13, lines=2092, small_files=2, import_lines=300),
+    "dsl": Size(files=100, lines=31693, small_files=3, import_lines=1437),
+    "solvers": Size(files=94, lines=29480, small_files=7, import_lines=1477),
+    "audits": Size(files=59, lines=19527, small_files=1, import_lines=1100),
+    "baselines": Size(files=29, lines=9841, small_files=2, import_lines=456),
+    "bench": Size(files=263, lines=79830, small_files=11, import_lines=5928),
+    "calibrant": Size(files=13, lines=2091, small_files=2, import_lines=300),
     "calibrant_tasks": Size(files=2, lines=187, small_files=1, import_lines=28),
-    "tests": Size(files=368, lines=99463, small_files=17, import_lines=8426),
+    "tests": Size(files=368, lines=99486, small_files=17, import_lines=8424),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -22,7 +22,7 @@ from calibrant.bench.blickets.paper import paper as blickets_paper
 from calibrant.bench.causalab.paper import paper as causalab_paper
 from calibrant.bench.causim.paper import paper as causim_paper
 from calibrant.bench.lab.blickets import main as blickets_main
-from calibrant.bench.replayscm.paper import printed_numbers
+from calibrant.bench.replayscm.paper import paper
 from calibrant.bench.report.layout import anchor_of
 from calibrant.datasets import printed_table
 from tests.support.commands import CHECKOUT, called
@@ -31,7 +31,7 @@ from tests.support.shared import shared_json
 PAGE = CHECKOUT / "docs" / "papers.md"
 BLICKETS = "python -m calibrant.bench.lab.blickets "
 STORED: dict[str, Callable[[], tuple[str, ...]]] = {
-    "ReplaySCM": printed_numbers,
+    "ReplaySCM": lambda: tuple(paper().tables),
     "CausaLab": lambda: tuple(causalab_paper().tables),
     "CauSim": lambda: tuple(causim_paper().tables),
     "Extended blickets": lambda: tuple(blickets_paper().tables),

@@ -37,7 +37,6 @@ from calibrant.dsl.blickets.records import ItemRecord, item_from_record, record_
 from calibrant.dsl.blickets.reference import run
 from calibrant.dsl.blickets.score import Grade, Split, grade, grade_episode
 
-# --- Claims about blicket items, checked by playing their scripts again -----------------------------------------------
 # --- Scripts that certificates state, played again: the quiet player, and the learner that expects one rule -----------
 Actions: TypeAlias = list[dict[str, Any]]
 Stated: TypeAlias = tuple[str, frozenset[int]]  # type of a rule, and its blickets

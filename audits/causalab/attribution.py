@@ -315,11 +315,6 @@ class Moment:
     equation_fits: bool
     contradicted: bool
 
-    @property
-    def reproduces(self) -> bool:
-        """Return whether the hypothesis agrees with all data so far."""
-        return self.equation_fits and not self.contradicted
-
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:

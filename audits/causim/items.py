@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
 from typing import Final
@@ -149,9 +148,7 @@ def shares(items: Iterable[CausimItem]) -> list[Share]:
     return [Share(flag, group, count, total) for (flag, group), (count, total) in sorted(counts.items())]
 
 
-# --- Findings about programs: edges, noise and nodes that make no difference, and values that sampling misses ---------
-MISSED = "missed_values"
-DOMAIN_SAMPLES = 2_000  # samples from which the paper infers the values of noise
+# --- Findings about programs: edges, noise and nodes that make no difference ---------
 
 
 def vacuous_parts(model: Model, where: str) -> Iterator[Finding]:
@@ -163,28 +160,6 @@ def vacuous_parts(model: Model, where: str) -> Iterator[Finding]:
     parts += [("node", name, f"{name} has one value") for name in vacuous.constants]
     for part, name, claim in parts:
         yield Finding(VACUOUS, ClaimStatus.PROVED, where, claim, {"part": part, "name": name})
-
-
-def miss_probability(probability: Fraction, samples: int = DOMAIN_SAMPLES) -> float:
-    """Return the chance that a value of that probability is not among so many samples."""
-    return float(1 - probability) ** samples
-
-
-def missed_values(
-    model: Model, where: str, samples: int = DOMAIN_SAMPLES, min_chance: float = 0.01
-) -> Iterator[Finding]:
-    """Yield noise values that a scan of so many samples misses with a chance of at least `min_chance`."""
-    for node in model.nodes:
-        for value, weight in zip(node.support, node.weights, strict=True):
-            chance = miss_probability(weight, samples)
-            if chance >= min_chance:
-                yield Finding(
-                    MISSED,
-                    ClaimStatus.PROVED,
-                    where,
-                    f"{samples} samples of {node.noise} miss its value {value} in {chance:.1%} of scans",
-                    {"noise": node.noise, "probability": str(weight), "chance": chance},
-                )
 
 
 # --- Findings about one item, with certificates that its record suffices to check, and its attribution ----------------

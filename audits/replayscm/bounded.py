@@ -36,7 +36,7 @@ from calibrant.solvers.replayscm.space import LocalSpace, local_space, sized_loc
 #
 # The released code probes the first and the last subset only, and masks the record of seen patterns, one bit a pattern,
 # with the number of variables in the subset instead of the number of patterns. So it counts no pattern but 0 to size -
-# 1: a probe of three variables never exceeds 3/8. `released_coverage` repeats that, to compare with stored diagnostics.
+# 1: a probe of three variables never exceeds 3/8. a test repeats that, to compare with stored diagnostics.
 # --- Local support: which joint values of a variable's possible causes the training rows show (paper, section B.2.3)
 
 
@@ -232,21 +232,6 @@ def _by_variable(problem: Problem, listed: Sequence[Probe], covered: PatternSets
         by_variable[probe.variable][0] += bits.bit_count()
         by_variable[probe.variable][1] += probe.num_patterns
     return PatternCoverage(tuple(VariableCoverage(v, *numbers) for v, numbers in by_variable.items()))
-
-
-def released_coverage(problem: Problem) -> Mapping[str, Fraction]:
-    """Return the coverage that the released code reports per variable, with its two probes and its mask.
-
-    See the head of this module.
-    """
-    listed = outer_probes(windows(problem))
-    united = seen_patterns(problem.task.training.worlds, listed)
-    counts: dict[str, list[int]] = {}
-    for probe, bits in zip(listed, united, strict=True):
-        parts = counts.setdefault(probe.variable, [0, 0])
-        parts[0] += (bits & ((1 << len(probe.causes)) - 1)).bit_count()
-        parts[1] += probe.num_patterns
-    return {variable: Fraction(*parts) for variable, parts in counts.items()}
 
 
 # --- Exposure, intervention coverage and held-out balance of an instance (paper, section B.2.3 and Table B.2) ---------

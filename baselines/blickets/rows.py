@@ -22,7 +22,6 @@ from calibrant.solvers.blickets.conditions import MAX_CONTROLLED, NoiseSpace, Or
 from calibrant.solvers.blickets.learner import DELTA, Revisable, best_answer, greedy_move
 from calibrant.solvers.blickets.space import StaticSpace
 
-# --- A grid of simple agents: what they explore, believe, do about a contradiction, and when they stop ----------------
 # --- A fixed plan of tests: every single object, every pair, every triple ---------------------------------------------
 SIZES = (1, 2, 3)
 

@@ -59,7 +59,6 @@ def drop_dangling(clauses: Iterable[Clause], task: Task) -> Model:
         model = remaining
 
 
-# --- Rows that are not exact: greedy and genetic search ---------------------------------------------------------------
 # --- Local search over models: whole paths from a stimulus, literals and clauses, the best step until none improves
 MAX_PATHS = 400  # paths of one step, shortest first
 MAX_STEPS = 1_000

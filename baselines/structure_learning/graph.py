@@ -127,7 +127,6 @@ def _permute_bits(words: U64, places: Sequence[int]) -> U64:
     return moved
 
 
-# --- Learned graphs, and constraints on them --------------------------------------------------------------------------
 # --- Constraints on a learned structure: per variable the parents it may and must have, and the maximum number --------
 Arc: TypeAlias = tuple[str, str]
 """From parent to child."""

@@ -184,7 +184,6 @@ def _legal_start(constraints: Constraints, start: Sequence[int] | None) -> Dag:
     return dag
 
 
-# --- Arc strengths from resampled rows, and the network that is made of the strong arcs -------------------------------
 # --- Arc strengths, and the network that is made of the strong ones ---------------------------------------------------
 F64 = npt.NDArray[np.float64]
 
@@ -300,12 +299,6 @@ def _leads(parents: list[int], start: int, end: int) -> bool:
             return True
         frontier = reached & ~visited
     return False
-
-
-def is_undirected(arcs: Iterable[tuple[int, int]]) -> bool:
-    """Return whether every arc is there both ways."""
-    listed = set(arcs)
-    return all((j, i) in listed for i, j in listed)
 
 
 # --- Bootstrap: how often an arc is learned when the rows are drawn again ---------------------------------------------

@@ -94,8 +94,6 @@ def wilson(successes: float, number: float) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-# --- Rates of answers: names of systems, exact means and weights, differences of two sides, and intervals -------------
-
 # --- Names of systems and pools in tables: no two of one table look alike, and no part of a name is data --------------
 SHORT_DIGEST = 8
 CHOSEN = " (chosen)"  # ends the name of a row of the answers that a tie rule chose

@@ -38,8 +38,6 @@ from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Message
 from calibrant.solvers.outcome import BudgetSpent
 
-# --- CausaLab items as text environments: in the paper's format or by verbs, with aids, live or from recorded
-# replies
 # --- Aids of a text episode: the released configs that fit (as the paper's helper lists them), or the members left ----
 Aid: TypeAlias = Literal["none", "members"] | Path
 """members, or a released file whose configs are the candidates."""
@@ -296,7 +294,6 @@ def play_replies(
     return PlayedReplies(chat.episode.steps, chat.totals.as_json())
 
 
-# --- Runs step by step: their moments, the page with a slider, and means over runs ------------------------------------
 # --- A run step by step, ready to be shown: actions, readings, the stated graph, the true one, and the metrics --------
 HEADINGS = ("Step", "Action", "Left", "F1", "Root F1", "Weight F1", "Fits", "Contradicted")
 

@@ -51,7 +51,6 @@ from calibrant.solvers.causim.generation import (
     version_items,
 )
 
-# --- Generation of pools of CauSim: suite by suite, or program by program with all their questions --------------------
 # --- Options of questions about programs, read into a plan ------------------------------------------------------------
 MAX_NODES = 20
 ALL_VERSIONS = tuple(range(1, 11))  # of the paper
@@ -395,7 +394,6 @@ GENERATE = CausimGenerator("causim", draw_with_options)
 LINE_RECORDS = {"training": (TrainingHeader, TrainingRecord)}
 
 
-# --- Variants of questions about programs: other names, values, orders of functions, programs and texts ---------------
 # --- Other programs of the same model, and programs over permuted values ----------------------------------------------
 ASSIGNMENTS = ("fixed_exogenous", "do", "observed_endogenous")  # fields with values of nodes or noise
 _BLANK = "\n\n\n"  # between functions

@@ -90,7 +90,6 @@ def harden(
     return 1 if hardened.num_short else 0
 
 
-# --- Commands `calibrant alternatives` and `calibrant separate`: several SCMs that fit, and what tells them apart -----
 # --- Command: calibrant alternatives ----------------------------------------------------------------------------------
 NUM_SEEDS = 50  # seeds of a sweep
 

@@ -31,7 +31,6 @@ from calibrant.bench.runs.workers import timed_answer
 from calibrant.bench.variants import VARIANTS, CopyMap
 from calibrant.dsl.errors import CalibrantError
 
-# --- Answers of a row to a pool and to its copies under other names: renamed items, kinds of copies, and rates --------
 # --- Renamed items, with the map of names -----------------------------------------------------------------------------
 T = TypeVar("T")
 
@@ -239,9 +238,6 @@ def changer(of: Benchmark[Any], kind: str) -> Change:
         )
 
     return change
-
-
-# --- The command `python -m calibrant.bench.lab.renamings`: rates and answers of rows under other names and orders ----
 
 
 def main(arguments: list[str] | None = None) -> int:

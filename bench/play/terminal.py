@@ -20,7 +20,6 @@ from calibrant.dsl.answer_text import read_reply_text
 from calibrant.dsl.episode import ActionError, Step, action_of_text
 from calibrant.dsl.text import plural
 
-# --- Games in a terminal: a line in words or in JSON, what came of it, and the verdict --------------------------------
 GENERAL = (
     Verb("show", "print the answer that you are writing"),
     Verb("undo", "take back the last change of that answer"),

@@ -39,8 +39,6 @@ from calibrant.dsl.parse_limits import TooLargeError, load_json, read_bounded, u
 from calibrant.dsl.records import items_by_id
 from calibrant.dsl.text import known_names, plural
 
-# --- Certificates of findings: their records, and files of them, read within bounds and checked one by one ------------
-
 # --- Records of findings and of their certificates, for benchmarks without records of their own (audits.claims) -------
 
 

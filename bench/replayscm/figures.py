@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
 
 
-# --- Figures of extended items: bits left by world, and calibration of stated posteriors ------------------------------
 # --- Numbers of the plots of extended items: bits left by world, and how often stated posteriors come true ------------
 # a curve of a noisy episode of 10 variables takes a second, of any other a tenth
 MAX_ITEMS, MAX_NOISY_ITEMS = 200, 24  # of a system
@@ -222,7 +221,6 @@ def _episodes(of: Benchmark[Any], contents: ReportContents) -> Iterator[tuple[st
             yield transcript.context.system, item, transcript.steps
 
 
-# --- The plots of a report, as SVG that is the same bytes for the same rows -------------------------------------------
 # --- Numbers of the plots: the disclosure ladder, success by ambiguity, time by size ----------------------------------
 RUNG_NAMES = ("Ordered", "Block", "Hidden order", "Hidden roots")
 BINS = (("1", 1), ("to 100", 100), ("to 10⁴", 10**4), ("to 10⁶", 10**6))

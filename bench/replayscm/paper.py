@@ -122,11 +122,6 @@ def printed_table(number: str) -> PrintedTable | None:
     return paper().tables.get(number)
 
 
-def printed_numbers() -> tuple[str, ...]:
-    """Return the numbers of all tables of which printed rows are stored."""
-    return tuple(paper().tables)
-
-
 def printed_settings(number: str, setting: str) -> tuple[str, ...]:
     """Return what a table of the paper calls a setting; nothing if it has no such rows."""
     table = printed_table(number)

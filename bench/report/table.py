@@ -139,7 +139,6 @@ def sample_table(rows: Sequence[SampleRow], rights: Rights) -> Table | None:
     return Table("samples", "Several samples", CAPTION, _LABELS, headings, lines)
 
 
-# --- Sentences below a printed table: the meanings of its columns, and luck among right answers -----------------------
 # --- Meanings of the columns of a printed table, below it -------------------------------------------------------------
 PRIORS = {
     ("Chance", "Uniform"): "Chance and Best weigh what fits by the generator's prior where it explains the item, so"

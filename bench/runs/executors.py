@@ -138,7 +138,6 @@ def one_line(error: BaseException) -> str:
 # take about BATCH_SECONDS. A worker that was sent more than it did in this time returns the rest, so a long job holds
 # up little but itself. The last jobs, as many as can run at once, wait here for an idle worker: a batch that waits
 # behind a long job elsewhere comes late, and all wait for it.
-# --- Executors on this machine: this process, and spawned ones, which end with this one even if this one is killed ----
 # --- End a spawned process with its parent, however the parent ended --------------------------------------------------
 PR_SET_PDEATHSIG = 1
 
@@ -301,7 +300,6 @@ def _start(prepare: Callable[[], None], listener: Callable[[str], None] | None) 
     prepare()
 
 
-# --- A cluster's worker: each of its threads has a process of its own that runs the jobs ------------------------------
 # --- Versions that must be equal on all machines of a run: results depend on nothing else of a machine ----------------
 PACKAGES = ("dsl", "solvers", "audits", "baselines", "bench")
 LIBRARIES = (

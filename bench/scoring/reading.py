@@ -26,7 +26,6 @@ from calibrant.bench.core.responses import (
 )
 from calibrant.bench.scoring.answers import parse_answer
 from calibrant.dsl.answer_text import AnswerText, ScoreReading, read_answer_text
-from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.json_objects import MIN_SHARED_CHARS, scans_shared, without_think_pairs
 from calibrant.dsl.lenient_json import LenientAnswer, Shape, comparable, read_leniently
 
@@ -68,12 +67,6 @@ class _Found(NamedTuple):
     @property
     def answer(self) -> Answer | None:
         return None if self.read.problem else self.read.answer
-
-
-def check_reading(options: ReadingOptions, *, thoughts_given: bool) -> None:
-    """Refuse a policy of thoughts beside the published rule, which has its own way."""
-    if options.extractor == "published" and thoughts_given:
-        raise CalibrantError("thoughts: the extractor `published` reads a whole text in its own way; leave one out")
 
 
 def read_response(rules: AnswerRules, response: Response, options: ReadingOptions) -> Reading:

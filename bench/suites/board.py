@@ -226,7 +226,6 @@ def _number(value: float | None) -> str:
     return NONE if value is None else f"{value:.3f}"
 
 
-# --- A board: a suite checked, submissions scored again, and a folder of static files about them ----------------------
 # --- Consistency of a system on a pool of variants: share of originals whose copies are all right or all wrong --------
 
 

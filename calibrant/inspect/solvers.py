@@ -33,7 +33,6 @@ from calibrant.dsl.replayscm.pools.official import table_setting
 from calibrant.inspect.samples import CLUSTER, SampleItem, item_of
 from calibrant.verbs import response_scoring
 
-# --- Solvers in Inspect: a tool `run_experiment`, an agent that uses it, its transcript, and methods of `run` ---------
 # --- Episodes for agents: a tool `run_experiment`, an agent that uses it, and the transcript that scoring replays -----
 INSTRUCTIONS = """You do experiments with tools. Where the task says to reply with an action, call run_experiment with \
 that action, one JSON object, instead; you are then told what came of it. Think before each experiment about what you \

@@ -33,8 +33,6 @@ from calibrant.dsl.episode import Action, ActionError, Step, TranscriptError, ve
 from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.records import convert_object, decode_line
 
-# --- Episodes of the extended blickets, and the detector's state after each step --------------------------------------
-
 # --- An episode of the extended blickets: the detector that agents play against. Agrees with dsl.blickets.reference
 
 

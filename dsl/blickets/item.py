@@ -125,7 +125,6 @@ def active_sets(rule: Rule, n: int) -> int:
     return sum(1 << present for present in range(1 << n) if rule.active(present))
 
 
-# --- Items of the extended blickets, the condition of each, and copies under other names ------------------------------
 # --- Items of the extended blickets: what an agent is told, and the hidden mechanism of the detector ------------------
 MIN_OBJECTS, MAX_OBJECTS = 2, 8
 

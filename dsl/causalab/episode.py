@@ -147,7 +147,6 @@ def finite(value: object) -> float:
     raise ActionError(f"{short_repr(value)} is not a finite number")
 
 
-# --- Scores of a run: its dial, its settings, its hypothesis beside the truth and beside its own data -----------------
 # --- A hypothesis beside the data of its own run: records, the manipulator crystal as it is, settings without noise
 WITHIN = 0.01
 _ROUNDING = 1e-9  # readings have two decimals, sums of floats have not

@@ -40,7 +40,6 @@ from calibrant.dsl.causim.model import (
 from calibrant.dsl.causim.question import Question, Scenario
 from calibrant.dsl.errors import short_repr
 
-# --- Models in words: two styles of prose, and the way back from each -------------------------------------------------
 # --- Parts that both styles of prose share: names and values as JSON, cases, models that are the same -----------------
 Supports: TypeAlias = dict[str, dict[Symbol, Fraction]]
 """Values of each noise variable with their probabilities."""

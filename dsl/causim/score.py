@@ -14,8 +14,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from math import comb
 from typing import Any, Final, Literal, TypeAlias
 
 from calibrant.dsl.causim.model import Model, ModelError, Node, Symbol, assignment_text, is_value, loose_symbol, run
@@ -140,16 +138,6 @@ def extract(text: str, required_keys: Sequence[str]) -> Extraction:
         return Extraction(None, "no_object")
     answer = answer_of(last, required_keys)
     return Extraction(answer, "wrong_keys" if answer is None else None)
-
-
-def pass_at_k(samples: int, correct: int, k: int) -> Fraction:
-    """Return the chance that at least one of k samples, drawn from `samples` without replacement, is correct.
-
-    correct: number of correct ones among `samples`; `ValueError` for k > samples
-    """
-    if not 0 <= correct <= samples or not 1 <= k <= samples:
-        raise ValueError(f"pass@{k} of {correct} right among {samples}")
-    return 1 - Fraction(comb(samples - correct, k), comb(samples, k))
 
 
 def majority(answers: Iterable[Answer | None]) -> Answer | None:

@@ -76,10 +76,6 @@ class TruthTable:
         return self.num_vars
 
     @property
-    def num_ones(self) -> int:
-        return self.bits.bit_count()
-
-    @property
     def hex(self) -> str:
         """Hexadecimal digits, most significant first, as many as the table has nibbles."""
         return f"{self.bits:0{max(1, num_rows(self.num_vars) // 4)}x}"

@@ -29,7 +29,6 @@ from calibrant.dsl.networks.formulas import (
 )
 from calibrant.dsl.parse_limits import split_lines
 
-# --- Network files that are text: bnet, booleannet, rules and aeon; and which format a text has -----------------------
 # --- Recognition ------------------------------------------------------------------------------------------------------
 _AEON_LINE = re.compile(r"\s*(?:[A-Za-z0-9_{}]+\s*-[>|?]\??\s*[A-Za-z0-9_{}]+\s*$|\$[A-Za-z0-9_{}]+\s*:)")
 _UPDATE = re.compile(r"\*\s*=")

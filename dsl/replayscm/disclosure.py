@@ -68,11 +68,6 @@ class Disclosure(Protocol):
     @property
     def groups(self) -> tuple[Names, ...]: ...
 
-    @property
-    def num_unordered(self) -> int:
-        """At most how many endogenous variables there are whose order among each other is not told."""
-        ...
-
     def admissible_parents(self, variable: str) -> frozenset[str]:
         """Return the variables that a mechanism of this one may mention, if it is no root."""
         ...
@@ -118,11 +113,6 @@ class Answers:
         if self.order is not None:
             return tuple((variable,) for variable in self.order)
         return self.blocks or (self.variables,)
-
-    @property
-    def num_unordered(self: Disclosure) -> int:
-        free, num_endogenous = set(self.endogenous), len(self.variables) - self.num_roots
-        return min(num_endogenous, max((len(free.intersection(group)) for group in self.groups), default=0))
 
     def earlier(self: Disclosure, variable: str) -> frozenset[str]:
         return frozenset(chain.from_iterable(self.groups[: self.group_index(variable)]))

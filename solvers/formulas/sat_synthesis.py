@@ -30,8 +30,8 @@ from typing import TypeAlias
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS, Apply, Formula, Node
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.formulas.table import PartialTable, num_rows
-from calibrant.solvers.formulas.catalogue import may_be_expressible, operator_set
-from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.formulas.catalogue import operator_set
+from calibrant.solvers.outcome import Budget
 from calibrant.solvers.sat import Cnf, Conflicts, Literal, add_at_most_one
 
 # --- CNF encoding of "some formula of exactly this many nodes has these values", row by row ---------------------------
@@ -277,49 +277,3 @@ class SatSynthesis:
                     assert row not in self.rows, (str(formula), row)
                     return row
         return None
-
-
-def least_formula_by_sat(
-    partial: PartialTable,
-    names: Sequence[str],
-    *,
-    operators: Iterable[str] = STANDARD_OPERATORS,
-    at_most: int | None = None,
-    budget: Budget | None = None,
-    symmetry_breaks: Sequence[SymmetryBreak] = SYMMETRY_BREAKS,
-) -> Outcome[Formula]:
-    """Find a formula of least size; Impossible if there is none (of at most `at_most` nodes), or OutOfBudget.
-
-    names: names[i] is variable i of the table
-    """
-    search = SatSynthesis(partial, names, operators=operators, symmetry_breaks=symmetry_breaks)
-    over = f"over {', '.join(names) or 'no variables'}"
-    nothing = Impossible(f"no formula of any size {over} agrees with the table")
-    if partial.num_vars == 0 or not may_be_expressible(partial, search.operators):
-        return nothing
-    largest = largest_least_size(partial.num_vars, search.operators)
-    spending = budget or Budget()
-    while at_most is None or search.lower_bound <= at_most:
-        if largest is not None and search.lower_bound > largest:
-            return nothing
-        try:
-            formula = search.advance(spending)
-        except BudgetSpent:
-            bound = search.lower_bound
-            return OutOfBudget(f"no formula of size < {bound} {over} agrees with the table", bound)
-        if formula is not None:
-            return Found(formula)
-    return Impossible(f"no formula of size <= {at_most} {over} agrees with the table")
-
-
-def largest_least_size(num_vars: int, operators: tuple[str, ...]) -> int | None:
-    """Return a bound on least sizes for the classes where `may_be_expressible` is not final; None for all others."""
-    match operators:
-        case () | ("not",):
-            return 1 + len(operators)
-        case ("and",) | ("or",):
-            return num_vars + 1
-        case ("xor",) | ("not", "xor"):  # all variables under one operator, or (xor a a) for a constant
-            return max(num_vars + 1, 3) + ("not" in operators)
-        case _:
-            return None

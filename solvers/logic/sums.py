@@ -305,7 +305,6 @@ def _edge(lattice: Lattice, node: int, literal: int) -> Edge:
     return Edge(network.stimuli[~source] if source < 0 else network.nodes[source], sign, network.nodes[node])
 
 
-# --- Predictions of a family of models, and the experiment that tells most of them apart ------------------------------
 # --- Predictions: how many members give each answer of all readouts, by refining the states with candidate columns ----
 MAX_REFINED_STATES = 100_000  # states of a layer; with more the list of candidates is halved
 

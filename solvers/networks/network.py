@@ -384,7 +384,6 @@ def _demand_fixed(encoding: Encoding, name: str, function: Function | None, lite
         encoding.equate(literals[name], function, literals)
 
 
-# --- Networks with all that is computed of them: reading, wide functions, fixed points, attractors and cuts -----------
 class BooleanNetwork(Network):
     """A network read from a published file; docs/networks.md has an example of each method."""
 

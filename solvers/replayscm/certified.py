@@ -45,14 +45,6 @@ def require_replay(model: Scm, worlds: Sequence[World]) -> None:
         raise AssertionError(f"a solver's answer failed its certificate: {cell}")
 
 
-def certify_model(task: Task, max_parents: int, functions: Mapping[str, LocalFunction]) -> Scm:
-    """Return the SCM with these local functions, certified; the variables without a function are its roots.
-
-    Errors as of `write_model`.
-    """
-    return certify(task, write_model(task, max_parents, functions))
-
-
 def write_model(task: Task, max_parents: int, functions: Mapping[str, LocalFunction]) -> Scm:
     """Return the SCM with these local functions, checked; the variables without a function are its roots.
 

@@ -25,7 +25,6 @@ from calibrant.solvers.outcome import BudgetSpent, Found, OutOfBudget
 from calibrant.solvers.replayscm.exact import ONLY_NESTED, ExactAnswer
 from calibrant.solvers.replayscm.space import I64, LocalSpace, ModelClass, VersionSpace, size_counts
 
-# --- Members of a version space: exact samples, and all by total formula size, smallest first -------------------------
 # --- Exact sampling from a version space: root set, then parent sets, then functions ----------------------------------
 
 

@@ -236,7 +236,6 @@ def _tables(packed: PackedPanels, target: int, candidates: Sequence[int], max_pa
     return masks[:count], cares[:count], values[:count]
 
 
-# --- Version space: every SCM of a class that fits the training worlds, counted and sampled without enumeration -------
 MAX_PARENTS = 6  # tables of 2**6 rows fill one word
 
 

@@ -35,7 +35,6 @@ from tests.support.effort import SOAKING, effort
 from tests.support.shared import shared_file, shared_records
 from tests.support.stub_protocols import small_pool
 
-# --- The command: errors, exit codes, imports, compilation, and the demo ----------------------------------------------
 # --- The command from outside: help, guards, runs and tables; what it prints, where, and with which exit code ---------
 SMALL = ["good", "or", "good"]
 

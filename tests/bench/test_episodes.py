@@ -191,7 +191,6 @@ def test_the_documented_shapes_drive_an_episode() -> None:
     assert conversation.info["score"]["steps"] == 2
 
 
-# --- Curricula, and replies that trainers score -----------------------------------------------------------------------
 # --- Items without end: the same for the same seed, however many are taken --------------------------------------------
 EASY = {name: benchmark(name).training.stages[0] for name in NAMES}
 

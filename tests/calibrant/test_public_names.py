@@ -23,7 +23,6 @@ from calibrant.bench.version import __version__
 from calibrant.solvers.outcome import BestSoFar
 from tests.support.commands import CHECKOUT, program
 
-# --- Public names: typed, lazy, each once in docs/names with an example -----------------------------------------------
 # --- The public names: what is there, what importing costs, and how values show themselves ----------------------------
 SOURCE = ast.parse((CHECKOUT / "calibrant" / "__init__.py").read_text(encoding="utf-8"))
 

@@ -123,7 +123,6 @@ def response(rng: random.Random, answers: Sequence[Any]) -> str:
     return text
 
 
-# --- Answers of every kind to problems of every setting: each gets a verdict, in few steps, and no wrong one ----------
 EVERY = 3  # of the 24 problems of a bundled pool: one of each stratum
 THOROUGH = 1 / 16  # of the valid answers that are said to be inexact are replayed all the same
 PROFILED = 1 / 64  # of the answers have their steps counted, and every long one

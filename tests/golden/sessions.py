@@ -207,7 +207,6 @@ DEVELOPMENT = tuple(
 )
 
 
-# --- Output of sessions as files, captured and compared ---------------------------------------------------------------
 # --- Run a session and return its outputs as text, with times and dates masked ----------------------------------------
 MAX_PART_CHARS = 12_000  # a longer part is kept as a digest: a report's page has 500,000 characters
 ENVIRONMENT = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}

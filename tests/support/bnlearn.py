@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from math import sqrt
 from typing import Any, TypeAlias
@@ -33,7 +33,6 @@ from calibrant.baselines.structure_learning.search import (
     Method,
     Resamples,
     Tabu,
-    is_undirected,
     learn_resampled,
     protected_arcs,
     quantile_at,
@@ -225,6 +224,12 @@ def inclusion_threshold(strengths: ArcStrengths) -> float:
         if distance(end) < distance(share):
             share = end
     return quantile_at(ordered, share)
+
+
+def is_undirected(arcs: Iterable[tuple[int, int]]) -> bool:
+    """Return whether every arc is there both ways."""
+    listed = set(arcs)
+    return all((j, i) in listed for i, j in listed)
 
 
 def averaged_network(strengths: ArcStrengths, *, threshold: float | None = None) -> AveragedNetwork:

@@ -16,7 +16,6 @@ from calibrant.bench.report.layout import Source, Table
 from calibrant.bench.report.rows import Grouping, Row
 from calibrant.bench.runs.records import FILE_NAME, Record, StepRecord, Timing
 
-# --- Made-up scored answers for tests of reports, and folders of runs that hold them ----------------------------------
 INVALID: dict[str, Any] = {"valid": False, "correct": False}
 
 

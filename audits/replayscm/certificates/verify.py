@@ -145,8 +145,6 @@ class _Propagation:
         return True
 
 
-# --- Independent checks of certificates: their fields, plain counting over rows, and a separate proof checker ---------
-
 # --- The fields of a certificate file: what `calibrant schema` describes, and what a checker takes --------------------
 
 

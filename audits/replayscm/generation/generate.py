@@ -161,9 +161,6 @@ def evidence_audit(stratum: Stratum, problem: Problem, space: VersionSpace | Non
     )
 
 
-# --- Instances from nothing: the paper's Algorithms 1 to 3, every accepted instance with its audit --------------------
-
-
 @dataclass(frozen=True)
 class Generated:
     """An accepted instance and its audit, which is of this disclosure."""

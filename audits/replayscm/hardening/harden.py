@@ -242,7 +242,6 @@ class Selector:
         return objective.count_remaining_each([self.family.rows(targets) for targets in target_sets])
 
 
-# --- Hardening: gold-simulated training worlds that close what an instance leaves open, with a proof where none can
 EFFORT = HardeningEffort()
 
 
@@ -321,10 +320,6 @@ class Hardening:
             for alternative in self.alternatives
             if alternative.why
         )
-
-    def num_added(self, objective: str) -> int:
-        """Return how many worlds were added for one objective (names: audits.replayscm.hardening.objectives)."""
-        return sum(step.objective == objective for step in self.added)
 
 
 def with_training_worlds(problem: Problem, added: Sequence[Drawn]) -> Problem:

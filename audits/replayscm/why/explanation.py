@@ -130,7 +130,6 @@ def contradiction(task: Task, variable: str, names: tuple[str, ...]) -> tuple[st
     return None
 
 
-# --- Why a ReplaySCM task is open: count, what is open, the least pair, a witness, and what would settle it -----------
 DEFAULT_PARENTS = 4  # most published items draw at most four parents
 MAX_COMPARED = 6  # open variables that a pair is made for
 MAX_WORLDS_LEFT_OUT = 24  # worlds that are left out one at a time, where one SCM fits

@@ -18,7 +18,6 @@ from calibrant.dsl.replayscm.reference import replay_row
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Column, Intervention, World
 
-# --- Values of a variable over the parents of two SCMs, a row in which they differ, and what only gold tells ----------
 # --- Values of a variable, row by row over the parents of two SCMs; and a row in which the two differ -----------------
 MAX_ROOTS = 12  # every assignment of the roots is simulated
 MAX_TARGETS = 3  # targets of a witness beside the parents themselves
@@ -229,7 +228,6 @@ def _with_reading(decider: Decider, variables: Sequence[str], gold: Scm) -> Deci
     return msgspec.structs.replace(decider, sealed=remaining)
 
 
-# --- Parts of the reason why a ReplaySCM item is open, with title, reason and facts in words --------------------------
 # --- The parts of the reason why a ReplaySCM item is open -------------------------------------------------------------
 
 

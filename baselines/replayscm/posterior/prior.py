@@ -75,7 +75,6 @@ def load_shipped() -> Mapping[int, Drawn]:
     return {sample.num_parents: sample for sample in unpack(content)}
 
 
-# --- The prior: what the published generator draws, as probabilities of parent sets and functions ---------------------
 SHORTCUT_VARIABLES = 3  # shortcuts have nodes of at most three arguments, so none of size 5 mentions more
 XOR_SIZE = 3
 MIXED_UP_TO = 16  # variables; up to there every shape that is not published is a mixture of all published ones

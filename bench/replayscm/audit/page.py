@@ -174,9 +174,6 @@ def spectrum_bars(by_size: Mapping[int, str]) -> Markup:
     return Markup(bar_chart(list(map(str, by_size)), numbers, list(map(number_text, numbers)), label))
 
 
-# --- The audit page of a pool: reasons first; needs no network, and is the same bytes for the same audits -------------
-
-
 def report(
     findings: FindingsReport[AuditRecord],
     records: Sequence[AuditRecord],

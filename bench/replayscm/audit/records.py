@@ -120,7 +120,6 @@ class BehaviourReplay:
             yield int.from_bytes(bits.tobytes(), "little")
 
 
-# --- Records of ReplaySCM's audits, one JSON line per (pool, instance, options), and certificates of a pool -----------
 # --- Records of ReplaySCM's audits: one JSON line per (pool, instance, options), appended as instances are done -------
 RECORD_VERSION = 4
 

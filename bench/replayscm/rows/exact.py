@@ -281,8 +281,6 @@ class StagedExactSearch(PlainRow, frozen=True):
         return ProtocolResult("found", scm_answer(task.kind, result.model), result.model.size, {"stage": result.stage})
 
 
-# --- Canonical presentation of tasks and episodes: neither names nor the order of columns decides an answer -----------
-
 # --- Canonical presentation of episodes: variables in an order that neither names nor the order of columns decides ----
 _NAME = re.compile(r"\bV[0-9]+\b")
 

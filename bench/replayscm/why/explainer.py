@@ -241,7 +241,6 @@ def failure_lines(why: FailureWhy) -> Iterator[str]:
 ANSWERS: AnswerExplainable = FailureExplanations()
 
 
-# --- Explanations of ReplaySCM items, plain and extended, as page and text --------------------------------------------
 # --- Reasons for extended items as page and text: the next world, posterior shares of edges, rates, the evidence ------
 MAX_NODES = 12  # more are not drawn
 MAX_FRACTION_CHARS = 24  # longer ones are left to the JSON

@@ -396,9 +396,6 @@ def _pack(part: PageSection, *, is_whole: bool) -> dict[str, Any]:
     }
 
 
-# --- The report as one HTML file that needs no network and is the same bytes for the same answers ---------------------
-
-
 def as_html(answers: Mapping[str, Sequence[Answer]], sections: Mapping[str, Section], contents: ReportContents) -> str:
     """Return the whole file: the sections of the benchmarks by name, with an overview of their answers."""
     parts = [_page_section(name, section, answers[name], contents) for name, section in sections.items()]

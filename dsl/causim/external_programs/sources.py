@@ -44,8 +44,6 @@ from calibrant.dsl.errors import PoolError, in_one_line
 from calibrant.dsl.parse_limits import TooLargeError, decode_json
 from calibrant.dsl.records import decode_line, pool_head
 
-# --- Programs from elsewhere before they are checked: their equations, and statements with few arguments --------------
-
 # --- The equations of a program as its driver states them, sound or not: which noise and which parents each one
 # is given
 
@@ -334,7 +332,6 @@ def _comprehended(node: ast.GeneratorExp | ast.ListComp) -> list[ast.expr] | Non
     return terms
 
 
-# --- Programs from elsewhere: files of them, and the bundle of a module that is given as text -------------------------
 # --- Programs in files: modules, state files, JSON lines of {id, source}, and folders of these. Nothing is executed
 MODULE, STATES, LINES = ".py", ".json", ".jsonl"
 STATE_NAME = "state.json"

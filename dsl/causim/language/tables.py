@@ -227,8 +227,6 @@ def _copy_names(names: dict[str, Any], work: StepBudget) -> dict[str, Any]:
     return copies
 
 
-# --- Mechanisms and functions as decision diagrams, without a table over all combinations of arguments ----------------
-
 # --- Mechanisms as decision diagrams: their values and effects without a table over all combinations of arguments -----
 
 

@@ -112,7 +112,6 @@ def latent_of(instance: str) -> str:
     return instance
 
 
-# --- Records of the benchmark's official runtime YAML, and the model results in them: read only -----------------------
 # --- Model results embedded in official files: cut out as text, parsed only when asked for ----------------------------
 _KEY = "modelResults:"
 

@@ -179,8 +179,6 @@ def _search_by_program(support: Support, seconds: float | None, spend: Callable[
     return members if len(members) > 1 else None
 
 
-# --- Linear relaxation of the program, and the incumbent that its criteria share --------------------------------------
-
 # --- Linear relaxation of the program, by HiGHS, and safe bounds that do not rely on its floating point ---------------
 SCALE = 2.0**14  # prices are multiples of its inverse
 MAX_EXACT = 2.0**53 / SCALE  # below it, multiples of 1/SCALE are exact in double precision

@@ -189,7 +189,6 @@ def _target_states(placer: SinglePlacer, states: Words, candidates: _Candidates,
     return np.array(columns, dtype=np.int64).reshape(len(columns), len(rows)).T
 
 
-# --- Elimination along the prior: the lattice of states through which every member within a misfit limit leads --------
 MAX_STATES = 2_000_000
 MAX_NODES = 500  # between stimuli and readouts; published priors have about 60
 TRANSITIONS_PER_STATE = 25  # 8 bytes a transition: 400 MB at the usual number of states

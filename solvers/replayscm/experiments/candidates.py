@@ -300,7 +300,6 @@ def member_weight(scm_class: MechanismClass, mechanisms: Mechanisms) -> Fraction
     return prod(weights, start=Fraction(1))
 
 
-# --- Candidate worlds and drawn members as arrays: what members read, which read alike, which prove a split -----------
 # --- Rows of all candidate worlds as bit columns, 64 rows a word: what members read, and which of them read alike -----
 F64 = npt.NDArray[np.float64]
 U64 = npt.NDArray[np.uint64]

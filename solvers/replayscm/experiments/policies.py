@@ -176,7 +176,6 @@ def member_formulas(roots: Sequence[str], member: Mechanisms) -> dict[str, Formu
     return {v: formula_for(f.table, f.parents or roots[:1], STANDARD_OPERATORS) for v, f in member.items()}
 
 
-# --- Policies of an episode, greedy or at random, and the regret of each world against the best candidate -------------
 # --- Policies of an episode: ask for worlds greedily or at random, until nothing splits or the verdict is decided -----
 
 

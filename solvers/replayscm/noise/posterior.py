@@ -40,7 +40,6 @@ from calibrant.solvers.replayscm.noise.subset_tables import (
     variable_rows,
 )
 
-# --- The posterior over SCMs of an extended class: exact masses, edges, rates, predictions; masses in doubles ---------
 # --- The posterior over SCMs of an extended class: masses, edges, noise rates; plain sums over columns and rates ------
 
 
@@ -398,13 +397,6 @@ class ApproximateMasses:
         """Return the logarithm of the mass of the evidence."""
         empty = np.empty(0, np.uint64)
         return float(self.log_masses(empty, empty, np.zeros(2, np.int64))[0])
-
-    def log_probabilities(self, readings: Sequence[Sequence[tuple[int, int]]]) -> F64:
-        """[b] logarithm of the probability of each reading, given as word and targets of its rows."""
-        words = np.array([word for reading in readings for word, _ in reading], np.uint64)
-        targets = np.array([target for reading in readings for _, target in reading], np.uint64)
-        spans = np.cumsum([0, *map(len, readings)])
-        return self.log_masses(words, targets, spans) - self.log_mass
 
 
 # --- Unbiased draws from a posterior of extended items, from exact weights: rate, columns, DAG, then tables -----------

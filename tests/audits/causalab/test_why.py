@@ -135,7 +135,8 @@ def test_a_trajectory_says_when_what_was_decided() -> None:
     members = [m.members for m in found.moments]
     assert members == sorted(members, reverse=True)
     assert members[-1] == 1
-    assert found.moments[-1].reproduces
+    assert found.moments[-1].equation_fits
+    assert not found.moments[-1].contradicted
     assert found.moments[-1].score.distance.shd == 0
     assert not found.moments[0].equation_fits
 

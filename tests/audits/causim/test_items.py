@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from fractions import Fraction
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -16,8 +15,6 @@ import pytest
 
 from calibrant.audits.causim.items import (
     item_findings,
-    miss_probability,
-    missed_values,
     question_findings,
     shares,
     vacuous_parts,
@@ -111,13 +108,6 @@ def test_the_parts_of_a_program_that_make_no_difference_are_found() -> None:
     kinds = [finding.data["name"] for finding in vacuous_parts(models()["paper-cancer"], "printed")]
     assert kinds == ["Smoker -> Cancer", "Pollution -> Cancer"]
     assert [f.claim for f in vacuous_parts(network("asia"), "asia")] == ["the noise of either changes nothing"]
-
-
-def test_two_thousand_samples_miss_a_value_of_a_thousandth_in_an_eighth_of_scans() -> None:
-    assert round(miss_probability(Fraction(1, 1000)), 3) == 0.135
-    found = list(missed_values(network("cancer"), "cancer"))
-    assert [(finding.data["noise"], finding.data["probability"]) for finding in found] == [("U_Cancer", "1/1000")]
-    assert list(missed_values(network("cancer", "grid"), "cancer")) == []
 
 
 def item_of(name: str) -> CausimItem:

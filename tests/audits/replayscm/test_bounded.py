@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -24,9 +24,9 @@ from calibrant.audits.replayscm.bounded import (
     heldout_balance,
     intervention_mix,
     latent_scm,
+    outer_probes,
     pattern_coverage,
     probes,
-    released_coverage,
     seen_patterns,
     windows,
 )
@@ -429,6 +429,21 @@ def stored_coverage(record: Any) -> Iterator[dict[str, float]]:
                 yield value
             else:
                 yield from stored_coverage(value)
+
+
+def released_coverage(problem: Problem) -> Mapping[str, Fraction]:
+    """Return the coverage that the released code reports per variable, with its two probes and its mask.
+
+    See the head of audits.replayscm.bounded.
+    """
+    listed = outer_probes(windows(problem))
+    united = seen_patterns(problem.task.training.worlds, listed)
+    counts: dict[str, list[int]] = {}
+    for probe, bits in zip(listed, united, strict=True):
+        parts = counts.setdefault(probe.variable, [0, 0])
+        parts[0] += (bits & ((1 << len(probe.causes)) - 1)).bit_count()
+        parts[1] += probe.num_patterns
+    return {variable: Fraction(*parts) for variable, parts in counts.items()}
 
 
 def test_the_released_figure_is_reproduced_and_understates_coverage() -> None:

@@ -185,7 +185,7 @@ def test_parent_counts_and_functions_are_those_of_the_sampler(known: Stratum) ->
         for place in range(max(NUM_ROOTS, known.max_parents), known.num_variables):
             mechanism = latent.model.mechanisms[latent.order[place]]
             counts[len(mechanism.variables)] += 1
-            ones[from_formula(mechanism, mechanism.variables).num_ones == 1] += 1
+            ones[from_formula(mechanism, mechanism.variables).bits.bit_count() == 1] += 1
     shares = dict.fromkeys(range(known.max_parents + 1), 0.0)
     lonely = 0.0
     for parents, mass in local.sets(variable, window):

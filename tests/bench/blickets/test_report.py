@@ -49,7 +49,6 @@ from tests.support.commands import CHECKOUT, refused
 from tests.support.report_rows import Answers, answer, blicket_record, graded, write_records, write_run
 from tests.support.shared import shared_json
 
-# --- The section of a report on blickets, with its plot of earned, missed, lucky and short answers --------------------
 # --- `calibrant report` on blickets: by condition with intervals, beside the paper's rows, in every format ------------
 FOUR = (
     graded(exposed="RE", steps=4),
@@ -285,7 +284,6 @@ def test_the_plot_is_a_file_and_the_page_has_its_figures(tmp_path: Path) -> None
     assert "static" in svg
 
 
-# --- Tables of the blickets paper, and what the rates of bench.lab.speed are measured on ------------------------------
 # --- The paper's tables rebuilt from its counts, and our episodes counted beside them ---------------------------------
 PAIR = Mechanism(Rule(Form.CONJUNCTIVE, 3))
 SINGLE = Mechanism(Rule(Form.DISJUNCTIVE, 4))

@@ -176,7 +176,6 @@ def test_bad_input_is_refused_in_one_line(run: Path, tmp_path: Path, capsys: pyt
     assert "lab-attribution, " in refused(capsys, "report", run, "--table", "Z.9")
 
 
-# --- Tables and figures of the CausaLab paper: from made-up answers, and out of the released suites -------------------
 # --- The paper's figures as facts, and ours beside them under the suite that a row is about ---------------------------
 def _answer(suite: str, system: str = "exact", *, item: str = "i", **score: Any) -> NamedAnswer:
     figures = {"activated": 1.0, "accuracy": 1.0, "settings": 3, "all_edge_f1": 0.5, "shd": 2, "imec": 4} | score

@@ -255,7 +255,6 @@ def test_one_table_can_be_asked_for(verdicts: Path, capsys: pytest.CaptureFixtur
     assert "Table 3" not in printed
 
 
-# --- Tables and figures of the CauSim paper, from made-up answers and questions ---------------------------------------
 # --- The paper's figures as facts, and ours counted beside them -------------------------------------------------------
 VIEWS: tuple[View, ...] = ("code", "prose")
 

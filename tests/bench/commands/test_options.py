@@ -22,7 +22,6 @@ from tests.support.commands import called, jsonl, refused
 from tests.support.effort import effort
 from tests.support.pages.option_tables import PAGE, page_text
 
-# --- No option is ignored: every option of every command, on a pool of every benchmark --------------------------------
 HOW = {
     "--workers": ["1"],
     "--budget": ["600"],

@@ -269,7 +269,6 @@ def test_any_file_is_a_pool_or_one_line(originals: Sequence[bytes], data: st.Dat
     assert "\n" not in told
 
 
-# --- Items of every benchmark, and their records ----------------------------------------------------------------------
 # --- Ids that are suggested for one that a pool does not have: the closest, equally close ones in the pool's order ----
 
 
@@ -409,7 +408,6 @@ def test_an_object_becomes_a_record_as_strictly_as_a_line() -> None:
             convert_object(wrong, ProblemRecord)
 
 
-# --- Capabilities of benchmarks, and presentations that names do not decide -------------------------------------------
 # --- Capabilities of the registered benchmarks: every key leads to an object, and a refusal names who has it ----------
 MODULES = (core, pages, pools, protocols, report, contract, variants, sets)
 KEYS = list(dict.fromkeys(key for module in MODULES for key in vars(module).values() if isinstance(key, Capability)))

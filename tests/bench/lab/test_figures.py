@@ -43,7 +43,6 @@ from tests.support.binomial import within
 from tests.support.shared import shared_file
 
 
-# --- Learners of blickets against published figures, and what the rows came to ----------------------------------------
 # --- Exact learners beside a prototype's figures: what ties decide, what is called a difference, and the command ------
 @pytest.mark.parametrize(
     ("suite", "accuracy"),
@@ -307,7 +306,6 @@ def test_a_wrong_argument_is_one_line_and_code_two(wrong: list[str], capsys: pyt
     assert "error: argument" in capsys.readouterr().err.splitlines()[-1]
 
 
-# --- Labels of CausaLab computed again, and the calibration rows over the released suites -----------------------------
 # --- Labels computed again: the graphs that are listed, a false label that is noticed, and the command ----------------
 def test_every_weighted_graph_is_listed_once() -> None:
     """Acyclic graphs with three kinds of edges on 1, 2, 3 and 4 nodes: 1, 7, 289, 63,487; given the frequency's row."""

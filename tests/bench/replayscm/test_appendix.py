@@ -16,7 +16,7 @@ from calibrant.bench.replayscm.appendix.cohorts import COHORT_TABLES
 from calibrant.bench.replayscm.appendix.contrasts import APPENDIX_IDS, appendix_makers
 from calibrant.bench.replayscm.appendix.facts import PoolFacts, construction
 from calibrant.bench.replayscm.appendix.metrics import depths, reference_overlap
-from calibrant.bench.replayscm.paper import printed_numbers, printed_table
+from calibrant.bench.replayscm.paper import paper, printed_table
 from calibrant.bench.report.layout import Source
 from calibrant.bench.report.rows import Row
 from calibrant.dsl.errors import CalibrantError
@@ -57,7 +57,7 @@ def levels_of(system: str = "m", num_extra: int = NUM) -> list[Row]:
 
 def test_stored_rows_are_the_printed_ones() -> None:
     published = shared_json("replayscm_paper_rows_rest.json", part="family")["tables"]
-    assert set(published) <= set(printed_numbers())
+    assert set(published) <= set(paper().tables)
     for number, expected in published.items():
         table = printed_table(number)
         assert table is not None

@@ -59,7 +59,6 @@ from tests.support.commands import CHECKOUT, refused
 from tests.support.replayscm.extensions import gold_submission, small_problem
 from tests.support.replayscm.random_problems import gold_problem
 
-# --- Methods on extended items, and their answers in canonical presentation -------------------------------------------
 # --- Rows on extended items: what they submit, refusals, twins, and records of runs that resume -----------------------
 REPLAYSCM = benchmark("replayscm")
 ROWS = ("exact", "posterior", "greedy", "random", "noise-blind", "hidden-blind", "majority", "abstain")

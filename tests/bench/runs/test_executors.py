@@ -40,7 +40,6 @@ from tests.support.stub_protocols import (
     small_pool,
 )
 
-# --- Executors, their batches, and values that stay in a file ---------------------------------------------------------
 # --- Who does jobs on this machine ------------------------------------------------------------------------------------
 TOO_LONG = "600"  # seconds that an answer takes; nothing here waits for it
 

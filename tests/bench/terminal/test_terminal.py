@@ -37,7 +37,6 @@ from tests.bench.commands.lines import Files
 from tests.support.commands import CHECKOUT, called, command, jsonl, refusal, refused
 from tests.support.replayscm.records import native_file, native_record
 
-# --- Output of the command: streams, legends, listings and folders ----------------------------------------------------
 # --- Nothing that a file calls its instances or models can act on a terminal or in a spreadsheet ----------------------
 NAME = "\x1b[31mI1\x1b]0;owned\x07\x9b2J\rI2\x7f\u202eI3\nforged: row"
 MODEL = "=cmd|' /C calc'!A0\x1b[2J"

@@ -59,7 +59,6 @@ from tests.support.benchmarks.blickets import (
 )
 
 
-# --- Native blicket pools and traces: written and read back, and refused in one line with item and field --------------
 # --- Native blicket pools: written and read back, and refused in one line with item and field -------------------------
 @settings(deadline=None)
 @given(items())

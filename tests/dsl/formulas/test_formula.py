@@ -295,7 +295,7 @@ def test_the_algebra_is_that_of_each_row(tables: tuple[TruthTable, ...]) -> None
     assert _values(a & b) == [x and y for x, y in zip(left, right, strict=True)]
     assert _values(a | b) == [x or y for x, y in zip(left, right, strict=True)]
     assert _values(a ^ b) == [x != y for x, y in zip(left, right, strict=True)]
-    assert a.num_ones == sum(left)
+    assert a.bits.bit_count() == sum(left)
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def test_what_no_table_can_mean_is_refused(make: Callable[[], object]) -> None:
 
 def test_the_largest_table() -> None:
     table = projection(MAX_TABLE_VARS - 1, MAX_TABLE_VARS)
-    assert (table.num_ones, table[2**15 - 1], table[2**15]) == (2**15, False, True)
+    assert (table.bits.bit_count(), table[2**15 - 1], table[2**15]) == (2**15, False, True)
     assert table.words().shape == (1024,)
 
 
@@ -422,12 +422,6 @@ def test_a_complete_table_admits_one_function() -> None:
     assert (complete(majority).num_open, complete(majority).agrees(majority)) == (0, True)
     assert not complete(majority).agrees(~majority)
     assert PartialTable(3, 0, 0).num_open == 8
-
-
-# --- Representatives under permutation and negation, and the published normal form of formulas ------------------------
-
-
-# --- orbits, enumerated on rows and knowing nothing of the module under test -----------------------------------------
 
 
 # --- the published normal form -----------------------------------------------------------------------------------

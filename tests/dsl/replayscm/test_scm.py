@@ -364,7 +364,6 @@ def test_shares_of_roots_are_defined_whatever_was_predicted(
     assert (score.precision, score.recall, score.exact) == (precision, recall, exact)
 
 
-# --- What separates two SCMs, and what shows it: against enumeration of all root assignments --------------------------
 # --- by enumeration ----------------------------------------------------------------------------------------------
 
 

@@ -33,7 +33,6 @@ from calibrant.solvers.outcome import Budget, BudgetSpent, Undecided
 from tests.support.effort import effort
 from tests.support.packages import needs
 
-# --- The acyclic choice among any number of variables: against all choices, and against subset DP on larger ones ------
 # --- The acyclic choice of least total cost, against all choices ------------------------------------------------------
 SetOptions = dict[int, dict[int, int]]
 

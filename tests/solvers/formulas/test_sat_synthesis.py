@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from itertools import permutations
 from random import Random
 
@@ -10,20 +11,66 @@ import pytest
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS, Formula, apply, var
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, complete, from_formula
 from calibrant.dsl.formulas.text import parse
+from calibrant.solvers.formulas.catalogue import may_be_expressible
 from calibrant.solvers.formulas.sat_synthesis import (
     SYMMETRY_BREAKS,
     SatSynthesis,
     SymmetryBreak,
     TreeEncoding,
-    least_formula_by_sat,
 )
 from calibrant.solvers.formulas.synthesis import least_formula
-from calibrant.solvers.outcome import Budget, Found, Impossible, OutOfBudget
+from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.sat import Conflicts
 from tests.support.effort import effort
 from tests.support.replayscm.brute_force import least_size_by_enumeration
 
 NAMES = tuple("abcdefghij")
+
+
+def least_formula_by_sat(
+    partial: PartialTable,
+    names: Sequence[str],
+    *,
+    operators: Iterable[str] = STANDARD_OPERATORS,
+    at_most: int | None = None,
+    budget: Budget | None = None,
+    symmetry_breaks: Sequence[SymmetryBreak] = SYMMETRY_BREAKS,
+) -> Outcome[Formula]:
+    """Find a formula of least size; Impossible if there is none (of at most `at_most` nodes), or OutOfBudget.
+
+    names: names[i] is variable i of the table
+    """
+    search = SatSynthesis(partial, names, operators=operators, symmetry_breaks=symmetry_breaks)
+    over = f"over {', '.join(names) or 'no variables'}"
+    nothing = Impossible(f"no formula of any size {over} agrees with the table")
+    if partial.num_vars == 0 or not may_be_expressible(partial, search.operators):
+        return nothing
+    largest = largest_least_size(partial.num_vars, search.operators)
+    spending = budget or Budget()
+    while at_most is None or search.lower_bound <= at_most:
+        if largest is not None and search.lower_bound > largest:
+            return nothing
+        try:
+            formula = search.advance(spending)
+        except BudgetSpent:
+            bound = search.lower_bound
+            return OutOfBudget(f"no formula of size < {bound} {over} agrees with the table", bound)
+        if formula is not None:
+            return Found(formula)
+    return Impossible(f"no formula of size <= {at_most} {over} agrees with the table")
+
+
+def largest_least_size(num_vars: int, operators: tuple[str, ...]) -> int | None:
+    """Return a bound on least sizes for the classes where `may_be_expressible` is not final; None for all others."""
+    match operators:
+        case () | ("not",):
+            return 1 + len(operators)
+        case ("and",) | ("or",):
+            return num_vars + 1
+        case ("xor",) | ("not", "xor"):  # all variables under one operator, or (xor a a) for a constant
+            return max(num_vars + 1, 3) + ("not" in operators)
+        case _:
+            return None
 
 
 def sat_size(partial: PartialTable, **options: object) -> int | None:

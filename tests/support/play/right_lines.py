@@ -21,7 +21,6 @@ from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.alternative import AlternativeAnswer, find_alternative
 
-# --- The lines that solve an item, spelled from what is sealed, and the same answer as JSON actions -------------------
 DATA = Path(__file__).resolve().parents[3] / "bench"
 POOLS = {
     "logic": DATA / "logic" / "data" / "sample_logic.jsonl",

@@ -311,7 +311,6 @@ def member_size(member: Member, grammar: Grammar) -> int:
 
 
 # --- Second, independently written meanings: what the tests compare with. Nothing here calls dsl's own evaluation -----
-# --- Second, independently written meanings: what the tests compare with. Nothing here calls dsl's own evaluation -----
 # Formulas are nested tuples here, (operator, (argument, ...)), and everything recurses or enumerates.
 Tree: TypeAlias = "str | bool | tuple[str, tuple[Tree, ...]]"
 

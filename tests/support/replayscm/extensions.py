@@ -35,7 +35,6 @@ from calibrant.solvers.replayscm.noise.subset_tables import EvidenceRow, target_
 from tests.oracles.shares import clean_behaviours, fixed_part
 from tests.support.shared import shared_records
 
-# --- Small extended items and random classes with members, from a seed ------------------------------------------------
 # --- Small extended items with held-out worlds: episodes, passive ones and forecasts, from a seed ---------------------
 NUM_HELDOUT = 3
 
@@ -194,7 +193,6 @@ def random_worlds(
     return worlds
 
 
-# --- Shared vectors of noise, hidden variables and episodes, and exact checks against what they state -----------------
 # --- Classes, evidence and SCMs of the shared vectors of noise, hidden variables and episodes -------------------------
 def frontier_vectors(name: str) -> Iterator[dict[str, Any]]:
     """Yield the lines of a vector file of noise, hidden variables or episodes."""

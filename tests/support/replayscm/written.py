@@ -19,7 +19,6 @@ from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from tests.support.replayscm.brute_force import assignments, replay
 
 
-# --- Problems, worlds and SCMs written down in a test: short notations, nothing computed ------------------------------
 def written_scm(roots: str, **mechanisms: str) -> Scm:
     """Return an SCM as in `written_scm("A B", C="(and A B)")`."""
     return scm(roots.split(), {variable: parse(text) for variable, text in mechanisms.items()})

@@ -44,7 +44,6 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import SCORED, Evaluator, Score
 from calibrant.dsl.replayscm.submission import MANY, NOVELTY, READ
 
-# --- Scoring of response texts, per setting and stratum, on the first problem of each ---------------------------------
 # --- A pool of many instances and a file of responses of several models to them, as large as asked for ----------------
 RESPONSE_SEED = 14
 MODELS = tuple(f"model-{number}" for number in range(1, 6))

@@ -35,8 +35,6 @@ from tests.support.replayscm.pools import ALL_ROWS, audited, dev_problems, two_b
 from tests.support.shared import shared_file
 from tests.support.stub_protocols import small_pool
 
-# --- Generated pools of ReplaySCM, and latent SCMs as pool files state them -------------------------------------------
-# --- Pools that are generated: unfinished ones, and items with an alternative -----------------------------------------
 # --- Hardening and generation go on where they were stopped, and write the same bytes as if they had not been ---------
 
 

@@ -46,7 +46,6 @@ from tests.support.replayscm.written import HEADER as CLASSROOM_HEADER
 from tests.support.replayscm.written import lamp_record
 from tests.support.shared import shared_file
 
-# --- Pool files: what is written is what is read, in either format, and model results wait until they are asked for ---
 # --- round trips -------------------------------------------------------------------------------------------------
 
 

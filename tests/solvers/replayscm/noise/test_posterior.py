@@ -10,6 +10,7 @@ from math import log, prod, sqrt
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -315,7 +316,9 @@ def test_masses_in_doubles(observed: int, max_parents: int, num_worlds: int) -> 
     reading = [(row.word, row.clamped) for row in after.rows[-8:]]
     probability = after.mass / exact
     expected = log(probability.numerator) - log(probability.denominator)
-    assert masses.log_probabilities([reading, reading[:0], reading]) == pytest.approx([expected, 0, expected], abs=1e-9)
+    words, targets = (np.array([*column] * 2, np.uint64) for column in zip(*reading, strict=True))
+    of_readings = masses.log_masses(words, targets, np.array([0, len(reading), len(reading), len(words)]))
+    assert of_readings - masses.log_mass == pytest.approx([expected, 0, expected], abs=1e-9)
 
 
 def test_masses_in_doubles_on_a_grid() -> None:
