@@ -19,12 +19,14 @@ from functools import cache, cached_property, reduce
 from itertools import combinations
 from math import comb
 from operator import itemgetter, or_
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.formulas.table import full_mask, projection
+from calibrant.dsl.formulas.text import Grammar, parse
 from calibrant.solvers.formulas._kernels_fronts import Functions, Scratch, SetRows, least_of_sets, match_sets, scan_sets
 from calibrant.solvers.formulas.least_formulas import (
     NUM_VARS,
@@ -293,7 +295,57 @@ def front(
     widest = min(patterns.num_columns, max_parents)
     limits = [least_sizes(measure, k) for k in range(NUM_VARS + 1, widest + 1) if measure in ("all", "and-or-not")]
     incomplete = [int(sizes.sizes.max()) for sizes in limits if not sizes.is_complete]
+    for point in points:
+        certify_formulas(point.formulas(ties), patterns, measure, counting, point.errors, point.size)
     return Front(tuple(points), min(incomplete, default=None))
+
+
+# --- Formulas that are shown, measured by the reference: no look-up of the search, and no catalogue -------------------
+def certify_formulas(
+    formulas: Sequence[tuple[str, Tree]],
+    patterns: Patterns,
+    measure: Measure,
+    counting: Counting,
+    errors: int,
+    size: Size,
+) -> None:
+    """Measure each formula by the reference; `AssertionError` if errors or size differ: a defect of the search."""
+    for text, tree in formulas:
+        measured = _count_errors(tree, patterns, counting), _measure_size(tree, measure)
+        if measured != (errors, size):
+            raise AssertionError(f"{text} failed its certificate: errors and size are {measured}, not {errors}, {size}")
+
+
+def _count_errors(tree: Tree, patterns: Patterns, counting: Counting) -> int:
+    names = [f"v{k}" for k in range(patterns.num_columns)]
+    formula = parse(tree_text(tree, names), Grammar(allow_constants=True)) if isinstance(tree, tuple | int) else None
+    columns = [] if formula is None else [k for k, name in enumerate(names) if name in formula.mentioned]
+    values = [
+        int(tree == "1") if formula is None else
+        evaluate(formula, {names[column]: row >> place & 1 for place, column in enumerate(columns)})
+        for row in range(1 << len(columns))
+    ]  # fmt: skip
+    errors = 0
+    for cube, zeros, ones in zip(*map(np.ndarray.tolist, patterns.merge(columns)), strict=True):
+        rows = [0]
+        for place in range(len(columns)):
+            digit = cube // 3**place % 3
+            rows = [row | bit << place for row in rows for bit in ((0, 1) if digit == 2 else (digit,))]
+        reached = {values[row] for row in rows}
+        wrong = [value not in reached if counting == "sure" else reached != {value} for value in (0, 1)]
+        errors += zeros * wrong[0] + ones * wrong[1]
+    return int(errors)
+
+
+def _measure_size(tree: Tree, measure: Measure) -> Size:
+    """Return the size of a formula from its definition (docs/tables.md)."""
+    if measure in ("all", "and-or-not"):
+        return 1 + sum(cast(int, _measure_size(part, measure)) for part in tree[1:]) if isinstance(tree, tuple) else 1
+    outer, inner, nothing = ("and", "or", "1") if is_dual(measure) else ("or", "and", "0")
+    if isinstance(tree, str):
+        return (0, 0) if tree == nothing else (1, 0)
+    terms = tree[1:] if isinstance(tree, tuple) and tree[0] == outer else (tree,)
+    return len(terms), sum(len(term) - 1 if isinstance(term, tuple) and term[0] == inner else 1 for term in terms)
 
 
 def is_sum_search(measure: Measure, num_columns: int) -> bool:
@@ -317,7 +369,10 @@ def _sum_front(
     sums = front_of_sums(num_columns, rows, max_parents, max_errors=max_errors)
 
     def points(listed: Sequence[SumPoint]) -> tuple[FrontPoint, ...]:
-        return tuple(FrontPoint(p.errors, p.size, _sum_functions(p, dual, names, ties)) for p in listed)
+        front_points = tuple(FrontPoint(p.errors, p.size, _sum_functions(p, dual, names, ties)) for p in listed)
+        for point in front_points:
+            certify_formulas(point.formulas(ties), patterns, measure, "sure", point.errors, point.size)
+        return front_points
 
     return Front(points(sums.points), None, points(sums.open_points), sums.at_least)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from calibrant.dsl.formulas.formula import Apply, Formula, fold
 from calibrant.dsl.formulas.table import PartialTable
-from calibrant.solvers.formulas.fronts import MAX_WIDE, Patterns, front
+from calibrant.solvers.formulas.fronts import MAX_WIDE, Patterns, certify_formulas, front
 from calibrant.solvers.formulas.least_formulas import NUM_VARS, OPERATORS, Measure, Size, Tree, is_dual, tree_text
 from calibrant.solvers.formulas.minimal_sums import least_sums
 from calibrant.solvers.formulas.synthesis import least_formula
@@ -49,10 +49,17 @@ class LeastForms:
 
 
 def least_forms(patterns: Patterns, measure: Measure, names: Sequence[str], ties: int) -> LeastForms:
-    """Return the least formulas that agree with all rows, over any of the columns.
+    """Return the least formulas that agree with all rows, over any of the columns; the reference certifies each.
 
     patterns: without gaps and contradictions; `ValueError` for sums of more columns than are covered
     """
+    forms = _least_forms(patterns, measure, names, ties)
+    if forms.size is not None:
+        certify_formulas(forms.formulas, patterns, measure, "sure", 0, forms.size)
+    return forms
+
+
+def _least_forms(patterns: Patterns, measure: Measure, names: Sequence[str], ties: int) -> LeastForms:
     if patterns.num_columns <= NUM_VARS:
         point = front(patterns, measure, NUM_VARS, names, max_errors=0, ties=ties).points[-1]
         formulas = tuple(point.formulas(ties))

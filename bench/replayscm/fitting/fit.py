@@ -66,6 +66,7 @@ from calibrant.solvers.acyclic.maxsat import fewest_roots
 from calibrant.solvers.formulas.least_formulas import Measure
 from calibrant.solvers.formulas.uncertain_rows import Prior
 from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, OutOfBudget
+from calibrant.solvers.replayscm.certified import certify
 from calibrant.solvers.replayscm.exact import ExactAnswer, solve
 from calibrant.solvers.replayscm.parents import MAX_ROOT_SETS
 from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSpace
@@ -455,13 +456,13 @@ def _fit_wide(table: Table, needs: fitting_target.TargetNeeds, max_parents: int,
     wide = needs.find_formula(max_parents, best)
     legal = Naming(table.legal_names, table.names).to_legal(needs.target)
     fitted = replace(fitted, num_functions=needs.count_functions(max_parents))
-    if wide.formula is None or not wide.is_proven:
+    model = None if wide.formula is None else certify(task, Scm(others, {legal: wide.formula}))
+    if wide.formula is None or model is None or not wide.is_proven:
         bound = f"at least {wide.at_least} ({wide.reason})"
         return replace(
             fitted, outcome=OutOfBudget(fitting_target.bounds_text(wide.formula, bound)), best_formula=wide.formula
         )
     provenance = {"class": f"formulas of at most {max_parents} columns", "proof": wide.reason}
-    model = Scm(others, {legal: wide.formula})
     return replace(fitted, outcome=Found(ExactAnswer(model, wide.formula.size, provenance)))
 
 

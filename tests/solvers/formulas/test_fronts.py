@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.solvers.formulas.fronts import Patterns, front
-from calibrant.solvers.formulas.least_formulas import Measure, Size
+from calibrant.solvers.formulas.fronts import Counting, Patterns, certify_formulas, front
+from calibrant.solvers.formulas.least_formulas import Measure, Size, Tree
 from tests.support.effort import effort
 
 NAMES = ("a", "b", "c")
@@ -113,3 +113,50 @@ def test_fronts_are_those_of_all_formulas_by_size(measure: Measure, rows: list[t
     ]
     assert stated == expected
     assert [p.num_formulas for p in points[: len(expected)]] == [len(texts) for _, _, texts, _ in expected]
+
+
+@pytest.mark.parametrize(
+    ("measure", "tree", "size"),
+    [
+        ("all", ("xor", 0, ("not", 1), 2), 5),
+        ("and-or-not", ("or", 0, ("and", ("not", 1), 2)), 6),
+        ("sop", ("or", 0, ("and", ("not", 1), 2)), (2, 3)),
+        ("sop", ("and", ("not", 1), 2), (1, 2)),
+        ("pos", ("and", ("or", 0, 1), ("not", 2)), (2, 3)),
+        ("pos", ("or", 0, 1), (1, 2)),
+        ("sop", ("not", 2), (1, 1)),
+        ("sop", "0", (0, 0)),
+        ("sop", "1", (1, 0)),
+        ("pos", "0", (1, 0)),
+        ("pos", "1", (0, 0)),
+        ("all", "1", 1),
+    ],
+)
+@pytest.mark.parametrize("counting", ["sure", "possible"])
+def test_formulas_are_certified_by_errors_and_size(
+    measure: Measure, tree: Tree, size: Size, counting: Counting
+) -> None:
+    """Errors are counted here over listed completions, by Python's own operators."""
+    rng = np.random.default_rng(3)
+    codes = np.unique(rng.choice([-1, 0, 1], (12, 3), p=[0.2, 0.4, 0.4]), axis=0).astype(np.int16)
+    zeros, ones = rng.integers(0, 4, (2, len(codes)))
+
+    def value(part: Tree, row: tuple[int, ...]) -> int:
+        if isinstance(part, tuple):
+            return join_values(part[0], [value(argument, row) for argument in part[1:]])
+        return row[part] if isinstance(part, int) else int(part)
+
+    def join_values(operator: object, values: list[int]) -> int:
+        return {"not": 1 - values[0], "and": min(values), "or": max(values), "xor": sum(values) % 2}[str(operator)]
+
+    errors = 0
+    for row, zero, one in zip(codes.tolist(), zeros.tolist(), ones.tolist(), strict=True):
+        reached = {value(tree, filled) for filled in product(*((0, 1) if c == -1 else (c,) for c in row))}
+        wrong = [v not in reached if counting == "sure" else reached != {v} for v in (0, 1)]
+        errors += zero * wrong[0] + one * wrong[1]
+    patterns = Patterns(codes, zeros.astype(np.int64), ones.astype(np.int64))
+    certify_formulas([("shown", tree)], patterns, measure, counting, errors, size)
+    larger: Size = size + 1 if isinstance(size, int) else (size[0], size[1] + 1)
+    for stated in ((errors + 1, size), (errors, larger)):
+        with pytest.raises(AssertionError, match="shown failed its certificate"):
+            certify_formulas([("shown", tree)], patterns, measure, counting, *stated)

@@ -428,6 +428,15 @@ GAP_ROWS = st.lists(
 ).filter(lambda rows: is_usable(rows) and 0 < sum(cells.count(None) for cells, _ in rows) <= 5)
 
 
+@pytest.mark.parametrize("score", ["bde", "bic", "bds"])
+def test_a_network_is_certified_by_the_definition_of_its_score(score: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = {name: DATA[name] for name in ("A b", "D")}
+    calibrant.learn_networks(data, score=score)
+    monkeypatch.setattr(networks._Learning, "local", lambda self, child, parents: -1.0)
+    with pytest.raises(AssertionError, match=r"failed its certificate: its score is -2\.0, not -"):
+        calibrant.learn_networks(data, score=score)
+
+
 def test_a_graph_outside_the_knowledge_has_no_posterior_and_may_score_more() -> None:
     data = {"A": [0, 0, 1, 1] * 5, "B": [0, 0, 1, 1] * 5}
     fitted = calibrant.learn_networks(data, graph="A -> B", forbid="A -> B, B -> A")
