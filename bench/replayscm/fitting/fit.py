@@ -363,7 +363,8 @@ def fit(
     assume: statements that the SCM has to satisfy (docs/engines.md): a text of lines, or a `pathlib.Path` of a file
     gaps: `complete`: a gap may be either value, and functions that may and must fit are counted (`GapFit`);
         `drop` leaves out rows with a gap
-    reading: how the table is read: do, do_flags, one, binarize, drop, missing, columns (docs/tables.md)
+    reading: how the table is read: do, do_flags, one, binarize, drop, missing, columns (docs/tables.md). Messages name
+        options of the command: --binarize 'a:>0.5' is binarize="a:>0.5" here
     """
     options = FormulaOptions(
         target, roots, max_parents, operators, errors, ties, rates, prior, graph, consistency, cases, assume
