@@ -7,6 +7,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from itertools import combinations, islice, product
 from pathlib import Path
 from random import Random
@@ -39,7 +40,7 @@ from calibrant.dsl.causim.reference import worlds
 from calibrant.dsl.errors import CalibrantError
 from tests.oracles.engines import compare_forgeries, compare_items, item_differences
 from tests.support.commands import called, refused
-from tests.support.effort import cases
+from tests.support.effort import cases, effort
 from tests.support.forgery import causim, logic
 from tests.support.packages import needs
 
@@ -192,14 +193,17 @@ def test_bundled_certificates_are_proved_again(benchmark: str, engine: EngineNam
 
 
 def _causim_claims(claim: str) -> Iterator[tuple[CausimItem, Certificate]]:
-    """Yield a claim with genuine and with forged data; of edges, and where it has no data, about every third item."""
+    """Yield a claim with genuine and with forged data; of edges, and where it has no data, about every third item.
+
+    A soak takes up to 16 forgeries a claim; six have true and false ones of each kind too.
+    """
     forger, rng = causim.FORGERS[claim], Random(7)
     genuine = forger.genuine()
     for source in genuine:
         yield source.item, source.certificate
         forged = list(forger.forged(source, rng))
         several = _other_observations(source.certificate) if claim == "minimal_evidence" else []
-        for data in [*forged[:: len(forged) // 16 + 1], *several]:
+        for data in [*forged[:: len(forged) // effort(6, 16) + 1], *several]:
             # the worlds that a certificate brings are for the check without a search
             if data.get("against") == source.certificate.data.get("against"):
                 yield source.item, msgspec.structs.replace(source.certificate, data=dict(data))
@@ -212,15 +216,14 @@ def _causim_claims(claim: str) -> Iterator[tuple[CausimItem, Certificate]]:
 
 
 def _other_observations(certificate: Certificate) -> Iterator[dict[str, Any]]:
-    """Yield the data with other sets of candidates as observations: one fewer, as many, one more; four of each."""
+    """Yield the data with other sets of candidates as observations: one fewer, as many, one more."""
     size, candidates = len(certificate.data["observe"]), certificate.data["candidates"]
     for k in (size - 1, size, size + 1):
-        for names in islice(combinations(candidates, k), 4):
+        for names in islice(combinations(candidates, k), effort(2, 4)):
             yield {**certificate.data, "observe": list(names)}
 
 
-def _refusal(claim: tuple[CausimItem, Certificate], engine: EngineName) -> str:
-    item, certificate = claim
+def _refusal(item: CausimItem, certificate: Certificate, engine: EngineName) -> str:
     evidence = evidence_of(item.task.source, item.task.question, item.sealed.world)
     try:
         line = examine(certificate, evidence, CAUSIM_VERIFIERS, CAUSIM_EXAMINERS, engine)
@@ -230,12 +233,17 @@ def _refusal(claim: tuple[CausimItem, Certificate], engine: EngineName) -> str:
     return ""
 
 
+@cache
+def _refusals(claim: str, engine: EngineName) -> list[tuple[CausimItem, Certificate, str]]:
+    return [(item, certificate, _refusal(item, certificate, engine)) for item, certificate in _causim_claims(claim)]
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize("claim", sorted(causim.FORGERS))
 def test_causim_claims_are_proved_or_refuted_as_all_worlds_decide(claim: str, engine: EngineName) -> None:
     verdicts = Counter[bool]()
-    for item, certificate in _causim_claims(claim):
+    for item, certificate, refusal in _refusals(claim, engine):
         holds = causim.FORGERS[claim].is_true(item, certificate)
-        refusal = _refusal((item, certificate), engine)
         assert (refusal == "") is holds, (item.id, certificate.data, refusal)
         verdicts[holds] += 1
     assert min(verdicts[True], verdicts[False]) >= 4
@@ -259,10 +267,10 @@ def _opposing_worlds(item: CausimItem, names: Iterable[str]) -> list[dict[str, s
     ]
 
 
+@pytest.mark.soak
 def test_minimal_evidence_is_refuted_by_a_world_or_by_fewer_observations(engine: EngineName) -> None:
     refuted = Counter[str]()
-    for item, certificate in _causim_claims("minimal_evidence"):
-        refusal = _refusal((item, certificate), engine)
+    for item, certificate, refusal in _refusals("minimal_evidence", engine):
         if " leaves the world " in refusal:
             world = dict(symbols(json.loads(refusal.partition(" leaves the world ")[2])))
             assert world in _opposing_worlds(item, certificate.data["observe"])
@@ -279,11 +287,12 @@ def test_minimal_evidence_is_refuted_by_a_world_or_by_fewer_observations(engine:
     assert min(refuted["world"], refuted["fewer"], refuted["no"]) >= 4
 
 
+@pytest.mark.soak
 def test_a_vacuous_edge_is_refuted_by_two_rows(engine: EngineName) -> None:
     refuted = 0
     pattern = r"(\w+) changes from (.+) to (.+) as (\w+) does from (.+) to (.+), at (\{.*\})"
-    for item, certificate in _causim_claims("vacuous_edge"):
-        if (match := re.fullmatch(pattern, _refusal((item, certificate), engine))) is None:
+    for item, _, refusal in _refusals("vacuous_edge", engine):
+        if (match := re.fullmatch(pattern, refusal)) is None:
             continue
         child, first, second, parent, before, after, rest = match.groups()
         node, context = item.task.model.nodes[item.task.model.position[child]], symbols(json.loads(rest))
