@@ -447,6 +447,18 @@ def _remove_leftovers(parent: Path, prefix: str) -> None:
             continue
 
 
+def json_text(value: Any) -> str:
+    """Return the JSON text of a value for standard output: names as they were typed, where its encoding has them."""
+    import json
+
+    text = _ACTING.sub(lambda match: json.dumps(match[0])[1:-1], json.dumps(value, indent=1, ensure_ascii=False))
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return json.dumps(value, indent=1)
+    return text
+
+
 def write_json(path: Path, value: Any) -> None:
     """Write a value as a JSON text."""
     import json

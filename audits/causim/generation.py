@@ -29,6 +29,7 @@ from calibrant.dsl.causim.item import BENCHMARK, CausimItem, Labels, Task
 from calibrant.dsl.causim.model import ModelError, plain, run
 from calibrant.dsl.causim.question import Question, QuestionType, Scenario
 from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.text import plural
 from calibrant.solvers.causim.elimination import treewidth
 from calibrant.solvers.causim.exact import AnswerSet
 from calibrant.solvers.causim.experiments import minimal_evidence, observable
@@ -226,7 +227,10 @@ def write_curriculum(folder: Path, items: Sequence[CausimItem], curriculum: Curr
         num_written, num_skipped = write_training(folder / name, group)
         versions = sorted({item.version for item in group})
         manifest.append({"file": name, "versions": versions, "examples": num_written, "sampled_by": previous})
-        lines.append(f"{num_written} examples written to {folder / name}; {num_skipped} instances without a solution")
+        lines.append(
+            f"{plural(num_written, 'examples')} written to {folder / name}; "
+            f"{plural(num_skipped, 'instances')} without a solution"
+        )
         previous = f"trained on {name}" if curriculum == "block" else BASE
     with whole_file(folder / MANIFEST) as file:
         file.write(json.dumps({"curriculum": curriculum, "stages": manifest}, indent=1).encode() + b"\n")
@@ -245,7 +249,7 @@ class SelectionTotals:
         """Yield lines for people."""
         yield f"{self.selected} prompts with a right completion, {self.dropped} without one are dropped"
         for (block, kind), number in sorted(self.samples.items()):
-            yield f"  {block}, {kind}: {number} samples"
+            yield f"  {block}, {kind}: {plural(number, 'samples')}"
 
 
 def select_first_correct(

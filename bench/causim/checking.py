@@ -30,6 +30,7 @@ from calibrant.dsl.causim.generated_functions import TOPOLOGIES, Parents
 from calibrant.dsl.causim.language.randomness import Unsupported
 from calibrant.dsl.causim.model import ModelError
 from calibrant.dsl.errors import CalibrantError, in_one_line
+from calibrant.dsl.text import plural
 
 NIHSS = "nihss"
 CORRECT = "correct"
@@ -127,7 +128,8 @@ class ProgramReport:
         for program in self.programs:
             yield from map(in_one_line, program.lines())
         yield ""
-        yield f"Outcomes of {len(self.programs)} programs, beside Table 27 (20 nodes in one reply, of 100 each)"
+        number = plural(len(self.programs), "programs")
+        yield f"Outcomes of {number}, beside Table 27 (20 nodes in one reply, of 100 each)"
         yield from aligned(["Outcome", "n", "%", "95 %", "Qwen", "GPT-5"], list(self._outcome_rows())).split("\n")
         if self.with_reference:
             yield ""

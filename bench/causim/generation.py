@@ -267,7 +267,7 @@ class ProgramPools:
 
     def _write_file(self, path: Path, items: Sequence[CausimItem], about: Mapping[str, Any]) -> str:
         write_pool(path, items, name=path.name.partition(".")[0], metadata=dict(about))
-        return f"{len(items)} instances written to {path}"
+        return f"{plural(len(items), 'instances')} written to {path}"
 
     def _shortfall(self) -> list[str]:
         """Return a line about versions with fewer questions than requested; none if there are none."""

@@ -19,6 +19,7 @@ from calibrant.dsl.causim.records import ItemRecord, item_from_record, read_pool
 from calibrant.dsl.errors import PoolError, in_one_line
 from calibrant.dsl.item import Pool
 from calibrant.dsl.records import Header, convert_object
+from calibrant.dsl.text import plural
 from calibrant.solvers.causim.exact import AnswerSet
 from calibrant.solvers.outcome import Budget, BudgetSpent, Found
 
@@ -189,7 +190,7 @@ def _short(value: Symbol) -> str:
 def _remark(item: CausimItem, *, reveal_sealed: bool) -> str:
     model = item.task.model
     shape = (item.topology or "program").replace("_", " ")
-    summary = f"{item.setting}; {shape} of {len(model)} nodes; U ? n: unknown noise with n values"
+    summary = f"{item.setting}; {shape} of {plural(len(model), 'nodes')}; U ? n: unknown noise with n values"
     if not reveal_sealed:
         return summary
     members = AnswerSet(model, item.task.question)

@@ -11,6 +11,7 @@ from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.charts import figure, text_at, text_width, widest
 from calibrant.bench.pages.graphs import Layers, Spacing, arrow, arrow_heads
 from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.text import plural
 
 
 class Mark(StrEnum):
@@ -109,7 +110,7 @@ def layered_svg(picture: LayeredPicture, meanings: Mapping[Mark, str] = MEANINGS
     ]
     width = max(layout.width, LEGEND + widest(meanings[mark] for mark in picture.marks) + SPACING.margin)
     height = layout.height + LINE * len(picture.marks) + 8
-    label = f"Graph of {len(picture.nodes)} variables with their noise"
+    label = f"Graph of {plural(len(picture.nodes), 'variables')} with their noise"
     return figure(width if picture.marks else layout.width, height, label, marks)
 
 

@@ -97,7 +97,7 @@ def value_words(node: QuestionNode) -> str:
         return ""
     if len(node.values) <= 2:
         return " or ".join(map(_short, node.values))
-    return f"{len(node.values)} values"
+    return plural(len(node.values), "values")
 
 
 def _short(value: str | None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -27,6 +26,7 @@ from calibrant.bench.commands.options import (
 )
 from calibrant.bench.core.options import VERIFY_SECONDS, GivenOptions
 from calibrant.bench.help import EXECUTION, METHOD, OUTPUT
+from calibrant.bench.terminal import json_text
 from calibrant.dsl.text import plural
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def audit(
     budget: Budget = None,
     as_json: AsJson = False,
 ) -> int:
-    """Count the SCMs that each instance's training worlds leave open, why, and show what bounded searches missed.
+    """Count the answers that the evidence of each item leaves open, say why, and show what limited searches missed.
 
     Counts are exact, for classes of at most k functional parents. Every audited instance is appended to
     DIR/audits.jsonl at once; the same command goes on where an earlier one stopped. Reads what is sealed. Of other
@@ -271,7 +271,7 @@ def _print_checks(checks: Sequence[FileCheck], *, as_json: bool) -> int:
     from calibrant.dsl.errors import in_one_line
 
     if as_json:
-        typer.echo(json.dumps([check.to_dict() for check in checks], indent=1))
+        typer.echo(json_text([check.to_dict() for check in checks]))
     else:
         words = {Verdict.VERIFIED: "ok     ", Verdict.REFUSED: "refused", Verdict.OPEN: "open   "}
         for check in checks:

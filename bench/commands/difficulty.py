@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,6 +10,7 @@ import typer
 from calibrant.bench.commands.guard import READS, WRITES_PAGE
 from calibrant.bench.commands.options import AsJson, NewPool, PoolPath
 from calibrant.bench.help import INPUT, ITEMS, METHOD, OUTPUT
+from calibrant.bench.terminal import json_text
 
 Families = Annotated[
     Path | None,
@@ -69,7 +69,7 @@ def difficulty(
         explained.write_page(html)
         print_written(html)
     if as_json:
-        typer.echo(json.dumps(explained.to_dict(), indent=1))
+        typer.echo(json_text(explained.to_dict()))
     else:
         for line in explained.lines():
             typer.echo(line)
@@ -109,7 +109,7 @@ def subset(
 
     chosen = write_subset(source, target, runs, items, families, seed)
     if as_json:
-        typer.echo(json.dumps(chosen.to_dict(), indent=1))
+        typer.echo(json_text(chosen.to_dict()))
     else:
         for line in chosen.lines():
             typer.echo(line)

@@ -40,7 +40,7 @@ def generate(
     workers: Workers = None,
     cluster: Cluster = None,
 ) -> None:
-    """Generate a pool from nothing, every accepted instance with its audit.
+    """Generate a pool from nothing, every accepted item with its audit.
 
     Latent SCMs, training worlds that leave no shortcut, held-out worlds, all filters, worlds against local
     alternatives. One seed gives the same latent SCMs and worlds in every setting. What is done is kept in

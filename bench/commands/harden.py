@@ -12,6 +12,7 @@ from calibrant.bench.commands import options as commands_options
 from calibrant.bench.commands.guard import READS, RUN_FOLDER, WRITES, WRITES_POOL, Writes, require_apart
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help import INPUT, METHOD, OUTPUT
+from calibrant.bench.terminal import json_text
 from calibrant.dsl.atomic_write import write_pieces
 
 # --- Command: calibrant harden ----------------------------------------------------------------------------------------
@@ -47,7 +48,7 @@ def harden(
     workers: commands_options.Workers = None,
     cluster: commands_options.Cluster = None,
 ) -> int:
-    """Add gold-simulated training worlds to every instance; held-out worlds never change.
+    """Add evidence to every item until one answer is left; what is held out never changes.
 
     cex completes local coverage, separates the alternatives, then reduces the SCMs that fit to the goal or proves that
     no admissible world can. Exit 1 unless every instance gets there. One that does not (impossible, out of budget)
@@ -119,7 +120,7 @@ def alternatives(
     cluster: commands_options.Cluster = None,
     as_json: commands_options.AsJson = False,
 ) -> None:
-    """Collect the train-exact SCMs that runs found and that are not gold, each meaning once.
+    """Collect the models that runs found, that explain all that was shown, and that are not the true one, each once.
 
     The file is for `calibrant harden --alternatives`. Printed is how often each system finds one; runs that differ in
     their seed alone count as one system. --json adds the numbers of every instance.
@@ -145,7 +146,7 @@ def alternatives(
     print_written(out, plural(len(models), "alternatives"))
     rows = collected.rows()
     if as_json:
-        typer.echo(json.dumps({"rows": collected.figures(), "instances": collected.counts()}, indent=1))
+        typer.echo(json_text({"rows": collected.figures(), "instances": collected.counts()}))
     elif rows:
         typer.echo(aligned(list(rows[0]), [list(row.values()) for row in rows]))
     if not as_json:
@@ -186,7 +187,7 @@ def separate(
     ] = None,
     as_json: commands_options.AsJson = False,
 ) -> None:
-    """Show every single-variable intervention that separates two SCMs of one instance, the best one and a witness.
+    """Show which experiments tell two models of an item apart: each on one variable, the best one, and a witness.
 
     Rates are over all assignments of the roots. Without --against, pairs of the smallest SCMs that fit are compared.
     The last line says which intervention closes most; --targets 2 and 3 also try several variables at once.
@@ -201,6 +202,6 @@ def separate(
         raise typer.BadParameter("--against and --members exclude each other")
     separation = separate_models(pool, instance, against, options)
     if as_json:
-        typer.echo(json.dumps(separation.to_dict(), indent=1))
+        typer.echo(json_text(separation.to_dict()))
     else:
         typer.echo(separation.text())

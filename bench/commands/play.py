@@ -373,7 +373,7 @@ def _serve_study(study: Study, port: int | None) -> int:
                 text = f"{language.code}.toml lacks {plural(len(missing), 'texts')}, which stay English, such as"
                 typer.echo(f"{text} {short_repr(missing[0])}", err=True)
         if study.names:
-            typer.echo(f"links of {len(study.names)} participants are in {study.out / 'links.csv'}")
+            typer.echo(f"links of {plural(len(study.names), 'participants')} are in {study.out / 'links.csv'}")
         typer.echo(f"moves are in {study.out}; Ctrl-C stops the server, and the same line goes on")
         serve_until_stopped(service)
     return 0

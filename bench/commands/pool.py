@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +15,15 @@ from calibrant.bench.commands.options import AsJson, ItemOption, NewPool, OfBenc
 from calibrant.bench.core.names import FIRST
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help import ITEMS, METHOD, OUTPUT, ConvertCommand, GroupedOptions, epilog
-from calibrant.bench.terminal import NextCommand, pool_commands, print_next, print_written, refuse_existing, unused_path
+from calibrant.bench.terminal import (
+    NextCommand,
+    json_text,
+    pool_commands,
+    print_next,
+    print_written,
+    refuse_existing,
+    unused_path,
+)
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.text import plural
 
@@ -168,14 +175,14 @@ def check(
         if len(recognized) < len(pools):
             raise CalibrantError(f"{recognized[0].name} holds programs, others are pools; check them one after another")
         report = programs.check(pools, given.convert(programs.benchmark, pools[0].name))
-        typer.echo(json.dumps(report.to_dict(), indent=1) if as_json else "\n".join(report.lines()))
+        typer.echo(json_text(report.to_dict()) if as_json else "\n".join(report.lines()))
         return 0 if report.passed else 1
     of = one_benchmark(pools)
     reports = list(of.require(CHECK).check(pools, given.convert(of.name, pools[0].name)))
     for path, checked in zip(pools, reports, strict=True):
         refuse_empty(checked.num_instances, path)
     if as_json:
-        typer.echo(json.dumps([report.to_dict() for report in reports], indent=1))
+        typer.echo(json_text([report.to_dict() for report in reports]))
     else:
         typer.echo("\n\n".join(_text(report, list_unread="fields" in given.values) for report in reports))
     return 0 if all(report.passed for report in reports) else 1
@@ -196,7 +203,7 @@ def _text(report: CheckReport, *, list_unread: bool) -> str:
         hint = "" if list_unread else "; --fields lists them"
         lines.append(f"          {len(report.unread)} fields of the file are not read{hint}")
     if list_unread:
-        lines += [f"            {path} in {count} records" for path, count in report.unread.items()]
+        lines += [f"            {path} in {plural(count, 'records')}" for path, count in report.unread.items()]
     return "\n".join(map(in_one_line, lines))
 
 
@@ -252,7 +259,7 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
     ]
     if as_json:
         records = [row.to_dict() | {"file": path.name, "digest": digests[path]} for path, row in stats_rows]
-        typer.echo(json.dumps(records, indent=1))
+        typer.echo(json_text(records))
         return
     tables = []
     for _, rows in groupby((row.cells() for _, row in stats_rows), key=list):
@@ -298,7 +305,7 @@ def distinct(
     with progress_bar() as progress:
         written = write_distinct(source, target, others or (), Unit(by), progress)
     if as_json:
-        typer.echo(json.dumps(written.to_dict(), indent=1))
+        typer.echo(json_text(written.to_dict()))
     else:
         for line in written.lines():
             typer.echo(in_one_line(line), err=True)
@@ -348,7 +355,7 @@ def split(
     with progress_bar() as progress:
         written = write_split(source, parsed_shares, folder, seed, others or (), progress)
     if as_json:
-        typer.echo(json.dumps(written.to_dict(), indent=1))
+        typer.echo(json_text(written.to_dict()))
         return
     for line in written.lines():
         typer.echo(in_one_line(line), err=True)
@@ -365,4 +372,4 @@ def schema(benchmark: OfBenchmark = FIRST) -> None:
     from calibrant.bench.core.registry import benchmark as named
     from calibrant.bench.schemas import pools
 
-    typer.echo(json.dumps(named(benchmark).items.pool_schema or pools(benchmark), indent=1))
+    typer.echo(json_text(named(benchmark).items.pool_schema or pools(benchmark)))

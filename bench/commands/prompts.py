@@ -65,7 +65,7 @@ def prompts(
         READS,
     ] = None,
 ) -> None:
-    """Write the prompt of every instance, a JSON object a line: instanceId, system, prompt, promptDigest.
+    """Write what a model is asked for every item, a JSON object a line: instanceId, system, prompt, promptDigest.
 
     They hold what is disclosed and the training worlds; held-out worlds and gold are not handed to what writes them.
     instanceId is the public id: it tells nothing of the item. Responses, as JSON lines of instanceId, model and

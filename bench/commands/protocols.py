@@ -12,6 +12,7 @@ from calibrant.bench.commands.guard import guard_paths
 from calibrant.bench.commands.options import AsJson, OfBenchmark
 from calibrant.bench.core.names import FIRST
 from calibrant.bench.help import ITEMS, METHOD, GroupedOptions, epilog
+from calibrant.bench.terminal import json_text
 
 if TYPE_CHECKING:
     from calibrant.bench.protocols import Protocols
@@ -34,7 +35,7 @@ def protocols(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the protocols that `calibrant run` knows, by benchmark, with their options: defaults and meanings.
+    """List the solvers that `calibrant run` knows, by benchmark, with their options: defaults and meanings.
 
     Those of installed packages (entry points of the group calibrant.protocols) say which package they are of.
     """
@@ -49,7 +50,7 @@ def protocols(
     protocol_by_name = {name: row for listed in reversed(by_benchmark.values()) for name, row in listed.items()}
     listed = _chosen(names, by_benchmark, of_name)
     if as_json:
-        typer.echo(json.dumps(listed, indent=1))
+        typer.echo(json_text(listed))
         return
     title = ""
     for description in listed:
@@ -118,7 +119,7 @@ def schema(
     """
     from calibrant.bench.schemas import SCHEMAS
 
-    typer.echo(json.dumps(SCHEMAS[name](benchmark), indent=1))
+    typer.echo(json_text(SCHEMAS[name](benchmark)))
 
 
 # --- Command `calibrant bench evaluator`: a short measurement on this machine -----------------------------------------
@@ -147,4 +148,4 @@ def evaluator(
     from calibrant.bench.core.registry import sole_provider
 
     measured = sole_provider(EVALUATOR_RATES)(seconds)
-    typer.echo(json.dumps(measured.to_dict(), indent=1) if as_json else measured.text())
+    typer.echo(json_text(measured.to_dict()) if as_json else measured.text())

@@ -62,7 +62,7 @@ def run(
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Run protocols on pools and print the calibration table.
+    """Let solvers answer the items of pools, and print how often each is right.
 
     Every answered instance is appended to DIR/records.jsonl at once, with its score. The same command goes on where an
     earlier one was interrupted or killed. With one worker and without --budget everything happens in this process.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -11,6 +10,7 @@ import typer
 from calibrant.bench.commands import options
 from calibrant.bench.commands.guard import READS, WRITES_PAGE, WRITES_PICTURE
 from calibrant.bench.help import INPUT, OUTPUT, VIEW
+from calibrant.bench.terminal import json_text
 from calibrant.dsl.errors import CalibrantError
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def show(
     as_json: options.AsJson = False,
     public: Public = False,
 ) -> None:
-    """Show one instance as a solver may see it, or why it is open; or, with --run, how it was played.
+    """Show one item as a solver may see it, or why it is open; or, with --run, how it was played.
 
     The instance as text or --json is under its public id, as models see it; pages, pictures and reasons have ID as it
     was given, with --public the public one: ids of a pool may name stratum and seed.
@@ -273,7 +273,7 @@ def _explain(
     if svg is not None:
         write_atomically(svg, explanations.drawing(why))
     if as_json:
-        typer.echo(json.dumps(why.to_dict(), indent=1))
+        typer.echo(json_text(why.to_dict()))
     elif prints or (html is None and svg is None):
         typer.echo("\n".join(explanations.lines(why)))
     for kind, file in (("page", html), ("picture", svg)):
@@ -349,7 +349,7 @@ def _explain_answers(
         print_written(html)
         print_next([NextCommand(("list", pool, "--why"), "why items are open")])
     elif as_json:
-        typer.echo(json.dumps([why.to_dict() for why in reasons], indent=1))
+        typer.echo(json_text([why.to_dict() for why in reasons]))
     else:
         typer.echo("\n\n".join("\n".join(explanations.lines(why)) for why in reasons))
 
@@ -358,7 +358,7 @@ def _show_item(of: Benchmark[Any], item: Any, *, gold: bool, as_json: bool) -> N
     from calibrant.bench.core.benchmark import public_record
 
     if as_json:
-        typer.echo(json.dumps(of.items.revealed_record(item) if gold else public_record(of, item), indent=1))
+        typer.echo(json_text(of.items.revealed_record(item) if gold else public_record(of, item)))
     else:
         typer.echo(of.items.text(item, reveal_sealed=gold))
 

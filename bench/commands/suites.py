@@ -240,7 +240,7 @@ def variants(
         READS,
     ] = None,
 ) -> int:
-    """Write isomorphic and equivalent copies of the items of a pool, each with its map to the original.
+    """Write copies of the items of a pool under other names and orders, each with its map to the original.
 
     Every copy is checked: the map turns the original into it, as many hypotheses fit, and mapped answers have the same
     verdicts. The file is a pool: `prompts`, `run` and `score` take it; `table --consistency FILE` and `report --pool

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -17,6 +16,7 @@ from calibrant.bench.commands import options as commands_options
 from calibrant.bench.commands.guard import READS
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help import INPUT, VIEW
+from calibrant.bench.terminal import json_text
 
 if TYPE_CHECKING:
     from calibrant.bench.core.metrics import MetricSet
@@ -77,7 +77,7 @@ def table(
     thoughts: commands_options.ThoughtsChoice = None,
     as_json: commands_options.AsJson = False,
 ) -> int:
-    """Print rows in the shape of the published tables.
+    """Print how often each system is right, in the shape of the published tables.
 
     A conditional rate over 1 to 5 instances is shown as *, a rate over none as a dash. Systems that answered instances
     several times get a table of their means, pass@k and majority too. --official lists every stored evaluation that
@@ -176,7 +176,7 @@ def _print_trajectories(
     of = one_benchmark(pools)
     table = of.require(TRAJECTORIES)(transcripts(sources, pools), items_of_pools(of.name, pools))
     if as_json:
-        typer.echo(json.dumps(table.to_dict(), indent=1))
+        typer.echo(json_text(table.to_dict()))
         return
     typer.echo(aligned(list(table.headings), [row.cells() for row in table.rows]))
     if table.num_uncounted:
@@ -205,7 +205,7 @@ def _print_consistency(sources: Sequence[Path], variants: Path, pools: Sequence[
     answers = add_attributions(scored_answers(sources), pools)
     rows = measure_consistency(answers, variants, read_maps(variants))
     if as_json:
-        typer.echo(json.dumps([row.to_dict() for row in rows], indent=1))
+        typer.echo(json_text([row.to_dict() for row in rows]))
         return
     for line in consistency_lines(rows, stated_width(sys.stdout)):
         typer.echo(line)
@@ -303,7 +303,7 @@ def _print_json(tables: Collection[ResultTable], stored: Sequence[StoredResults]
         "incomplete": [line for table in tables for line in table.incomplete()],
         "disagreements": [disagreement._asdict() for results in stored for disagreement in results.disagreements],
     }
-    typer.echo(json.dumps(printed | ({"notes": notes} if notes else {}), indent=1))
+    typer.echo(json_text(printed | ({"notes": notes} if notes else {})))
 
 
 def _with_columns(measures: MetricSet, columns: str | None) -> MetricSet:

@@ -153,15 +153,15 @@ class SplitPool:
         total = sum(part.num_items for part in self.parts)
         units = plural(self.num_units, f"different {self.units}")
         yield f"{plural(total, 'items')} of {units} (up to renaming) written to {self.folder}"
-        yield f"{self.num_joint} items share one of the {self.units} with other items, which are in the same part"
+        yield f"{plural(self.num_joint, 'items')} with one of the {self.units} of others, which are in the same part"
         for name, number in self.left_out.items():
             yield f"{plural(number, 'items')} left out that share one of the {self.units} with {name}"
         before = "earlier parts and these pools" if self.left_out else "earlier parts"
         for part in self.parts:
             yield f"  {part.file}: {plural(part.num_items, 'items')} of {plural(part.num_units, self.units)}"
             models = f"{part.num_shared_models} of the {self.units}"
-            disclosures = f"{part.num_other_disclosures} items of the same model under another disclosure"
-            yield f"    of {before}: {models}; {disclosures}; {part.num_graphs} items of the same structure"
+            disclosures = f"{plural(part.num_other_disclosures, 'items')} of the same model under another disclosure"
+            yield f"    of {before}: {models}; {disclosures}; {plural(part.num_graphs, 'items')} of the same structure"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""

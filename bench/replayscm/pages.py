@@ -19,6 +19,7 @@ from calibrant.dsl.replayscm.item import Pool, Problem, TaskKind
 from calibrant.dsl.replayscm.pools.files import record_from_problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
+from calibrant.dsl.text import plural
 
 # --- Extensions of an item as `show` prints them ----------------------------------------------------------------------
 
@@ -38,7 +39,7 @@ def extension_lines(extension: Extension) -> Iterator[str]:
         rows = f"{allowance.rows} rows, contexts {allowance.contexts.value}"
         yield f"allowance   {allowance.worlds} worlds of {rows}, up to {allowance.max_targets} targets"
     if extension.forecast_worlds:
-        yield f"forecast    {len(extension.forecast_worlds)} worlds"
+        yield f"forecast    {plural(len(extension.forecast_worlds), 'worlds')}"
         for world in extension.forecast_worlds:
             setting = " ".join(f"{v}={bit}" for v, bit in world.constants.items()) or "none"
             yield f"  do({setting}) contexts {' '.join(world.contexts)}"

@@ -21,6 +21,7 @@ from calibrant.bench.report.rows import Answer, Grouping, Row, group
 from calibrant.bench.report.sections import rate_cell
 from calibrant.dsl.replayscm.generation.scms import STRATA
 from calibrant.dsl.replayscm.pools.official import BY_DIGEST, latent_of
+from calibrant.dsl.text import plural
 
 # --- Rows: models before searches, in the order of the disclosure ladder ----------------------------------------------
 SEARCHES_IN_FILES = ("bnlearn", "symbolic")  # results in official files that are not of language models
@@ -354,7 +355,7 @@ class TableSpec:
 def crash_note(row: Row) -> str:
     """Return the note below a table on crashes among a row's answers."""
     number = row.outcomes["crashed"]
-    answers = f"{number} of {row.num_answers} answers of {row.system} to {pool_name(row)} ({row.setting})"
+    answers = f"{number} of {plural(row.num_answers, 'answers')} of {row.system} to {pool_name(row)} ({row.setting})"
     return f"{answers} are crashes; rates count them as not valid."
 
 

@@ -451,5 +451,8 @@ def coverage_notes(answers: Sequence[NamedAnswer]) -> tuple[str, ...]:
             mean = "rates are means over participants, each alike" if is_group else "rates are over those"
             notes.append(f"{name}: {reach} of {plural(size, 'items')} of {pool}; {mean}.")
         if num_crashed:
-            notes.append(f"{num_crashed} of {len(contexts)} answers of {name} to {pool} are crashes; rates count them.")
+            notes.append(
+                f"{num_crashed} of {plural(len(contexts), 'answers')} of {name} to {pool} are crashes; "
+                "rates count them."
+            )
     return tuple(notes)

@@ -343,7 +343,9 @@ class ResultTable:
             if num_items < row.num_expected and self._by is Grouping.POOL:
                 lines[_partial_line(row.pool, row.system, num_items, row.num_expected)] = None
             if row.outcomes["crashed"]:
-                crashed = f"{row.outcomes['crashed']} of {row.num_answers} answers of {row.system} are crashes"
+                crashed = (
+                    f"{row.outcomes['crashed']} of {plural(row.num_answers, 'answers')} of {row.system} are crashes"
+                )
                 lines[f"{row.pool}: {crashed}; rates count them as not valid"] = None
         if self._by is Grouping.SETTING:
             lines |= dict.fromkeys(_partial_line(*part) for part in answered_by_pool(rows) if part[2] < part[3])
@@ -400,7 +402,7 @@ class ResultTable:
 
 
 def _partial_line(pool: str, system: str, num_items: int, num_total: int) -> str:
-    return f"{pool}: {num_items} of {num_total} instances scored for {system}; rates are over those"
+    return f"{pool}: {num_items} of {plural(num_total, 'instances')} scored for {system}; rates are over those"
 
 
 _READER_KEYS = frozenset(metric.key for metric in core_metrics.READERS)

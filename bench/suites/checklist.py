@@ -19,6 +19,7 @@ from calibrant.bench.suites.manifest import SuiteSpec, sha256_of
 from calibrant.bench.suites.pools import PoolMeasures
 from calibrant.bench.terminal import printable
 from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.text import plural
 
 # --- Questions of checklists for benchmarks, and how a release answers each -------------------------------------------
 Kind: TypeAlias = Literal["proof", "measured", "statement", "not applicable"]
@@ -174,6 +175,11 @@ def _total(facts: ReleaseFacts, name: str) -> int:
     return sum(getattr(measures, name) for measures in facts.measures.values())
 
 
+def _share(facts: ReleaseFacts, part: str, whole: str, noun: str = "items") -> str:
+    """Return two sums over the pools in words, such as 3 of 4 items."""
+    return f"{_total(facts, part)} of {plural(_total(facts, whole), noun)}"
+
+
 def _by_pool(facts: ReleaseFacts, text: Callable[[PoolMeasures], str]) -> str:
     return "; ".join(f"{name}: {text(measures)}" for name, measures in facts.measures.items())
 
@@ -203,7 +209,7 @@ def _states(measures: PoolMeasures) -> str:
 def _repeatable(facts: ReleaseFacts) -> str | None:
     rows = [row for measures in facts.measures.values() for row in measures.rows.values()]
     equal = sum(row.scored_twice_equal for row in rows)
-    return f"{equal} of {len(rows)} rows scored the same again, episodes replayed afresh." if rows else None
+    return f"{equal} of {plural(len(rows), 'rows')} scored the same again, episodes replayed afresh." if rows else None
 
 
 def _has_rows(facts: ReleaseFacts, words: str) -> str | None:
@@ -218,8 +224,8 @@ def _truth(facts: ReleaseFacts) -> str | None:
     if not facts.num_certificates:
         return None
     return (
-        f"{_total(facts, 'num_sound')} of {_total(facts, 'num_items')} items pass `calibrant pool check`; "
-        f"{_total(facts, 'num_certificates')} certificates were verified by plain counting. "
+        f"Passed by `calibrant pool check`: {_share(facts, 'num_sound', 'num_items')}; "
+        f"verified by plain counting: {plural(_total(facts, 'num_certificates'), 'certificates')}. "
         "Answers are executed: all that the benchmark's definition counts as right are accepted."
     )
 
@@ -244,15 +250,15 @@ def _commitment(facts: ReleaseFacts) -> str:
 _ANSWERS: Mapping[str, tuple[Callable[[ReleaseFacts], str | None], Callable[[ReleaseFacts], list[str]]]] = {
     "parsing": (
         lambda facts: (
-            f"Of {_total(facts, 'num_gold')} gold answers {_total(facts, 'num_text_equal')} score the same inside a "
-            "fenced block after a sentence."
+            "The same score inside a fenced block after a sentence: "
+            f"{_share(facts, 'num_text_equal', 'num_gold', 'gold answers')}."
         ),
         _measures,
     ),
     "listing": (
         lambda facts: (
             "Several answers to an item count by their mean: gold beside an empty answer scores more than one half on "
-            f"{_total(facts, 'num_listed_right')} of {_total(facts, 'num_gold')} items."
+            f"{_share(facts, 'num_listed_right', 'num_gold')}."
         ),
         _measures,
     ),
@@ -260,9 +266,7 @@ _ANSWERS: Mapping[str, tuple[Callable[[ReleaseFacts], str | None], Callable[[Rel
     "repeatable": (_repeatable, _measures),
     "truth": (_truth, _certificates),
     "gaming": (
-        lambda facts: (
-            f"An empty answer is right on {_total(facts, 'num_empty_right')} of {_total(facts, 'num_items')} items."
-        ),
+        lambda facts: f"An empty answer is right on {_share(facts, 'num_empty_right', 'num_items')}.",
         _measures,
     ),
     "lock": (lambda facts: "Specification and lock pin every input and version.", lambda facts: [LOCK]),
@@ -271,20 +275,16 @@ _ANSWERS: Mapping[str, tuple[Callable[[ReleaseFacts], str | None], Callable[[Rel
         lambda facts: list(facts.items),
     ),
     "solvable": (
-        lambda facts: (
-            "Each item's gold fits what is shown: "
-            f"{_total(facts, 'num_sound')} of {_total(facts, 'num_items')} are sound."
-        ),
+        lambda facts: f"Gold fits what is shown, on {_share(facts, 'num_sound', 'num_items')}.",
         _measures,
     ),
     "oracle": (
-        lambda facts: f"Gold scores right on {_total(facts, 'num_gold_right')} of {_total(facts, 'num_gold')} items.",
+        lambda facts: f"Gold scores right on {_share(facts, 'num_gold_right', 'num_gold')}.",
         _measures,
     ),
     "forgeries": (
         lambda facts: (
-            f"{_total(facts, 'num_forged_refused')} of {_total(facts, 'num_forged')} changed answers of rows"
-            " were refused."
+            f"Refused: {_share(facts, 'num_forged_refused', 'num_forged', 'changed answers')} of rows."
             if _total(facts, "num_forged")
             else None
         ),

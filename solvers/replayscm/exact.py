@@ -29,6 +29,7 @@ from calibrant.dsl.formulas.table import PartialTable, TruthTable, full_mask
 from calibrant.dsl.knowledge import RELATION_WORDS, CheckedKnowledge, Knowledge, Statement
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.text import plural
 from calibrant.solvers.acyclic.least import Cost, Mask, cost_by_size, find_good_choice, total_size
 from calibrant.solvers.acyclic.optimum import Choice, least_under_relations, optimal_choice, require_engine
 from calibrant.solvers.formulas.catalogue import constant_sizes, require_literals_alone
@@ -186,7 +187,8 @@ class _Search:
     def _impossible(self, hypotheses: list[tuple[str, ...]]) -> Impossible:
         exhausted = (
             f"no acyclic admissible choice of parent sets of at most {self.search.max_parents} variables determines "
-            f"every observed column by formulas of {', '.join(self.operators)} ({len(hypotheses)} root sets tried)"
+            f"every observed column by formulas of {', '.join(self.operators)} "
+            f"({plural(len(hypotheses), 'root sets')} tried)"
         )
         if self.assumed is not None:
             exhausted = f"{unsatisfied_words([self.task], self.search.max_parents)}; {exhausted}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -11,6 +10,7 @@ import typer
 
 from calibrant.bench.commands.options import AsJson, Steps, refuse_options, refuse_steps_alone
 from calibrant.bench.commands.start import table_options
+from calibrant.bench.terminal import json_text
 
 if TYPE_CHECKING:
     from calibrant.bench.core.capabilities import FittedNetworks, FittedTable, FormulaQuestion, NetworkQuestion
@@ -67,7 +67,7 @@ def fit(
     as_json: AsJson = False,
     verbose: table_options.Verbose = False,
 ) -> int:
-    """Fit a table of two-valued columns: the least SCM, or formula of --target, with proof; how many fit; what is open.
+    """Explain columns of two values by the smallest formulas, with proof: how many others fit, and what is open.
 
     Any two values, any names; the first lines state what was read as 1. Exit code 1 if nothing fits. Columns with noise
     are no functions of others: --errors has the least formula of every number of errors, --score learns networks.
@@ -160,7 +160,7 @@ def _print_fit(
     for note in fitted.write(table.name, html=page, steps=steps, svg=svg, out=out, certificates=certificates):
         typer.echo(note, err=True)
     if as_json:
-        typer.echo(json.dumps(fitted.to_dict(), indent=1))
+        typer.echo(json_text(fitted.to_dict()))
     else:
         for line in fitted.lines(verbose=verbose):
             typer.echo(line)
@@ -264,7 +264,7 @@ def _print_networks(
     if export is not None:
         networks.export(export)
     if as_json:
-        typer.echo(json.dumps(networks.to_dict(), indent=1))
+        typer.echo(json_text(networks.to_dict()))
         return int(is_judged and networks.refutes_graph)
     for line in networks.lines(verbose=verbose):
         typer.echo(line)

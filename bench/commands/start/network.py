@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,6 +12,7 @@ from calibrant.bench.commands.guard import READS, WRITES, WRITES_PAGE, Writes
 from calibrant.bench.commands.options import AsJson, with_options
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help import INPUT, METHOD, OUTPUT, VIEW
+from calibrant.bench.terminal import json_text
 
 if TYPE_CHECKING:
     from calibrant.bench.terminal import NextCommand
@@ -83,7 +83,7 @@ def family(
     counted = sole_provider(FAMILIES).count(prior, data, given)
     notes = list(counted.write(out=out, html=html, certificates=certificates))
     if as_json:
-        typer.echo(json.dumps(counted.to_dict(), indent=1))
+        typer.echo(json_text(counted.to_dict()))
     else:
         for line in counted.lines(ranks_candidates=next_):
             typer.echo(line)
@@ -174,7 +174,7 @@ def network(
     read = [read_network(path, stated_format if number == 0 else None, names) for number, path in enumerate(files)]
     comparison = read[0].compare(read[1]) if len(read) > 1 else None
     if as_json:
-        typer.echo(json.dumps(_document(read[0], comparison, clamps), indent=1))
+        typer.echo(json_text(_document(read[0], comparison, clamps)))
     else:
         typer.echo("\n".join(_lines(read[0], files, comparison, clamps)))
     if out is not None:

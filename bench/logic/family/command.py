@@ -123,7 +123,7 @@ class CountedSeries:
         for note in (*self.notes, *self._gap_notes):
             yield f"note      {note}"
         yield f"series    {len(task.series)} of {len(task.genes)} genes, {use['steps']} steps"
-        yield f"class     formulas over {len(set(task.prior))} edges of the prior, gene by gene"
+        yield f"class     formulas over {plural(len(set(task.prior)), 'edges')} of the prior, gene by gene"
         yield f"optimum   {plural(family.least_errors, 'wrong readings')}, proven least"
         yield f"members   {_models(family.count)} with at most {plural(family.limit, 'wrong readings')}"
         always = [edge for edge, number in family.edges.items() if number == family.count]

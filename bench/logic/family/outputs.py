@@ -232,7 +232,7 @@ def _write_folder(counted: words.Counted, folder: Path) -> Iterator[str]:
     yield from _write_networks(counted, folder)
     if counted.members is not None:
         yield from _write_members(counted, counted.members.models, folder)
-    yield f"tables of {len(task.edges)} edges written to {folder}"
+    yield f"tables of {plural(len(task.edges), 'edges')} written to {folder}"
 
 
 def _bnet(model: Model, counted: words.Counted) -> str:
@@ -368,7 +368,9 @@ class PresentedFamily:
             )
         num_outside = len(comparison.outside_class) + len(comparison.outside_limits)
         if "outside" in kinds and num_outside:
-            failures.append(f"outside: {num_outside} of {comparison.num_listed} models of the list are no members")
+            failures.append(
+                f"outside: {num_outside} of {plural(comparison.num_listed, 'models')} of the list are no members"
+            )
         return failures
 
     def write(self, *, out: Path | None, html: Path | None, certificates: Path | None) -> Iterator[str]:

@@ -32,6 +32,7 @@ from calibrant.bench.replayscm.paper import (
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
 from calibrant.bench.report.rows import Row
 from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.text import plural
 
 
 def systems_text(number: int) -> str:
@@ -69,7 +70,12 @@ def _problem_row(group: Sequence[Row]) -> TableRow:
     cells = [_num_without(problems, part) for part in (models, searches, group)]
     rate = f"{len(_with_alternative(group)) / len(problems):.3f}" if cells[-1] != UNDEFINED else UNDEFINED
     first = group[0]
-    labels = first.setting, f"{len(models)} models, {len(searches)} searches", pool_name(first), str(len(problems))
+    labels = (
+        first.setting,
+        f"{plural(len(models), 'models')}, {plural(len(searches), 'searches')}",
+        pool_name(first),
+        str(len(problems)),
+    )
     return TableRow(labels, tuple(map(Cell, (*cells, rate))), fits=all(map(fits_printed, group)))
 
 

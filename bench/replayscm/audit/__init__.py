@@ -251,7 +251,7 @@ class ScmAuditReport(FindingsReport[audit_records.AuditRecord]):
         without = sum(not self.findings_of(record) for record in self.records)
         listed = [*(f"{number} {kind}" for kind, number in sorted(counts.items())), f"{without} without a finding"]
         yield ""
-        yield f"{', '.join(listed)}, of {len(self.records)} instances with a stated class"
+        yield f"{', '.join(listed)}, of {plural(len(self.records), 'instances')} with a stated class"
 
     def json_pieces(self) -> Iterator[str]:
         instances = (record.to_dict() for record in self.audited.records)

@@ -25,6 +25,7 @@ from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.submission import Rejection, Submission, SubmissionChecker
+from calibrant.dsl.text import plural
 from calibrant.solvers.replayscm.members import SmallestMembers, smallest_members
 from calibrant.solvers.replayscm.space import VersionSpace
 
@@ -122,7 +123,7 @@ def closing_text(pairs: Sequence[SeparatedPair], max_targets: int) -> str:
     rate = f"rate {fmean(rates[best]):.4f}"
     if len(different) == 1:
         return f"closes most: {best}, {rate}"
-    return f"closes most: {best} separates {separate_pair} of {len(different)} pairs, mean {rate}{hint}"
+    return f"closes most: {best} separates {separate_pair} of {plural(len(different), 'pairs')}, mean {rate}{hint}"
 
 
 def _named_rates(pair: SeparatedPair, max_targets: int) -> list[tuple[str, float]]:
@@ -290,7 +291,7 @@ def separate(pool: Path, instance: str, against: Path | None, options: SeparateO
         pairs = member_pairs(members.models, max_targets=targets)
         which = "smallest" if members.more else "only"
         number = f"{len(members.models)} {which} members, {options.max_parents} parents at most"
-        notes = [f"{number}; {len(pairs)} pairs with the same roots"]
+        notes = [f"{number}; {plural(len(pairs), 'pairs')} with the same roots"]
     return SeparationText(problem.id, pairs, notes, targets)
 
 

@@ -151,7 +151,7 @@ def closing_text(records: Sequence[AuditRecord]) -> str:
             shares.append(share)
     if len(shares) < 2:
         return f"One more world, {highest}." if shares else ""
-    middle = f"median {100 * median(shares):.1f} %, of {len(shares)} instances"
+    middle = f"median {100 * median(shares):.1f} %, of {plural(len(shares), 'instances')}"
     span = f"{100 * low:.1f} to {100 * high:.1f} % of the SCMs that fit ({middle})"
     return f"One more world removes, at best, {span}. Least: {lowest}. Most: {highest}."
 

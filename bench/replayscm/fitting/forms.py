@@ -107,7 +107,7 @@ class OutputForms:
         """Yield the values of the output and its least formulas; every: all that are listed."""
         num_rows = 1 << len(self.inputs)
         free = num_rows - self.ones - self.zeros
-        values = f"{self.ones:,} of {num_rows:,} rows are 1, {self.zeros:,} are 0, {free:,} are free"
+        values = f"{self.ones:,} of {plural(num_rows, 'rows')} are 1, {self.zeros:,} are 0, {free:,} are free"
         yield f"{self.name}, a function of {', '.join(map(quote_name, self.inputs))}: {values}"
         yield from _forms_lines(self.forms[0], list(map(quote_name, self.inputs)), every=every)
 

@@ -328,7 +328,8 @@ class GapFit(FitWithoutItem):
         """Yield the lines of the terminal; verbose: everything."""
         yield from self.table.reading_lines(every=verbose, target=self.target)
         number = int(self.table.counts[(self.table.codes == GAP).any(axis=1)].sum())
-        yield f"{number:,} of {self.table.num_rows:,} rows have gaps; a gap may be either value, no row is left out"
+        rows = plural(self.table.num_rows, "rows")
+        yield f"gaps in {number:,} of {rows}; a gap may be either value, no row is left out"
         if self.target is None and isinstance(self.parts[0], TargetCompletions):
             yield "each column by itself; SCMs are counted where roots are named (--roots A,B)"
         for part in self.parts:

@@ -115,7 +115,9 @@ def _scm_front_claim(front: ScmFront, num_columns: int) -> Claim | Unclaimed:
     if front.measure in ("sop", "pos"):
         return Unclaimed("front of SCMs", "sizes in products and literals are not recounted: --operators all")
     if num_inner > MAX_SCM_COLUMNS:
-        reason = f"{num_inner} columns are no roots; up to {MAX_SCM_COLUMNS} are recounted: name more (--roots)"
+        reason = (
+            f"{plural(num_inner, 'columns')} are no roots; up to {MAX_SCM_COLUMNS} are recounted: name more (--roots)"
+        )
         return Unclaimed("front of SCMs", reason)
     data = {
         "roots": list(front.roots),

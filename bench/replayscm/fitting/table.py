@@ -27,6 +27,7 @@ from calibrant.dsl.replayscm.disclosure import Disclosure, natural
 from calibrant.dsl.replayscm.item import Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
+from calibrant.dsl.text import plural
 
 # --- Tables of one's own: rows counted by pattern, with the code of each column, notes and interventions --------------
 I64 = npt.NDArray[np.int64]
@@ -291,7 +292,7 @@ class Table(Framed):
             raise CalibrantError(f"{self.source}: every row has a gap; leave out columns with gaps (--drop)")
         remaining = self.keep_rows(complete)
         number = self.num_rows - remaining.num_rows
-        remark = f"{number:,} of {self.num_rows:,} rows left out: a gap in a column used"
+        remark = f"{number:,} of {plural(self.num_rows, 'rows')} left out: a gap in a column used"
         reading = None if self.reading is None else msgspec.structs.replace(self.reading, gaps="drop")
         return replace(remaining, remarks=(remark, *self.remarks), reading=reading)
 
@@ -307,7 +308,9 @@ class Table(Framed):
         }
 
     def __repr__(self) -> str:
-        return f"<Table: {self.num_rows:,} rows of {len(self.columns)} columns, {len(self.used)} used>"
+        return (
+            f"<Table: {plural(self.num_rows, 'rows')} of {plural(len(self.columns), 'columns')}, {len(self.used)} used>"
+        )
 
 
 def _is_on_target(note: str, target: str | None) -> bool:

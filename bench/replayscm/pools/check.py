@@ -31,6 +31,7 @@ from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.submission import Rejection, illegality
 from calibrant.dsl.replayscm.world import Panel, World
+from calibrant.dsl.text import plural
 from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.parents import nested_variables
 
@@ -163,7 +164,7 @@ def forecast_difference(problem: Problem) -> str | None:
         for world in extension.forecast_worlds
     ]
     if len(stated) != len(heldout):
-        return f"{len(stated)} worlds to forecast, {len(heldout)} held out"
+        return f"{plural(len(stated), 'worlds')} to forecast, {len(heldout)} held out"
     for number, (forecast, true) in enumerate(zip(stated, heldout, strict=True)):
         # an intervention overwrites the values of the roots that it sets
         free = [i for i, root in enumerate(scm_class.roots) if root not in forecast[0]]

@@ -29,6 +29,7 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel, pack_panels
+from calibrant.dsl.text import plural
 
 # --- Different candidates of the same size, for replays that no cache can shorten -------------------------------------
 LISTS = ("and", "or", "xor", "iff")
@@ -172,11 +173,11 @@ class EvaluatorRates:
             ]
             for rate in self.rates
         ]
-        size = f"{len(self.problem.task.variables)} variables, {self.num_rows} rows"
+        size = f"{plural(len(self.problem.task.variables), 'variables')}, {plural(self.num_rows, 'rows')}"
         return (
             f"{aligned(['', 'SCMs a second', 'times as fast, compiled before'], rows)}\n"
             f"{self.problem.id}: {size}; {self.num_rounds} rounds, medians.\n"
-            f"Processor time of one core; {self.num_equal} SCMs have equal counts in every way."
+            f"Processor time of one core; {plural(self.num_equal, 'SCMs')} have equal counts in every way."
         )
 
     def to_dict(self) -> dict[str, Any]:

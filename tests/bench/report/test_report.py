@@ -110,7 +110,7 @@ def test_problems_without_alternative_are_counted_over_systems() -> None:
         Answers("model", [GOLD, OTHER, MISS, OTHER], is_run=False), Answers("search", [GOLD, GOLD, OTHER, OTHER])
     )
     (made,) = ours(per_problem(rows, with_paper=False))
-    assert made["systems"] == "1 models, 1 searches"
+    assert made["systems"] == "1 model, 1 search"
     assert made["num_without_model_alternative"] == "2"
     assert made["num_without_search_alternative"] == "2"
     assert (made["num_without_alternative"], made["any_alternative"]) == ("1", "0.750")

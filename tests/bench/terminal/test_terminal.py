@@ -31,7 +31,7 @@ from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.pages.aligned import fit_columns
 from calibrant.bench.report.layout import inert
 from calibrant.bench.report.table import ResultTable, attribution_legend, tie_legend
-from calibrant.bench.terminal import PrintableStream, drawn_on, making_folder, printable
+from calibrant.bench.terminal import PrintableStream, drawn_on, json_text, making_folder, printable
 from calibrant.dsl.errors import in_one_line
 from tests.bench.commands.lines import Files
 from tests.support.commands import CHECKOUT, called, command, jsonl, refusal, refused
@@ -553,3 +553,16 @@ def test_score_says_what_was_right_by_luck(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     listed = called("list", files.pool, "--scores", tmp_path / "runs", "--class", "lucky", "--json").stdout
     assert bool(re.search(r"(?:right answers|only right answer) of .* not decided by", done.stdout)) is bool(listed)
+
+
+@pytest.mark.parametrize(("encoding", "is_typed"), [("utf-8", True), ("latin-1", False), ("ascii", False)])
+def test_names_in_json_are_as_they_were_typed_where_the_encoding_has_them(
+    encoding: str, is_typed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Characters that act on a terminal stay escaped, as JSON reads them back; half a character too."""
+    value = {"gr\u00f6\u00dfe": ["\u65e5\u672c", "\U0001f642"], "mark": "\u202e\U000e0001\ud800"}
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
+    text = json_text(value)
+    assert json.loads(text) == value
+    assert ("gr\u00f6\u00dfe" in text, "\u65e5\u672c" in text, "\U0001f642" in text) == (is_typed,) * 3
+    assert not set("\u202e\U000e0001\ud800") & set(text)

@@ -241,7 +241,7 @@ def test_first_lines_state_what_the_gaps_do(tmp_path: Path) -> None:
     assert lines[:4] == [
         "coded 1: yes (smoke, bronc)",
         "missing: 3 cells (1 smoke, 1 IL-6, 1 bronc)",
-        "3 of 5 rows have gaps; a gap may be either value, no row is left out",
+        "gaps in 3 of 5 rows; a gap may be either value, no row is left out",
         "1 row without bronc: nothing is decided by it",
     ]
     columns = called("fit", file)
