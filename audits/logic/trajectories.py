@@ -41,11 +41,11 @@ from calibrant.solvers.outcome import Found, OutOfBudget
 # --- Drawing ----------------------------------------------------------------------------------------------------------
 EvidenceKind = Literal["decided", "partly"]
 MAX_TRAJECTORIES = 40
-MAX_SEEN_STEPS = 8  # of a trajectory; it ends earlier where a state comes back
-MAX_HELD = 2
-MAX_PERIOD = 8  # of an attractor that is asked for
+MAX_SEEN_STEPS = 8  # steps of a trajectory, which ends earlier at the first repeated state
+MAX_HELD = 2  # genes that are clamped in one trajectory
+MAX_PERIOD = 8  # states of an attractor that a question asks for
 MAX_DRAWN_BRANCHES = 500  # paths that are listed for the evidence of an item; evidence that leaves more is passed over
-MAX_QUESTIONS = 20  # questions drawn for a window before the next one is
+MAX_QUESTIONS = 20  # questions drawn for a window before the next window
 
 
 class TrajectoryStratum(NamedTuple):
@@ -68,8 +68,8 @@ TRAJECTORY_STRATA: Mapping[str, TrajectoryStratum] = {
 class TrajectoryPlan:
     """Rules of items, beside the stratum.
 
-    decoys: candidates of a gene beyond its essential inputs; question: `states` or `attractor`, None: drawn
-    steps: how many states are asked for
+    decoys: number of candidates of a gene beyond its essential inputs
+    question: kind of the question; None draws one; steps: number of states that a question of states asks for
     """
 
     decoys: int = 0
@@ -199,7 +199,7 @@ def _draw_state(window: _Window, rng: Random) -> str:
 
 
 def _draw_trajectory(window: _Window, rng: Random) -> Trajectory:
-    """Return states from a drawn start on, to the first that comes back."""
+    """Return the states from a drawn start to the first repeated one."""
     clamps = _draw_clamps(window, rng)
     states = simulate(window.network, window.genes, _draw_state(window, rng), clamps, MAX_SEEN_STEPS)
     repeated = next((i for i, state in enumerate(states) if state in states[:i]), len(states) - 1)
@@ -280,11 +280,13 @@ def trajectory_findings(item: TrajectoryItem) -> Iterator[Finding]:
     if not isinstance(share, Found):
         yield Finding(OPEN_ANSWER, ClaimStatus.OPEN, item.id, share.reached)
         return
-    second = None if share.value == 1 else _network_otherwise(item, fitting)
+    other_network = None if share.value == 1 else _network_otherwise(item, fitting)
     claim = f"networks that fit disagree about the answer; {share.value} of them give the true one"
     pair = None
-    if second is not None:
-        pair = certify("trajectory-open", words, evidence, {"first": item.sealed.network.to_bnet(), "second": second})
+    if other_network is not None:
+        pair = certify(
+            "trajectory-open", words, evidence, {"first": item.sealed.network.to_bnet(), "second": other_network}
+        )
     status = ClaimStatus.REFUTED if share.value == 1 else ClaimStatus.PROVED
     yield Finding(OPEN_ANSWER, status, item.id, claim, {"agree": str(share.value)}, pair)
 
@@ -298,7 +300,11 @@ def _network_otherwise(item: TrajectoryItem, fitting: FittingNetworks) -> str | 
 
 
 class GeneShare(msgspec.Struct, frozen=True):
-    """A gene: its candidates with signs, readings, functions that fit, and those at patterns of the question."""
+    """A gene, its candidates, and its functions that fit.
+
+    candidates: inputs with signs, as text; readings: number of observed values; functions: number that fit, as text
+    undecided: number of patterns on the path to the answer at which those functions differ
+    """
 
     gene: str
     candidates: str
@@ -398,6 +404,6 @@ def trajectory_key(item: TrajectoryItem) -> bytes:
 
 def network_key(item: TrajectoryItem) -> bytes:
     """Encode the network behind the states, by positions of genes."""
-    places = {gene: f"n{place:03}" for place, gene in enumerate(item.task.genes)}
-    functions = (rename_inputs(item.sealed.network.function(gene), places) for gene in item.task.genes)
+    labels = {gene: f"n{index:03}" for index, gene in enumerate(item.task.genes)}
+    functions = (rename_inputs(item.sealed.network.function(gene), labels) for gene in item.task.genes)
     return repr([(function.inputs, function.table) for function in functions]).encode()

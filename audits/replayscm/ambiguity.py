@@ -31,7 +31,6 @@ from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSp
 # mechanism; they are complete enumerations, so a cap is only used up to the number of parents for which every function
 # of at most that size is listed: `CAPS`. A count of 0 means that the class has no train-exact SCM at all, for instance
 # because a gold mechanism is too wide for it.
-# --- The classes in which an audit counts what the evidence leaves open -----------------------------------------------
 PARENTS = (2, 3, 4, 5)  # bounds of functional parents that every audit counts
 MIN_PARENTS = 4  # most published records draw at most four parents; smaller classes would say little
 CAPS = {
@@ -124,7 +123,7 @@ class Spaces:
 
     @cached_property
     def widest(self) -> int:
-        """The bound of parents of the widest class that is counted unasked."""
+        """The bound of parents of the widest class that is counted by default."""
         return MAX_PARENTS if self.num_sets <= MAX_SETS else PARENTS[-1]
 
     @cached_property
@@ -182,9 +181,9 @@ class Spaces:
 #
 # Where roots are hidden, a row that no truth has filled in fixes no context: members with other roots would copy other
 # values. There a split is measured for a known truth only.
-MAX_COUNTS = 200
-NUM_DRAWS = 16
-FINALISTS, FINAL_DRAWS = 8, 4
+MAX_COUNTS = 200  # exact counts within which the outcomes of one world are listed
+NUM_DRAWS = 16  # truths drawn for an estimate
+FINALISTS, FINAL_DRAWS = 8, 4  # candidates compared again, on so many times the draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +191,8 @@ class Remaining:
     """The expected share of members that a world leaves, over truths drawn from the members.
 
     lower, upper: certified
-    estimate, standard_error: from drawn truths where they differ; no error (None) can be told from a single draw
-    outcomes: how many different ones are known
+    estimate, standard_error: from drawn truths where the bounds differ; no error (None) from a single draw
+    outcomes: number of different outcomes that are known
     """
 
     lower: Fraction
@@ -364,21 +363,21 @@ class Truths:
     def remaining(self, worlds: Sequence[World]) -> list[tuple[float, float | None]]:
         """Return, per world, the mean share of members that replay a sampled truth, and its standard error."""
         variables = self.space.sets.space.task.variables
-        truths: list[list[int]] = []  # of each world what each truth shows, as a place among all that is shown
+        truths: list[list[int]] = []  # [world][truth] -> index of what the truth shows among `outcomes`
         outcomes: list[Rows] = []
         for world in worlds:
             rows = pack_rows([world], variables)
-            places: dict[bytes, int] = {}
+            index_by_rows: dict[bytes, int] = {}
             truths.append([])
             for words in self.members.outcomes(rows):
-                place = places.setdefault(words.tobytes(), len(outcomes))
-                if place == len(outcomes):
+                index = index_by_rows.setdefault(words.tobytes(), len(outcomes))
+                if index == len(outcomes):
                     outcomes.append(Rows(words, rows.targets))
-                truths[-1].append(place)
+                truths[-1].append(index)
         together = Rows(*(np.concatenate(parts) for parts in zip(*outcomes, strict=True)))
         masses = self.space.masses(together, np.cumsum([0, *(len(rows.words) for rows in outcomes)]))
         shares = [mass / self.space.mass for mass in masses]
-        return [_mean([shares[place] for place in places]) for places in truths]
+        return [_mean([shares[index] for index in indices]) for indices in truths]
 
 
 def _mean(shares: Sequence[float]) -> tuple[float, float | None]:

@@ -64,8 +64,8 @@ class Frame:
         """Return the rows with the columns in another order."""
         if sorted(variables) != sorted(self.variables):
             raise ValueError(f"{', '.join(variables)} is not an order of {', '.join(self.variables)}")
-        places = [self.variables.index(v) for v in variables]
-        return Frame(tuple(variables), _permute_bits(self.values, places), _permute_bits(self.clamped, places))
+        order = [self.variables.index(v) for v in variables]
+        return Frame(tuple(variables), _permute_bits(self.values, order), _permute_bits(self.clamped, order))
 
     def mask(self, names: Iterable[str]) -> Mask:
         return sum(1 << self.variables.index(name) for name in set(names))
@@ -83,14 +83,14 @@ class Frame:
 
 
 def frame_from_columns(variables: Sequence[str], values: Sequence[int], clamped: Sequence[int], num_rows: int) -> Frame:
-    """Columns as integers, bit r for row r: what each variable shows, and in which rows it was set."""
+    """Return the table of columns as integers, bit r for row r: values, and the rows in which the variable was set."""
     return Frame(tuple(variables), _row_words(values, num_rows), _row_words(clamped, num_rows))
 
 
 def frame_from_rows(
     variables: Sequence[str], rows: Sequence[str], clamped: Mapping[str, Iterable[int]] | None = None
 ) -> Frame:
-    """Rows as strings, a character 0 or 1 per variable.
+    """Return the table of rows as strings, a character 0 or 1 per variable.
 
     clamped: variable -> positions (from 0, in any order) of the rows in which it was set
     """
@@ -120,10 +120,11 @@ def _row_words(columns: Sequence[int], num_rows: int) -> U64:
     return packed
 
 
-def _permute_bits(words: U64, places: Sequence[int]) -> U64:
+def _permute_bits(words: U64, order: Sequence[int]) -> U64:
+    """Return words whose bit i is bit order[i] of the given ones."""
     moved = np.zeros_like(words)
-    for index, place in enumerate(places):
-        moved |= (words >> np.uint64(place) & np.uint64(1)) << np.uint64(index)
+    for index, source in enumerate(order):
+        moved |= (words >> np.uint64(source) & np.uint64(1)) << np.uint64(index)
     return moved
 
 

@@ -49,7 +49,7 @@ class Edit:
 
 
 class Verb(NamedTuple):
-    """One form of line. form: as it is typed; meaning: a phrase for `help`."""
+    """One form of a line. form: pattern that is typed; meaning: phrase that `help` prints beside it."""
 
     form: str
     meaning: str
@@ -58,8 +58,8 @@ class Verb(NamedTuple):
 class Position(NamedTuple):
     """Public state of a game.
 
-    steps: of the episode so far; none of a question; num_left: of the allowance
-    draft: the answer that is being written
+    steps: steps of the episode so far, empty for a question; num_left: steps of the allowance that remain
+    draft: answer that is being written
     """
 
     steps: Sequence[Step[Any]]
@@ -107,7 +107,7 @@ class Words(ABC, Generic[I]):
         """Return a draft that a page sent, with known keys alone; `WordsError` for anything else."""
 
     def problems(self, item: I, draft: Draft) -> Mapping[str, str]:
-        """Return by part of a draft why it cannot be read; it tells nothing of whether it is right."""
+        """Return by part of a draft why it cannot be read; whether it is right is not considered."""
         return {}
 
     def graph(self, item: I, draft: Draft) -> Mapping[str, Sequence[str]] | None:
@@ -146,11 +146,11 @@ class Words(ABC, Generic[I]):
         if stated is not None:
             return stated
         readers = self.readers(item)
-        verb, _, rest = text.partition(" ")
+        verb, _, arguments = text.partition(" ")
         reader = readers.get(verb.lower())
         if reader is None:
             raise WordsError(self.unknown_verb(item, text, tuple(readers)))
-        return reader(item, position, rest.strip())
+        return reader(item, position, arguments.strip())
 
     def unknown_verb(self, item: I, text: str, verbs: Sequence[str]) -> str:
         """Return the message for a line that begins with no verb: the most similar form, or all of them."""

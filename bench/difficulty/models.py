@@ -127,7 +127,7 @@ def _least_size(of: Benchmark[Any], item: Any) -> int | None:
 
 
 # --- Success explained by exact features: a logistic model, and how well it predicts systems that it has not seen -----
-RIDGE = 0.01  # penalty per answer on standardised coefficients: finite where a feature separates right from wrong
+RIDGE = 0.01  # penalty per answer; keeps coefficients finite where a feature separates right from wrong
 MIN_SYSTEMS = 2
 EPSILON = 1e-6  # of probabilities in the log loss
 
@@ -158,8 +158,8 @@ class HeldOut:
 class DifficultyFit:
     """A logistic model of success.
 
-    coefficients: by falling size; features, strata: held-out prediction by features, and by the stratum's rate alone
-    num_items, num_answers: used; left_out: items without all features, by name of the first that lacks
+    coefficients: by falling size; by_features, by_stratum: held-out prediction by features, by the stratum's rate alone
+    num_items, num_answers: numbers that were fitted; left_out: number of other items, by their first missing feature
     """
 
     coefficients: tuple[Coefficient, ...]
@@ -180,11 +180,11 @@ def fit_difficulty(table: OutcomeTable, features: Sequence[Mapping[str, float]])
         raise CalibrantError(
             f"{len(table.systems)} system; systems are left out one at a time, so two or more are needed"
         )
-    names = sorted({name for of in features for name in of})
-    rows = [k for k, of in enumerate(features) if len(of) == len(names)]
+    names = sorted({name for row in features for name in row})
+    rows = [k for k, row in enumerate(features) if len(row) == len(names)]
     left_out: dict[str, int] = {}
-    for of in features:
-        missing = next((name for name in names if name not in of), None)
+    for row in features:
+        missing = next((name for name in names if name not in row), None)
         if missing is not None:
             left_out[missing] = left_out.get(missing, 0) + 1
     if not rows:
@@ -205,8 +205,8 @@ def fit_difficulty(table: OutcomeTable, features: Sequence[Mapping[str, float]])
     )
     strata = np.array([table.strata[k] for k in rows])
     by_features, by_stratum = np.empty(len(rates)), np.empty(len(rates))
-    for number in range(len(table.systems)):
-        test, train = system == number, system != number
+    for left_out_system in range(len(table.systems)):
+        test, train = system == left_out_system, system != left_out_system
         inner = np.hstack([standard[item[train]], np.ones((int(train.sum()), 1))])
         weights = _fit(inner, rates[train])
         by_features[test] = _probability(np.hstack([standard[item[test]], np.ones((int(test.sum()), 1))]) @ weights)
@@ -242,7 +242,7 @@ def _probability(log_odds: FloatArray) -> FloatArray:
 
 
 def _stratum_rates(strata: Any, rates: FloatArray, new_strata: Any) -> FloatArray:
-    """Return the rate of each new stratum, half a right and half a wrong answer added; of others that of all."""
+    """Return the rate of each new stratum, half a right and half a wrong answer added; unseen ones get that of all."""
     overall = float(rates.mean())
     by_stratum = {name: (rates[strata == name].sum() + 0.5) / ((strata == name).sum() + 1) for name in set(strata)}
     return np.array([by_stratum.get(name, overall) for name in new_strata], dtype=np.float64)
@@ -278,7 +278,7 @@ MIN_SYSTEMS_2PL = 100
 class ResponseModel:
     """A fitted item response model; the scale is that of standard normal abilities.
 
-    items: rows of the table that were fitted; constant: rows that all systems answered alike, which are left out
+    items: rows of the table that were fitted; constant: rows that were not, since all systems answered alike
     difficulty, standard_error, discrimination: of each fitted item; ability: of each system, expected a posteriori
     """
 

@@ -64,7 +64,7 @@ class Observation(NamedTuple):
     """One scored answer of a row.
 
     item: digest of its pool, id; unit: the id that items which are resampled together share
-    num_samples: answers that the row has to the item; each weighs one of so many
+    num_samples: answers of the row to the item; each has the weight 1 / num_samples
     """
 
     item: core_metrics.Item
@@ -77,7 +77,7 @@ class Observation(NamedTuple):
 class Rate(NamedTuple):
     """A metric's mean over a row.
 
-    value: None where it is undefined or suppressed; text: as tables print it; num_items: that it is defined for
+    value: None where it is undefined or suppressed; text: form that tables print; num_items: items that define it
     """
 
     value: float | None
@@ -96,7 +96,7 @@ class Row:
     """The answers of one system under one setting, to one pool or to all.
 
     columns: metrics, in the order of values; frame: the answers; pools: by digest, name and size
-    system: as tables call it, with the options in which its runs differ; pool_labels: by digest
+    system: name in tables, with the options in which its runs differ; pool_labels: names in tables, by digest
     """
 
     key: RowKey

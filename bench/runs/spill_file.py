@@ -18,12 +18,12 @@ T = TypeVar("T")
 
 
 class StoredLines:
-    """Lines of an open file, in any order; it may be replaced, added to or deleted meanwhile, but not cut off."""
+    """Lines of an open file, in any order; it may be replaced, appended to or deleted meanwhile, but not truncated."""
 
     def __init__(self, descriptor: int, places: Sequence[tuple[int, int]]) -> None:
         """Open the lines of a file for reading.
 
-        descriptor: copied; places: where each line begins, and how many bytes it has
+        descriptor: of the file, which is duplicated; places: first byte and number of bytes of each line
         """
         self._descriptor = os.dup(descriptor)
         weakref.finalize(self, os.close, self._descriptor)
@@ -46,7 +46,7 @@ class StoredLines:
 
 
 class SpillBuffer(Generic[T]):
-    """Values that arrive in any order and are read in the order of their places, meanwhile in an unnamed file.
+    """Values that arrive in any order and are read in the order of their keys; an unnamed file holds them.
 
     A context manager for as long as values arrive; sequences of them stay readable.
     """
@@ -61,33 +61,33 @@ class SpillBuffer(Generic[T]):
     def __exit__(self, *failure: object) -> None:
         self._file.close()
 
-    def add(self, place: tuple[int, ...], value: T) -> None:
+    def add(self, key: tuple[int, ...], value: T) -> None:
         raw = pickle.dumps(value)
-        self._places[place] = self._file.tell(), len(raw)
+        self._places[key] = self._file.tell(), len(raw)
         self._file.write(raw)
 
     def values(self) -> Sequence[T]:
-        """Return the values that were put so far, by place."""
+        """Return the values that were added so far, in the order of their keys."""
         self._file.flush()
-        lines = StoredLines(self._file.fileno(), [self._places[place] for place in sorted(self._places)])
+        lines = StoredLines(self._file.fileno(), [self._places[key] for key in sorted(self._places)])
         return lines.read_as(pickle.loads)
 
 
 class _StoredValues(Sequence[T], Generic[T]):
-    def __init__(self, lines: StoredLines, which: range, read: Callable[[bytes], T]) -> None:
-        self._lines, self._which, self._read = lines, which, read
+    def __init__(self, lines: StoredLines, indices: range, read: Callable[[bytes], T]) -> None:
+        self._lines, self._indices, self._read = lines, indices, read
 
     def __len__(self) -> int:
-        return len(self._which)
+        return len(self._indices)
 
     def __iter__(self) -> Iterator[T]:
         return (self[index] for index in range(len(self)))
 
     @overload
-    def __getitem__(self, which: int) -> T: ...
+    def __getitem__(self, indices: int) -> T: ...
     @overload
-    def __getitem__(self, which: slice) -> Sequence[T]: ...
-    def __getitem__(self, which: int | slice) -> T | Sequence[T]:
-        if isinstance(which, slice):
-            return _StoredValues(self._lines, self._which[which], self._read)
-        return self._read(self._lines.line(self._which[which]))
+    def __getitem__(self, indices: slice) -> Sequence[T]: ...
+    def __getitem__(self, indices: int | slice) -> T | Sequence[T]:
+        if isinstance(indices, slice):
+            return _StoredValues(self._lines, self._indices[indices], self._read)
+        return self._read(self._lines.line(self._indices[indices]))

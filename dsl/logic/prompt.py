@@ -198,7 +198,7 @@ MAX_LISTED_NAMES = 8
 
 
 def task_notes(task: Task) -> list[str]:
-    """Return what a report says before its numbers; nothing of it is an error."""
+    """Return what a report says before its numbers; no line is an error."""
     setup, options = task.setup, task.options
     prior = set(task.prior)
     names = node_names(tuple(prior))

@@ -1,11 +1,9 @@
 """Plans of the generator by stratum, and latent SCMs of published networks: their acyclic windows.
 
-The mechanisms of a window are the network's own functions.
-
-Constants are put in. A window is a seeded start with neighbours (parents, children) that leave the induced graph
-acyclic; what its functions read and no mechanism sets is a root, so feedback is cut by clamping its source. Nodes that
-keep their value, or that read themselves, are never endogenous. Variables are g1, g2, ... in a seeded permutation of
-the names of the window.
+The mechanisms of a window are the network's own functions; constant nodes are replaced by their values. A window is a
+seeded start with neighbours (parents, children) that leave the induced graph acyclic; what its functions read and no
+mechanism sets is a root, so feedback is cut by clamping its source. Nodes that keep their value, or that read
+themselves, are never endogenous. Variables are g1, g2, ... in a seeded permutation of the names of the window.
 
 Mechanisms are least formulas of the DSL, proven (solvers.formulas.synthesis); a window with a function whose least
 formula takes more than MAX_STATES is drawn anew.
@@ -76,13 +74,14 @@ PLANS: Mapping[str, StratumPlan] = MappingProxyType(
 )
 
 
-def _large(stratum: scms.Stratum) -> StratumPlan:
-    like = PLANS["vhs_n10_anchor_m10"]
-    return replace(like, iterations=-(-like.iterations * stratum.num_worlds // scms.NUM_WORLDS))
+def _scale_plan(stratum: scms.Stratum) -> StratumPlan:
+    """Return the plan of ten variables with steps of survivor reduction in proportion to the stratum's worlds."""
+    plan = PLANS["vhs_n10_anchor_m10"]
+    return replace(plan, iterations=-(-plan.iterations * stratum.num_worlds // scms.NUM_WORLDS))
 
 
 LARGE_PLANS: Mapping[str, StratumPlan] = MappingProxyType(
-    {stratum.name: _large(stratum) for stratum in scms.LARGE_STRATA}
+    {stratum.name: _scale_plan(stratum) for stratum in scms.LARGE_STRATA}
 )
 
 
@@ -97,8 +96,7 @@ def plan_for(stratum: scms.Stratum) -> StratumPlan:
 # --- Latent SCMs of published networks: acyclic windows whose mechanisms are the networks' own functions --------------
 
 MAX_STATES = 50_000_000  # states of the search for one least formula; functions of four inputs are looked up
-
-
+MAX_POPULATIONS = 5  # populations of one window: where a node hardly ever varies another window is drawn
 NETWORK_STRATA = {size.name: size for size in windows.window_sizes("network")}
 
 
@@ -150,9 +148,6 @@ def network_plan(num_worlds: int) -> StratumPlan:
         plan.support_candidates,
         plan.support_assigned,
     )
-
-
-MAX_POPULATIONS = 5  # populations of one window: where a node hardly ever varies another window is drawn
 
 
 def draw_windows(sources: Sequence[windows.Source], stratum: windows.WindowSize, rng: Random) -> Iterator[Window]:

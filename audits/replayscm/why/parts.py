@@ -30,11 +30,11 @@ def union_parents(variable: str, *models: Scm) -> tuple[str, ...]:
 
 
 def table_rows(task: Task, variable: str, first: Scm, second: Scm) -> tuple[TableRow, ...]:
-    """Every row over the union of the parents, or those that are shown or differ where there are too many."""
+    """Return a row for each assignment of the parents in either model; beyond MAX_UNION parents for those shown."""
     parents = union_parents(variable, first, second)
     visible, clamped = _places(task, variable, parents)
-    every = len(parents) <= MAX_UNION
-    keys = list(product((0, 1), repeat=len(parents))) if every else sorted({*visible, *clamped})
+    lists_all = len(parents) <= MAX_UNION
+    keys = list(product((0, 1), repeat=len(parents))) if lists_all else sorted({*visible, *clamped})
     rows = []
     for key in keys:
         values = dict(zip(parents, key, strict=True))
@@ -65,7 +65,7 @@ Key = tuple[int, ...]
 def _places(
     task: Task, variable: str, parents: Sequence[str]
 ) -> tuple[dict[Key, list[tuple[str, int]]], dict[Key, list[str]]]:
-    """Return where each row over the parents is shown: with the variable free and its value there, or set."""
+    """Return where worlds show each assignment of the parents: with the variable free, and its value; with it set."""
     visible: dict[Key, list[tuple[str, int]]] = {}
     clamped: dict[Key, list[str]] = {}
     for world in task.training.worlds:
@@ -95,14 +95,16 @@ def differing_contexts(
     parents: dict[str, frozenset[str]] = dict.fromkeys(first.variables, frozenset())
     for model in (first, second):
         parents |= {v: parents[v] | mechanism.mentioned for v, mechanism in model.mechanisms.items()}
-    every = _ancestors(variable, parents, {})
-    models = [Candidate(m.mechanisms, tuple(v for v in m.order if v in every)) for m in (first, second)]
-    together = [u for u in first.roots if u in every]
-    length = MAX_LAID_ROWS >> len(together) if len(together) <= MAX_ROOTS else 1
+    ancestors = _ancestors(variable, parents, {})
+    models = [Candidate(m.mechanisms, tuple(v for v in m.order if v in ancestors)) for m in (first, second)]
+    needed_roots = [u for u in first.roots if u in ancestors]
+    length = MAX_LAID_ROWS >> len(needed_roots) if len(needed_roots) <= MAX_ROOTS else 1
     for start in range(0, len(menu), length):
         chunk = menu[start : start + length]
-        needed = [[u for u in together if u not in cut and u in _ancestors(variable, parents, cut)] for cut in chunk]
-        roots = together if length > 1 else needed[0]
+        needed = [
+            [u for u in needed_roots if u not in cut and u in _ancestors(variable, parents, cut)] for cut in chunk
+        ]
+        roots = needed_roots if length > 1 else needed[0]
         if len(roots) > MAX_ROOTS:
             yield None
             continue

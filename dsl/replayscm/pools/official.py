@@ -3,7 +3,7 @@
 Sizes and SHA-256 digests are those of the frozen release; settings are the labels of the paper's Table A.1.
 
 Each record becomes a native one, so every check of meaning is the one in dsl.replayscm.pools.records; here are only the
-checks of what the official fields say to each other.
+checks of official fields against each other.
 """
 
 from __future__ import annotations

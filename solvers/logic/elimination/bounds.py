@@ -14,8 +14,7 @@ import numpy.typing as npt
 from calibrant.dsl.logic.item import reachable
 from calibrant.solvers.logic.network import MAX_FORMULAS, ClauseList, Columns, FormulaTable, Network
 
-# --- The step of one node in the search over states: its formulas given its parents' responses, grouped and
-# memoised
+# --- The step of one node: its formulas given its parents' responses, grouped and memoised ----------------------------
 #
 # A node's value in a state is `response << 2 | has << 1 | used`, and 0 if its formula is empty. response: its number in
 # `Columns.responses`, where bit c of it is the node's value in column c; has: the formula is not empty; used: some
