@@ -21,7 +21,7 @@ MaxParents: TypeAlias = Annotated[
         "--max-parents",
         min=0,
         max=61,
-        help="Columns that one may depend on: to 6, --target to 12. [default: 4; --score none, 3 beyond 18 columns]",
+        help="Most columns that one depends on: 6, of --target 12. [default: 4; --score: any, beyond 18 columns 3]",
         rich_help_panel=METHOD,
     ),
 ]
@@ -32,7 +32,7 @@ Certificates: TypeAlias = Annotated[
     typer.Option(
         "--certificates",
         metavar="DIR",
-        help="Write certificates: fronts, optima, classes, counts with gaps (`verify` takes the table), count (--out).",
+        help="Write certificates, which `verify` checks against the table; with --out of the number of SCMs.",
         rich_help_panel=OUTPUT,
     ),
     Writes(("*.json",)),
@@ -164,7 +164,7 @@ Page: TypeAlias = Annotated[
 
 Picture: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--svg", metavar="FILE", help="Write one picture of it.", rich_help_panel=OUTPUT),
+    typer.Option("--svg", metavar="FILE", help="Write a picture of what is open.", rich_help_panel=OUTPUT),
     WRITES_PICTURE,
 ]
 
@@ -190,8 +190,8 @@ Errors: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--errors",
-        metavar="front|N",
-        help="Least size for every number of errors, or up to N; `none`: not even where no function fits --target.",
+        metavar="front|N|none",
+        help="Least size for every number of errors, or for up to N; none: no front where nothing fits --target.",
         rich_help_panel=FORMULAS,
     ),
 ]
@@ -203,7 +203,7 @@ Ties: TypeAlias = Annotated[
         "--ties",
         min=1,
         max=10_000,
-        help="Formulas listed of a point of --errors. [default: 20]",
+        help="Most formulas listed for each number of --errors. [default: 20]",
         rich_help_panel=FORMULAS,
     ),
 ]
@@ -336,7 +336,7 @@ GraphPrior: TypeAlias = Annotated[
     Literal["dags", "orders", "uniform", "by_parents"] | None,
     typer.Option(
         "--prior",
-        help="Networks: every one alike, or by orders. With --rates: uniform, by_parents. [default: dags, uniform]",
+        help="Networks all alike (dags), or by orders; with --rates uniform or by_parents. [default: dags, uniform]",
         rich_help_panel=METHOD,
     ),
 ]
@@ -345,7 +345,7 @@ GraphPrior: TypeAlias = Annotated[
 ProofSeconds: TypeAlias = Annotated[
     float | None,
     typer.Option(
-        "--seconds", help="For the proof beyond 18 columns. [default: counted steps]", rich_help_panel=NETWORKS
+        "--seconds", help="Seconds for the proof beyond 18 columns. [default: counted steps]", rich_help_panel=NETWORKS
     ),
 ]
 
