@@ -182,7 +182,8 @@ QUIET = "No progress and no hints on standard error; warnings and errors stay."
 
 def _add_quiet(wrapper: Callable[..., Any]) -> None:
     """Give a command the option --quiet, which the guard takes."""
-    signature, hints = inspect.signature(wrapper), get_type_hints(wrapper, include_extras=True)
+    # of the command itself: from Python 3.14 on functools.wraps copies no annotations
+    signature, hints = inspect.signature(wrapper), get_type_hints(inspect.unwrap(wrapper), include_extras=True)
     options = [part for hint in hints.values() for part in getattr(hint, "__metadata__", ())]
     panel = OUTPUT if any(getattr(option, "rich_help_panel", None) for option in options) else None
     kind = Annotated[bool, typer.Option("--quiet", help=QUIET, rich_help_panel=panel)]

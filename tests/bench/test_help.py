@@ -242,6 +242,7 @@ def _holds(schema: dict[str, Any], value: Any, whole: dict[str, Any]) -> bool:
     """Whether a value is of a schema; the keywords that ours use, and no other."""
     known = {"$ref", "anyOf", "type", "properties", "required", "additionalProperties", "items", "enum", "default"}
     known |= {"description", "title", "$schema", "$defs", "discriminator", "prefixItems", "minItems", "maxItems"}
+    known |= {"propertyNames"}  # of msgspec 0.23
     assert schema.keys() <= known, schema.keys() - known
     if "$ref" in schema:
         return _holds(whole["$defs"][schema["$ref"].rpartition("/")[2]], value, whole)
@@ -252,6 +253,8 @@ def _holds(schema: dict[str, Any], value: Any, whole: dict[str, Any]) -> bool:
     match schema.get("type"):
         case "object":
             if not isinstance(value, dict) or not value.keys() >= set(schema.get("required", ())):
+                return False
+            if not all(_holds(schema.get("propertyNames", {}), key, whole) for key in value):
                 return False
             properties, rest = schema.get("properties", {}), schema.get("additionalProperties", {})
             if rest is False and value.keys() - properties.keys():
