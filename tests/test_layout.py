@@ -68,10 +68,10 @@ SIZES = {
     "solvers": Size(files=94, lines=29543, small_files=7, import_lines=1480),
     "audits": Size(files=59, lines=19531, small_files=1, import_lines=1101),
     "baselines": Size(files=29, lines=9841, small_files=2, import_lines=456),
-    "bench": Size(files=263, lines=79890, small_files=11, import_lines=5951),
+    "bench": Size(files=263, lines=79978, small_files=11, import_lines=5953),
     "calibrant": Size(files=13, lines=2091, small_files=2, import_lines=300),
     "calibrant_tasks": Size(files=2, lines=187, small_files=1, import_lines=28),
-    "tests": Size(files=368, lines=99551, small_files=17, import_lines=8425),
+    "tests": Size(files=368, lines=99617, small_files=17, import_lines=8428),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -208,6 +208,11 @@ class Fit(Framed):
     def lines(self, *, verbose: bool = False) -> Iterator[str]:
         """Yield the lines of the terminal; verbose: all notes on columns."""
         yield from self.table.reading_lines(every=verbose, target=self.target)
+        measured = results.measured_lines(self.target, self.fronts)
+        yield from measured
+        yield from map(
+            self.naming.text, self._outcome_lines() if not measured or isinstance(self.outcome, Impossible) else ()
+        )
         yield from map(self.naming.text, self._result_lines())
         for front in self.fronts:
             yield ""
@@ -216,7 +221,7 @@ class Fit(Framed):
             yield ""
             yield from self.rates.lines()
 
-    def _result_lines(self) -> Iterator[str]:
+    def _outcome_lines(self) -> Iterator[str]:
         if isinstance(self.outcome, Found):
             model = self.outcome.value.model
             if self.target is None:
@@ -228,6 +233,8 @@ class Fit(Framed):
             yield f"nothing fits: {self.outcome.exhausted}"
         else:
             yield f"not decided: {self.outcome.reached}"
+
+    def _result_lines(self) -> Iterator[str]:
         if self.needs is not None and not isinstance(self.outcome, Found):
             yield from self.needs.lines()
         if self.num_functions is not None:
@@ -428,7 +435,7 @@ def fit_in_steps(
         undecided = Impossible(reason) if is_clash else OutOfBudget(reason)
         fitted = Fit(problem, target, undecided, None, table, is_contradictory=is_clash)
     outcome, best = fitting_target.state_best_known(
-        fitting_target.prefer_plain(fitted.outcome, table, options), needs, max_parents
+        fitting_target.prefer_plain(fitted.outcome, table, options, fronts), needs, max_parents
     )
     if options.follows_up and not refuses_contradictions and isinstance(outcome, Impossible):
         outcome, fronts = follow_up(table, options, outcome.exhausted, listen)

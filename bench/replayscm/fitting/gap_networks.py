@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from math import log, prod
 
@@ -24,6 +25,7 @@ from calibrant.baselines.structure_learning.effects import (
     rank_dag,
 )
 from calibrant.baselines.structure_learning.graph import Dag
+from calibrant.baselines.structure_learning.large import LargeOptimum, Price
 from calibrant.baselines.structure_learning.levels import (
     DagSum,
     LevelFrame,
@@ -76,8 +78,12 @@ def learn_with_gaps(
     graph: Dag | None,
     query: Query | None = None,
     listen: Steps = lambda step, done, total: None,
+    *,
+    free: CheckedKnowledge | None = None,
 ) -> NetworkFit:
     """Return networks by the sum over all completions of exp(score), arcs, the rank of a graph, an effect.
+
+    free: what holds without the stated knowledge, which then has a price
 
     Up to MAX_LISTED_COLUMNS columns all networks are listed; beyond, those that may reach the best, or a bound.
     `CalibrantError` for other scores, and beyond MAX_COMPLETIONS or MAX_COLUMNS.
@@ -95,6 +101,7 @@ def learn_with_gaps(
     }
     networks, scores, is_proven = sums.best_networks(k)
     optimal = networks[scores >= scores[0] - TIE]
+    price = None if free is None else Price.between(_Sums(table, rule, free, number, listen).optimum(), sums.optimum())
     targets = sorted(set(table.set_masks.tolist()))
     ranking = None if graph is None else sums.rank(graph, optimal, targets, is_proven=is_proven)
     summary = None if query is None else _effect(table, sums, tuple(optimal[0].tolist()), graph, query, iss)
@@ -119,6 +126,7 @@ def learn_with_gaps(
         ranking=ranking,
         graph=None if graph is None else arcs_of_dag(names, graph),
         effect=summary,
+        price=price,
         upper_bound=None if is_proven else sums.bound,
         method=None if is_proven else f"sum of the best of each completion; {NOT_LISTED}",
         num_completions=number,
@@ -156,13 +164,7 @@ class _Sums:
                 self._free[place] = LevelScores(frame, rule, free).scored_sets()[1]
         if not self.is_restricted:
             self._free = self.tables
-        logs, arcs = np.empty(number), np.empty((number, num_columns, num_columns))
-        for place, local in enumerate(self.tables):
-            listen("completions of the gaps", place, number)
-            dag_sum = DagSum(local)
-            logs[place], arcs[place] = dag_sum.log_sum, dag_sum.arcs()
-        self.log_total = float(np.logaddexp.reduce(logs))
-        self.weights, self.arcs = np.exp(logs - self.log_total), arcs
+        self._listen = listen
         self.optima = [ScoreOptimum.of_table(self.names, local, knowledge.earlier) for local in self.tables]
         bests = [optimum.best() for optimum in self.optima]
         self.bound = float(np.logaddexp.reduce([best.score for best in bests]))
@@ -170,6 +172,36 @@ class _Sums:
         self.listed: I64 | None = None
         if num_columns <= MAX_LISTED_COLUMNS:  # which networks are admitted does not depend on the completion
             self.listed = self.optima[0].list_within(float("inf"), 30_000, 1 << 40)[0]
+
+    @cached_property
+    def _posterior(self) -> tuple[float, F64, F64]:
+        """Return the logarithm of the sum over all networks, the weights of completions, and their arcs."""
+        number, num_columns = self.tables.shape[:2]
+        logs, arcs = np.empty(number), np.empty((number, num_columns, num_columns))
+        for place, local in enumerate(self.tables):
+            self._listen("completions of the gaps", place, number)
+            dag_sum = DagSum(local)
+            logs[place], arcs[place] = dag_sum.log_sum, dag_sum.arcs()
+        log_total = float(np.logaddexp.reduce(logs))
+        return log_total, np.exp(logs - log_total), arcs
+
+    @property
+    def log_total(self) -> float:
+        return self._posterior[0]
+
+    @property
+    def weights(self) -> F64:
+        return self._posterior[1]
+
+    @property
+    def arcs(self) -> F64:
+        return self._posterior[2]
+
+    def optimum(self) -> LargeOptimum:
+        """Return the best network, or the best one met with the bound."""
+        networks, scores, is_proven = self.best_networks(1)
+        score = float(scores[0])
+        return LargeOptimum(tuple(networks[0].tolist()), score, score if is_proven else self.bound, NOT_LISTED)
 
     def by_completion(self, dags: I64) -> F64:
         """Return the score under each completion, whatever the knowledge; [completions, networks]."""

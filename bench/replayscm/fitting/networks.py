@@ -182,7 +182,8 @@ def learn_in_steps(
         knowledge = checked_knowledge(table, options)
         table, dag = _read_dag(table, options.graph)
         query = None if options.effect is None else read_effect(options.effect, table)
-        return learn_with_gaps(table, options.score, options.iss, knowledge, options.k, dag, query, listen)
+        free = checked_knowledge(table, replace(options, knowledge=Knowledge())) if options.knowledge else None
+        return learn_with_gaps(table, options.score, options.iss, knowledge, options.k, dag, query, listen, free=free)
     return replace(_Learning(table, options, listen, report).fit(), knowledge=options.knowledge)
 
 

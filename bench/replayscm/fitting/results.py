@@ -23,8 +23,8 @@ from calibrant.bench.pages.charts import Scale, figure, foot_axis, side_axis, te
 from calibrant.bench.pages.page import design_page, html_page
 from calibrant.bench.pools.capabilities import CertificateCheck
 from calibrant.bench.pools.findings_audit import ClaimFile
-from calibrant.bench.replayscm.fitting.columns import GAP
-from calibrant.bench.replayscm.fitting.fronts import ScmFront, TargetFront, plain_first, size_text
+from calibrant.bench.replayscm.fitting.columns import GAP, quote_name
+from calibrant.bench.replayscm.fitting.fronts import MEASURE_NAMES, ScmFront, TargetFront, plain_first, size_text
 from calibrant.bench.replayscm.fitting.reading import options_of_record, read_with
 from calibrant.bench.replayscm.fitting.table import Table, handle_gaps
 from calibrant.bench.report.tidy import Framed
@@ -64,6 +64,17 @@ class Unclaimed(NamedTuple):
 
     subject: str
     reason: str
+
+
+def measured_lines(target: str | None, fronts: Sequence[TargetFront | ScmFront]) -> list[str]:
+    """Return the least formula of a target in products or sums, where its front by them reaches no errors."""
+    for front in fronts if target is not None else ():
+        if isinstance(front, TargetFront) and front.measure in ("sop", "pos"):
+            for point in front.front.points:
+                if not point.errors:
+                    size = f"size {size_text(point.size)} ({MEASURE_NAMES[front.measure]}), proven least"
+                    return [f"{quote_name(front.target)} = {infix_text(plain_first(point), front.names)}", size]
+    return []
 
 
 def front_claims(fronts: Iterable[TargetFront | ScmFront], num_columns: int) -> Iterator[Claim | Unclaimed]:

@@ -139,31 +139,56 @@ def state_best_known(outcome: Outcome, needs: TargetNeeds | None, max_parents: i
     return OutOfBudget(bounds_text(best, f"at least {outcome.lower_bound}"), outcome.lower_bound), best
 
 
-def prefer_plain(outcome: Outcome, table: Table, options: fronts.FormulaOptions) -> Outcome:
-    """Return a least formula of a target without xor and iff where the one that was found has either and a tie has not.
+def prefer_plain(
+    outcome: Outcome,
+    table: Table,
+    options: fronts.FormulaOptions,
+    computed: Sequence[fronts.TargetFront | fronts.ScmFront],
+) -> Outcome:
+    """Return least formulas without xor and iff where those that were found have either and a tie has not.
 
-    Compared over all columns up to MAX_PLAIN_SETS sets of them, else over those that the formula mentions.
+    computed: fronts that are at hand, of which one of not, and, or has the formula of its target
     """
-    target = options.target
-    if target is None or options.assume is not None or not isinstance(outcome, Found):
+    if options.assume is not None or not isinstance(outcome, Found):
         return outcome
-    names = Naming(table.legal_names, table.names)
-    model, legal = outcome.value.model, names.to_legal(target)
-    if not re.search(r"\((?:xor|iff) ", render(model.mechanisms[legal])):
+    model = outcome.value.model
+    plain: dict[str, Formula] = {}
+    for legal, formula in model.mechanisms.items():
+        if re.search(r"\((?:xor|iff) ", render(formula)):
+            tie = _find_plain_tie(table, legal, formula, options, computed)
+            plain |= {} if tie is None else {legal: tie}
+    if not plain:
         return outcome
-    columns, patterns = fronts.patterns_of_target(table, target)
-    chosen, widest = list(range(len(columns))), min(options.max_parents, NUM_VARS)
-    if num_sets(len(columns), widest) > MAX_PLAIN_SETS:
-        chosen = [k for k in chosen if names.to_legal(columns[k]) in model.mechanisms[legal].mentioned]
-    texts = [names.to_legal(columns[k]) for k in chosen]
-    rows = Patterns(patterns.codes[:, chosen], patterns.zeros, patterns.ones)
-    points = front(rows, "and-or-not", widest, texts, max_errors=0, ties=1).points
-    if not points or points[0].size != outcome.value.size:
-        return outcome
-    formula = tree_formula(points[0].formulas(1)[0][1], texts)
     task = task_of(table, HiddenOrder(natural(table.legal_names), model.roots))
-    plain = certify(task, Scm(model.roots, {**model.mechanisms, legal: formula}))
-    return Found(replace(outcome.value, model=plain))
+    return Found(replace(outcome.value, model=certify(task, Scm(model.roots, {**model.mechanisms, **plain}))))
+
+
+def _find_plain_tie(
+    table: Table,
+    legal: str,
+    formula: Formula,
+    options: fronts.FormulaOptions,
+    computed: Sequence[fronts.TargetFront | fronts.ScmFront],
+) -> Formula | None:
+    """Return a formula of the same size without xor and iff that fits; None without one.
+
+    Compared over all columns for a target and up to MAX_PLAIN_SETS sets of them, else over those that it mentions.
+    """
+    names = Naming(table.legal_names, table.names)
+    columns, patterns = fronts.patterns_of_target(table, table.names[table.legal_names.index(legal)])
+    chosen, widest = list(range(len(columns))), min(options.max_parents, NUM_VARS)
+    if options.target is None or num_sets(len(columns), widest) > MAX_PLAIN_SETS:
+        chosen = [k for k in chosen if names.to_legal(columns[k]) in formula.mentioned]
+    texts = [names.to_legal(columns[k]) for k in chosen]
+    at_hand = [f for f in computed if isinstance(f, fronts.TargetFront) and f.measure == "and-or-not"]
+    if options.target is not None and at_hand and len(chosen) == len(columns):
+        points = [point for point in at_hand[0].front.points if point.errors == 0]
+    else:
+        rows = Patterns(patterns.codes[:, chosen], patterns.zeros, patterns.ones)
+        points = list(front(rows, "and-or-not", widest, texts, max_errors=0, ties=1).points)
+    if not points or points[0].size != formula.size:
+        return None
+    return tree_formula(points[0].formulas(1)[0][1], texts)
 
 
 def functions_line(number: int) -> str:

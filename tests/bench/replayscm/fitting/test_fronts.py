@@ -17,6 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrant
+from calibrant.bench.replayscm.fitting import target as target_module
+from calibrant.bench.replayscm.fitting.fit import Fit
+from calibrant.solvers.outcome import Found
 from tests.solvers.formulas.test_fronts import list_nodes
 from tests.support.commands import called
 from tests.support.effort import effort
@@ -396,3 +399,31 @@ def test_posteriors_of_rates_are_those_of_a_listing(
     assert Fraction(stated["best"]["posterior"]) == highest
     best = {"".join(str(word >> row & 1) for row in range(4)) for word, p in by_word.items() if p == highest}
     assert set(stated["best"]["tables"]) == best
+
+
+# --- Formulas people write: x or not (y or z), of 6 nodes as x xor iff(x, y, z), of two products and three literals ---
+WRITTEN = {"x": [1, 1, 0, 0, 0, 0], "y": [0, 0, 0, 1, 1, 0], "z": [1, 0, 0, 1, 0, 1], "f": [1, 1, 1, 0, 0, 0]}
+
+
+def test_the_first_lines_state_the_measure_that_was_asked_for() -> None:
+    lines = list(calibrant.fit(WRITTEN, target="f", operators="sop").lines())
+    assert lines[:2] == ["f = (not y and not z) or x", "size 2+3 (sums of products: products+literals), proven least"]
+    assert "f = (not (y or z)) or x" not in lines
+    wrong = {**WRITTEN, "f": [1, 0, 1, 0, 0, 0], "z": [1, 1, 0, 1, 0, 1]}
+    assert next(iter(calibrant.fit(wrong, target="f", operators="sop").lines())).startswith("nothing fits")
+
+
+def test_an_scm_has_ties_without_xor_and_iff_first() -> None:
+    fitted = calibrant.fit(WRITTEN, roots=["x", "y", "z"])
+    assert isinstance(fitted, Fit)
+    answer = fitted.outcome
+    assert isinstance(answer, Found)
+    assert str(answer.value.model.mechanisms["f"]) in ("(or (not (or y z)) x)", "(or x (not (or y z)))")
+    assert answer.value.size == 6
+
+
+def test_a_front_at_hand_is_not_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(target_module, "front", lambda *arguments, **options: pytest.fail("a second front"))
+    fitted = calibrant.fit(WRITTEN, target="f", operators="and-or-not", errors="front")
+    assert isinstance(fitted, Fit)
+    assert fitted.formula == "(not (y or z)) or x"
