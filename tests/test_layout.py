@@ -71,7 +71,7 @@ SIZES = {
     "bench": Size(files=263, lines=79978, small_files=11, import_lines=5953),
     "calibrant": Size(files=13, lines=2091, small_files=2, import_lines=300),
     "calibrant_tasks": Size(files=2, lines=187, small_files=1, import_lines=28),
-    "tests": Size(files=368, lines=99617, small_files=17, import_lines=8428),
+    "tests": Size(files=368, lines=99658, small_files=17, import_lines=8430),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

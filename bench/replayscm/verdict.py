@@ -421,6 +421,7 @@ METRICS = MetricSet(
     item_unit=lambda item: item.sealed.labels.get("latent"),  # that the pool file names
     row_group=lambda setting, pool_digest: table_setting(pool_digest, setting),  # the published table of the pool
     hidden=HIDDEN_METRICS,
+    unread=(*_BULKY, *(f"candidateStats.{part}" for part in _BULKY_STATS)),
     settings=(
         *("Ordered", "Ord-", "Block", "Hidden-order", "Hid-", "Hidden-roots", "Hid-Roots", "Alt-", "Episode "),
     ),  # the disclosure ladder

@@ -107,9 +107,17 @@ def _read_verdicts(
         raise CalibrantError(f"{file}: a log of Inspect; `calibrant score` and `report --predictions` read it")
     _refuse_pool(file)
     for number, (context, line) in enumerate(scored_lines(file, with_excluded=with_excluded), 1):
-        content = hashlib.sha256(json.dumps(line, sort_keys=True).encode()).digest()
+        content = _line_digest(line)
         sample = -number if line.get("reason") in EXCLUDED else context.sample  # excluded ones have no number
         yield (context.pool_digest, context.instance, context.system, sample), content, context, line
+
+
+def _line_digest(line: Mapping[str, Any]) -> bytes:
+    try:
+        content = msgspec.msgpack.encode(line, order="sorted")  # an eighth of the time of what follows
+    except (OverflowError, UnicodeEncodeError):  # a number of more than 64 bits, half of a surrogate pair
+        content = json.dumps(line, sort_keys=True).encode()
+    return hashlib.sha256(content).digest()
 
 
 def _refuse_pool(file: Path) -> None:
@@ -369,16 +377,31 @@ def _first_line(path: Path) -> dict[str, Any]:
 def share_equal(answers: Iterable[Answer]) -> Iterator[Answer]:
     """Yield the answers; equal scores on an item are one object, so that what follows reads it once.
 
-    Many systems give the same answer to an item. Verdicts that are computed at first access stay as they are.
+    Many systems give the same answer to an item. Equal parts of verdicts are one object too, and what nothing reads of
+    them is left out: a third of the memory of ReplaySCM's. Verdicts that are computed at first access stay as they are.
     """
     shared: dict[tuple[str, str, bytes], Mapping[str, Any]] = {}
+    parts: dict[tuple[str, bytes], Any] = {}
     for context, score in answers:
         if isinstance(score, dict):
-            parts = score.parts if isinstance(score, MeanScore) else ()
-            content = msgspec.msgpack.encode((score, parts))  # not JSON, which has no number for nan
+            if not isinstance(score, MeanScore):
+                score = _share_parts(score, benchmark(context.benchmark).metrics.unread, parts)
+            ties = score.parts if isinstance(score, MeanScore) else ()
+            content = msgspec.msgpack.encode((score, ties))  # not JSON, which has no number for nan
             key = context.pool_digest, context.instance, blake2b(content, digest_size=16).digest()
             score = shared.setdefault(key, score)
         yield context, score
+
+
+def _share_parts(score: dict[str, Any], unread: Sequence[str], parts: dict[tuple[str, bytes], Any]) -> dict[str, Any]:
+    """Return a score without what is unread; lists and objects in it are those of `parts` that are equal."""
+    score = {key: value for key, value in score.items() if key not in unread}
+    for key, value in score.items():
+        if isinstance(value, dict):
+            value = {name: part for name, part in value.items() if f"{key}.{name}" not in unread}
+        if isinstance(value, dict | list):
+            score[key] = parts.setdefault((key, msgspec.msgpack.encode(value)), value)
+    return score
 
 
 def folders_of(name: str, runs: Sequence[Path]) -> list[Path]:

@@ -141,9 +141,11 @@ def scored_lines(path: Path, *, with_excluded: bool = False) -> Iterator[ScoredP
     with_excluded: also responses that are in no rate
     """
     number = 0
+    texts: dict[Any, Any] = {}  # names of pools, items and models, once each
     for number, raw in numbered_lines(path):
         try:
             line = json_object(raw) or {}
+            line = {k: texts.setdefault(v, v) if isinstance(v, str) else v for k, v in line.items()}
         except CalibrantError as error:
             raise CalibrantError(f"{path}: line {number}: {error}") from None
         if line.keys() == {"summary"}:  # the last line of `score --json`

@@ -14,7 +14,9 @@ from typer.testing import CliRunner, Result
 import calibrant
 from calibrant.bench.core.metrics import UNDEFINED
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.report.sources import scored_answers, share_equal
 from calibrant.datasets import bundled_pool
+from calibrant.dsl.errors import CalibrantError
 from tests.bench.commands.lines import BENCHMARKS, app
 from tests.support.accessibility import DESKTOP, PHONE, THEMES, measure, needs_axe
 
@@ -161,3 +163,42 @@ def test_a_system_whose_requests_failed_is_in_the_json_of_a_table(tmp_path: Path
     assert (rows["b"]["n"], rows["b"]["reasons"]) == (0, {"infrastructure_error": 1})
     assert rows["b"].keys() >= rows["a"].keys()
     assert rows["b"]["accuracy"] is None
+
+
+def test_verdicts_share_what_is_equal_and_lack_what_records_lack(tmp_path: Path) -> None:
+    """A report holds all answers at once; the two kinds of parts are those that lines have and records do not."""
+    lines, verdicts = _lines("replayscm", with_faults=False), tmp_path / "verdicts.jsonl"
+    again = [{**line, "model": "again"} for line in lines]
+    _run("score", _pool("replayscm"), _write([*lines, *again], tmp_path), "--out", verdicts)
+    plain = list(scored_answers([verdicts]))
+    shared = list(share_equal(scored_answers([verdicts])))
+    assert len(plain) == 4
+    assert plain[0][1]["perVariableTrainAccuracy"]
+    for (context, score), (same_context, slim) in zip(plain, shared, strict=True):
+        expected = json.loads(json.dumps(score))
+        for key in ("perVariableTrainAccuracy", "perVariableHeldoutAccuracy"):
+            expected.pop(key, None)
+        for key in ("perVariable", "parentsByVar"):
+            expected.get("candidateStats", {}).pop(key, None)
+        assert (same_context, slim) == (context, expected)
+    funnels = [len({id(score["funnel"]) for _, score in listed}) for listed in (plain, shared)]
+    assert funnels == [4, len({json.dumps(score["funnel"]) for _, score in plain})]
+    assert len({id(context.pool) for context, _ in plain}) == 1
+
+
+@pytest.mark.parametrize("number", ["1.5", str(1 << 70), "NaN"])
+def test_a_verdict_that_is_there_twice_counts_once_unless_it_differs(number: str, tmp_path: Path) -> None:
+    """Keys may be in another order; numbers may have more than 64 bits."""
+    verdicts, again = tmp_path / "verdicts.jsonl", tmp_path / "again.jsonl"
+    _run("score", _pool("replayscm"), _write(_lines("replayscm", with_faults=False)[:1], tmp_path), "--out", verdicts)
+    members = [(key, json.dumps(value)) for key, value in json.loads(verdicts.read_text(encoding="utf-8")).items()]
+
+    def write(path: Path, listed: list[tuple[str, str]]) -> None:
+        path.write_text("{" + ", ".join(f'"{key}": {value}' for key, value in listed) + "}\n", encoding="utf-8")
+
+    write(verdicts, [*members, ("note", number)])
+    write(again, [("note", number), *members])
+    assert len(list(scored_answers([verdicts, again]))) == 1
+    write(again, [*members, ("note", "0")])
+    with pytest.raises(CalibrantError, match="differs"):
+        list(scored_answers([verdicts, again]))
