@@ -64,8 +64,8 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(files=100, lines=31693, small_files=3, import_lines=1437),
-    "solvers": Size(files=94, lines=29543, small_files=7, import_lines=1480),
+    "dsl": Size(files=100, lines=31690, small_files=3, import_lines=1437),
+    "solvers": Size(files=94, lines=29541, small_files=7, import_lines=1480),
     "audits": Size(files=59, lines=19531, small_files=1, import_lines=1101),
     "baselines": Size(files=29, lines=9841, small_files=2, import_lines=456),
     "bench": Size(files=263, lines=79978, small_files=11, import_lines=5953),

@@ -15,7 +15,7 @@ from importlib import import_module
 from io import BufferedReader
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from calibrant.bench.scoring.formats import OPTIONAL_CELLS, EvalLog, is_eval_log, line_of_cells, log_system, sample_line
 from calibrant.bench.scoring.providers import is_generated_list
@@ -26,7 +26,6 @@ from calibrant.dsl.text import plural
 # --- JSON lines from a file, a compressed file or standard input, each bounded before it is read ----------------------
 STANDARD_INPUT = Path("-")
 _SPACE = " \t\r\n"
-Scanner: TypeAlias = Callable[[str, int], tuple[Any, int]]
 # as `json.loads`, but made once, and without its two searches for space: together they take a fifth of a line's time
 _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 _scan_unique_keys = json.JSONDecoder(object_pairs_hook=unique_keys).scan_once  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final, TypeAlias, TypeGuard
+from typing import Annotated, Any, Final, TypeGuard
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -235,9 +235,6 @@ class TrajectoryAnswer:
 
     states: tuple[str, ...]
     model: Network | None = None
-
-
-JsonAnswer: TypeAlias = Mapping[str, Any]
 
 
 def answer_key(task: TrajectoryTask) -> str:

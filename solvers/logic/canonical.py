@@ -18,13 +18,11 @@ class CanonicalTask:
     """A task in canonical form.
 
     names: canonical name -> name of the task; readouts: for each readout of the task, its column in canonical form
-    is_symmetric: whether some nodes are alike
     """
 
     task: Task
     names: Mapping[str, str]
     readouts: tuple[int, ...]
-    is_symmetric: bool
 
 
 def canonical_task(task: Task) -> CanonicalTask:
@@ -47,8 +45,7 @@ def canonical_task(task: Task) -> CanonicalTask:
             builder.edge(vertex, index[readout], word("value", value))
     for number, question in enumerate(task.questions):
         _add_clamps(builder, question, builder.vertex("question", number), index)
-    result = canonical_order(builder.build(len(builder.colours)))
-    rank = result.rank
+    rank = canonical_order(builder.build(len(builder.colours))).rank
     width = len(str(len(nodes)))
     ordered = sorted(nodes, key=lambda name: rank[index[name]])
     new = {name: f"n{place:0{width}}" for place, name in enumerate(ordered, start=1)}  # sorts as it counts
@@ -59,7 +56,7 @@ def canonical_task(task: Task) -> CanonicalTask:
         replace(task, prior=edges, values=rounded, options=options, wording="standard"), new, experiments
     )
     readouts = tuple(renamed.setup.readouts.index(new[name]) for name in setup.readouts)
-    return CanonicalTask(renamed, {new[name]: name for name in nodes}, readouts, bool(result.automorphisms))
+    return CanonicalTask(renamed, {new[name]: name for name in nodes}, readouts)
 
 
 def _add_clamps(builder: StructureBuilder, experiment: Experiment, vertex: int, index: Mapping[str, int]) -> None:

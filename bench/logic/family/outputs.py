@@ -165,20 +165,6 @@ def comparison_record(comparison: Comparison) -> dict[str, Any]:
 
 
 # --- Files of a family: tables as CSV, the record, networks for drawing tools, models, certificates, and the page -----
-OUT_FILES = (
-    "family.json",
-    "spectrum.csv",
-    "marginals.csv",
-    "predicted.csv",
-    "predictions.csv",
-    "candidates.csv",
-    "optimum.bnet",
-    "union.graphml",
-    "union.dot",
-    "members.csv",
-    "members.jsonl",
-    "members-*.bnet",
-)
 MAX_BNET_FILES = 1_000  # a file a model
 MAX_OPEN_CERTIFICATES = 200  # two members of each are listed
 ITEM_FILE = "item.jsonl"

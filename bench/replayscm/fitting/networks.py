@@ -41,7 +41,6 @@ from calibrant.solvers.outcome import BudgetSpent
 
 SCORES = ("bde", "bds", "bdj", "k2", "bic", "aic")
 BAYESIAN = ("bde", "bds", "bdj", "k2")  # marginal likelihoods, of which posteriors are made
-SAMPLE_SIZED = ("bde", "bds")  # that have an equivalent sample size
 Prior = Literal["dags", "orders"]
 MAX_NETWORKS = 1_000
 MAX_LISTED_OPTIMA = 10_000
