@@ -158,7 +158,7 @@ def _index_row(row: BoardRow, manifest: Manifest) -> dict[str, Any]:
         "cost": cost_text(card),
         "date": card.date.isoformat(),
         "digest": row.submission.digest[:8],
-        "status": ROW_SUBMITTER if row.submission.is_row else "rescored",
+        "status": "row" if row.submission.is_row else "rescored",
     }
 
 

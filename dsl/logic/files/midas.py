@@ -410,7 +410,8 @@ def _choose_times(rows: Sequence[_Row], time: Times | None, file: str) -> frozen
     listed = ", ".join(f"{entry:g}" for entry in present[:10]) + (", ..." if len(present) > 10 else "")
     if time is None:
         if len(present) > 1:
-            problem = f"several times: {listed}; name one or several of them (--time 10,30)"
+            latest, last_two = f"{present[-1]:g}", ",".join(f"{entry:g}" for entry in present[-2:])
+            problem = f"several times: {listed}; name one (--time {latest}) or several (--time {last_two})"
             raise RefusedError(problem, reason="several-times", file=file)
         return frozenset(present)
     texts = time.split(",") if isinstance(time, str) else [time] if isinstance(time, int | float) else [*time]

@@ -441,3 +441,20 @@ def test_a_printed_report_of_several_benchmarks_has_two_pages_for_each_and_what_
         tab.emulate(DESKTOP)
         tab.evaluate("document.getElementById('table-standing').open = true")
         assert first in "".join(printed(tab))
+
+
+@needs_chromium
+def test_two_wide_graphs_stand_below_each_other_on_paper(tmp_path: Path) -> None:
+    """Of seven causes a graph is 695 px wide, and half a page 340: it ran into the other one."""
+    needs("pypdf")
+    table, page = tmp_path / "wide.csv", tmp_path / "wide.html"
+    rows = [[k >> place & 1 for place in range(7)] for k in range(0, 128, 9)]
+    lines = [",".join(map(str, [*row, row[0] & row[1] | row[2]])) for row in rows]
+    table.write_text("\n".join([",".join([f"column{k}" for k in range(7)] + ["out"]), *lines]) + "\n", encoding="utf-8")
+    assert called("fit", table, "--target", "out", "--html", page).returncode == 0
+    with Tab() as tab:
+        check_print(tab, page)
+        drawn = "[...document.querySelectorAll('.pair svg')].map((part) => part.getBoundingClientRect())"
+        first, second = tab.evaluate(f"{drawn}.map((box) => [box.left, box.right, box.top, box.bottom])")
+        assert first[3] <= second[2]
+        assert max(first[1], second[1]) <= PRINT_WIDTH

@@ -113,7 +113,7 @@ def test_midas() -> None:
     ("old", "new", "time", "problem"),
     [
         ("", "", 10, "no time 10; there are: 0, 30"),
-        ("", "", None, "several times: 0, 30"),
+        ("", "", None, "several times: 0, 30; name one (--time 30) or several (--time 0,30)"),
         ("1,1,0,z,30", "1,2,0,z,30", 30, "line 3: column 'TR:a': '2'; a TR cell is 0 or 1"),
         ("TR:bi", "TR:ai", 30, "'a' is a stimulus and an inhibitor"),
         ("ID:x", "DA:r", 30, "column 'DA:r': occurs twice"),
