@@ -42,7 +42,8 @@ class Framed(Pictured):
         try:
             narwhals = import_module("narwhals.stable.v2")
             types = {str: narwhals.String, int: narwhals.Int64, float: narwhals.Float64}
-            schema = {name: types[kind] for name, kind in self.frame_types.items() if name in columns}
+            kinds = self.frame_types
+            schema = {name: types[kinds[name]] for name in columns if name in kinds}  # whose order the frame has
             return narwhals.from_dict(columns, schema or None, backend=backend).to_native()
         except ImportError as error:
             raise CalibrantError(

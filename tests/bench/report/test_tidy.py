@@ -94,6 +94,16 @@ def test_rates_are_grouped_by_stratum(folder: Path) -> None:
     assert set(rates["stratum"].fillna("")) == set(answers["stratum"])
 
 
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_frames_begin_with_the_first_columns(backend: str, folder: Path) -> None:
+    pytest.importorskip(backend)
+    frame = records_of(folder).to_frame(backend)
+    names = list(getattr(frame, "column_names", frame.columns))  # pyarrow's columns have no names
+    assert tuple(names[: len(AnswerColumns.__struct_fields__)]) == AnswerColumns.__struct_fields__
+    rates = calibrant.table(folder).to_frame(backend)
+    assert tuple(getattr(rates, "column_names", rates.columns)) == RateColumns.__struct_fields__
+
+
 @pytest.mark.parametrize("name", sorted(POOLS))
 def test_verdicts_make_a_frame_of_those_not_yet_taken(name: str) -> None:
     pool = calibrant.load_pool(POOLS[name])
