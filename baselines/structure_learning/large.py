@@ -435,6 +435,8 @@ def _by_program(
     parts = reduce_to_parts(costs, 0)
     if parts is None:
         raise CalibrantError("the knowledge admits no network with these numbers of parents")
+    # small ones first: a part that spends the steps leaves the later ones with the bound of their best sets
+    parts.sort(key=lambda part: sum(map(len, part.values())))
     chosen: dict[int, Mask] = {}
     loss = 0
     is_complete = is_solved = True
