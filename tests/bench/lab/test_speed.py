@@ -332,7 +332,7 @@ def test_every_benchmark_runs_in_a_tiny_mode(
     """
     if not SOAKING:
         once = Discipline(1, 0.0)
-        for place in ("__main__", "startup"):
+        for place in ("report", "startup"):
             monkeypatch.setattr(f"calibrant.bench.lab.speed.{place}.QUICK", once)
         for place in MEASURED_FROM_OUTSIDE:
             monkeypatch.setattr(f"calibrant.bench.lab.speed.{place}.command_cost", cost_in_this_process)
