@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from calibrant.bench.core.capabilities import Solution
 from calibrant.bench.core.scoring import EvaluatorCache
 from calibrant.bench.replayscm.items import ASSUME, require_plain
-from calibrant.bench.replayscm.rows.exact import alternative_answer, scm_answer
 from calibrant.bench.scoring.answers import invalid_answer_message, parse_answer
 from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.episode import Step
@@ -99,6 +98,7 @@ class ReplayScmFunctions:
         assume: lines that the SCM has to satisfy (dsl.knowledge)
         An alternative explanation is sought to its end, whatever `states` is, and by no other engine.
         """
+        from calibrant.bench.replayscm.rows.exact import alternative_answer, scm_answer
         from calibrant.solvers.replayscm.alternative import find_alternative
         from calibrant.solvers.replayscm.canonical import canonical_task
         from calibrant.solvers.replayscm.exact import solve
@@ -288,6 +288,8 @@ class ReplayScmTraining:
 
     def gold(self, item: Problem) -> dict[str, Any] | None:
         """Gold; of an Alternative-SCM item, another model that a search finds."""
+        from calibrant.bench.replayscm.rows.exact import alternative_answer, scm_answer
+
         if item.task.kind is TaskKind.ALTERNATIVE:
             from calibrant.solvers.replayscm.alternative import find_alternative
 
