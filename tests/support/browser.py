@@ -169,11 +169,19 @@ class Tab:
         return result["result"].get("value")
 
     def wait(self, condition: str, seconds: float = 120) -> None:
-        """Wait until an expression is true."""
+        """Wait until an expression is true; a page that is being left is asked again."""
         end = time.monotonic() + seconds
-        while not self.evaluate(f"Boolean({condition})"):
+        while not self._holds(condition):
             assert time.monotonic() < end, (condition, self.evaluate("document.body.innerText")[:3000])
             time.sleep(0.02)
+
+    def _holds(self, condition: str) -> bool:
+        try:
+            return bool(self.evaluate(f"Boolean({condition})"))
+        except AssertionError as error:
+            if "navigated or closed" not in str(error):  # Chromium's words for a question that the next page took away
+                raise
+            return False
 
     def press(self, key: str, modifiers: int = 0) -> None:
         """Press and release one key."""

@@ -17,7 +17,7 @@ from calibrant.bench.cli import main
 
 FONT_CACHE = "building the font cache"
 PROGRESS = re.compile(
-    r"^.*(?:reading, after \d+ s|: \d+ of \d+ done after \d+ s.*|running \S.* on \S+"
+    r"^.*(?:reading, after \d+ s|: \d+ of \d+ done after \d+ s.*|running \S.* on \S.*"
     rf"|compiling kernels: .*|{FONT_CACHE}.*)\n",
     re.MULTILINE,
 )
