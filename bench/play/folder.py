@@ -163,11 +163,7 @@ def game_record(game: Game, participant: str, config: Mapping[str, Any], started
         benchmark=item.benchmark if is_stated(item.benchmark) else msgspec.UNSET,
         steps=records.step_records(steps) if is_episode else msgspec.UNSET,
         attribution=msgspec.UNSET if attribution is None else attribution,
-        timing=records.Timing(
-            round(fsum(round(number, 3) for number in game.seconds), 3),
-            started,
-            [round(number, 3) for number in game.seconds],
-        ),
+        timing=records.Timing(round(fsum(game.seconds), 3), started, [round(number, 3) for number in game.seconds]),
     )
 
 
@@ -441,7 +437,7 @@ class Player:
         self.page_clock: Clock = msgspec.UNSET
         if not self.game.closed:
             self._check_aid()
-            self._add({"open": {AID: folder.config[AID]} if AID in folder.config else {}})
+            self.game.wait(self._add({"open": {AID: folder.config[AID]} if AID in folder.config else {}}))
 
     @property
     def moves(self) -> list[dict[str, Any]]:

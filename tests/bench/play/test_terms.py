@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import re
 from collections import Counter
@@ -303,6 +304,17 @@ def test_a_late_move_is_not_made(tmp_path: Path) -> None:
         game = folder.game("w1", stop.key)
         assert (game.is_late, game.closed, len(game.steps)) == (True, True, 1)
         assert sum("time_up" in event.event for event in folder.events("w1", stop.key)) == 1
+
+
+def test_time_in_which_an_item_is_opened_counts_alike_before_and_after_a_kill(tmp_path: Path) -> None:
+    path = full_study(tmp_path)
+    study, clock = Study(path), itertools.count(0, 0.25)  # each look at the clock takes a quarter of a second
+    stop = next(s for s in study.plan("w1", balanced_assignment(["quiet", "told"], "s", 0)) if isinstance(s, ItemStop))
+    with PlayFolder(study.out, study.pools, study.config) as folder:
+        player = Player(folder, "w1", stop.key, lambda: float(next(clock)))
+        player.act({"place": player.game.item.task.objects[0]})
+        player.give_up()
+        assert player.game.seconds == folder.game("w1", stop.key).seconds == [0.5, 0.25]
 
 
 # --- In the terminal, and without a server ----------------------------------------------------------------------------
