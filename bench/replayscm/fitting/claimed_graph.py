@@ -13,7 +13,7 @@ from markupsafe import Markup
 from calibrant.bench.core.capabilities import Suggestion
 from calibrant.bench.pages.page import html_page
 from calibrant.bench.replayscm.fitting.columns import GAP, quote_name
-from calibrant.bench.replayscm.fitting.fronts import FormulaOptions, patterns_of_target, plain_first
+from calibrant.bench.replayscm.fitting.fronts import FormulaOptions, patterns_of_target, plain_first, size_text
 from calibrant.bench.replayscm.fitting.graph_files import read_graph
 from calibrant.bench.replayscm.fitting.missing import bounds_text, exact_or_bounds
 from calibrant.bench.replayscm.fitting.network_fit import draw_class
@@ -95,8 +95,8 @@ class ClaimedColumn:
             if self.least is None:
                 yield f"{self.name}: a function of {of} fits; its least formula is not known"
             else:
-                size = "+".join(map(str, self.least.size)) if isinstance(self.least.size, tuple) else self.least.size
-                yield f"{self.name} = {self.infix}  (size {size}, proven least over the graph's parents)"
+                size = f"size {size_text(self.least.size)}, proven least over the graph's parents"
+                yield f"{self.name} = {self.infix}  ({size})"
             number, on_all = self.counts.may_total, self.num_on_all
             yield f"  functions of {of} that fit: {bounds_text(number)}, {_dependent(on_all)} on all"
 

@@ -439,7 +439,7 @@ def fit_in_steps(
     )
     if options.follows_up and not refuses_contradictions and isinstance(outcome, Impossible):
         outcome, fronts = follow_up(table, options, outcome.exhausted, listen)
-    if options.has_errors or (options.follows_up and fronts):
+    if options.asked_errors is not None or (options.follows_up and fronts):
         outcome = fitting_target.advise_networks(outcome)
     fitted = replace(fitted, target=target, outcome=outcome, best_formula=best or fitted.best_formula, needs=needs)
     return replace(fitted, fronts=fronts, rates=posterior)

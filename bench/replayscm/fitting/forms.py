@@ -28,11 +28,11 @@ AS_CSV = "formulas of a PLA file make no item; write its rows as CSV and fit --t
 
 def forms_entries(forms: truth_tables.LeastForms) -> dict[str, Any]:
     """Return least formulas, ready for JSON."""
-    size = list(forms.size) if isinstance(forms.size, tuple) else forms.size
+    size = None if forms.size is None else fronts.size_entry(forms.size)
     entries: dict[str, Any] = {"size": size, "formulas": forms.num_formulas, "functions": forms.num_functions}
     entries["listed"] = [text for text, _ in forms.formulas]
     if not forms.is_proven:
-        entries["at_least"] = list(forms.at_least) if isinstance(forms.at_least, tuple) else forms.at_least
+        entries["at_least"] = fronts.size_entry(forms.at_least)
     return entries
 
 
@@ -304,7 +304,7 @@ def fit_outputs(table: Table, options: fronts.FormulaOptions, listen: Steps) -> 
         raise CalibrantError(f"{table.source} has no output {readable_repr(options.target)}; {near}")
     for name, value in (
         ("roots", options.roots),
-        ("errors", options.errors if options.has_errors else None),
+        ("errors", options.asked_errors),
         ("rates", options.rates),
         ("graph", options.graph),
     ):

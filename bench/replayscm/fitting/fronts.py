@@ -113,7 +113,7 @@ class TargetFront:
     def _point(self, point: FrontPoint) -> dict[str, Any]:
         entries: dict[str, Any] = {
             "errors": point.errors,
-            "size": list(point.size) if isinstance(point.size, tuple) else point.size,
+            "size": size_entry(point.size),
             "formulas": point.num_formulas,
             "functions": len(point.functions),
             "listed": [text for text, _ in point.formulas(self.ties)],
@@ -218,7 +218,7 @@ class ScmFront:
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         keys = ("errors", "size", "formulas", "functions")
-        points = [(e, list(size) if isinstance(size, tuple) else size, *numbers) for e, size, *numbers in self.points]
+        points = [(errors, size_entry(size), *numbers) for errors, size, *numbers in self.points]
         return {"front": [dict(zip(keys, point, strict=True)) for point in points]}
 
     def lines(self, *, every: bool = False) -> Iterator[str]:
@@ -294,14 +294,14 @@ class FormulaOptions:
         return cut
 
     @property
-    def has_errors(self) -> bool:
-        """Whether errors are allowed; "none" refuses even the front of a target that no function fits."""
-        return self.errors not in (None, "none")
+    def asked_errors(self) -> str | int | None:
+        """Errors that are asked for; "none" refuses even the front of a target that no function fits."""
+        return None if self.errors == "none" else self.errors
 
     @property
     def is_asked(self) -> bool:
         """Whether anything but the least formulas over all operators that fit is asked for."""
-        return self.has_errors or self.rates is not None or self.operators != "all"
+        return self.asked_errors is not None or self.rates is not None or self.operators != "all"
 
     @property
     def follows_up(self) -> bool:
@@ -311,9 +311,7 @@ class FormulaOptions:
     @property
     def max_errors(self) -> int | None:
         """Largest number of errors, None for all; other operators without errors are fitted exactly."""
-        if self.errors == "front":
-            return None
-        return int(self.errors or 0) if self.has_errors else 0
+        return None if self.asked_errors == "front" else int(self.asked_errors or 0)
 
     def check(self) -> None:
         """Refuse values that are not allowed."""
@@ -331,7 +329,7 @@ class FormulaOptions:
             raise CalibrantError("rates are of one target: name it (--target)")
         if self.operators not in MEASURES:
             raise CalibrantError(f"operators is {readable_repr(self.operators)}; allowed: {', '.join(MEASURES)}")
-        if self.has_errors and self.errors != "front" and not _is_count(self.errors):
+        if self.asked_errors not in (None, "front") and not _is_count(self.errors):
             raise CalibrantError(f"errors is {readable_repr(self.errors)}; 'front' or a whole number from 0 is allowed")
         if not _is_count(self.ties) or not 1 <= self.ties <= MAX_TIES:
             raise CalibrantError(f"ties is {readable_repr(self.ties)}; 1 to {MAX_TIES:,} formulas are listed")
@@ -358,7 +356,7 @@ class FormulaOptions:
         if self.assume is None:
             return
         others = {
-            "errors": self.errors if self.has_errors else None,
+            "errors": self.asked_errors,
             "rates": self.rates,
             "graph": self.graph,
             "consistency": self.consistency,
@@ -381,7 +379,7 @@ class FormulaOptions:
         _ = self.consistency_cut
         if self.target is None:
             raise CalibrantError("consistency is of one target: name it (--target)")
-        if self.operators not in ("all", "sop") or self.has_errors or self.rates is not None:
+        if self.operators not in ("all", "sop") or self.asked_errors is not None or self.rates is not None:
             raise CalibrantError("consistency gives sums of products: leave out operators, errors and rates")
 
 
@@ -526,6 +524,11 @@ def size_text(size: Size) -> str:
     return "+".join(map(str, size)) if isinstance(size, tuple) else str(size)
 
 
+def size_entry(size: Size) -> int | list[int]:
+    """Return a size, ready for JSON."""
+    return list(size) if isinstance(size, tuple) else size
+
+
 def ratio(part: int, whole: int) -> Fraction | None:
     return Fraction(part, whole) if whole else None
 
@@ -561,7 +564,7 @@ def find_fronts(
 
     listen: called with the number of columns that are done
     """
-    if not options.has_errors and options.operators == "all":
+    if options.asked_errors is None and options.operators == "all":
         return ()
     if roots is not None and options.target is None:
         listen("fronts", 0, 1)

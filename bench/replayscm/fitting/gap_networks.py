@@ -90,8 +90,9 @@ def learn_with_gaps(
     """
     rule = LevelScore(score, float(iss))
     number = _count_completions(table, rule)
-    sums = _Sums(table, rule, knowledge, number, listen)
     names = table.names
+    local_scores = _CompletionScores(table, rule, number)
+    sums = _Sums(names, local_scores, knowledge, listen)
     shares = np.tensordot(sums.weights, sums.arcs, 1)
     probabilities = {
         (parent, child): float(shares[a, b])
@@ -101,7 +102,7 @@ def learn_with_gaps(
     }
     networks, scores, is_proven = sums.best_networks(k)
     optimal = networks[scores >= scores[0] - TIE]
-    price = None if free is None else Price.between(_Sums(table, rule, free, number, listen).optimum(), sums.optimum())
+    price = None if free is None else Price.between(_Sums(names, local_scores, free, listen).optimum(), sums.optimum())
     targets = sorted(set(table.set_masks.tolist()))
     ranking = None if graph is None else sums.rank(graph, optimal, targets, is_proven=is_proven)
     summary = None if query is None else _effect(table, sums, tuple(optimal[0].tolist()), graph, query, iss)
@@ -133,6 +134,24 @@ def learn_with_gaps(
     )
 
 
+class _CompletionScores:
+    """Local scores of every completion, once for all knowledge that limits the parents of columns alike."""
+
+    def __init__(self, table: Table, rule: LevelScore, number: int) -> None:
+        self._table, self._rule = table, rule
+        self._shape = number, len(table.names), 1 << len(table.names)
+        self._scored: dict[tuple[tuple[int, ...], ...], F64] = {}
+
+    def under(self, knowledge: CheckedKnowledge) -> F64:
+        """Return the scores of the admitted sets; [completions, columns, sets]."""
+        limits = knowledge.allowed, knowledge.required, knowledge.limits
+        if limits not in self._scored:
+            scored = self._scored[limits] = np.empty(self._shape)
+            for place, frame in enumerate(completed_frames(self._table)):
+                scored[place] = LevelScores(frame, self._rule, knowledge).scored_sets()[1]
+        return self._scored[limits]
+
+
 class _Sums:
     """Scores summed over completions.
 
@@ -145,32 +164,21 @@ class _Sums:
 
     def __init__(
         self,
-        table: Table,
-        rule: LevelScore,
+        names: tuple[str, ...],
+        local_scores: _CompletionScores,
         knowledge: CheckedKnowledge,
-        number: int,
         listen: Steps,
     ) -> None:
-        self.names, self.knowledge = table.names, knowledge
-        num_columns = len(self.names)
-        free = Knowledge().check(self.names)
-        self.is_restricted = any(
-            getattr(knowledge, name) != getattr(free, name) for name in ("allowed", "required", "limits")
-        )
-        self.tables, self._free = np.empty((2, number, num_columns, 1 << num_columns))
-        for place, frame in enumerate(completed_frames(table)):
-            self.tables[place] = LevelScores(frame, rule, knowledge).scored_sets()[1]
-            if self.is_restricted:
-                self._free[place] = LevelScores(frame, rule, free).scored_sets()[1]
-        if not self.is_restricted:
-            self._free = self.tables
+        self.names, self.knowledge = names, knowledge
+        self.tables, self._free = local_scores.under(knowledge), local_scores.under(Knowledge().check(names))
+        self.is_restricted = self.tables is not self._free
         self._listen = listen
         self.optima = [ScoreOptimum.of_table(self.names, local, knowledge.earlier) for local in self.tables]
         bests = [optimum.best() for optimum in self.optima]
         self.bound = float(np.logaddexp.reduce([best.score for best in bests]))
         self._known = np.unique(np.array([best.dag for best in bests], np.int64), axis=0)
         self.listed: I64 | None = None
-        if num_columns <= MAX_LISTED_COLUMNS:  # which networks are admitted does not depend on the completion
+        if len(names) <= MAX_LISTED_COLUMNS:  # which networks are admitted does not depend on the completion
             self.listed = self.optima[0].list_within(float("inf"), 30_000, 1 << 40)[0]
 
     @cached_property

@@ -12,7 +12,7 @@ import numpy as np
 from calibrant.audits.replayscm.fits.catalogue import NUM_COLUMNS
 from calibrant.bench.core.capabilities import Steps, Suggestion
 from calibrant.bench.replayscm.fitting.columns import GAP
-from calibrant.bench.replayscm.fitting.fronts import FormulaOptions, TargetFront, plain_first, target_front
+from calibrant.bench.replayscm.fitting.fronts import FormulaOptions, TargetFront, plain_first, size_entry, target_front
 from calibrant.bench.replayscm.fitting.results import (
     MAX_LINES,
     POSSIBLE,
@@ -169,10 +169,7 @@ def _meaning_of_no_errors(stated: TargetFront, claim: str, *, has_none: bool) ->
 
 
 def _points(stated: TargetFront) -> list[list[Any]]:
-    return [
-        [p.errors, list(p.size) if isinstance(p.size, tuple) else p.size, p.num_formulas, len(p.functions)]
-        for p in stated.front.points
-    ]
+    return [[p.errors, size_entry(p.size), p.num_formulas, len(p.functions)] for p in stated.front.points]
 
 
 def _least_formulas(stated: TargetFront) -> list[str]:
@@ -370,7 +367,7 @@ def fit_with_gaps(table: Table, roots: Sequence[str] | None, options: FormulaOpt
             f"{table.source}: {len(table.names) - 1} columns have {num_wide:,} sets of five and six, with gaps at"
             f" most {MAX_WIDE_SETS} are compared: lower max_parents (--max-parents) to {NUM_VARS}, or leave out columns"
         )
-    if not options.has_errors:
+    if options.asked_errors is None:
         options = replace(options, errors="front")
     names = table.names if options.target is None else (options.target,)
     parts = []

@@ -24,7 +24,14 @@ from calibrant.bench.pages.page import design_page, html_page
 from calibrant.bench.pools.capabilities import CertificateCheck
 from calibrant.bench.pools.findings_audit import ClaimFile
 from calibrant.bench.replayscm.fitting.columns import GAP, quote_name
-from calibrant.bench.replayscm.fitting.fronts import MEASURE_NAMES, ScmFront, TargetFront, plain_first, size_text
+from calibrant.bench.replayscm.fitting.fronts import (
+    MEASURE_NAMES,
+    ScmFront,
+    TargetFront,
+    plain_first,
+    size_entry,
+    size_text,
+)
 from calibrant.bench.replayscm.fitting.reading import options_of_record, read_with
 from calibrant.bench.replayscm.fitting.table import Table, handle_gaps
 from calibrant.bench.report.tidy import Framed
@@ -110,7 +117,7 @@ def front_claim(front: TargetFront, counting: Counting) -> Claim | Unclaimed:
 def _claimed_point(point: FrontPoint) -> dict[str, Any]:
     return {
         "errors": point.errors,
-        "size": list(point.size) if isinstance(point.size, tuple) else point.size,
+        "size": size_entry(point.size),
         "formulas": point.num_formulas,
         "functions": len(point.functions),
         "formula": _as_lists(plain_first(point)),

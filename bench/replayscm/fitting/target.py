@@ -154,9 +154,11 @@ def prefer_plain(
     model = outcome.value.model
     plain: dict[str, Formula] = {}
     for legal, formula in model.mechanisms.items():
-        if re.search(r"\((?:xor|iff) ", render(formula)):
-            tie = _find_plain_tie(table, legal, formula, options, computed)
-            plain |= {} if tie is None else {legal: tie}
+        if not re.search(r"\((?:xor|iff) ", render(formula)):
+            continue
+        tie = _find_plain_tie(table, legal, formula, options, computed)
+        if tie is not None:
+            plain[legal] = tie
     if not plain:
         return outcome
     task = task_of(table, HiddenOrder(natural(table.legal_names), model.roots))
