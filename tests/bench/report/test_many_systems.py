@@ -20,6 +20,7 @@ from calibrant.bench.answers.rates import paired_differences
 from calibrant.bench.causalab import report as causalab_report
 from calibrant.bench.causalab.report import LabGuide
 from calibrant.bench.core.registry import benchmark_of, bundled_sample
+from calibrant.bench.core.scoring import EvaluatorCache
 from calibrant.bench.pages.charts import looks
 from calibrant.bench.replayscm import expectations
 from calibrant.bench.replayscm.figures import apart, report_plots
@@ -27,6 +28,7 @@ from calibrant.bench.replayscm.paper import DIFFERENCES, HELDOUT_EXACT
 from calibrant.bench.replayscm.report import compare_systems
 from calibrant.bench.replayscm.verdict import REPLAY_METRICS
 from calibrant.bench.report.comparisons import differences
+from calibrant.bench.report.overview import contract
 from calibrant.bench.runs.records import FILE_NAME, read_records
 from tests.support.commands import called
 from tests.support.report_rows import Answers, answer, ours, row_of, rows_of
@@ -102,6 +104,7 @@ def test_a_report_of_more_systems_computes_no_more_of_items(tmp_path: Path, monk
     ]
     (runs / FILE_NAME).write_bytes(b"".join(line + b"\n" for line in lines))
     counts: Counter[tuple[str, object]] = Counter()
+    monkeypatch.setattr(contract, "_LEVELS", EvaluatorCache(16))  # other tests answer the same items
 
     def counted(owner: object, name: str, key: Callable[..., object]) -> None:
         function = getattr(owner, name)
