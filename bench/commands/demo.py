@@ -95,10 +95,10 @@ def demo(
     """Run two or three methods on the bundled items of every benchmark, and say what there is to see.
 
     A table for each benchmark is printed; its columns are explained first. The report is report.html, to open in any
-    browser. Plots are SVG files next to it. The board, in board/, is of the suite calibrant-mini, which is released
-    from bundled pools: audited, certified, answered by rows. In networks/ are five toy networks in as many formats, for
-    `calibrant network` and for items of networks. With --json the rows are those of `calibrant table`. With --class
-    nothing is run: one page has six items to project, each step by step, with a vote before the answer.
+    browser. Plots are SVG files next to it. The board, in board/, is of the suite calibrant-mini: bundled pools,
+    answered by those methods and scored again. In networks/ are five toy networks in as many formats, for `calibrant
+    network` and for items of networks. With --json the rows are those of `calibrant table`. With --class nothing is
+    run: one page has six items to project, each step by step, with a vote before the answer.
     """
     from calibrant.bench.commands.table import print_table
     from calibrant.bench.core.registry import benchmark, bundled_files
@@ -122,7 +122,7 @@ def demo(
             _print_tables(answers)
         played = [path for name, files in pools.items() for path in files if _is_played(benchmark(name), path)]
         written = written_report(records, out or FOLDER, played, answers)
-        written["board"] = _write_board(out or FOLDER, Path(scratch))
+        written["board"] = _write_board(out or FOLDER, Path(scratch), records)
         written["toy networks"] = _write_networks(out or FOLDER)
         _sign(out or FOLDER, (*REPORT_FILES, BOARD))
     for kind, file in written.items():
@@ -314,14 +314,15 @@ def _is_own_board(sums: Path | None, digests: frozenset[str]) -> bool:
     return sums is not None and _digest(sums) in digests and not differences(sums.parent)
 
 
-def _write_board(folder: Path, scratch: Path) -> Path:
-    """Release the bundled suite, and write the board of its rows; return the first page."""
+def _write_board(folder: Path, scratch: Path, records: Path) -> Path:
+    """Write the board of the bundled suite, whose rows are methods of the records; return the first page."""
+    from calibrant.bench.runs.records import folder_records
     from calibrant.bench.suites.board import build_board
-    from calibrant.bench.suites.release import build_release
+    from calibrant.bench.suites.release import draft_release
 
     suite, submissions, board = scratch / "suite", scratch / "submissions", scratch / BOARD
     submissions.mkdir()
-    build_release(SUITE_FILE, suite)
+    draft_release(SUITE_FILE, suite, {record.key: record for record in folder_records(records)})
     summary = build_board(suite, submissions, board)
     target = folder / BOARD
     shutil.rmtree(target, ignore_errors=True)

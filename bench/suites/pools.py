@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,11 @@ from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.core.registry import benchmark, benchmark_of, bundled_sample, is_native_pool
 from calibrant.bench.pools.capabilities import CHECK, GENERATE, HARDEN, GenerateRequest, HardenRequest
 from calibrant.bench.pools.findings_audit import AUDIT
-from calibrant.bench.protocols import chosen_protocols, protocols_of, with_installed
+from calibrant.bench.protocols import Protocol, chosen_protocols, protocols_of, with_installed
 from calibrant.bench.runs.audits import audit_items, reason_of
-from calibrant.bench.runs.executors import Execution, Progress
-from calibrant.bench.runs.records import Record, folder_records
-from calibrant.bench.runs.runner import EVERYTHING, run
+from calibrant.bench.runs.executors import HERE, Execution, Progress
+from calibrant.bench.runs.records import Key, Record, folder_records
+from calibrant.bench.runs.runner import EVERYTHING, run, selected_keys
 from calibrant.bench.suites.manifest import FOLDER, PoolSpec, certificate_names, certificate_problem, resolve_beside
 from calibrant.bench.suites.rescoring import PoolJudge
 from calibrant.dsl.errors import CalibrantError, short_repr
@@ -33,15 +33,17 @@ from calibrant.dsl.errors import CalibrantError, short_repr
 class BuiltPool:
     """A pool of a release.
 
-    file: its native file; states: of what the evidence leaves, by item, from the audit
-    certificates: names of their files below the pool's folder, all verified
+    file: its native file; num_items: in it
+    states: of what the evidence leaves, by item, from the audit; empty in a draft
+    certificates: names of their files below the pool's folder, all verified; none in a draft
     """
 
     spec: PoolSpec
     of: Benchmark[Any]
     file: Path
-    states: Mapping[str, str]
-    certificates: Sequence[str]
+    num_items: int
+    states: Mapping[str, str] = field(default_factory=dict)
+    certificates: Sequence[str] = ()
 
     @property
     def folder(self) -> Path:
@@ -60,16 +62,34 @@ def build_pool(
 
     `CalibrantError` if an item cannot be audited, or if a certificate does not hold.
     """
+    pool = _draw(spec, specification, gold, execution, progress)
+    states = _audit(spec, pool.of, pool.file, scratch / spec.name, execution, progress)
+    if problem := certificate_problem(pool.of, pool.file, progress):
+        raise CalibrantError(problem)
+    for protocol in _row_protocols(pool):
+        folder = scratch / spec.name / "rows" / protocol.name
+        run(protocol, [pool.file], folder, execution=execution, progress=progress)
+        _write_row(pool, protocol, gold / "rows", folder_records(folder))
+    return replace(pool, states=states, certificates=certificate_names(pool.file))
+
+
+def draft_pool(spec: PoolSpec, specification: Path, gold: Path, answered: Mapping[Key, Record]) -> BuiltPool:
+    """Build one pool below `gold` without audits, and the lines of its rows from records that are there already."""
+    pool = _draw(spec, specification, gold, HERE, lambda name, done, total: None)
+    for protocol in _row_protocols(pool):
+        keys = selected_keys([protocol], [pool.file], EVERYTHING, HERE.wall_budget)
+        _write_row(pool, protocol, gold / "rows", map(answered.__getitem__, keys))
+    return pool
+
+
+def _draw(spec: PoolSpec, specification: Path, gold: Path, execution: Execution, progress: Progress) -> BuiltPool:
+    """Return the pool with its items alone."""
     folder = gold / spec.name
     folder.mkdir()
     file = _harden(spec, _source(spec, specification, folder, execution, progress), execution, progress)
     of = benchmark_of(file)
     _require_verdicts(spec, of, file)
-    states = _audit(spec, of, file, scratch / spec.name, execution, progress)
-    if problem := certificate_problem(of, file, progress):
-        raise CalibrantError(problem)
-    _run_rows(spec, of, file, gold / "rows", scratch / spec.name / "rows", execution, progress)
-    return BuiltPool(spec, of, file, states, certificate_names(file))
+    return BuiltPool(spec, of, file, len(of.items.read_pool(file)))
 
 
 def _source(spec: PoolSpec, specification: Path, folder: Path, execution: Execution, progress: Progress) -> Path:
@@ -152,29 +172,23 @@ def _audit(
     return {record.instance: reason_of(record).state for record in audited.records}
 
 
-def _run_rows(
-    spec: PoolSpec,
-    of: Benchmark[Any],
-    file: Path,
-    rows: Path,
-    scratch: Path,
-    execution: Execution,
-    progress: Progress,
-) -> None:
-    """Answer the pool by each row; write the answers as a submission has them, under public ids."""
-    protocols = with_installed(protocols_of(of), of.name)
-    public = PublicIds.of_pool(file, of.items.read_pool(file).items)
-    for row in spec.rows:
-        (protocol,) = chosen_protocols(protocols, row, {})
-        run(protocol, [file], scratch / row, execution=execution, progress=progress)
-        records = sorted(folder_records(scratch / row), key=lambda record: public.public(record.instance))
-        crashed = [record.instance for record in records if record.outcome == "crashed"]
-        if crashed:
-            raise CalibrantError(f"pool {spec.name}: row {row} crashed on {crashed[0]}")
-        folder = rows / row
-        folder.mkdir(parents=True, exist_ok=True)
-        lines = (json.dumps(submission_line(record, public)) + "\n" for record in records)
-        (folder / f"{spec.name}.jsonl").write_text("".join(lines), encoding="utf-8")
+def _row_protocols(pool: BuiltPool) -> Iterator[Protocol]:
+    protocols = with_installed(protocols_of(pool.of), pool.of.name)
+    for row in pool.spec.rows:
+        yield from chosen_protocols(protocols, row, {})
+
+
+def _write_row(pool: BuiltPool, protocol: Protocol, rows: Path, records: Iterable[Record]) -> None:
+    """Write a row's answers as a submission has them, under public ids."""
+    public = PublicIds.of_pool(pool.file, pool.of.items.read_pool(pool.file).items)
+    records = sorted(records, key=lambda record: public.public(record.instance))
+    crashed = [record.instance for record in records if record.outcome == "crashed"]
+    if crashed:
+        raise CalibrantError(f"pool {pool.spec.name}: row {protocol.name} crashed on {crashed[0]}")
+    folder = rows / protocol.name
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = (json.dumps(submission_line(record, public)) + "\n" for record in records)
+    (folder / f"{pool.spec.name}.jsonl").write_text("".join(lines), encoding="utf-8")
 
 
 def submission_line(record: Record, public: PublicIds) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from calibrant.bench.hub.card import CONFORMS_TO, CONTEXT, Column, Row, columns_
 from calibrant.bench.hub.export import ExportRows, write_table
 from calibrant.bench.pages.page import design_page
 from calibrant.bench.runs.executors import HERE, Execution, Progress
+from calibrant.bench.runs.records import Key, Record
 from calibrant.bench.suites.checklist import (
     CERTIFICATES,
     KEYS,
@@ -51,7 +52,7 @@ from calibrant.bench.suites.manifest import (
     sha256_of,
     write_sums,
 )
-from calibrant.bench.suites.pools import BuiltPool, PoolMeasures, build_pool, measure_pool
+from calibrant.bench.suites.pools import BuiltPool, PoolMeasures, build_pool, draft_pool, measure_pool
 from calibrant.bench.terminal import making_folder, require_free, write_json
 from calibrant.bench.version import program_version
 from calibrant.dsl.errors import CalibrantError, short_repr
@@ -276,10 +277,25 @@ def build_release(
     actual = make_lock(specification, spec)
     if lock is not None:
         require_equal(lock, actual, lock_name)
-    master = PUBLIC_MASTER if spec.master is None else read_master(resolve_beside(specification, spec.master))
+    master = _master(specification, spec)
     require_free(out, "a release")
     with making_folder(out) as (suite, scratch):
         return _Making(spec, specification, master, suite, scratch, actual).build(execution, progress)
+
+
+def draft_release(specification: Path, out: Path, answered: Mapping[Key, Record]) -> None:
+    """Build as much of a release as a board shows into `out`: no audits, certificates, checklist or data sheet.
+
+    answered: records of the suite's rows, of which there is one for each item
+    """
+    spec = read_specification(specification)
+    lock, master = make_lock(specification, spec), _master(specification, spec)
+    with making_folder(out) as (suite, scratch):
+        _Making(spec, specification, master, suite, scratch, lock).draft(answered)
+
+
+def _master(specification: Path, spec: SuiteSpec) -> str:
+    return PUBLIC_MASTER if spec.master is None else read_master(resolve_beside(specification, spec.master))
 
 
 def _check_statements(spec: SuiteSpec, name: str) -> None:
@@ -303,15 +319,30 @@ class _Making:
     lock: Lock
 
     def build(self, execution: Execution, progress: Progress) -> Manifest:
-        for folder in (self._public, self._gold, self.scratch):
-            folder.mkdir(parents=True)
+        self._make_folders()
         pools = [
             build_pool(pool, self.specification, self._gold, self.scratch, execution, progress)
             for pool in self.spec.pools
         ]
+        manifest = self._seal(pools)
+        measures = {pool.spec.name: measure_pool(pool, self._gold / ROWS, self.scratch) for pool in pools}
+        self._describe(pools, manifest, measures)
+        write_sums(self._public)
+        return manifest
+
+    def draft(self, answered: Mapping[Key, Record]) -> None:
+        self._make_folders()
+        self._seal([draft_pool(pool, self.specification, self._gold, answered) for pool in self.spec.pools])
+        write_sums(self._public)
+
+    def _make_folders(self) -> None:
+        for folder in (self._public, self._gold, self.scratch):
+            folder.mkdir(parents=True)
+
+    def _seal(self, pools: Sequence[BuiltPool]) -> Manifest:
+        """Write public items, all of gold, and the manifest with commitments to both."""
         gold = [pair for pool in pools for pair in write_items(self.spec, pool, self._public, self.scratch)]
         commitments = Commitments.of_gold(self.master, gold)
-        measures = {pool.spec.name: measure_pool(pool, self._gold / ROWS, self.scratch) for pool in pools}
         self._write_gold(pools, dict(gold), commitments)
         sealed = {
             file_label(self.master, name): file_commitment(self.master, name, (self._gold / name).read_bytes())
@@ -319,8 +350,9 @@ class _Making:
         }
         write_sums(self._gold)
         manifest = self._manifest(pools, commitments.root, dict(sorted(sealed.items())))
-        self._write_public(pools, manifest, commitments, measures)
-        write_sums(self._public)
+        write_json(self._public / MANIFEST, msgspec.to_builtins(manifest))
+        leaves = {"root": commitments.root, "leaves": dict(commitments.leaves)}
+        write_json(self._public / "commitments.json", leaves)
         return manifest
 
     @property
@@ -367,7 +399,7 @@ class _Making:
 
     def _manifest(self, pools: Sequence[BuiltPool], root: str, sealed: dict[str, str]) -> Manifest:
         spec = self.spec
-        entries = tuple(PoolEntry(pool.spec.name, pool.of.name, len(pool.states), pool.spec.rows) for pool in pools)
+        entries = tuple(PoolEntry(pool.spec.name, pool.of.name, pool.num_items, pool.spec.rows) for pool in pools)
         return Manifest(
             name=spec.name,
             release=spec.version,
@@ -384,16 +416,8 @@ class _Making:
             program=program_version(),
         )
 
-    def _write_public(
-        self,
-        pools: Sequence[BuiltPool],
-        manifest: Manifest,
-        commitments: Commitments,
-        measures: Mapping[str, PoolMeasures],
-    ) -> None:
-        write_json(self._public / MANIFEST, msgspec.to_builtins(manifest))
-        leaves = {"root": commitments.root, "leaves": dict(commitments.leaves)}
-        write_json(self._public / "commitments.json", leaves)
+    def _describe(self, pools: Sequence[BuiltPool], manifest: Manifest, measures: Mapping[str, PoolMeasures]) -> None:
+        """Write what people read of a release: measurements, metadata, checklist, data sheet and page."""
         write_json(self.suite / MEASURES, {name: msgspec.to_builtins(value) for name, value in measures.items()})
         write_json(self._public / "croissant.json", describe_release(self.spec, self._public))
         facts = ReleaseFacts(

@@ -321,7 +321,7 @@ def test_the_demo_says_what_there_is_to_see_in_80_lines(tmp_path: Path, monkeypa
         fewer = {name: bundled_files()[name][:1] for name in ("causalab", FIRST)}
         monkeypatch.setattr("calibrant.bench.core.registry.bundled_files", lambda: fewer)
         monkeypatch.setattr("calibrant.bench.core.registry.benchmarks", lambda: [benchmark("causalab")])
-        monkeypatch.setattr(demo, "_write_board", lambda folder, scratch: folder / "board")
+        monkeypatch.setattr(demo, "_write_board", lambda folder, scratch, records: folder / "board")
     opened: list[str] = []
     monkeypatch.setattr(demo, "_open_page", lambda page: opened.append(page.name))
     done = called("demo", "--out", tmp_path, "--open")

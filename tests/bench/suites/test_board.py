@@ -15,11 +15,24 @@ import pytest
 
 from calibrant.bench.cli import main
 from calibrant.bench.commands.suites import list_next_commands
+from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.protocols import chosen_protocols, protocols_of
 from calibrant.bench.runs.executors import Execution
+from calibrant.bench.runs.records import folder_records
+from calibrant.bench.runs.runner import run
 from calibrant.bench.suites.board import BoardSummary, build_board
 from calibrant.bench.suites.eee import check_aggregate
-from calibrant.bench.suites.manifest import differences, read_manifest, sha256_of, tree_digests, write_sums
-from calibrant.bench.suites.rescoring import PoolJudge, open_suite
+from calibrant.bench.suites.manifest import (
+    SUMS,
+    differences,
+    read_manifest,
+    read_specification,
+    sha256_of,
+    tree_digests,
+    write_sums,
+)
+from calibrant.bench.suites.release import draft_release
+from calibrant.bench.suites.rescoring import PoolJudge, open_suite, pool_path
 from calibrant.bench.suites.submissions import RefusedSubmission, Submission, read_submissions, skeleton
 from calibrant.dsl.errors import CalibrantError
 from tests.support.accessibility import DESKTOP, PHONE, THEMES, measure, needs_axe
@@ -29,6 +42,7 @@ from tests.support.suites import FORGERIES, honest, read, write, write_card, wri
 
 # --- A board believes nothing: forged submissions and damaged suites are red with their reason and stay out -----------
 SITE = "two-pools-1.0"
+POOLS = ("detectors", "questions")
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +139,29 @@ def test_only_honest_submissions_are_ranked_and_are_scored_again(board: tuple[Bo
     )
     assert rows["boasts"]["pools"]["questions"]["rate"] == 0.0
     assert rows["boasts"]["mean"] is None
+
+
+def test_a_draft_has_the_items_rows_and_board_of_the_release(suite: Path, specification: Path, tmp_path: Path) -> None:
+    for pool in read_specification(specification).pools:
+        file = pool_path(suite, pool.name)
+        for protocol in chosen_protocols(protocols_of(benchmark_of(file)), ",".join(pool.rows), {}):
+            run(protocol, [file], tmp_path / "run")
+    answered = {record.key: record for record in folder_records(tmp_path / "run")}
+    draft_release(specification, tmp_path / "draft", answered)
+    whole, draft = tree_digests(suite), tree_digests(tmp_path / "draft")
+    differing = {name for name, digest in draft.items() if whole[name] != digest}
+    assert differing == {f"public/{name}" for name in ("suite.json", SUMS)} | {f"gold/{SUMS}", "gold/certificates.json"}
+    assert {name.split("/")[-2] for name in whole.keys() - draft.keys()} == {"public", "certificates", *POOLS}
+    (tmp_path / "none").mkdir()
+    for name, folder in (("whole", suite), ("drafted", tmp_path / "draft")):
+        build_board(folder, tmp_path / "none", tmp_path / name)
+    boards = [tree_digests(tmp_path / name) for name in ("whole", "drafted")]
+    assert {name for name in boards[0] | boards[1] if boards[0].get(name) != boards[1].get(name)} == {
+        f"{SITE}/{name}" for name in ("index.html", "board.json", SUMS)
+    }
+    del answered[next(iter(answered))]
+    with pytest.raises(KeyError):
+        draft_release(specification, tmp_path / "less", answered)
 
 
 def test_a_board_is_the_same_by_other_processes(suite: Path, submissions: Path, tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_engines_agree_and_a_wrong_one_is_noticed(
     assert compared(Batch(1, "tree", 0, 8))["differences"] > 10
 
 
-# --- The suite of all four bundled pools, as the demo releases it, and a board of systems that mix its rows -----------
+# --- The suite of all bundled pools that the demo shows a board of, and a board of systems that mix its rows ------
 @pytest.mark.skipif(not SOAKING, reason="it takes 20 s: a soak has it, and the demo's test has one of its pools")
 def test_the_bundled_suite_is_released_and_has_a_board(tmp_path: Path) -> None:
     manifest = build_release(SUITE_FILE, tmp_path / "suite")
