@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
-from math import fsum
+from math import fsum, inf
 from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias
@@ -36,6 +36,7 @@ from calibrant.bench.play.game import (
     ItemKey,
     PlayPool,
     QuestionsStop,
+    StudyTime,
     balanced_assignment,
 )
 from calibrant.bench.runs import records
@@ -47,7 +48,9 @@ from calibrant.dsl.errors import CalibrantError, short_repr
 # --- The journal of games: every event of every item, on disk before it is answered -----------------------------------
 JOURNAL_VERSION = 1
 LANG = "lang"  # of the event at the start
+ANSWERS = "answers"  # of an event
 PASSED = "passed"  # of an event: whether the questions about instructions were answered rightly
+TIME_UP = "time_up"  # of an event: a limit ended what it is about
 _PARTICIPANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
 
 
@@ -84,13 +87,16 @@ class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         dict[str, Any],
         Meta(
             description="open, act, draft, undo, give_up, time_up, answers, finished or screened_out, with what "
-            "belongs to it as JSON"
+            "belongs to it as JSON; time_up in it: a limit ended the page or the study"
         ),
     ]
     seconds: Annotated[float, Meta(description="since the event before it; 0 where the item was opened again")]
     at: Annotated[str, Meta(description="UTC, ISO 8601")]
     version: Annotated[int, Meta(description="version of the format")] = JOURNAL_VERSION
     clock: Annotated[Clock, Meta(description="by the participant's page; absent in a terminal")] = msgspec.UNSET
+    study_seconds: Annotated[
+        float | msgspec.UnsetType, Meta(description="of the study until then; absent where it has no limit")
+    ] = msgspec.UNSET
 
     @property
     def key(self) -> EventKey:
@@ -211,7 +217,9 @@ class PlayFolder:
         self.folder = folder
         self.pools = {pool.digest: pool for pool in pools}
         self.config = dict(config)
+        self._study_times: dict[str, StudyTime] = {}  # by participant; none in studies without a limit
         self._events: dict[tuple[str, ItemKey], list[EventRecord]] = {}
+        self._study_seconds: dict[str, float] = {}
         self._stack = ExitStack()
         self._closed: set[tuple[str, ItemKey]] = set()
         self._computed: dict[tuple[str, ItemKey], records.Record] = {}
@@ -233,6 +241,8 @@ class PlayFolder:
             self._journal = stack.enter_context(Journal(self.folder))
             for event in self._journal:
                 self._events.setdefault((event.participant, event.item), []).append(event)
+                if event.study_seconds is not msgspec.UNSET:
+                    self._study_seconds[event.participant] = event.study_seconds
             self._stack = stack.pop_all()
         self._write_missing_records()
         return self
@@ -265,13 +275,31 @@ class PlayFolder:
         with self._lock:
             events = self._events.setdefault((participant, item), [])
             number = len(events)
+            study = self._study_times.get(participant)
+            used = msgspec.UNSET if study is None else round(study.seconds, 3)
             record = EventRecord(
-                participant, item.pool_digest, item.instance, number, dict(event), seconds, at, clock=clock
+                participant,
+                item.pool_digest,
+                item.instance,
+                number,
+                dict(event),
+                seconds,
+                at,
+                clock=clock,
+                study_seconds=used,
             )
             if self._journal is not None:
                 self._journal.append(record)
             events.append(record)
         return record
+
+    def time_study(self, participant: str, limit: float, clock: Callable[[], float] = time.monotonic) -> StudyTime:
+        """Return the time of a participant's study; with a limit, their events have it from now on."""
+        used = self._study_seconds.get(participant, 0.0)
+        study = StudyTime(limit, used, clock, has_begun=self.has_begun(participant))
+        if limit:
+            self._study_times[participant] = study
+        return study
 
     def has_begun(self, participant: str) -> bool:
         """Return whether the start page is behind a participant."""
@@ -307,15 +335,24 @@ class PlayFolder:
                 return Assignment(record.event["group"], record.event["rank"])
         return None
 
-    def finish(self, participant: str, *, is_screened_out: bool) -> None:
-        """Record that a participant came to the end, or failed the questions about the instructions; once."""
+    def finish(self, participant: str, *, is_screened_out: bool, is_late: bool = False) -> None:
+        """Record that a participant came to the end, or failed the questions about the instructions; once.
+
+        is_late: the time of the study was up
+        """
         with self._lock:
             if not self.events(participant, FINISH):
-                self.add(participant, FINISH, {"screened_out" if is_screened_out else "finished": {}}, 0.0)
+                kind = "screened_out" if is_screened_out else "finished"
+                self.add(participant, FINISH, {kind: {TIME_UP: True} if is_late else {}}, 0.0)
 
     def is_passed(self, participant: str, stop: QuestionsStop) -> bool:
         """Return whether a page of questions is behind a participant."""
-        return any(record.event.get(PASSED, True) for record in self.events(participant, stop.key))
+        events = (record.event for record in self.events(participant, stop.key) if ANSWERS in record.event)
+        return any(event.get(PASSED, True) for event in events)
+
+    def num_tries(self, participant: str, stop: QuestionsStop) -> int:
+        """Return how often a page of questions was answered."""
+        return sum(ANSWERS in record.event for record in self.events(participant, stop.key))
 
     def game(self, participant: str, item: ItemKey) -> Game:
         """Return the game of a participant on an item, as its events leave it."""
@@ -399,7 +436,7 @@ def apply_event(game: Game, record: EventRecord) -> None:
         game.take_back(seconds)
     elif "give_up" in event:
         game.give_up(seconds)
-    elif "time_up" in event:
+    elif TIME_UP in event:
         game.run_out(seconds)
     elif "open" in event:
         game.wait(seconds)
@@ -408,14 +445,14 @@ def apply_event(game: Game, record: EventRecord) -> None:
         raise CalibrantError(f"moves.jsonl: event {key.number} of {key.participant} is of no known kind")
 
 
-# --- A participant on one item: moves that are on disk before they are carried out, and a clock -----------------------
+# --- A participant at one stop: moves that are on disk before they are carried out, and a clock -----------------------
 
 
-class Player:
-    """One participant on one item.
+class Visit:
+    """One participant at one stop.
 
-    clock: seconds on a clock that does not go back; limit: seconds until the item ends without an answer; 0 for none
-    page_clock: of the participant's page, of the next event
+    clock: seconds on a clock that does not go back; limit: seconds until the stop ends; 0 for none
+    study: time of the study, None where it has none; page_clock: of the participant's page, of the next event
     """
 
     def __init__(
@@ -426,15 +463,54 @@ class Player:
         clock: Callable[[], float] = time.monotonic,
         *,
         limit: float = 0,
+        study: StudyTime | None = None,
     ) -> None:
         self.folder = folder
         self.participant = participant
         self.item = item
-        self.game = folder.game(participant, item)
-        self._clock = clock
-        self._since = clock()
         self.limit = limit
         self.page_clock: Clock = msgspec.UNSET
+        self._clock = clock
+        self._since = clock()
+        self._study = study
+
+    @property
+    def balance(self) -> float:
+        """Seconds until a limit ends the stop, negative after it; time in which no server ran does not count."""
+        remaining = inf if self._study is None else self._study.balance
+        if not self.limit:
+            return remaining
+        used = fsum(record.seconds for record in self.folder.events(self.participant, self.item))
+        return min(remaining, self.limit - used - (self._clock() - self._since))
+
+    @property
+    def seconds_left(self) -> float:
+        """Return the seconds until a limit ends the stop; infinite without one."""
+        return max(0.0, self.balance)
+
+    def _add(self, event: dict[str, Any]) -> float:
+        """Put an event on disk; return the seconds that are recorded with it."""
+        now = self._clock()
+        seconds, self._since = now - self._since, now
+        clock, self.page_clock = self.page_clock, msgspec.UNSET
+        return self.folder.add(self.participant, self.item, event, seconds, clock).seconds
+
+
+class Player(Visit):
+    """One participant on one item."""
+
+    def __init__(
+        self,
+        folder: PlayFolder,
+        participant: str,
+        item: ItemKey,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        limit: float = 0,
+        study: StudyTime | None = None,
+    ) -> None:
+        self.game = folder.game(participant, item)  # before the clock begins
+        super().__init__(folder, participant, item, clock, limit=limit, study=study)
         if not self.game.closed:
             self._check_aid()
             self.game.wait(self._add({"open": {AID: folder.config[AID]} if AID in folder.config else {}}))
@@ -478,16 +554,10 @@ class Player:
         seconds = self._add({"give_up": {}})
         self.game.give_up(seconds)
 
-    @property
-    def seconds_left(self) -> float:
-        """Return the seconds until the item ends; time in which no server ran does not count."""
-        used = fsum(record.seconds for record in self.folder.events(self.participant, self.item))
-        return max(0.0, self.limit - used - (self._clock() - self._since))
-
     def close_if_late(self) -> bool:
         """End the item without an answer if its time is up; return whether it ended so."""
-        if self.limit and not self.game.closed and not self.seconds_left:
-            self.game.run_out(self._add({"time_up": {}}))
+        if not self.game.closed and not self.seconds_left:
+            self.game.run_out(self._add({TIME_UP: {}}))
         return self.game.is_late
 
     def verdict(self) -> dict[str, Any]:
@@ -508,10 +578,3 @@ class Player:
     def _require_open(self) -> None:
         if self.game.closed:
             raise WordsError("the item is closed")
-
-    def _add(self, event: dict[str, Any]) -> float:
-        """Put an event on disk; return the seconds that are recorded with it."""
-        now = self._clock()
-        seconds, self._since = now - self._since, now
-        clock, self.page_clock = self.page_clock, msgspec.UNSET
-        return self.folder.add(self.participant, self.item, event, seconds, clock).seconds

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
+from math import inf
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
@@ -80,7 +81,7 @@ CORRECT = "correct"  # key of a question's right answer
 
 @dataclass(frozen=True)
 class ItemStop:
-    """An item to play. limit: seconds until it ends without an answer; 0 for none."""
+    """An item to play. limit: seconds until it ends without an answer; 0 for none, as of pages of questions."""
 
     key: ItemKey
     limit: int = 0
@@ -102,6 +103,7 @@ class QuestionsStop:
     instructions: Markdown to read, whose questions have to be answered rightly; empty of other pages
     tries: of these questions, after which the study ends; 0 for no limit
     translations: by language; questions there have what is shown in place of ours
+    limit: seconds until the page ends with what was answered
     """
 
     name: str
@@ -110,6 +112,12 @@ class QuestionsStop:
     instructions: str = ""
     tries: int = 0
     translations: Mapping[str, PageTexts] = field(default_factory=dict, hash=False)
+    limit: int = 0
+
+    @property
+    def checks_instructions(self) -> bool:
+        """Return whether the study goes on when all questions are answered rightly alone."""
+        return bool(self.instructions and self.questions)
 
     def texts(self, lang: str) -> PageTexts:
         """Return the texts of a page; questions as it shows them, without right answers."""
@@ -185,6 +193,7 @@ class Terms:
     completion: what those who finished are shown; screen_out: those who failed the instructions
     groups, seed: who begins is assigned to one of these
     langs: languages of the page, of which the first is its own; consents: by the others
+    limit: seconds after which the study ends; 0 for none
     """
 
     title: str
@@ -199,10 +208,40 @@ class Terms:
     seed: str = ""
     langs: tuple[Language, ...] = (ENGLISH,)
     consents: Mapping[str, str] = field(default_factory=dict, hash=False)
+    limit: int = 0
 
     def consent_in(self, lang: str) -> str:
         """Return the text of consent in a language."""
         return self.consents.get(lang, self.consent)
+
+
+class StudyTime:
+    """Seconds of a participant's study while a program of it runs.
+
+    limit: seconds after which the study ends; 0 for none; before: seconds of earlier programs
+    clock: seconds on a clock that does not go back
+    """
+
+    def __init__(self, limit: float, before: float, clock: Callable[[], float], *, has_begun: bool) -> None:
+        self.limit = limit
+        self._before = before
+        self._clock = clock
+        self._since = clock() if has_begun else None
+
+    def start(self) -> None:
+        """Count from now on, unless the participant began before."""
+        if self._since is None:
+            self._since = self._clock()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds until now; 0 before the participant begins."""
+        return 0.0 if self._since is None else self._before + self._clock() - self._since
+
+    @property
+    def balance(self) -> float:
+        """Seconds until the study ends, negative after its end; infinite without a limit."""
+        return self.limit - self.seconds if self.limit else inf
 
 
 @dataclass(frozen=True)

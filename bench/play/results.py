@@ -20,9 +20,11 @@ from calibrant.bench.core.options import describe_fields
 from calibrant.bench.core.registry import stated_name
 from calibrant.bench.core.scoring import PEOPLE
 from calibrant.bench.play.folder import (
+    ANSWERS,
     EVENTS,
     LANG,
     PASSED,
+    TIME_UP,
     apply_event,
     check_participant,
     evidence_attribution,
@@ -91,6 +93,13 @@ class PersonRow(msgspec.Struct, frozen=True):
         str, Meta(description="columns of attention checks that the participant answered wrongly, joined by +")
     ] = ""
     instruction_tries: Annotated[int, Meta(description="answers to the questions about instructions, all pages")] = 0
+    time_up: Annotated[
+        str,
+        Meta(
+            description="what ended because its time was up: pages of questions and study, joined by +; of an item "
+            "ended_by has it"
+        ),
+    ] = ""
     ended_by: Annotated[str, Meta(description="answer, or no answer and why")] = ""
     answer: Annotated[str, Meta(description="the answer as JSON, as the record has it")] = ""
     answer_text: Annotated[str, Meta(description="the answer in words; empty where there are none")] = ""
@@ -117,9 +126,10 @@ class MoveRow(msgspec.Struct, frozen=True):
     event: Annotated[
         str,
         Meta(
-            description="open (the item was shown, again after a restart of the server), act (a move or the "
-            "submission), draft (a change of the answer that is being written), undo, give_up, time_up, answers (to "
-            "the start page or a page of questions), finished or screened_out"
+            description="open (an item, or a page that a limit may end, was shown, again after a restart of the "
+            "server), act (a move or the submission), draft (a change of the answer that is being written), undo, "
+            "give_up, time_up, answers (to the start page or a page of questions; with time_up in it, those until its "
+            "time was up), finished or screened_out (with time_up in it: the time of the study was up)"
         ),
     ]
     benchmark: Annotated[str, Meta(description="kind of item; empty of a page")]
@@ -148,6 +158,9 @@ class MoveRow(msgspec.Struct, frozen=True):
         ),
     ]
     at: Annotated[str, Meta(description="UTC, ISO 8601, by the server's clock")]
+    study_seconds: Annotated[
+        float | None, Meta(description="of the study until then; empty in studies without a limit")
+    ] = None
 
 
 OPEN = "open"
@@ -194,6 +207,7 @@ class Person:
     finished: str = ""
     failed: list[str] = field(default_factory=list)
     num_tries: int = 0
+    late: list[str] = field(default_factory=list)
     answers: dict[str, Any] = field(default_factory=dict)
 
     def fill(self, row: PersonRow) -> PersonRow:
@@ -203,6 +217,7 @@ class Person:
             LANG: self.lang,
             "finished": self.finished,
             "failed_checks": "+".join(self.failed),
+            TIME_UP: "+".join(self.late),
         }
         return msgspec.structs.replace(row, **fields, instruction_tries=self.num_tries, answers=self.answers)
 
@@ -219,9 +234,11 @@ def read_people(folder: Path) -> dict[str, Person]:
             person.group, person.lang = event.event.get("group", ""), event.event.get(LANG, "")
         elif event.item == FINISH:
             person.finished = event.at if "finished" in event.event else "screened out"
-        else:
+            person.late += ["study" for content in event.event.values() if TIME_UP in content]
+        elif ANSWERS in event.event:
             page = names[event.instance.removeprefix(QUESTIONS)]
-            person.answers |= {f"{page}.{question}": answer for question, answer in event.event["answers"].items()}
+            person.late += [page] if TIME_UP in event.event else []
+            person.answers |= {f"{page}.{question}": answer for question, answer in event.event[ANSWERS].items()}
             if PASSED in event.event:
                 person.num_tries += "failed" in event.event  # pages without questions have none
             else:
@@ -316,6 +333,7 @@ def move_rows(folder: Path, pools: Sequence[PlayPool] = ()) -> Iterator[MoveRow]
             None if event.clock is msgspec.UNSET else event.clock.seconds,
             "+".join(causes),
             event.at,
+            None if event.study_seconds is msgspec.UNSET else event.study_seconds,
         )
 
 

@@ -278,7 +278,9 @@ class Sitting:
         self._plan = plan
         self._reviews = Reviews(folder) if reviews is None else reviews
         self._clock = clock
-        self._shown: tuple[Stop | None, float] = None, 0.0
+        self._study = folder.time_study(participant, terms.limit, clock)
+        self._page: pages.PagePlayer | None = None
+        self._was_late = False  # the page of questions before ended by its limit, and nothing was shown since
         self.page_clock: Clock = msgspec.UNSET
         self._asked_lang = terms.langs[0].code
         self._player: Player | None = None
@@ -332,7 +334,7 @@ class Sitting:
 
     def num_tries(self, stop: Stop) -> int:
         """Return how often a page of questions was answered."""
-        return len(self._folder.events(self.participant, stop.key)) if isinstance(stop, QuestionsStop) else 0
+        return self._folder.num_tries(self.participant, stop) if isinstance(stop, QuestionsStop) else 0
 
     @property
     def tries(self) -> int:
@@ -363,6 +365,7 @@ class Sitting:
         if not self.has_begun:
             return state | {
                 "phase": "start",
+                "limit": pages.limit_text(self.terms.limit),
                 "task": pages.start_text(self._plan, self.participant, self.terms, self._folder.pools),
                 "privacy": [pages.PRIVACY, pages.served_place(self._folder.folder)],
                 "consent": pages.consent_html(self.terms.consent_in(self.lang)),
@@ -372,14 +375,20 @@ class Sitting:
         stop = self._stop_at(place)
         if stop is None or (stay_at is None and self.is_screened_out):
             return state | self._end(is_screened_out=stop is not None)
-        if self._shown[0] != stop:
-            self._shown = stop, self._clock()
+        if stay_at is None and self._study.balance <= 0:
+            return state | self._end_late(stop)
+        if self.terms.limit:
+            state["study_seconds_left"] = round(max(0.0, self._study.balance), 1)
         if isinstance(stop, QuestionsStop):
-            return state | self._questions(stop)
+            return self.state() if self._close_late_page(self._page_at(stop)) else state | self._questions(stop)
+        return state | self._item(stop, items)
+
+    def _item(self, stop: ItemStop, items: Sequence[ItemStop]) -> dict[str, Any]:
+        """Return what an item shows. items: all of the participant."""
         player = self._player_at(stop)
         player.close_if_late()
         item = item_state(player.game, with_cells=self.terms.feedback == "cells", aid=self.terms.aid)
-        state |= {"phase": "item", "number": items.index(stop) + 1, "item": item}
+        state: dict[str, Any] = {"phase": "item", "number": items.index(stop) + 1, "item": item}
         if stop.limit:
             item["seconds_left"] = round(player.seconds_left, 1)
         if player.game.closed:
@@ -388,12 +397,15 @@ class Sitting:
                 state["verdict"] = self._folder.verdict(self.participant, player.game)
                 # the end page has them: found out meanwhile
                 threading.Thread(target=self._reviews.get, args=(self.participant, stop.key), daemon=True).start()
-        return state | {"done": sum(map(self.is_done, items))}
+        return state | {"done": sum(map(self.is_done, items))} | self._late_note()
 
     def _questions(self, stop: QuestionsStop) -> dict[str, Any]:
         """Return what a page of questions shows: no right answers."""
-        texts = stop.texts(self.lang)
+        texts, player = stop.texts(self.lang), self._page_at(stop)
         return {
+            **({"seconds_left": round(player.seconds_left, 1)} if stop.limit else {}),
+            **({"answers": player.draft} if player.is_timed else {}),
+            **self._late_note(),
             "phase": "questions",
             "name": stop.name,
             "heading": texts.title,
@@ -402,10 +414,30 @@ class Sitting:
             "questions": [{**q, "values": pages.value_text(q)} for q in texts.questions],
         }
 
-    def _end(self, *, is_screened_out: bool) -> dict[str, Any]:
+    def _late_note(self) -> dict[str, bool]:
+        """Return, once, that the page before ended by its limit."""
+        was_late, self._was_late = self._was_late, False
+        return {"was_late": True} if was_late else {}
+
+    def _end_late(self, stop: Stop) -> dict[str, Any]:
+        """End the study because its time is up, and the stop where the participant was.
+
+        Who had not answered the questions about instructions rightly has no proof of having finished.
+        """
+        is_open = bool(self._folder.events(self.participant, stop.key))
+        if is_open and isinstance(stop, QuestionsStop):
+            self._page_at(stop).close_if_late()
+        elif is_open and isinstance(stop, ItemStop):
+            player = self._player_at(stop)
+            player.close_if_late()
+            self._folder.record(self.participant, player.game)
+        is_unchecked = isinstance(stop, QuestionsStop) and stop.checks_instructions
+        return self._end(is_screened_out=is_unchecked, is_late=True)
+
+    def _end(self, *, is_screened_out: bool, is_late: bool = False) -> dict[str, Any]:
         """Record that the end was reached, and return what it shows: proof of having finished to those who did."""
-        self._folder.finish(self.participant, is_screened_out=is_screened_out)
-        state: dict[str, Any] = {"phase": "end", "verdicts": []}
+        self._folder.finish(self.participant, is_screened_out=is_screened_out, is_late=is_late)
+        state: dict[str, Any] = {"phase": "end", "verdicts": [], "late": is_late, **self._late_note()}
         if is_screened_out:
             state["screened_out"] = True
         elif self.terms.reveal:
@@ -421,6 +453,7 @@ class Sitting:
             raise WordsError("please read the text and agree to it first")
         groups, seed, lang = self.terms.groups, self.terms.seed, self.lang if len(self.terms.langs) > 1 else ""
         clock = self.page_clock
+        self._study.start()
         self._folder.begin(self.participant, agreed=agreed, groups=groups, seed=seed, lang=lang, clock=clock)
 
     def act(self, item: str, num_moves: int, action: Action) -> ItemStop:
@@ -488,16 +521,44 @@ class Sitting:
 
         tries: answers to it before, as the page knows them; one that was judged already is not judged again
         """
-        stop = self._stop_at(self.place)
-        if not isinstance(stop, QuestionsStop) or stop.name != name or self.is_screened_out:
-            raise StaleError
+        player = self._current_page(name)
+        stop = player.stop
+        if self._close_late_page(player, answers):
+            return
         if tries is None or tries == self.num_tries(stop):
-            event = pages.answers_event(stop, answers)
-            seconds = self._clock() - self._shown[1] if self._shown[0] == stop else 0.0
-            self._folder.add(self.participant, stop.key, event, seconds, self.page_clock)
+            player.submit(answers)
         if not self.is_done(stop) and not self.is_screened_out:
             remaining = f" {plural(stop.tries - self.num_tries(stop), 'tries')} left." if stop.tries else ""
             raise WordsError(f"Not all answers are right. Please read the page again, and correct them.{remaining}")
+
+    def write_answers(self, name: str, answers: object) -> None:
+        """Keep what is answered so far on a page of questions that a limit may end."""
+        player = self._current_page(name)
+        if not self._close_late_page(player, answers):
+            player.write(answers)
+
+    def expire_page(self, name: str, answers: object) -> None:
+        """End a page of questions if its time is up."""
+        self._close_late_page(self._current_page(name), answers)
+
+    def _close_late_page(self, player: pages.PagePlayer, answers: object = None) -> bool:
+        is_late = player.close_if_late(answers)
+        self._was_late = is_late and self._study.balance > 0
+        return is_late
+
+    def _current_page(self, name: str) -> pages.PagePlayer:
+        """Return the page of questions in play; `StaleError` if the page shows another one."""
+        stop = self._stop_at(self.place)
+        if not self.has_begun or not isinstance(stop, QuestionsStop) or stop.name != name or self.is_screened_out:
+            raise StaleError
+        player = self._page_at(stop)
+        player.page_clock = self.page_clock
+        return player
+
+    def _page_at(self, stop: QuestionsStop) -> pages.PagePlayer:
+        if self._page is None or self._page.stop != stop:
+            self._page = pages.PagePlayer(self._folder, self.participant, stop, self._study, self._clock)
+        return self._page
 
     def _current(self, item: str) -> tuple[ItemStop, Player]:
         """Return the item in play; `StaleError` if the page shows another one."""
@@ -517,16 +578,19 @@ class Sitting:
 
     def _player_at(self, stop: ItemStop) -> Player:
         if self._player is None or self._player.item != stop.key:
-            self._player = Player(self._folder, self.participant, stop.key, self._clock, limit=stop.limit)
+            limit, study = stop.limit, self._study
+            self._player = Player(self._folder, self.participant, stop.key, self._clock, limit=limit, study=study)
         return self._player
 
     def _reviewed(self) -> list[ReviewedItem]:
-        """Return every item, ended as all of them are, beside the ideal learner."""
-        return [self._reviews.get(self.participant, stop.key) for stop in self._stops if isinstance(stop, ItemStop)]
+        """Return every item that was ended, beside the ideal learner."""
+        ended = (stop for stop in self._stops if isinstance(stop, ItemStop) and self.is_done(stop))
+        return [self._reviews.get(self.participant, stop.key) for stop in ended]
 
     def review_page(self) -> str | None:
         """Return the page of all items beside the ideal learner; None before the end, or where nothing is revealed."""
-        if not (self.terms.reveal and self.has_begun and self._stop_at(self.place) is None):
+        is_over = self._stop_at(self.place) is None or self._study.balance <= 0
+        if not (self.terms.reveal and self.has_begun and is_over):
             return None
         return review_page(self.terms.title, self.participant, self._reviewed())
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
+from time import monotonic
 from typing import Any
 
 from calibrant.bench.core.words import Verb, WordsError
@@ -176,16 +176,24 @@ def play_study(study: Study, participant: str, echo: Callable[[str], None]) -> i
 
 
 class TerminalStudy:
-    """A study as one participant plays it in a terminal."""
+    """A study as one participant plays it in a terminal. clock: seconds on a clock that does not go back."""
 
     def __init__(
-        self, study: Study, folder: PlayFolder, name: str, lines: Iterator[str], echo: Callable[[str], None]
+        self,
+        study: Study,
+        folder: PlayFolder,
+        name: str,
+        lines: Iterator[str],
+        echo: Callable[[str], None],
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._study = study
         self._folder = folder
         self._name = name
         self._lines = lines
         self._echo = echo
+        self._clock = clock
+        self._time = folder.time_study(name, study.terms.limit, clock)
 
     def play(self) -> int:
         """Play what is not done yet; the exit code."""
@@ -196,26 +204,40 @@ class TerminalStudy:
                 self._echo(f"{refusal} Nothing is recorded; to start again: {again}")
                 return 1
             terms = self._study.terms
+            self._time.start()
             self._folder.begin(self._name, agreed=bool(terms.consent), groups=terms.groups, seed=terms.seed)
         stops = self._stops
         items = [stop for stop in stops if isinstance(stop, ItemStop)]
         for stop in stops:
             if isinstance(stop, QuestionsStop):
                 is_done = self._folder.is_passed(self._name, stop) or self._answer_page(stop)
-                if not is_done and self._is_screened_out(stop):
-                    self._folder.finish(self._name, is_screened_out=True)
-                    self._echo("The study ends here: the questions about the instructions were not answered rightly.")
-                    self._echo_proof(self._study.terms.screen_out)
-                    return 0
+                is_unchecked = stop.checks_instructions and self._time.balance <= 0
+                if not is_done and (is_unchecked or self._is_screened_out(stop)):
+                    return self._end_unchecked()
             else:
                 progress = f"item {items.index(stop) + 1} of {len(items)}" if len(items) > 1 else ""
                 is_done = self._folder.is_closed(self._name, stop.key) or self._play_item(stop, progress)
-            if not is_done:
+            if not is_done and self._time.balance > 0:
                 self._echo(f"Left open; what you did is in {self._study.out}, and the same command goes on from here.")
                 return 1
-        self._folder.finish(self._name, is_screened_out=False)
-        self._echo("Done. Thank you.")
+            if not is_done:
+                break
+        is_late = self._time.balance <= 0 and not all(map(self._is_done, stops))
+        self._folder.finish(self._name, is_screened_out=False, is_late=is_late)
+        self._echo("The time of the study is up. Thank you." if is_late else "Done. Thank you.")
         self._echo_proof(self._study.terms.completion)
+        return 0
+
+    def _is_done(self, stop: Stop) -> bool:
+        if isinstance(stop, QuestionsStop):
+            return self._folder.is_passed(self._name, stop)
+        return self._folder.is_closed(self._name, stop.key)
+
+    def _end_unchecked(self) -> int:
+        """End the study of who did not answer the questions about instructions rightly; the exit code."""
+        self._folder.finish(self._name, is_screened_out=True, is_late=self._time.balance <= 0)
+        self._echo("The study ends here: the questions about the instructions were not answered rightly.")
+        self._echo_proof(self._study.terms.screen_out)
         return 0
 
     def _echo_proof(self, proof: Completion | None) -> None:
@@ -227,14 +249,15 @@ class TerminalStudy:
         return self._study.plan(self._name, self._folder.assignment(self._name))
 
     def _is_screened_out(self, stop: QuestionsStop) -> bool:
-        return 0 < stop.tries <= len(self._folder.events(self._name, stop.key))
+        return 0 < stop.tries <= self._folder.num_tries(self._name, stop)
 
     def _start(self) -> str:
         """Show what stands on a start page, and offer practice; why the participant does not begin, else empty."""
         study = self._study
         task = pages.start_text(study.plan, self._name, study.terms, self._folder.pools)
+        limit = pages.limit_text(study.terms.limit)
         self._echo(f"{study.terms.title}\n\n{task}\n{pages.PRIVACY} {pages.local_place(study.out)}")
-        self._echo("You can stop at any time by `quit` and go on later.\n")
+        self._echo("\n".join(filter(None, (limit, "You can stop at any time by `quit` and go on later.\n"))))
         if study.terms.consent:
             self._echo(f"{pages.consent_text(study.terms.consent)}\n")
             agreed = self._choose("Have you read this, and do you agree?", ("yes", "no"))
@@ -273,9 +296,12 @@ class TerminalStudy:
         self._echo("That was practice; nothing of it is recorded.\n")
 
     def _play_item(self, stop: ItemStop, progress: str) -> bool:
-        """Play an item; False if it is left open."""
+        """Play an item; False if it is left open, or the time of the study is up before it."""
         study = self._study
-        player = Player(self._folder, self._name, stop.key, limit=stop.limit)
+        if self._time.balance <= 0 and not self._folder.events(self._name, stop.key):
+            return False
+        player = Player(self._folder, self._name, stop.key, self._clock, limit=stop.limit, study=self._time)
+        player.close_if_late()
         game = TerminalGame(player, self._echo, is_stored=True, aid=study.terms.aid)
         kind = game.game.pool.words.kind[0].capitalize()
         limit = f"{plural(stop.limit, 'seconds')} at most" if stop.limit else ""
@@ -293,29 +319,33 @@ class TerminalStudy:
 
         False if the input ends before, or no tries are left.
         """
-        while not self._is_screened_out(stop):
-            self._echo(f"\n{stop.title}")
+        while not self._is_screened_out(stop) and self._time.balance > 0:
+            limit = f" ({plural(stop.limit, 'seconds')} at most)" if stop.limit else ""
+            self._echo(f"\n{stop.title}{limit}")
             if stop.instructions:
                 self._echo(f"\n{pages.consent_text(stop.instructions)}\n")
-            start = time.monotonic()
-            answers = _ask_all(stop, self._lines, self._echo)
+            player = pages.PagePlayer(self._folder, self._name, stop, self._time, self._clock)
+            answers = _ask_all(player, self._lines, self._echo)
             if answers is None:
-                return False
-            self._folder.add(self._name, stop.key, pages.answers_event(stop, answers), time.monotonic() - start)
+                return self._folder.is_passed(self._name, stop)
+            player.submit(answers)
             if self._folder.is_passed(self._name, stop):
                 return True
             self._echo("Not all answers are right. Please read the page again, and correct them.")
         return False
 
 
-def _ask_all(stop: QuestionsStop, lines: Iterator[str], echo: Callable[[str], None]) -> dict[str, Any] | None:
-    """Return the answers to a page of questions; None if the input ends before."""
-    answers: dict[str, Any] = {}
-    for question in stop.questions:
+def _ask_all(player: pages.PagePlayer, lines: Iterator[str], echo: Callable[[str], None]) -> dict[str, Any] | None:
+    """Return the answers to a page of questions; None if the input or the time ends before."""
+    answers = player.draft
+    for question in player.stop.questions:
         while question["id"] not in answers:
             echo(_question_text(question))
             line = next(lines, None)
             if line is None:
+                return None
+            if player.close_if_late():
+                echo("The time is up; what you had answered until then is recorded.")
                 return None
             value = line.strip()
             if value == "-" and question.get("optional"):
@@ -324,6 +354,7 @@ def _ask_all(stop: QuestionsStop, lines: Iterator[str], echo: Callable[[str], No
                 answers |= pages.check_answers([question], {question["id"]: _typed_value(question, value)})
             except WordsError as error:
                 echo(str(error))
+            player.write(answers)
     return answers
 
 

@@ -138,6 +138,8 @@ class PlayRoutes:
         self._in_use: set[str] = set()  # ids that somebody entered, or whose link somebody opened
         self._sittings: dict[str, Sitting] = {}
         self._reviews = Reviews(folder)
+        for name in folder.participants if terms.limit else ():  # their time goes on, also where no page is open
+            self._sitting(address.participant_token(name))
 
     def warm_up(self) -> None:
         """Load what verdicts of the study and of practice need."""
@@ -223,12 +225,16 @@ class PlayRoutes:
                 return sitting.say(item, num_moves, body["line"])
             case "submit":
                 return sitting.submit_draft(item, num_moves)
+            case "draft" if "name" in body:
+                sitting.write_answers(str(body["name"]), body.get("answers"))
             case "draft":
                 return sitting.write(item, body.get("draft"))
             case "undo":
                 return sitting.undo(item)
             case "quit":
                 return sitting.give_up(item)
+            case "expire" if "name" in body:
+                sitting.expire_page(str(body["name"]), body.get("answers"))
             case "expire":
                 return sitting.expire(item)
             case "answers":

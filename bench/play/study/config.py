@@ -98,6 +98,7 @@ class StudySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     screen_out: Annotated[
         Completion | None, Meta(description="the same for those who have no tries of the instructions left")
     ] = None
+    limit: Annotated[int, Meta(ge=0, le=86_400, description="seconds from the start to the end; 0 for no limit")] = 0
     lang: Annotated[
         str | list[str],
         Meta(description="en, de, or a file of texts such as fr.toml; of a list participants choose"),
@@ -117,7 +118,7 @@ class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     pool: Annotated[str, Meta(description="file of a pool, from the study's file on")] = ""
     ids: Annotated[list[str], Meta(description="ids of items, public or the pool's; empty for all")] = []
-    limit: Annotated[int, Meta(ge=0, le=3_600, description="seconds of each item; 0 for no limit")] = 0
+    limit: Annotated[int, Meta(ge=0, le=3_600, description="seconds of each item, or of the page; 0 for no limit")] = 0
     instructions: Annotated[str, Meta(description="Markdown file to read; questions beside it check that it was")] = ""
     questions: Annotated[str, Meta(description="file of a page of questions")] = ""
     tries: Annotated[
@@ -187,6 +188,7 @@ class Study:
             section.seed,
             langs,
             consents,
+            section.limit,
         )
         self.config = {"feedback": section.feedback, "study": section.title, **aid_config(aid)}
         self._pools: dict[Path, PlayPool] = {}
@@ -295,8 +297,10 @@ class Study:
     def _page(self, number: int, block: Block) -> QuestionsStop:
         """Return a page of questions, or of instructions and the questions that check them."""
         where = f"{self.path.name}: block {number + 1}"
-        if block.ids or block.limit:
-            raise CalibrantError(f"{where}: ids and limit are of pools")
+        if block.ids:
+            raise CalibrantError(f"{where}: ids are of pools")
+        if block.limit and block.instructions and block.questions:
+            raise CalibrantError(f"{where}: questions about instructions have tries, no limit")
         text, title, file = "", "Instructions", None
         if block.instructions:
             file = self._named_file(f"block {number + 1}: instructions", block.instructions)
@@ -312,7 +316,7 @@ class Study:
             raise CalibrantError(f"{where}: tries are of instructions with questions")
         assert file is not None
         translations = {code: self._translated(number, block, code, questions) for code in self._further}
-        return QuestionsStop(f"{number}-{file.stem}", title, questions, text, block.tries, translations)
+        return QuestionsStop(f"{number}-{file.stem}", title, questions, text, block.tries, translations, block.limit)
 
     def _translated(self, number: int, block: Block, code: str, questions: Sequence[Mapping[str, Any]]) -> PageTexts:
         """Return the texts of a page in another language, of the files that have its code before their suffix."""
@@ -462,9 +466,9 @@ def _refuse_served_terms(study: Study) -> None:
         "two languages": len(study.terms.langs) > 1,
         "completion": study.terms.completion is not None,
         "groups": bool(study.terms.groups),
-        "limit": any(isinstance(stop, ItemStop) and stop.limit for stop in stops),
+        "limit": bool(study.terms.limit) or any(stop.limit for stop in stops),
         "instructions with questions": any(
-            isinstance(stop, QuestionsStop) and stop.instructions and stop.questions for stop in stops
+            isinstance(stop, QuestionsStop) and stop.checks_instructions for stop in stops
         ),
     }
     for name, is_used in unsupported.items():

@@ -8,7 +8,8 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -19,7 +20,7 @@ from msgspec import Meta
 
 from calibrant.bench.core.words import WordsError
 from calibrant.bench.play import game
-from calibrant.bench.play.folder import PASSED
+from calibrant.bench.play.folder import ANSWERS, PASSED, TIME_UP, PlayFolder, Visit
 from calibrant.bench.runs.records import FILE_NAME
 from calibrant.bench.toml_file import read_toml
 from calibrant.dsl.errors import CalibrantError, short_repr
@@ -154,6 +155,14 @@ def start_text(plan: game.Plan, participant: str, terms: game.Terms, pools: Mapp
     return texts[-1] if len(set(texts)) == 1 else f"{texts[-1]} {IN_SOME_GROUPS}"
 
 
+def limit_text(seconds: int) -> str:
+    """Return when a study with a limit ends; empty without one."""
+    if not seconds:
+        return ""
+    duration = plural(seconds, "seconds") if seconds % 60 else plural(seconds // 60, "minutes")
+    return f"The study ends {duration} after you begin, even while this window is closed."
+
+
 def served_place(folder: Path | None) -> str:
     """Return where a server writes, for participants who may sit elsewhere: without the path of the folder."""
     if folder is None:
@@ -273,10 +282,15 @@ def answers_event(stop: game.QuestionsStop, answers: object) -> dict[str, Any]:
 
     It has the ids of checks that were answered wrongly, and of instructions whether all were right.
     """
-    event: dict[str, Any] = {"answers": check_answers(stop.questions, answers)}
-    checks = [question for question in stop.questions if game.CORRECT in question]
+    return _judged_event(stop, check_answers(stop.questions, answers))
+
+
+def _judged_event(stop: game.QuestionsStop, answers: Mapping[str, Any], *, is_late: bool = False) -> dict[str, Any]:
+    """Return the event of checked answers. is_late: the time was up, so that checks may lack an answer."""
+    event: dict[str, Any] = {ANSWERS: answers} | ({TIME_UP: True} if is_late else {})
+    checks = [q for q in stop.questions if game.CORRECT in q and not (is_late and q["id"] not in answers)]
     if checks:
-        event["failed"] = [q["id"] for q in checks if not _is_correct(q, event["answers"].get(q["id"]))]
+        event["failed"] = [q["id"] for q in checks if not _is_correct(q, answers.get(q["id"]))]
     if stop.instructions:
         event[PASSED] = not event.get("failed")
     return event
@@ -286,6 +300,66 @@ def _is_correct(question: Mapping[str, Any], value: object) -> bool:
     if isinstance(value, str) and question["kind"] == "text":
         return value.strip().casefold() == str(question[game.CORRECT]).strip().casefold()
     return bool(value == question[game.CORRECT])
+
+
+GRACE_SECONDS = 5.0  # for answers that were sent as the time ended: pages retry a request after 0.3, 0.6, 1.2, 2.4 s
+
+
+class PagePlayer(Visit):
+    """One participant on a page of questions; where a limit may end it, answers are on disk while they are written."""
+
+    def __init__(
+        self,
+        folder: PlayFolder,
+        participant: str,
+        stop: game.QuestionsStop,
+        study: game.StudyTime,
+        clock: Callable[[], float],
+    ) -> None:
+        super().__init__(folder, participant, stop.key, clock, limit=stop.limit, study=study)
+        self.stop = stop
+        self.is_timed = bool(stop.limit or study.limit)
+        if self.is_timed:
+            self._add({"open": {}})
+
+    @property
+    def draft(self) -> dict[str, Any]:
+        """Answers that were written and not sent, by question."""
+        events = self.folder.events(self.participant, self.item)
+        return next((dict(record.event["draft"]) for record in reversed(events) if "draft" in record.event), {})
+
+    def write(self, answers: object) -> None:
+        """Replace the draft by those answers that are allowed."""
+        draft = _allowed_answers(self.stop.questions, answers)
+        if self.is_timed and draft != self.draft:
+            self._add({"draft": draft})
+
+    def submit(self, answers: object) -> None:
+        """Record the answers; `WordsError` as `check_answers`."""
+        self._add(answers_event(self.stop, answers))
+
+    def close_if_late(self, answers: object = None) -> bool:
+        """Record what was answered if the time is up; return whether it is.
+
+        answers: as the page has them, for the draft as long as they can have been written in time
+        """
+        if self.seconds_left:
+            return False
+        is_in_time = answers is not None and self.balance > -GRACE_SECONDS
+        recorded = _allowed_answers(self.stop.questions, answers) if is_in_time else self.draft
+        if not self.stop.checks_instructions:  # a draft is no try
+            self._add(_judged_event(self.stop, recorded, is_late=True))
+        return True
+
+
+def _allowed_answers(questions: Sequence[Mapping[str, Any]], answers: object) -> dict[str, Any]:
+    """Return those answers that are of the form of their question."""
+    allowed: dict[str, Any] = {}
+    for question in questions:
+        value = answers.get(question["id"]) if isinstance(answers, Mapping) else None
+        with suppress(WordsError):
+            allowed |= {} if value in (None, "") else {question["id"]: _check_value(question, value)}
+    return allowed
 
 
 def check_answers(questions: Sequence[Mapping[str, Any]], answers: object) -> dict[str, Any]:

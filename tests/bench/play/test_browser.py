@@ -21,7 +21,7 @@ from calibrant.bench.runs.records import Record, Timing, folder_records
 from calibrant.dsl.errors import CalibrantError
 from tests.bench.play.test_start import served_study
 from tests.bench.play.test_studies import study_file
-from tests.bench.play.test_terms import bilingual_study, full_study
+from tests.bench.play.test_terms import bilingual_study, full_study, limited_study
 from tests.support.accessibility import needs_axe
 from tests.support.browser import needs_chromium
 from tests.support.commands import called, jsonl
@@ -331,6 +331,75 @@ def test_a_limit_ends_an_item_on_the_page_and_a_reload_is_flagged(tmp_path: Path
     ]
     (record,) = folder_records(tmp_path / "pilot")
     assert record.provenance == {"reason": "the time was up"}
+
+
+@needs_chromium
+@needs_axe
+def test_limits_of_a_page_and_of_a_study_are_counted_down_and_announced_in_german(tmp_path: Path) -> None:
+    path = limited_study(tmp_path, page=62, study=3_000, kind="causim")
+    path.write_text(path.read_text(encoding="utf-8").replace("[study]", '[study]\nlang = "de"'), encoding="utf-8")
+    with served_study(path) as service, KeyboardPage() as page:
+        page.width(390, dark=True)
+        page.open(participant_url(service, "w1"))
+        page.wait("state?.phase === 'start'")
+        assert "Die Studie endet 50 Minuten, nachdem Sie beginnen" in page.evaluate("screen_.innerText")
+        page.reach('[data-key="begin"]')
+        page.press("Enter")
+        page.wait("state.phase === 'item'")
+        page.evaluate("window.confirm = () => true")
+        page.evaluate("screen_.querySelector('[data-key=quit]').click()")
+        page.wait("state.item?.closed")
+        page.reach('[data-key="next"]')
+        page.press("Enter")
+        page.wait("state.phase === 'questions' && document.activeElement.id === 'main'")
+        page.reach('[data-key="question-age"]')
+        page.type("3")
+        page.wait("news.textContent === 'noch 60 Sekunden'")  # while somebody types
+        page.press("9")
+        assert page.evaluate("document.activeElement.dataset.key") == "question-age"
+        while '"age": 39' not in (tmp_path / "pilot" / "moves.jsonl").read_text(encoding="utf-8").replace(":3", ": 3"):
+            assert page.evaluate("timeLeft(timers.left)") > 0
+        page.reload()
+        page.wait("state?.phase === 'questions'")
+        assert page.evaluate("screen_.querySelector('[data-key=question-age]').value") == "39"
+        shown = page.evaluate("[...document.querySelectorAll('.limit')].map((line) => line.innerText)")
+        assert [re.sub(r"\d", "0", text) for text in shown] == [
+            "Verbleibende Zeit: 0:00",
+            "Verbleibende Zeit der Studie: 00:00",
+        ]
+        assert page.violations() == []
+        page.evaluate("timers.left.deadline = 0")  # a page whose clock runs ahead: the server decides
+        page.wait("timers.left.deadline > performance.now() + 30_000")
+        assert page.evaluate("state.phase") == "questions"
+        page.evaluate("timers['study-left'].deadline = performance.now() + 9_500")
+        page.wait("news.textContent === 'noch 10 Sekunden der Studie'")
+        assert page.evaluate("[...untranslated]") == []
+    moves = [move for move in move_rows(tmp_path / "pilot") if move.item == "questions:2-about"]
+    assert [(move.event, move.content) for move in moves[-1:]] == [("draft", '{"age": 39}')]
+
+
+@needs_chromium
+@needs_axe
+def test_a_page_whose_time_is_up_goes_on_and_says_so(tmp_path: Path) -> None:
+    path = limited_study(tmp_path, page=3, kind="causim")
+    with served_study(path) as service, KeyboardPage() as page:
+        page.open(participant_url(service, "w1"))
+        page.reach('[data-key="begin"]')
+        page.press("Enter")
+        page.wait("state.phase === 'item'")
+        page.evaluate("window.confirm = () => true")
+        page.evaluate("screen_.querySelector('[data-key=quit]').click()")
+        page.wait("state.item?.closed")
+        page.reach('[data-key="next"]')
+        page.press("Enter")
+        page.wait("state.phase === 'questions'")
+        page.evaluate("screen_.querySelector('[data-key=\"question-attention-2\"]').click()")
+        page.wait("state.phase === 'end'")
+        assert "The time of the page before is up." in page.evaluate("screen_.innerText")
+        assert "What you had answered until then is recorded." in page.evaluate("news.innerText")
+        assert page.violations() == []
+    (row,) = person_rows(tmp_path / "pilot")
+    assert (row.answers, row.time_up, row.finished[:1].isdigit()) == ({"about.attention": 2}, "about", True)
 
 
 @needs_chromium

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -19,10 +20,11 @@ import pytest
 from calibrant.bench.core.words import WordsError
 from calibrant.bench.play.folder import Player, PlayFolder
 from calibrant.bench.play.game import ItemStop, balanced_assignment
-from calibrant.bench.play.results import person_rows
-from calibrant.bench.play.sitting import Sitting
+from calibrant.bench.play.results import move_rows, person_rows
+from calibrant.bench.play.sitting import Sitting, StaleError
 from calibrant.bench.play.study.config import Study, static_page
 from calibrant.bench.play.study.pages import check_answers
+from calibrant.bench.play.terminal import TerminalStudy
 from calibrant.bench.runs.records import folder_records
 from calibrant.dsl.errors import CalibrantError
 from tests.bench.play.test_service import Client
@@ -239,7 +241,15 @@ def test_a_group_is_assigned_once_and_outlives_the_process(tmp_path: Path) -> No
         ('groups = ["quiet"]', 'groups = ["quite"]', "no group 'quite'; did you mean quiet"),
         ('groups = ["quiet", "told"]', 'groups = ["quiet"]', "two names or more"),
         ("limit = 0", "limit = 4000", "3600"),
-        ("tries = 0", "tries = 0\nids = ['a']", "ids and limit are of pools"),
+        ("tries = 0", "tries = 0\nids = ['a']", "ids are of pools"),
+        ("tries = 0", "tries = 0\nlimit = 60", "questions about instructions have tries, no limit"),
+        (
+            'questions = "about.toml"',
+            'questions = "about.toml"\nlimit = -1',
+            "block 4.limit: expected a whole number of at least 0",
+        ),
+        ('seed = "s"', 'seed = "s"\nlimit = 90000', "study.limit: expected a whole number of at most 86400"),
+        ('seed = "s"', 'seed = "s"\nlimit = 1.5', "study.limit: expected a whole number"),
         ('instructions = "intro.md"\n', "", "tries are of instructions"),
         ('correct = "it glows"', 'correct = "it hums"', "correct is none of its answers"),
         ('correct = "it glows"', "", "states what is `correct`"),
@@ -253,6 +263,7 @@ def test_terms_that_cannot_hold_are_refused(before: str, after: str, problem: st
         file.write_text(text.replace(before, after, 1), encoding="utf-8")
     done = called("play", "--study", path, "--participant", "w1")
     assert (done.returncode, problem in done.stderr) == (2, True), done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 # --- Limits of time ---------------------------------------------------------------------------------------------------
@@ -315,6 +326,125 @@ def test_time_in_which_an_item_is_opened_counts_alike_before_and_after_a_kill(tm
         player.act({"place": player.game.item.task.objects[0]})
         player.give_up()
         assert player.game.seconds == folder.game("w1", stop.key).seconds == [0.5, 0.25]
+
+
+def limited_study(
+    folder: Path, *, page: int = 0, study: int = 0, kind: str = "blickets", is_checked: bool = False
+) -> Path:
+    """Write the study of two groups with seconds of its last page, and of all; is_checked: with instructions."""
+    path = full_study(folder, kind=kind, more=f"limit = {study}")
+    text = path.read_text(encoding="utf-8")
+    if not is_checked:
+        text = text.replace('[[block]]\ninstructions = "intro.md"\nquestions = "check.toml"\ntries = 0\n', "")
+    path.write_text(f"{text}limit = {page}\n", encoding="utf-8")
+    return path
+
+
+def give_up_item(sitting: Sitting) -> None:
+    sitting.give_up(sitting.state()["item"]["id"])
+    assert sitting.state()["item"]["closed"]
+
+
+def test_a_page_ends_with_what_was_answered_and_a_kill_loses_none_of_it(tmp_path: Path) -> None:
+    path, now = limited_study(tmp_path, page=60), [0.0]
+    clock = partial(now.__getitem__, 0)
+    with sitting_of(path, "w1", clock) as sitting:
+        sitting.begin(agreed=False)
+        give_up_item(sitting)
+        assert (sitting.state()["seconds_left"], sitting.state()["answers"]) == (60, {})
+        now[0] += 40
+        sitting.write_answers("2-about", {"age": 30, "attention": 9, "more": 1})  # 5 points: 9 is no answer
+        with pytest.raises(StaleError):
+            sitting.write_answers("0-check", {"age": 31})
+        now[0] += 15
+    with sitting_of(path, "w1", clock) as sitting:  # the server was killed: 15 s were not written down
+        assert (sitting.state()["seconds_left"], sitting.state()["answers"]) == (20, {"age": 30})
+        now[0] += 20.1
+        sitting.expire_page("2-about", {"age": 30, "attention": 3})  # sent as the time ended
+        assert sitting.state()["was_late"]
+        assert sitting.state() == sitting.state() | {"phase": "end", "late": False}
+    with sitting_of(path, "w2", clock) as sitting:  # sent too late: what was on disk counts
+        sitting.begin(agreed=False)
+        give_up_item(sitting)
+        sitting.state()
+        sitting.write_answers("2-about", {"age": 40})
+        now[0] += 66
+        sitting.answer_questions("2-about", {"age": 41, "attention": 2})
+    first, second = person_rows(tmp_path / "pilot")
+    assert first.answers == {"about.age": 30, "about.attention": 3}
+    assert (first.failed_checks, first.time_up) == ("about.attention", "about")
+    assert (second.answers, second.failed_checks, second.time_up) == ({"about.age": 40}, "", "about")
+    moves = [row for row in move_rows(tmp_path / "pilot") if row.item == "questions:2-about"]
+    assert [(row.event, row.seconds, row.interrupted) for row in moves] == [
+        *(("open", 0, ""), ("draft", 40, ""), ("open", 0, ""), ("answers", 20.1, "restart")),
+        *(("open", 0, ""), ("draft", 0, ""), ("answers", 66, "")),
+    ]
+
+
+def test_a_study_ends_when_its_time_is_up_wherever_the_participant_is(tmp_path: Path) -> None:
+    path, now = limited_study(tmp_path, study=100), [0.0]
+    clock = partial(now.__getitem__, 0)
+    with sitting_of(path, "w1", clock) as sitting:
+        assert (
+            sitting.state()["limit"] == "The study ends 100 seconds after you begin, even while this window is closed."
+        )
+        now[0] += 1000  # before the start nothing counts
+        sitting.begin(agreed=False)
+        now[0] += 30
+        item = sitting.state()["item"]["id"]
+        now[0] += 30
+        sitting.write(item, {"rule": "conjunctive", "blickets": []})
+    with sitting_of(path, "w1", clock) as sitting:
+        assert sitting.state()["study_seconds_left"] == 40
+        now[0] += 41
+        sitting.act(item, 0, {"submit": {}})  # nothing is made
+        state = sitting.state()
+        assert (state["phase"], state["late"], state["completion"]) == ("end", True, {"code": "CODE-C1X9"})
+    with sitting_of(path, "w2", clock) as sitting:  # on the page of questions
+        sitting.begin(agreed=False)
+        give_up_item(sitting)
+        sitting.state()
+        sitting.write_answers("2-about", {"age": 50})
+        now[0] += 101
+        assert sitting.state()["phase"] == "end"
+        assert sitting.state()["completion"] == {"code": "CODE-C1X9"}
+    first, second = person_rows(tmp_path / "pilot")
+    assert (first.ended_by, first.time_up, first.answers) == ("no answer: the time was up", "study", {})
+    assert (second.time_up, second.answers) == ("about+study", {"about.age": 50})
+    assert first.finished[:1].isdigit()
+    used = [row.study_seconds for row in move_rows(tmp_path / "pilot") if row.participant == "w1"]
+    assert used == [0, 30, 60, 60, 101, 101]
+
+
+def test_who_waits_for_the_end_of_the_study_before_its_checks_has_no_code(tmp_path: Path) -> None:
+    path, now = limited_study(tmp_path, study=100, is_checked=True), [0.0]
+    with sitting_of(path, "w1", lambda: now[0]) as sitting:
+        sitting.begin(agreed=False)
+        sitting.write_answers(sitting.state()["name"], {"glows": "it glows"})  # a draft is no try
+        now[0] += 101
+        state = sitting.state()
+    assert (state["phase"], state["screened_out"], "completion" in state) == ("end", True, False)
+    (row,) = person_rows(tmp_path / "pilot")
+    assert (row.finished, row.time_up, row.instruction_tries, row.answers) == ("screened out", "study", 0, {})
+
+
+def test_limits_hold_in_a_terminal(tmp_path: Path) -> None:
+    path, now, printed = limited_study(tmp_path, page=60, study=200), [0.0], list[str]()
+    study = Study(path)
+
+    def lines(*typed: tuple[float, str]) -> Iterator[str]:
+        for seconds, line in typed:
+            now[0] += seconds
+            yield line
+
+    with PlayFolder(study.out, study.pools, study.config) as folder:
+        for name, typed in (("w1", [(1, "give up"), (1, "30"), (70, "2")]), ("w2", [(201, "help")])):
+            assert TerminalStudy(study, folder, name, lines(*typed), printed.append, lambda: now[0]).play() == 0
+    assert printed.count("The time is up; what you had answered until then is recorded.") == 1
+    assert printed.count("The time of the study is up. Thank you.") == 1
+    first, second = person_rows(tmp_path / "pilot")
+    assert (first.answers, first.time_up) == ({"about.age": 30}, "about")
+    assert (second.ended_by, second.time_up) == ("no answer: the time was up", "study")
 
 
 # --- In the terminal, and without a server ----------------------------------------------------------------------------
@@ -421,7 +551,7 @@ def test_the_end_cannot_be_asked_for(tmp_path: Path) -> None:
         client = Client(service, "w1")
         client.get()
         attacks: list[tuple[str, dict[str, Any]]] = [
-            ("answers", {"name": "3-about", "answers": {"age": 20, "attention": 2}}),
+            ("answers", {"name": "2-about", "answers": {"age": 20, "attention": 2}}),
             ("answers", {"name": "0-check", "answers": {}, "tries": -1}),
             ("answers", {"name": "0-check", "answers": {}, "tries": 10**30}),
             ("answers", {"name": "0-check", "answers": [], "tries": 0}),

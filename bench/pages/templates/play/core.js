@@ -69,12 +69,12 @@ function languageChoice(again) {
   return el("p", { class: "row" }, el("label", { lang: "en" }, "Language ", el("select", { "data-key": "lang", onchange: (e) => { setLanguage(e.target.value); again(); } }, langs.map((name) => el("option", { value: name, selected: name === lang, translate: "no" }, names[name] || name)))));
 }
 function el(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
+  const element = document.createElement(tag), label = attributes.translate === "no" && /input|textarea/.test(tag) ? String : t; // a study's own
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (name.startsWith("aria-") && typeof value === "boolean") element.setAttribute(name, String(value)); // "" is neither
     else if (value === true) element.setAttribute(name, "");
-    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, /^(aria-label|title|placeholder)$/.test(name) ? t(value) : String(value));
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, /^(aria-label|title|placeholder)$/.test(name) ? label(value) : String(value));
   }
   const read = attributes.translate === "no" || tag === "pre" ? (text) => text : t; // data stays as it is
   for (const child of children.flat(Infinity)) if (child !== null && child !== undefined) element.append(child instanceof Node ? child : read(child));
@@ -157,18 +157,31 @@ function submitByKey(event) {
   show("");
   say("To submit your answer, press Enter. It ends the item.");
 }
-// time that is left of an item, counted down between answers of the server
-let deadline = 0, warned = 0;
-function timeLeft() { return Math.max(0, Math.ceil((deadline - performance.now()) / 1000)); }
+// time that is left of a stop and of the study, counted down between answers of the server
+const timers = {
+  left: { label: "Time left:", spoken: (n) => `${n} seconds left`, deadline: Infinity, warned: 0, of: "" },
+  "study-left": { label: "Time left of the study:", spoken: (n) => `${n} seconds of the study left`, deadline: Infinity, warned: 0, of: "" },
+};
+const timeLeft = (timer) => Math.max(0, Math.ceil((timer.deadline - performance.now()) / 1000));
 const clockText = (seconds) => `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+function countdown(id, seconds, of) {
+  const timer = timers[id];
+  timer.deadline = seconds === undefined ? Infinity : performance.now() + 1000 * seconds;
+  if (seconds === undefined || state.item?.closed) return null;
+  if (of !== timer.of) Object.assign(timer, { of, warned: seconds });
+  return el("p", { class: "limit" }, timer.label, " ", el("b", { id, role: "timer" }, clockText(timeLeft(timer))));
+}
 setInterval(() => {
-  const box = document.getElementById("left");
-  if (!box || !state?.writer || state.item?.closed) return;
-  const seconds = timeLeft();
-  box.textContent = clockText(seconds);
-  for (const mark of [60, 10]) if (seconds <= mark && warned > mark) { say(`${mark} seconds left`); break; }
-  warned = seconds;
-  if (!seconds && !waiting) send("expire");
+  if (!state?.writer) return;
+  for (const [id, timer] of Object.entries(timers)) {
+    const box = document.getElementById(id);
+    if (!box) continue;
+    const seconds = timeLeft(timer);
+    box.textContent = clockText(seconds);
+    for (const mark of [10, 60]) if (seconds <= mark && timer.warned > mark) { say(timer.spoken(mark)); break; }
+    timer.warned = seconds;
+    if (!seconds && !waiting) send("expire", state.phase === "questions" ? { name: state.name, answers: state.answers } : {});
+  }
 }, 250);
 // an element that is rendered anew keeps the focus and what is being typed
 function replaceScreen(...children) {

@@ -37,7 +37,7 @@ function start() {
   const consent = el("div", { class: "consent", tabindex: 0, role: "region", "aria-label": "Consent" });
   consent.innerHTML = state.consent; // its raw HTML is escaped, links and pictures are text
   return [
-    el("h1", {}, "Before you begin"), languageChoice(reload), el("p", { class: "reason" }, state.task),
+    el("h1", {}, "Before you begin"), languageChoice(reload), el("p", { class: "reason" }, state.task), state.limit ? el("p", { class: "reason" }, state.limit) : null,
     el("section", { class: "panel" }, el("h2", {}, "What is kept"), state.privacy.map((text) => el("p", {}, text)), el("p", {}, "You can stop at any time and go on later at this address; what you did until then stays there.")),
     state.consent ? consent : null,
     el("p", {}, "Participant id: ", el("b", { class: "ids", translate: "no" }, state.participant)),
@@ -52,18 +52,32 @@ function progress() {
   const text = isAll ? `item ${state.number} of ${state.items}` : `step ${state.step} of ${state.steps}`;
   return el("div", { class: "progress" }, el("progress", { max: state.steps, value: state.step, "aria-label": text }), el("span", {}, text));
 }
+// where a limit may end the page, answers go to the server as they are given; nothing is rendered anew for that
+let answersTimer = 0, isKept = true;
+function keepAnswers(delay) {
+  if (state.is_timed) { isKept = false; clearTimeout(answersTimer); answersTimer = setTimeout(sendAnswers, delay); }
+}
+async function sendAnswers() {
+  if (waiting || isKept || state.phase !== "questions") return;
+  isKept = true;
+  const read = { seconds: Math.round(performance.now() - clock.since) / 1000, interruptions: [...clock.causes] }, name = state.name;
+  const answer = await request("draft", { name, answers: state.answers, clock: read });
+  if (waiting || state.name !== name) return;
+  if (answer.status === 200) restartClock();
+  if (answer.data.phase && answer.data.name !== name) render(answer.data);
+}
 function questions() {
-  const answers = {}, boxes = {};
+  const answers = state.answers ||= {}, boxes = {};
   const asked = state.questions.map((q) => {
     const name = `question-${q.id}`, isFrozenPage = !state.writer;
-    const radios = (options) => options.map(([value, text]) => el("label", {}, el("input", { type: "radio", name, "data-key": `${name}-${value}`, disabled: isFrozenPage, onchange: () => { answers[q.id] = value; } }), " ", el("span", { translate: "no" }, text)));
+    const radios = (options) => options.map(([value, text]) => el("label", {}, el("input", { type: "radio", name, "data-key": `${name}-${value}`, checked: answers[q.id] === value, disabled: isFrozenPage, onchange: () => { answers[q.id] = value; keepAnswers(0); } }), " ", el("span", { translate: "no" }, text)));
     let control;
     if (q.kind === "likert") control = [q.low ? el("span", { class: "soft", translate: "no" }, q.low) : null, radios([...Array(q.points).keys()].map((k) => [k + 1, String(k + 1)])), q.high ? el("span", { class: "soft", translate: "no" }, q.high) : null];
     else if (q.kind === "choice") control = radios(q.options.map((text, k) => [text, q.labels?.[k] ?? text]));
     else if (q.kind === "number") {
-      boxes[q.id] = el("input", { type: "number", step: q.whole ? 1 : "any", min: q.min, max: q.max, "aria-label": q.text, "data-key": name, disabled: isFrozenPage, oninput: (e) => { answers[q.id] = e.target.value === "" ? "" : Number(e.target.value); } });
+      boxes[q.id] = el("input", { type: "number", step: q.whole ? 1 : "any", min: q.min, max: q.max, "aria-label": q.text, translate: "no", "data-key": name, value: answers[q.id], disabled: isFrozenPage, oninput: (e) => { answers[q.id] = e.target.value === "" ? "" : Number(e.target.value); keepAnswers(500); } });
       control = [boxes[q.id], el("span", { class: "soft" }, q.values)];
-    } else control = el("textarea", { "aria-label": q.text, "data-key": name, maxlength: 4000, disabled: isFrozenPage, oninput: (e) => { answers[q.id] = e.target.value; } });
+    } else control = el("textarea", { "aria-label": q.text, translate: "no", "data-key": name, maxlength: 4000, disabled: isFrozenPage, oninput: (e) => { answers[q.id] = e.target.value; keepAnswers(500); } }, answers[q.id]);
     return el("fieldset", {}, el("legend", {}, el("span", { translate: "no" }, q.text), q.optional ? " (optional)" : null), el("div", { class: "row" }, control));
   });
   const go = () => {
@@ -75,7 +89,7 @@ function questions() {
   };
   const text = state.instructions ? el("section", { class: "instructions", "aria-label": "Instructions" }) : null;
   if (text) text.innerHTML = state.instructions; // as a text of consent
-  return [el("h1", { translate: state.heading === "Instructions" ? null : "no" }, state.heading), progress(), text, asked, button("Go on", go, { class: "first", "data-key": "go-on", disabled: !state.writer })];
+  return [el("h1", { translate: state.heading === "Instructions" ? null : "no" }, state.heading), progress(), lateNote(), countdown("left", state.seconds_left, state.name), studyCountdown(), text, asked, button("Go on", go, { class: "first", "data-key": "go-on", disabled: !state.writer })];
 }
 function ended() {
   const verdict = state.verdict;
@@ -83,14 +97,14 @@ function ended() {
   const next = button("Go on", reload, { class: "first", "data-key": "next" });
   return el("section", { class: "ended", "aria-label": "Item ended" }, el("h2", {}, text), next);
 }
-let timed = "";
+const studyCountdown = () => countdown("study-left", state.study_seconds_left, "study");
+const LATE = "The time of the page before is up. What you had answered until then is recorded.";
+const lateNote = () => state.was_late ? el("p", { class: "callout" }, LATE) : null;
 function item() {
   const it = state.item, view = views[it.view.view];
   const facts = el("details", { open: !it.steps.length && !Object.keys(it.draft).length && it.view.view !== "program" && (it.view.rules ? false : true) }, el("summary", {}, "What is asked"), el("div", { class: "facts" }, (it.view.rules || it.opening.split("\n\n")).map((part) => /\S {2,}\S/.test(part) ? el("pre", { tabindex: 0, role: "region", "aria-label": "Table" }, part) : el("p", {}, part.replace(/\n(?=[a-z](?:(?!->|-\||: ).)*$)/gm, " ")))));
-  if (it.seconds_left !== undefined) { deadline = performance.now() + 1000 * it.seconds_left; if (it.id !== timed) { timed = it.id; warned = it.seconds_left; } }
-  const left = it.seconds_left === undefined || it.closed ? null : el("p", { class: "limit" }, "Time left: ", el("b", { id: "left", role: "timer" }, clockText(timeLeft())));
   return [
-    el("h1", {}, it.kind), state.study ? el("p", {}, "This is practice: nothing is recorded. ", el("a", { href: state.study, "data-key": "leave" }, "Go to the study")) : null, progress(), left,
+    el("h1", {}, it.kind), state.study ? el("p", {}, "This is practice: nothing is recorded. ", el("a", { href: state.study, "data-key": "leave" }, "Go to the study")) : null, progress(), lateNote(), countdown("left", it.seconds_left, it.id), studyCountdown(),
     (it.view.brief || []).map((sentence) => el("p", { class: "reason" }, sentence)), it.view.view === "program" ? null : facts, it.aid ? el("p", { class: "note", "data-key": "aid" }, it.aid) : null, view.render(it), it.closed ? ended() : el("p", {}, button("I cannot tell", () => confirm(t("End this item without an answer?")) && send("quit"), { class: "plain", "data-key": "quit", disabled: isFrozen() })),
   ];
 }
@@ -129,17 +143,18 @@ function leaveSoon() {
 function end() {
   const rows = state.verdicts;
   if (EMBEDDED.plan) return [el("h1", {}, "Done. Please save your answers"), el("p", {}, "They are in this browser alone. Save the file and hand it in."), button("Save my answers", download, { class: "first", "data-key": "save" })];
+  if (state.screened_out && state.late) return [el("h1", {}, "The study ends here"), el("p", {}, "The time of the study is up, before the questions about the instructions were answered rightly. What you did is recorded; you can close this window."), completion()];
   if (state.screened_out) return [el("h1", {}, "The study ends here"), el("p", {}, "The questions about the instructions were not answered rightly. What you did is recorded; you can close this window."), completion()];
   const study = state.study ? el("p", {}, el("a", { class: "first", href: state.study, "data-key": "leave" }, "Go to the study")) : null;
   if (study && !rows.length) return [el("h1", {}, "That was practice"), study];
   const proof = completion();
-  if (!rows.length) return [el("h1", {}, "Done. Thank you."), el("p", {}, proof ? "Your answers are recorded." : "Your answers are recorded; you can close this window."), proof];
+  if (!rows.length) return [el("h1", {}, state.late ? "The time of the study is up. Thank you." : "Done. Thank you."), lateNote(), el("p", {}, proof ? "Your answers are recorded." : "Your answers are recorded; you can close this window."), proof];
   const right = rows.filter((row) => row.right).length, kindOf = (row) => row.class || (row.right ? "right" : "wrong");
   const count = (kind) => rows.filter((row) => kindOf(row) === kind).length, kinds = ["earned", "lucky", "right", "short", "missed", "wrong"].filter(count);
   const number = (text) => ({ text, number: true }), heads = ["#", "Kind", "Item", "You", number("Fits the evidence"), number("Moves"), number("Ideal")];
   const cell = (text) => el("td", { class: "number" }, String(text)), plain = (child) => el("td", {}, child);
   const cells = rows.map((row, k) => [k + 1, plain(row.kind), el("td", { class: "ids" }, row.item), plain(el("span", { class: `worth ${kindOf(row)}` }, worth(row.right, row.class).split(":")[0])), cell(row.left ? `${row.left.length > 15 ? `about 10^${row.left.length - 1}` : Number(row.left).toLocaleString("en")} left` : "\u2013"), cell(row.moves ?? "\u2013"), cell(row.ideal ?? "\u2013")]);
-  return [proof, el("h1", {}, `${state.study ? "Practice" : "Done"}: ${right} of ${rows.length} right${rows.some((r) => r.class) ? `, ${count("earned")} of them earned` : ""}`),
+  return [proof, state.late ? el("p", { class: "callout" }, "The time of the study is up. Thank you.") : lateNote(), el("h1", {}, `${state.study ? "Practice" : "Done"}: ${right} of ${rows.length} right${rows.some((r) => r.class) ? `, ${count("earned")} of them earned` : ""}`),
     el("p", { class: "classes", role: "img", "aria-label": kinds.map((kind) => `${count(kind)} ${kind}`).join(", ") }, kinds.map((kind) => el("span", { class: kind, style: `flex: ${count(kind)}` }))),
     el("ul", { class: "legend" }, Object.entries(CLASSES).map(([kind, text]) => el("li", {}, el("span", { class: "classes key", "aria-hidden": "true" }, el("span", { class: kind })), ` ${text}`)), ["right", "wrong"].filter(count).map((kind) => el("li", {}, el("span", { class: "classes key", "aria-hidden": "true" }, el("span", { class: kind })), ` ${kind === "right" ? "\u2713" : "\u2717"} ${kind}: what the evidence had decided is not counted`))),
     el("p", {}, "Lucky: your evidence still allowed other answers. The ideal learner saw only what it asked for, and chose its own moves where there are any."), table("Your answers", heads, cells),
@@ -147,14 +162,16 @@ function end() {
 }
 function render(next) {
   const before = state;
-  state = { writer: true, ...next };
+  state = { writer: true, ...next, is_timed: next.answers !== undefined };
+  if (state.phase === "questions" && before?.name === state.name) state.answers = { ...state.answers, ...before.answers };
   if (state.lang && state.lang !== lang) setLanguage(state.lang);
   const phase = { start, questions, item, end }[state.phase];
   replaceScreen(...phase().flat(Infinity).filter((child) => child));
-  if (before?.phase !== state.phase || before?.item?.id !== state.item?.id) { say(""); if (before) document.getElementById("main").focus(); window.scrollTo(0, 0); }
+  if (before?.phase !== state.phase || before?.item?.id !== state.item?.id || before?.name !== state.name) { say(""); if (before) document.getElementById("main").focus(); window.scrollTo(0, 0); }
   const news = state.item?.last;
   if (news && before?.item?.moves !== state.item.moves) say(state.item.closed ? "The item has ended." : news);
   else if (state.item?.closed && !before?.item?.closed) say("The item has ended.");
+  if (state.was_late) say(LATE);
   showStale();
   leaveSoon();
 }
