@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from calibrant.bench.answers.frame import Estimate, estimate
-from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.pages.terminal_tables import aligned
 from calibrant.bench.report.layout import NOTHING, Cell, Table, TableRow, cell
 
 A = TypeVar("A")

@@ -550,7 +550,7 @@ def _mean(values: Sequence[float]) -> float:
 
 def consistency_lines(rows: Sequence[Consistency], width: int | None) -> Iterator[str]:
     """Yield the lines of the table."""
-    from calibrant.bench.pages.aligned import wrapped_lines
+    from calibrant.bench.pages.terminal_tables import wrapped_lines
 
     yield from wrapped_lines(list(HEADINGS), [row.cells() for row in rows], width)
     probes = [row.names.cells(row.system) for row in rows if row.names is not None]

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.baselines.replayscm.fit import disclosed_constraints
-from calibrant.baselines.structure_learning.graph import (
+from calibrant.baselines.structure_learning.constraints import (
     Constraints,
     Frame,
     Graph,

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.baselines.replayscm._kernels_choice import first_choice
-from calibrant.baselines.structure_learning.graph import Constraints, Dag, Frame, frame_from_columns
-from calibrant.baselines.structure_learning.graph import Mask as FrameMask
+from calibrant.baselines.structure_learning.constraints import Constraints, Dag, Frame, frame_from_columns
+from calibrant.baselines.structure_learning.constraints import Mask as FrameMask
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.replayscm.disclosure import Disclosure, natural
 from calibrant.dsl.replayscm.item import Task

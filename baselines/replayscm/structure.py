@@ -53,7 +53,7 @@ from calibrant.baselines.replayscm.fit import (
     root_hypotheses,
     rooted_constraints,
 )
-from calibrant.baselines.structure_learning.graph import Constraints, Dag, Frame, Mask
+from calibrant.baselines.structure_learning.constraints import Constraints, Dag, Frame, Mask
 from calibrant.baselines.structure_learning.levels import Posteriors, ScoreOptimum
 from calibrant.baselines.structure_learning.scores import CACHE_BITS, F64, MAX_TABLE_VARIABLES, LocalScores, mbde
 from calibrant.baselines.structure_learning.search import (

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.baselines.structure_learning._kernels_graphs import compelled_arcs
-from calibrant.baselines.structure_learning.graph import Dag, Mask, is_acyclic
+from calibrant.baselines.structure_learning.constraints import Dag, Mask, is_acyclic
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.knowledge import Knowledge
 from calibrant.dsl.pictures import MAX_PICTURE_ROWS, Picture, Pictured, PictureEdge, networkx_graph

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from calibrant.baselines.structure_learning._kernels_graphs import essential_graphs
 from calibrant.baselines.structure_learning._kernels_optimum import TIE
 from calibrant.baselines.structure_learning.classes import EssentialGraph, separated_pairs
-from calibrant.baselines.structure_learning.graph import Dag, Mask
+from calibrant.baselines.structure_learning.constraints import Dag, Mask
 from calibrant.baselines.structure_learning.levels import (
     F64,
     I64,

@@ -18,7 +18,7 @@ from time import monotonic
 
 import numpy as np
 
-from calibrant.baselines.structure_learning.graph import Dag, Mask, is_acyclic
+from calibrant.baselines.structure_learning.constraints import Dag, Mask, is_acyclic
 from calibrant.baselines.structure_learning.levels import F64, I64, LevelScores
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.knowledge import CheckedKnowledge

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from calibrant.baselines.structure_learning import _kernels_levels as kernels
 from calibrant.baselines.structure_learning import _kernels_optimum as kernels_optimum
-from calibrant.baselines.structure_learning.graph import MAX_VARIABLES, Constraints, Dag, Frame, Mask, is_acyclic
+from calibrant.baselines.structure_learning.constraints import MAX_VARIABLES, Constraints, Dag, Frame, Mask, is_acyclic
 from calibrant.baselines.structure_learning.scores import LocalScores
 from calibrant.baselines.structure_learning.search import ArcStrengths, strengths_from_frequencies
 from calibrant.dsl.errors import CalibrantError

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.baselines.structure_learning import _kernels_scores as kernels
-from calibrant.baselines.structure_learning.graph import Constraints, Dag, Frame, Mask
+from calibrant.baselines.structure_learning.constraints import Constraints, Dag, Frame, Mask
 
 CACHE_BITS = 12  # 4096 parent sets per child: all of them up to 12 variables, 64 kB a child beyond
 MAX_TABLE_VARIABLES = 18  # 18 x 2**18 scores are 38 MB

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from calibrant.baselines.structure_learning._kernels_graphs import ADD, DROP, climb, compelled_arcs, count_arcs, wander
 from calibrant.baselines.structure_learning._kernels_scores import EMPTY, pack_rows
-from calibrant.baselines.structure_learning.graph import Constraints, Dag, Frame, is_acyclic
+from calibrant.baselines.structure_learning.constraints import Constraints, Dag, Frame, is_acyclic
 from calibrant.baselines.structure_learning.scores import LocalScores, NetworkScore, scoring
 
 # --- Greedy structure learning: hill climbing and tabu search, as the R package bnlearn performs them -----------------

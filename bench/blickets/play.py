@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.bench.core.capabilities import Playable
-from calibrant.bench.core.words import Act, Draft, Edit, Position, Reader, Verb, Words, WordsError, match_name
+from calibrant.bench.core.typed_moves import Act, Draft, Edit, Position, Reader, Verb, Words, WordsError, match_name
 from calibrant.dsl.blickets.episode import BlicketEpisode, checked_steps, placed_after, trace_from_object
 from calibrant.dsl.blickets.item import BlicketItem, Form, rule_from_json
 from calibrant.dsl.blickets.prompt import facts, observation
@@ -56,7 +56,7 @@ SIGNS = {"+": "place", "-": "remove", "\N{MINUS SIGN}": "remove"}
 
 
 class BlicketWords(Words[BlicketItem]):
-    """Implements Words (bench.core.words). A draft has `rule` and `blickets`, each as far as it is chosen."""
+    """Implements Words (bench.core.typed_moves). A draft has `rule` and `blickets`, each as far as it is chosen."""
 
     kind = ("detector", "detectors")
 

@@ -10,9 +10,17 @@ from typing import Any
 from calibrant.audits.attribution import Attribution, Kind
 from calibrant.audits.blickets.attribution import Narrowing, attribute_episode, trace_narrowing
 from calibrant.baselines.blickets.context import BEHAVIOURS, START, Graph, first_firings
-from calibrant.bench.pages.filmstrip import TimelineViews
 from calibrant.bench.pages.graphs import GraphEdge, GraphNode
-from calibrant.bench.pages.timeline import AnswerGroup, Decision, Light, Moment, News, StateGraph, Timeline
+from calibrant.bench.pages.timeline import (
+    AnswerGroup,
+    Decision,
+    Light,
+    Moment,
+    News,
+    StateGraph,
+    Timeline,
+    TimelineViews,
+)
 from calibrant.dsl.blickets.item import BlicketItem, Form, Mechanism, Rule, all_rules, names_of
 from calibrant.dsl.blickets.reference import Ending, is_active, run
 from calibrant.dsl.blickets.score import Grade, grade

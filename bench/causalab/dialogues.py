@@ -20,10 +20,10 @@ from calibrant.bench.causalab.items import ITEMS, refuse_uncounted, run_picture
 from calibrant.bench.causalab.play import PLAY
 from calibrant.bench.core.capabilities import PlayedReplies
 from calibrant.bench.episodes import TextEpisode
-from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.charts import Scale, figure, foot_axis, side_axis, text_at
 from calibrant.bench.pages.graphs import GraphPicture, graph_text, graphs_svg
 from calibrant.bench.pages.page import design_page
+from calibrant.bench.pages.terminal_tables import aligned
 from calibrant.bench.report.sources import Transcript
 from calibrant.dsl.answer_text import Thoughts, read_reply_text
 from calibrant.dsl.causalab import episode

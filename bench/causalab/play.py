@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.bench.core.capabilities import Playable
-from calibrant.bench.core.words import (
+from calibrant.bench.core.typed_moves import (
     Act,
     Draft,
     Edit,
@@ -72,7 +72,7 @@ DRAFT_KEYS = {"edges", "base", "weights", "squares"}
 
 
 class LabWords(Words[LabItem]):
-    """Implements Words (bench.core.words).
+    """Implements Words (bench.core.typed_moves).
 
     A draft has `edges`, a list of [cause, effect], and of the frequency's equation `base`, `weights` and `squares`.
     """

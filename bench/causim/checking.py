@@ -13,7 +13,7 @@ from calibrant.bench.answers.rates import wilson
 from calibrant.bench.causim.options import CheckOptions
 from calibrant.bench.causim.paper import paper
 from calibrant.bench.core.options import OptionError
-from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.pages.terminal_tables import aligned
 from calibrant.dsl.causim import networks
 from calibrant.dsl.causim.external_programs.check import (
     DiagramNode,

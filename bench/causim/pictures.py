@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from html import escape
 
-from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.charts import figure, text_at, text_width, widest
 from calibrant.bench.pages.graphs import Layers, Spacing, arrow, arrow_heads
+from calibrant.bench.pages.terminal_tables import aligned
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.text import plural
 

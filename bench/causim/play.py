@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from calibrant.bench.core.words import Act, Draft, Edit, Position, Reader, Verb, Words, WordsError, match_name
+from calibrant.bench.core.typed_moves import Act, Draft, Edit, Position, Reader, Verb, Words, WordsError, match_name
 from calibrant.bench.report.capabilities import Hypothesis, Remaining, first_entries
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import ModelError, Symbol, plain, shown_value, symbol, value_of
@@ -21,7 +21,10 @@ MAX_CHOICES = 200  # values of a variable that a page lists
 
 
 class CausimWords(Words[CausimItem]):
-    """Implements Words (bench.core.words). A draft maps keys to values, as JSON; intervened variables are filled in."""
+    """Implements Words (bench.core.typed_moves).
+
+    A draft maps keys to values, as JSON; intervened variables are filled in.
+    """
 
     kind = ("program", "programs")
 

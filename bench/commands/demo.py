@@ -168,7 +168,7 @@ def _print_tables(answers: Mapping[str, Sequence[Answer]]) -> None:
     """Print for each benchmark what an item asks, a sentence on luck, and the classes of each method's answers."""
     from calibrant.bench.core.attribution import KIND_MEANINGS, KINDS
     from calibrant.bench.core.registry import benchmark
-    from calibrant.bench.pages.aligned import aligned
+    from calibrant.bench.pages.terminal_tables import aligned
     from calibrant.bench.protocols import protocols_of
     from calibrant.bench.report.overview.page import benchmark_results
     from calibrant.bench.report.overview.sentences import count_text, luck_sentence, percent_text

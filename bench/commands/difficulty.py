@@ -61,7 +61,7 @@ def difficulty(
     A logistic model of success, with how well it predicts systems that were left out, beside the stratum alone. With
     --model a difficulty of each item, with its standard error; refused where there are too few systems to say anything.
     """
-    from calibrant.bench.difficulty.explained import explain_difficulty
+    from calibrant.bench.difficulty.report import explain_difficulty
     from calibrant.bench.terminal import NextCommand, invocation, print_next, print_written
 
     explained = explain_difficulty(runs, pools, model)
@@ -104,7 +104,7 @@ def subset(
     By information of a Rasch model, from 8 systems and 30 items on. The error of the estimated mean is measured on
     families of systems that were left out of choice and fit, beside random subsets of equal size.
     """
-    from calibrant.bench.difficulty.explained import write_subset
+    from calibrant.bench.difficulty.subsets import write_subset
     from calibrant.bench.terminal import pool_commands, print_next
 
     chosen = write_subset(source, target, runs, items, families, seed)

@@ -131,7 +131,7 @@ def alternatives(
         )
 
     from calibrant.bench.core.registry import one_benchmark, sole_provider
-    from calibrant.bench.pages.aligned import aligned
+    from calibrant.bench.pages.terminal_tables import aligned
     from calibrant.bench.pools.capabilities import ALTERNATIVES
     from calibrant.bench.terminal import NextCommand, print_next, print_written, unused_path
     from calibrant.dsl.text import plural

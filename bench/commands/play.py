@@ -208,8 +208,8 @@ def _refuse_second(actions: Mapping[str, object]) -> None:
 def _write_review(file: Path, out: Path, pools: list[Path], title: str, participant: str) -> int:
     """Write the page of what a participant ended beside the ideal learner."""
     from calibrant.bench.play.game import PlayPool
+    from calibrant.bench.play.participants import review_page
     from calibrant.bench.play.results import stored_reviews
-    from calibrant.bench.play.sitting import review_page
     from calibrant.dsl.atomic_write import write_atomically
 
     items = stored_reviews(out, [PlayPool(pool) for pool in pools], participant)
@@ -265,7 +265,7 @@ def _next_commands(pool: Path, out: Path, participant: str) -> list[NextCommand]
 
 def _write_page(file: Path, game: Game) -> None:
     from calibrant.bench.pages.capabilities import TIMELINES
-    from calibrant.bench.pages.filmstrip import timeline_page
+    from calibrant.bench.pages.timeline import timeline_page
     from calibrant.dsl.atomic_write import write_atomically
 
     timelines = game.pool.benchmark.require(TIMELINES)

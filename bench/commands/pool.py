@@ -244,7 +244,7 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
     from calibrant.bench.answers.rates import pool_labels
     from calibrant.bench.core.items import refuse_empty
     from calibrant.bench.core.registry import benchmark_of
-    from calibrant.bench.pages.aligned import blocks_text
+    from calibrant.bench.pages.terminal_tables import blocks_text
     from calibrant.bench.pools.soundness import pool_stats
     from calibrant.bench.terminal import width_of
     from calibrant.dsl.records import pool_digest

@@ -166,7 +166,7 @@ def _print_trajectories(
 ) -> None:
     """Print means by step of the runs on these pools."""
     from calibrant.bench.core.registry import one_benchmark
-    from calibrant.bench.pages.aligned import aligned
+    from calibrant.bench.pages.terminal_tables import aligned
     from calibrant.bench.report.capabilities import TRAJECTORIES
     from calibrant.bench.report.sources import items_of_pools, scored_answers, transcripts
 
@@ -214,7 +214,7 @@ def _print_consistency(sources: Sequence[Path], variants: Path, pools: Sequence[
 def _needs_attribution(columns: str | None, pools: Sequence[Path] | None, *, attribution: bool, as_json: bool) -> bool:
     """Return whether attributions are requested; refuse columns that leave them out, and pools that have no use."""
     from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
-    from calibrant.bench.pages.aligned import ALL
+    from calibrant.bench.pages.terminal_tables import ALL
     from calibrant.dsl.text import known_names, nearest_names
 
     attribution_names = {name for column in ATTRIBUTION_METRICS for name in (column.key, column.heading)} | {
@@ -308,7 +308,7 @@ def _print_json(tables: Collection[ResultTable], stored: Sequence[StoredResults]
 
 def _with_columns(measures: MetricSet, columns: str | None) -> MetricSet:
     """Return the measures, once the columns are known to be among them: an unknown name is said before the work."""
-    from calibrant.bench.pages.aligned import REASONS_VIEW, named_columns
+    from calibrant.bench.pages.terminal_tables import REASONS_VIEW, named_columns
 
     if columns is not None and columns not in (*measures.views, REASONS_VIEW):
         named_columns(measures, columns)
@@ -321,7 +321,7 @@ def print_rows(collected: ResultTable, *, columns: str | None = None, err: bool 
     again: a command that makes the same table, for the hint which shows the rest
     """
     from calibrant.bench.core.metrics import UNDEFINED
-    from calibrant.bench.pages.aligned import fit_columns, table_text
+    from calibrant.bench.pages.terminal_tables import fit_columns, table_text
     from calibrant.bench.report.table import attribution_legend, sample_headings, tie_legend
     from calibrant.bench.terminal import stated_width, width_of
 

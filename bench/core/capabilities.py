@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from calibrant.bench.core.items import ItemFormats, PoolStatistics
     from calibrant.bench.core.metrics import MetricSet
     from calibrant.bench.core.scoring import AnswerContext, Attribute, EvaluatorMaker, Scorable
-    from calibrant.bench.core.words import Words
+    from calibrant.bench.core.typed_moves import Words
     from calibrant.dsl.item import Message
     from calibrant.dsl.knowledge import Knowledge
     from calibrant.solvers.outcome import Outcome  # listing benchmarks imports no solver

@@ -45,7 +45,7 @@ from calibrant.audits.claims import Finding
 from calibrant.baselines.causalab.rows import ROWS, run
 from calibrant.bench.causalab.paper import paper
 from calibrant.bench.lab.renamings import RenamedItem, permuted_names, shuffled
-from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.pages.terminal_tables import aligned
 from calibrant.dsl.causalab.configs import Config, item_of_config, read_configs
 from calibrant.dsl.causalab.episode import LabStep
 from calibrant.dsl.causalab.generation import BASE, PLANS, SMALL_WEIGHTS

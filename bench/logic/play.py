@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.bench.core.words import (
+from calibrant.bench.core.typed_moves import (
     Act,
     Draft,
     Edit,
@@ -36,7 +36,7 @@ _CHANCE = re.compile(r"(?:(\d{1,4})\s+)?([^\s=]{1,200})\s*=\s*(\S{1,30})")
 
 
 class LogicWords(Words[LogicItem]):
-    """Implements Words (bench.core.words).
+    """Implements Words (bench.core.typed_moves).
 
     A draft has `model`, a list of clauses as text, or `probabilities` by "experiment.readout", experiments from 1.
     """

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from calibrant.bench.core.capabilities import Capability
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from calibrant.audits.why import Why
     from calibrant.bench.pages.page import Lesson
-    from calibrant.bench.pages.timeline import Timeline
+    from calibrant.bench.pages.timeline import TimelineMaker
     from calibrant.dsl.episode import Step
 
 
@@ -76,6 +76,4 @@ ANSWER_EXPLANATIONS: Capability[AnswerExplainable] = Capability("`show --run --g
 EPISODE_VIEWS: Capability[EpisodeViews] = Capability("`show --run`")
 REVEALED_VIEWS: Capability[EpisodeViews] = Capability("`show --run --gold`")
 """Episodes with what is sealed."""
-TimelineMaker: TypeAlias = "Callable[[Any, Sequence[Step[Any]], str], Timeline]"
-"""Makes the timeline of an episode: (item, steps, system); `TranscriptError` if the item does not answer so."""
 TIMELINES: Capability[TimelineMaker] = Capability("`play --html`")

@@ -14,8 +14,8 @@ from itertools import combinations, pairwise
 from math import cos, hypot, pi, sin
 from typing import Literal, NamedTuple, TypeAlias
 
-from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.charts import figure, text_at, text_width, widest
+from calibrant.bench.pages.terminal_tables import aligned
 from calibrant.dsl.errors import in_one_line
 
 Point: TypeAlias = tuple[float, float]

@@ -17,9 +17,9 @@ from markupsafe import Markup, escape
 
 from calibrant.audits.why import Experiment, Why, expected_text, number_text
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.capabilities import EXPLANATIONS
 from calibrant.bench.pages.page import Lesson, WhyTable, design_page, html_page
+from calibrant.bench.pages.terminal_tables import aligned
 from calibrant.bench.runs.audits import ReasonRecord, explain_item
 from calibrant.bench.runs.executors import Execution, Failure, Jobs
 from calibrant.bench.runs.workers import as_completed

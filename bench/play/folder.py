@@ -26,7 +26,7 @@ from calibrant.bench.core.attribution import KEY, NO_ANSWER, UNDEFINED_VERDICT, 
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import is_stated
 from calibrant.bench.core.scoring import PEOPLE
-from calibrant.bench.core.words import Act, Draft, Edit, WordsError
+from calibrant.bench.core.typed_moves import Act, Draft, Edit, WordsError
 from calibrant.bench.play.game import (
     AID,
     FINISH,

@@ -20,7 +20,7 @@ from msgspec import Meta
 from calibrant.bench.core.benchmark import Benchmark, PublicPool
 from calibrant.bench.core.capabilities import AIDS, WORDS
 from calibrant.bench.core.registry import benchmark_of
-from calibrant.bench.core.words import Draft, Position, Words, WordsError
+from calibrant.bench.core.typed_moves import Draft, Position, Words, WordsError
 from calibrant.bench.pages.graphs import Graph, GraphNode, draw_together
 from calibrant.dsl.episode import Action, ActionError, Episode, Step
 from calibrant.dsl.errors import CalibrantError

@@ -31,7 +31,7 @@ from calibrant.bench.play.folder import (
     protocol_of,
 )
 from calibrant.bench.play.game import FINISH, QUESTIONS, START, Game, ItemKey, PlayPool
-from calibrant.bench.play.sitting import ReviewedItem
+from calibrant.bench.play.participants import ReviewedItem
 from calibrant.bench.play.study.config import Study, page_names
 from calibrant.bench.play.study.pages import value_text
 from calibrant.bench.report.capabilities import MAX_EXPORTED, Remaining, RemainingLists

@@ -10,7 +10,7 @@ from shlex import quote
 from time import monotonic
 from typing import Any
 
-from calibrant.bench.core.words import Verb, WordsError
+from calibrant.bench.core.typed_moves import Verb, WordsError
 from calibrant.bench.play.folder import Player, PlayFolder
 from calibrant.bench.play.game import AID, Completion, ItemStop, Practice, QuestionsStop, Stop, aid_config
 from calibrant.bench.play.study import pages

@@ -25,8 +25,8 @@ from calibrant.audits import claims as audits_claims
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import FINDINGS, Capability
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.pages.aligned import wrapped_lines
 from calibrant.bench.pages.page import html_page
+from calibrant.bench.pages.terminal_tables import wrapped_lines
 from calibrant.bench.pages.why import MAX_EMBEDDED, IndexItem, IndexText, index_page
 from calibrant.bench.pools.capabilities import CertificateCheck, Printed
 from calibrant.bench.runs import audits

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from calibrant.bench.core.words import Draft, Edit, Position, Reader, Verb, WordsError, match_name, read_number
+from calibrant.bench.core.typed_moves import Draft, Edit, Position, Reader, Verb, WordsError, match_name, read_number
 from calibrant.dsl.errors import ParseError, short_repr
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.text import parse_infix, render

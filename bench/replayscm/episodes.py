@@ -14,8 +14,7 @@ from calibrant.bench.core.responses import Answer, ReadAnswer, ReadingOptions
 from calibrant.bench.core.scoring import AnswerContext, EvaluatorCache, Prediction, line_head, line_place
 from calibrant.bench.core.verdict import ReadVerdict
 from calibrant.bench.episodes import TextEpisode
-from calibrant.bench.pages.filmstrip import TimelineViews
-from calibrant.bench.pages.timeline import Decision, Light, Moment, News, Timeline
+from calibrant.bench.pages.timeline import Decision, Light, Moment, News, Timeline, TimelineViews
 from calibrant.bench.replayscm.options import ScoreOptions
 from calibrant.bench.replayscm.rows.episodes import task_evidence
 from calibrant.bench.replayscm.verdict import funnel, structure

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from calibrant.bench.core.items import unknown_item
-from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.pages.terminal_tables import aligned
 from calibrant.bench.runs.runner import Selection
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.formulas.text import render

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from calibrant.bench.core.capabilities import Playable
-from calibrant.bench.core.words import Act, Draft, Edit, Position, Reader, Verb, Words, WordsError, match_name
+from calibrant.bench.core.typed_moves import Act, Draft, Edit, Position, Reader, Verb, Words, WordsError, match_name
 from calibrant.bench.episodes import Chat
 from calibrant.bench.replayscm import drafts
 from calibrant.dsl.answer_text import Thoughts
@@ -85,7 +85,7 @@ _SETTING = re.compile(r"([^\s=]{1,80})\s*=\s*([^\s=]{1,8})")
 
 
 class ScmWords(Words[Problem]):
-    """Implements Words (bench.core.words).
+    """Implements Words (bench.core.typed_moves).
 
     A draft has `formulas`, text by variable as it was typed; `roots` where they are not told; `noise` where it is asked
     for; and the parts of other questions (`questions.py`).

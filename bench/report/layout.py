@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from calibrant.bench.answers.rates import Interval
 from calibrant.bench.core.metrics import UNDEFINED
-from calibrant.bench.pages.aligned import GAP, aligned, paragraphs
+from calibrant.bench.pages.terminal_tables import GAP, aligned, paragraphs
 from calibrant.bench.terminal import RECORDS_BELOW
 from calibrant.dsl.errors import in_one_line
 

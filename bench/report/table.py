@@ -21,7 +21,7 @@ from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.responses import EXCLUDED, REASONS, reason_numbers
 from calibrant.bench.core.scoring import PEOPLE_SYSTEM, AnswerContext, participant_of
 from calibrant.bench.core.verdict import LazyVerdict, MeanScore
-from calibrant.bench.pages.aligned import NO_ANSWER_COLUMN, NOT_RUN_COLUMN, reason_key
+from calibrant.bench.pages.terminal_tables import NO_ANSWER_COLUMN, NOT_RUN_COLUMN, reason_key
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
 from calibrant.bench.report.rows import (
     Answer,

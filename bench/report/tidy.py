@@ -308,7 +308,7 @@ class RateTable(Framed):
 
     def __str__(self) -> str:
         """Return the tables as text."""
-        from calibrant.bench.pages.aligned import table_text
+        from calibrant.bench.pages.terminal_tables import table_text
 
         texts = [
             table_text(table.cells(), table.metrics, view=None, width=120, line_width=120).text

@@ -24,8 +24,8 @@ from calibrant.audits.why import Why
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.items import refuse_empty
 from calibrant.bench.core.registry import benchmark as named_benchmark
-from calibrant.bench.pages.aligned import wrapped_lines
 from calibrant.bench.pages.capabilities import EXPLANATIONS
+from calibrant.bench.pages.terminal_tables import wrapped_lines
 from calibrant.bench.runs.executors import HERE, Execution, Failure, Jobs, Progress, error_line, one_line
 from calibrant.bench.runs.records import ItemHead, JsonlFile, RecordKind, Timing, config_digest
 from calibrant.bench.runs.runner import EVERYTHING, Selection

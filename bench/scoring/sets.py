@@ -21,7 +21,7 @@ from calibrant.bench.answers.rates import mean_if_known
 from calibrant.bench.core.registry import one_benchmark
 from calibrant.bench.core.scoring import AnswerContext, Scorable
 from calibrant.bench.core.sets import HYPOTHESES, Hypotheses
-from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.pages.terminal_tables import aligned
 from calibrant.bench.scoring.files import PredictionFile, shown_name
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer

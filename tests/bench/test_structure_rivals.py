@@ -12,7 +12,7 @@ import pytest
 
 from calibrant.baselines.replayscm.discovery import intervention_targets
 from calibrant.baselines.replayscm.fit import frame_from_panel
-from calibrant.baselines.structure_learning.graph import Frame
+from calibrant.baselines.structure_learning.constraints import Frame
 from calibrant.baselines.structure_learning.scores import bde
 from calibrant.bench.core.registry import bundled_pool
 from calibrant.bench.lab.speed.__main__ import main

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from calibrant.bench.core.registry import bundled_pools
-from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.pages.terminal_tables import aligned
 from calibrant.dsl.errors import CalibrantError
 from tests.faults.scenarios import FAULTS, NODES, Outcome, outcome
 

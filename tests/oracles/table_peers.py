@@ -25,7 +25,7 @@ from typing import Any
 
 import calibrant
 from calibrant.baselines.structure_learning.classes import dag_of_arcs
-from calibrant.baselines.structure_learning.graph import free_constraints, graph_from_matrix, orient
+from calibrant.baselines.structure_learning.constraints import free_constraints, graph_from_matrix, orient
 from calibrant.baselines.structure_learning.levels import LevelScore, family_score
 from calibrant.bench.replayscm.fitting.networks import level_frame
 from calibrant.bench.replayscm.fitting.reading import read_with, reading_options

@@ -26,7 +26,7 @@ from calibrant.audits.replayscm.extended.generate import extended_strata, sample
 from calibrant.bench.core.benchmark import public_record
 from calibrant.bench.core.capabilities import WORDS
 from calibrant.bench.core.registry import benchmark_of
-from calibrant.bench.core.words import WordsError
+from calibrant.bench.core.typed_moves import WordsError
 from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.game import ItemStop, PlayPool, Stop, Terms
 from calibrant.bench.play.service.routes import open_service, play_page

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.baselines.structure_learning.graph import Constraints, Dag, Frame, arc_constraints, frame_from_rows
+from calibrant.baselines.structure_learning.constraints import Constraints, Dag, Frame, arc_constraints, frame_from_rows
 from calibrant.baselines.structure_learning.scores import (
     LocalScores,
     NetworkScore,

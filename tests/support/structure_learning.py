@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from hypothesis import strategies as st
 
-from calibrant.baselines.structure_learning.graph import Constraints, Frame, frame_from_rows, free_constraints
+from calibrant.baselines.structure_learning.constraints import Constraints, Frame, frame_from_rows, free_constraints
 
 # --- Every DAG of a few variables, orders and classes of them, by plain enumeration: oracles of structure learning ----
 # A DAG is a tuple of parent masks. Nothing here uses the package's own search.

@@ -28,7 +28,7 @@ from calibrant.dsl.records import MAX_CACHED_ITEMS, file_digest, plain_pool
 from calibrant.dsl.text import plural
 
 if TYPE_CHECKING:
-    from calibrant.bench.pages.aligned import Fitted
+    from calibrant.bench.pages.terminal_tables import Fitted
 
 
 DEFAULT_LIMIT = 20
@@ -322,7 +322,7 @@ def _cell(key: str, value: object) -> str:
 
 def _table(rows: Sequence[Mapping[str, str]]) -> Fitted:
     """Return the rows as a table that fits the width; the last column is wrapped if it is the reason."""
-    from calibrant.bench.pages.aligned import GAP, Fitted, aligned, fit_columns, wrapped_row
+    from calibrant.bench.pages.terminal_tables import GAP, Fitted, aligned, fit_columns, wrapped_row
     from calibrant.bench.terminal import RECORDS_BELOW, width_of
 
     width = width_of(sys.stdout)

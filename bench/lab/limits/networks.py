@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant.baselines.structure_learning.graph import Frame
+from calibrant.baselines.structure_learning.constraints import Frame
 from calibrant.baselines.structure_learning.scores import LocalScores, bde
 from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
 from calibrant.dsl.errors import CalibrantError

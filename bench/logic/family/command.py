@@ -25,7 +25,7 @@ from calibrant.bench.logic.family.words import (
     require_members,
 )
 from calibrant.bench.logic.options import DataOptions, FamilyOptions
-from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.pages.terminal_tables import aligned
 from calibrant.bench.pools.capabilities import CountedFamily, Families
 from calibrant.bench.terminal import HintedError, invocation
 from calibrant.dsl.atomic_write import write_atomically

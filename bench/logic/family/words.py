@@ -12,9 +12,9 @@ import numpy as np
 
 from calibrant.audits.why import listed, number_text
 from calibrant.bench.logic.options import FamilyOptions
-from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, panels_svg
 from calibrant.bench.pages.page import WhyTable
+from calibrant.bench.pages.terminal_tables import aligned
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic.files.midas import Dataset
 from calibrant.dsl.logic.files.networks import ListedModel, read_networks

@@ -15,11 +15,12 @@ from urllib.parse import parse_qs
 import msgspec
 from markupsafe import Markup
 
-from calibrant.bench.core.words import WordsError
+from calibrant.bench.core.typed_moves import WordsError
 from calibrant.bench.pages.page import design_page
 from calibrant.bench.pages.tokens import contrast_rules
 from calibrant.bench.play.folder import Clock, PageClock, PlayFolder, check_participant
 from calibrant.bench.play.game import ENGLISH, ItemStop, Language, Plan, Practice, Terms, aid_config
+from calibrant.bench.play.participants import Reviews, Sitting, StaleError
 from calibrant.bench.play.service.server import (
     HOST,
     Address,
@@ -32,7 +33,6 @@ from calibrant.bench.play.service.server import (
     read_address,
     write_address,
 )
-from calibrant.bench.play.sitting import Reviews, Sitting, StaleError
 from calibrant.dsl.atomic_write import write_privately
 from calibrant.dsl.errors import CalibrantError
 

@@ -16,7 +16,7 @@ from zlib import crc32
 import msgspec
 from msgspec import Meta
 
-from calibrant.bench.core.words import Act, WordsError
+from calibrant.bench.core.typed_moves import Act, WordsError
 from calibrant.bench.play.folder import PlayFolder, check_participant
 from calibrant.bench.play.game import (
     CORRECT,

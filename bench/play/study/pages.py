@@ -18,7 +18,7 @@ from unicodedata import category
 import msgspec
 from msgspec import Meta
 
-from calibrant.bench.core.words import WordsError
+from calibrant.bench.core.typed_moves import WordsError
 from calibrant.bench.play import game
 from calibrant.bench.play.folder import ANSWERS, PASSED, TIME_UP, PlayFolder, Visit
 from calibrant.bench.runs.records import FILE_NAME

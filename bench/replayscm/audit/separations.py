@@ -12,7 +12,7 @@ from typing import Any
 from calibrant.audits.replayscm.ambiguity import sized_class
 from calibrant.audits.replayscm.findings import PairAudit, TargetSeparation
 from calibrant.audits.replayscm.items import mechanism_texts
-from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.pages.terminal_tables import aligned
 from calibrant.bench.replayscm.items import require_plain
 from calibrant.bench.replayscm.options import SeparateOptions
 from calibrant.bench.replayscm.pages import find_instance

@@ -11,7 +11,7 @@ from statistics import median
 from calibrant.audits.replayscm.bounded import LocalFinding, PairFinding, Shortcut
 from calibrant.audits.replayscm.findings import ClassCount, Findings, Split, Survivors
 from calibrant.audits.why import listed
-from calibrant.bench.pages.aligned import Fitted, aligned, fit_columns
+from calibrant.bench.pages.terminal_tables import Fitted, aligned, fit_columns
 from calibrant.bench.replayscm.audit.extended import PRIORS, WEIGHTS, AnswerRow, Bounds, Calibration, ceiling_under
 from calibrant.bench.replayscm.audit.records import AuditRecord, GeneratorCeiling
 from calibrant.bench.report.table import legend_lines

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.baselines.structure_learning.classes import arcs_of_dag, essential_graph
+from calibrant.baselines.structure_learning.constraints import Dag
 from calibrant.baselines.structure_learning.effects import (
     Effects,
     Query,
@@ -24,7 +25,6 @@ from calibrant.baselines.structure_learning.effects import (
     count_higher,
     rank_dag,
 )
-from calibrant.baselines.structure_learning.graph import Dag
 from calibrant.baselines.structure_learning.large import LargeOptimum, Price
 from calibrant.baselines.structure_learning.levels import (
     DagSum,

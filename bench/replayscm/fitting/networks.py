@@ -11,8 +11,8 @@ from typing import Any, Literal, Unpack, get_args
 import numpy as np
 
 from calibrant.baselines.structure_learning import classes as structure_learning_classes
+from calibrant.baselines.structure_learning.constraints import Constraints, Dag, Mask
 from calibrant.baselines.structure_learning.effects import Effects, Ranking, count_classes, list_higher, rank_dag
-from calibrant.baselines.structure_learning.graph import Constraints, Dag, Mask
 from calibrant.baselines.structure_learning.large import Price, best_large_network
 from calibrant.baselines.structure_learning.levels import (
     MAX_DENSE_VARIABLES,

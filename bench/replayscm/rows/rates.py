@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.bench.core.registry import bundled_sample
-from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.pages.terminal_tables import aligned
 from calibrant.dsl.formulas.formula import Apply, Formula, Node, fold
 from calibrant.dsl.formulas.table import unpack_bits
 from calibrant.dsl.replayscm.evaluator import Candidate, compile_formulas, mismatches

@@ -23,7 +23,7 @@ from calibrant.dsl.replayscm.item import Task, TaskKind
 if TYPE_CHECKING:
     from calibrant.baselines.replayscm.discovery import GraphProposal
     from calibrant.baselines.replayscm.fit import FittedModel
-    from calibrant.baselines.structure_learning.graph import Constraints, Frame
+    from calibrant.baselines.structure_learning.constraints import Constraints, Frame
     from calibrant.dsl.replayscm.scm import Scm
 
 

@@ -25,10 +25,10 @@ from calibrant.audits.replayscm.why.parts import (
 from calibrant.audits.why import listed, number_text
 from calibrant.bench.core.metrics import UNDEFINED
 from calibrant.bench.pages import why as pages_why
-from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.capabilities import AnswerExplainable, Explainable
 from calibrant.bench.pages.graphs import Graph, GraphEdge, GraphNode, draw_ring, draw_together
 from calibrant.bench.pages.page import Lesson, LessonModel, WhyTable, html_page, standalone_svg
+from calibrant.bench.pages.terminal_tables import aligned
 from calibrant.bench.replayscm.items import ASSUME
 from calibrant.bench.replayscm.why.page import (
     MAX_EVIDENCE,

@@ -216,7 +216,7 @@ def excluded_words(mechanism: DecidedVariable) -> list[str]:
 
 def lines(why: ReplayWhy) -> Iterator[str]:
     """Yield the lines of the terminal."""
-    from calibrant.bench.pages.aligned import aligned
+    from calibrant.bench.pages.terminal_tables import aligned
 
     yield why.title
     yield why.reason_text

@@ -18,8 +18,8 @@ from calibrant.bench.core.capabilities import PLAY
 from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.core.scoring import participant_of
 from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS
-from calibrant.bench.pages.filmstrip import timeline_content
 from calibrant.bench.pages.page import design_page
+from calibrant.bench.pages.timeline import timeline_content
 from calibrant.bench.report.comparisons import TITLE as READING_TITLE
 from calibrant.bench.report.layout import Source, Table, TableRow, heading_of, own_rows
 from calibrant.bench.report.overview.contract import Explanation

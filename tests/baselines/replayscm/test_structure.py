@@ -35,7 +35,7 @@ from calibrant.baselines.replayscm.structure import (
     proposed_sets,
     random_dag,
 )
-from calibrant.baselines.structure_learning.graph import Frame, is_acyclic, root_constraints
+from calibrant.baselines.structure_learning.constraints import Frame, is_acyclic, root_constraints
 from calibrant.baselines.structure_learning.levels import ScoreOptimum
 from calibrant.baselines.structure_learning.search import HillClimbing, learn
 from calibrant.bench.cli import main

@@ -16,7 +16,7 @@ from calibrant.baselines.structure_learning.classes import (
     model_string,
     network_class,
 )
-from calibrant.baselines.structure_learning.graph import Dag, is_acyclic
+from calibrant.baselines.structure_learning.constraints import Dag, is_acyclic
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.knowledge import Knowledge, state_knowledge
 from tests.support.effort import effort

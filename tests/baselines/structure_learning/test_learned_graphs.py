@@ -21,7 +21,7 @@ from calibrant.baselines.replayscm.discovery import (
     pc_graph,
     unclamped_score,
 )
-from calibrant.baselines.structure_learning.graph import (
+from calibrant.baselines.structure_learning.constraints import (
     Constraints,
     Frame,
     Graph,

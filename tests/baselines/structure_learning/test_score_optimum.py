@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.baselines.structure_learning.graph import (
+from calibrant.baselines.structure_learning.constraints import (
     Constraints,
     Dag,
     arc_constraints,

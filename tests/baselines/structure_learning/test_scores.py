@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.baselines.replayscm.fit import disclosed_constraints, frame_from_panel
-from calibrant.baselines.structure_learning.graph import (
+from calibrant.baselines.structure_learning.constraints import (
     Frame,
     arc_constraints,
     block_constraints,

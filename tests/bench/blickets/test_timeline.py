@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from calibrant.audits.blickets.attribution import attribute_episode
 from calibrant.bench.blickets.timeline import blicket_timeline
 from calibrant.bench.cli import main
-from calibrant.bench.pages.filmstrip import timeline_page
-from calibrant.bench.pages.timeline import Light, News, Timeline
+from calibrant.bench.pages.timeline import Light, News, Timeline, timeline_page
 from calibrant.bench.runs.records import folder_records, step_records
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Form, Mechanism, Rule, Sealed, Task
 from calibrant.dsl.blickets.records import write_pool

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from calibrant.bench.core.registry import benchmark, benchmark_of
-from calibrant.bench.difficulty.explained import choose_subset, difficulty_reason
 from calibrant.bench.difficulty.models import (
     Coefficient,
     DifficultyFit,
@@ -20,6 +19,8 @@ from calibrant.bench.difficulty.models import (
     fit_difficulty,
     fit_responses,
 )
+from calibrant.bench.difficulty.report import difficulty_reason
+from calibrant.bench.difficulty.subsets import choose_subset
 from calibrant.dsl.errors import CalibrantError
 from tests.support.accessibility import measure, needs_axe
 from tests.support.commands import called

@@ -15,7 +15,7 @@ import pytest
 
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark_of
-from calibrant.bench.core.words import Position
+from calibrant.bench.core.typed_moves import Position
 from calibrant.bench.play.game import PlayPool, Terms, item_state
 from calibrant.bench.play.service.routes import Service
 from calibrant.bench.play.service.server import TIMEOUT_SECONDS

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.core.words import Act, Draft, Edit, Position, WordsError
+from calibrant.bench.core.typed_moves import Act, Draft, Edit, Position, WordsError
 from calibrant.bench.play.game import PlayPool, Terms
 from calibrant.bench.replayscm.play import WORDS
 from calibrant.bench.runs.records import folder_records

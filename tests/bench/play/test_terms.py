@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.core.words import WordsError
+from calibrant.bench.core.typed_moves import WordsError
 from calibrant.bench.play.folder import Player, PlayFolder
 from calibrant.bench.play.game import ItemStop, balanced_assignment
+from calibrant.bench.play.participants import Sitting, StaleError
 from calibrant.bench.play.results import move_rows, person_rows
-from calibrant.bench.play.sitting import Sitting, StaleError
 from calibrant.bench.play.study.config import Study, static_page
 from calibrant.bench.play.study.pages import check_answers
 from calibrant.bench.play.terminal import TerminalStudy

@@ -14,7 +14,7 @@ import pytest
 import calibrant
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark_of, bundled_sample
-from calibrant.bench.core.words import Act, Position, WordsError
+from calibrant.bench.core.typed_moves import Act, Position, WordsError
 from calibrant.bench.play.game import Game, PlayPool, item_state
 from calibrant.bench.runs.records import Record, folder_records
 from tests.support.commands import NEXT, called, jsonl

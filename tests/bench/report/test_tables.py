@@ -14,7 +14,7 @@ import pytest
 from calibrant.bench.cli import main
 from calibrant.bench.core.metrics import InvalidHandling, rate_text
 from calibrant.bench.core.scoring import AnswerContext
-from calibrant.bench.pages.aligned import aligned, table_text
+from calibrant.bench.pages.terminal_tables import aligned, table_text
 from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.rows import Grouping
 from calibrant.bench.report.table import ResultTable, UnansweredCounts

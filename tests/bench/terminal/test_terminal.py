@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark, bundled_pool, bundled_sample
 from calibrant.bench.core.scoring import AnswerContext
-from calibrant.bench.pages.aligned import fit_columns
+from calibrant.bench.pages.terminal_tables import fit_columns
 from calibrant.bench.report.layout import inert
 from calibrant.bench.report.table import ResultTable, attribution_legend, tie_legend
 from calibrant.bench.terminal import PrintableStream, drawn_on, json_text, making_folder, printable

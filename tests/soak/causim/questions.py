@@ -19,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from calibrant.bench.answers.rates import wilson
-from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.pages.terminal_tables import aligned
 from calibrant.bench.runs.executors import Execution, Failure
 from calibrant.bench.runs.workers import as_completed
 from calibrant.dsl.causim.generated_functions import TOPOLOGIES

@@ -34,7 +34,7 @@ from calibrant.baselines.replayscm.discovery import (
     unclamped_score,
 )
 from calibrant.baselines.replayscm.fit import frame_from_panel
-from calibrant.baselines.structure_learning.graph import Frame, free_constraints
+from calibrant.baselines.structure_learning.constraints import Frame, free_constraints
 from calibrant.baselines.structure_learning.levels import ScoreOptimum
 from calibrant.baselines.structure_learning.scores import LocalScores, NetworkScore, bde, bic, k2, mbde
 from calibrant.baselines.structure_learning.search import HillClimbing, Tabu, arc_strengths, draw_resamples, learn

@@ -15,11 +15,10 @@ from calibrant.audits.why import number_text
 from calibrant.bench.core.attribution import KEY, KIND_MEANINGS
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import WORDS
-from calibrant.bench.core.words import WordsError
+from calibrant.bench.core.typed_moves import WordsError
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS, REVEALED_VIEWS, TIMELINES
-from calibrant.bench.pages.filmstrip import timeline_content
 from calibrant.bench.pages.page import design_page
-from calibrant.bench.pages.timeline import Timeline
+from calibrant.bench.pages.timeline import Timeline, timeline_content
 from calibrant.bench.play.folder import Clock, Player, PlayFolder
 from calibrant.bench.play.game import ItemKey, ItemStop, Plan, QuestionsStop, Stop, Terms, item_state
 from calibrant.bench.play.study import pages
