@@ -176,6 +176,15 @@ def option_suffix(config: Mapping[str, Any], names: Sequence[str]) -> str:
     return f" ({', '.join(f'{name}={config.get(name)}' for name in names)})" if names else ""
 
 
+def drop_option(system: str, name: str, value: str) -> str:
+    """Return a system's name without an option of its suffix, which has a column of its own."""
+    option = in_one_line(f"{name}={value}")
+    for whole, shorter in ((f" ({option})", ""), (f"({option}, ", "("), (f", {option}", "")):
+        if whole in system:
+            return system.replace(whole, shorter, 1)
+    return system
+
+
 def natural(text: str) -> tuple[tuple[str, int], ...]:
     """Return a key that sorts numbers inside names by value: n8 before n10."""
     parts = re.split(r"(\d+)", text)

@@ -22,6 +22,7 @@ ID_FIELDS = ("instanceId", "custom_id", "id", "item_id", "task_id", "sample_id",
 NO_MODEL = "(no model)"  # the system of predictions that name none
 PEOPLE = "human:"  # before a participant's id, as the system of an answer
 PEOPLE_SYSTEM = "people"  # the name of a group, before the number of its participants
+GROUP = "group"  # of a participant: key of the terms in records, and of a column of tables
 
 
 def participant_of(system: str) -> str:

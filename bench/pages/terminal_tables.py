@@ -11,6 +11,7 @@ from typing import NamedTuple
 from calibrant.bench.core.attribution import KEY, KINDS
 from calibrant.bench.core.metrics import SUPPRESSED, UNDEFINED, MetricSet
 from calibrant.bench.core.responses import REASONS
+from calibrant.bench.core.scoring import GROUP
 from calibrant.bench.terminal import RECORDS_BELOW
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.text import known_names
@@ -20,7 +21,7 @@ REASONS_VIEW = "reasons"  # of every benchmark: why responses hold no answer
 NOT_RUN_COLUMN, NO_ANSWER_COLUMN = "num_not_run", "num_no_answer"  # `no_answer` is a share of attributions
 OF_READERS = ("published", "lenient")
 OF_LINES = (NOT_RUN_COLUMN, NO_ANSWER_COLUMN, *OF_READERS)  # which few tables have
-LABELS = {"setting": "Setting", "system": "System", "pool": "Pool", "stratum": "Stratum"}
+LABELS = {"setting": "Setting", "system": "System", GROUP: "Group", "pool": "Pool", "stratum": "Stratum"}
 NEEDED = 4  # columns that come before labels
 GAP = 2  # columns between two cells
 ASKED = {KEY: ("n", *KINDS), REASONS_VIEW: ("n",)}  # by view: what it is asked for; nothing of such a view is left out
@@ -88,7 +89,7 @@ def table_text(
             return Fitted(blocks, (), tuple(headings.values()))
     else:
         headings, width = named_columns(measures, view), None
-        headings = {k: h for k, h in headings.items() if k != "stratum" or any(k in row for row in rows)}
+        headings = {k: h for k, h in headings.items() if k not in ("stratum", GROUP) or any(k in row for row in rows)}
         if view == ALL:
             absent = _absent_columns(rows, measures)
             headings = {k: h for k, h in headings.items() if k not in absent}

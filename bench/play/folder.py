@@ -224,6 +224,7 @@ class PlayFolder:
         self._closed: set[tuple[str, ItemKey]] = set()
         self._computed: dict[tuple[str, ItemKey], records.Record] = {}
         self._verdicts: dict[tuple[str, ItemKey], dict[str, Any]] = {}
+        self._lacks_groups = False
         self._lock = threading.RLock()  # of journal, records and pools
         self._scoring = threading.Lock()  # evaluators are shared; a move need not wait for a score
         self._journal: Journal | None = None
@@ -244,6 +245,12 @@ class PlayFolder:
                 if event.study_seconds is not msgspec.UNSET:
                     self._study_seconds[event.participant] = event.study_seconds
             self._stack = stack.pop_all()
+        digest = records.config_digest(self.config)
+        self._lacks_groups = any(
+            records.Key(*item, protocol_of(name), digest) in self._records.keys
+            for name, item in self._events
+            if self.assignment(name) is not None
+        )
         self._write_missing_records()
         return self
 
@@ -367,8 +374,11 @@ class PlayFolder:
         return (participant, item) in self._closed
 
     def _conditions(self, participant: str) -> dict[str, Any]:
-        """Return what the records of a participant state of the conditions: in studies with groups also theirs."""
-        assignment = self.assignment(participant)
+        """Return what the records of a participant state of the conditions: in studies with groups also theirs.
+
+        Records before 0.1.0 lack it: a folder that has some goes on without it, for it is part of their key.
+        """
+        assignment = None if self._lacks_groups else self.assignment(participant)
         return self.config if assignment is None else {**self.config, "group": assignment.group}
 
     def is_recorded(self, participant: str, item: ItemKey) -> bool:

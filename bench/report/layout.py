@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import lru_cache
 
-from calibrant.bench.answers.rates import Interval
+from calibrant.bench.answers.rates import Interval, drop_option
 from calibrant.bench.core.metrics import UNDEFINED
+from calibrant.bench.core.scoring import GROUP
 from calibrant.bench.pages.terminal_tables import GAP, aligned, paragraphs
 from calibrant.bench.terminal import RECORDS_BELOW
 from calibrant.dsl.errors import in_one_line
@@ -351,6 +352,20 @@ def _grid(table: Table) -> tuple[list[str], list[list[str]]]:
 def own_rows(table: Table) -> Table:
     """Return a table without printed rows, and without columns that only they define."""
     return shown_columns(replace(table, rows=tuple(row for row in table.rows if row.source is Source.OURS)))
+
+
+def with_groups(table: Table, groups: Mapping[str, str]) -> Table:
+    """Return a table with a column for the groups of people, where it has any. groups: by the names of systems."""
+    place = next((k for k, heading in enumerate(table.labels) if heading.key == "system"), None)
+    if place is None or not any(row.labels[place] in groups for row in table.rows):
+        return table
+    rows = []
+    for row in table.rows:
+        system, group = row.labels[place], groups.get(row.labels[place], "")
+        cells = (drop_option(system, GROUP, group) if group else system, group)
+        rows.append(replace(row, labels=(*row.labels[:place], *cells, *row.labels[place + 1 :])))
+    labels = (*table.labels[: place + 1], Heading(GROUP, "Group"), *table.labels[place + 1 :])
+    return replace(table, labels=labels, rows=tuple(rows))
 
 
 def shown_columns(table: Table) -> Table:

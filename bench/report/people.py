@@ -12,7 +12,7 @@ from calibrant.bench.answers.frame import Estimate, estimate
 from calibrant.bench.core.attribution import KINDS
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.core.scoring import PEOPLE, PEOPLE_SYSTEM, options_text, participant_of
+from calibrant.bench.core.scoring import GROUP, PEOPLE, PEOPLE_SYSTEM, options_text, participant_of
 from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, panels_svg
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
 from calibrant.bench.report.overview.contract import GUIDE
@@ -78,6 +78,14 @@ def group_people(answers: Sequence[NamedAnswer]) -> list[NamedAnswer]:
         answer._replace(system=in_one_line(group_names[key])) if key else answer
         for answer, key in zip(answers, keys, strict=True)
     ]
+
+
+def groups_of_people(answers: Sequence[Answer]) -> dict[str, str]:
+    """Return the groups of a study by the names of their systems; empty where there are none."""
+    if not any(participant_of(context.system) and GROUP in context.config for context, _ in answers):
+        return {}
+    people = [answer for answer in group_people(named_answers(answers)) if participant_of(answer.context.system)]
+    return {answer.system: str(answer.context.config.get(GROUP, "")) for answer in people}
 
 
 def _free_name(name: str, taken: set[str]) -> str:

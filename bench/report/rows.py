@@ -20,13 +20,14 @@ from calibrant.bench.answers.rates import (
     Origin,
     SystemKey,
     bootstrap_intervals,
+    drop_option,
     natural,
     pool_labels,
     system_names,
 )
 from calibrant.bench.core import metrics as core_metrics
 from calibrant.bench.core.attribution import MIN_ROOM
-from calibrant.bench.core.scoring import PEOPLE, PEOPLE_SYSTEM, AnswerContext, participant_of
+from calibrant.bench.core.scoring import GROUP, PEOPLE, PEOPLE_SYSTEM, AnswerContext, participant_of
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.text import plural
 
@@ -173,6 +174,16 @@ class Row:
     def observations(self) -> Iterator[Observation]:
         """The answers, by pool and item."""
         return map(Observation._make, self.frame.observe())
+
+    @property
+    def people_group(self) -> str:
+        """The group of a study that its participants were in; empty for any other system."""
+        return str(self.config.get(GROUP, "")) if self.is_group else ""
+
+    @property
+    def label(self) -> str:
+        """The system's name beside a column of groups."""
+        return drop_option(self.system, GROUP, self.people_group) if self.people_group else self.system
 
     @property
     def is_group(self) -> bool:

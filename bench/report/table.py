@@ -19,7 +19,7 @@ from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, BASE
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.responses import EXCLUDED, REASONS, reason_numbers
-from calibrant.bench.core.scoring import PEOPLE_SYSTEM, AnswerContext, participant_of
+from calibrant.bench.core.scoring import GROUP, PEOPLE_SYSTEM, AnswerContext, participant_of
 from calibrant.bench.core.verdict import LazyVerdict, MeanScore
 from calibrant.bench.pages.terminal_tables import NO_ANSWER_COLUMN, NOT_RUN_COLUMN, reason_key
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
@@ -375,8 +375,15 @@ class ResultTable:
 
         return sorted(drop_equal_choices(self._groups.rows()), key=place)
 
+    @property
+    def _has_groups(self) -> bool:
+        """Whether some participants were in groups of a study."""
+        return any(row.people_group for row in self._groups.rows())
+
     def _label_cells(self, row: Row, num_items: int, num_total: int) -> dict[str, str]:
-        cells = {"setting": row.setting, "system": row.system, "pool": row.pool}
+        cells = {"setting": row.setting, "system": row.label, "pool": row.pool}
+        if self._has_groups:
+            cells[GROUP] = row.people_group or core_metrics.UNDEFINED
         if self._by is Grouping.STRATUM:
             cells["stratum"] = row.stratum or core_metrics.UNDEFINED
         cells |= {"n": str(row.num_items), "samples": _num_samples(row)}

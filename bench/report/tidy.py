@@ -91,6 +91,7 @@ class RateColumns(msgspec.Struct, frozen=True):
     stratum: Annotated[str | None, Meta(description='finer group, with `by="stratum"`')]
     pool: Annotated[str, Meta(description="name of the pool, or how many there are")]
     system: Annotated[str, Meta(description="method or model, with the options in which its rows differ")]
+    group: Annotated[str | None, Meta(description="group of a study that its participants were in")]
     items: Annotated[int, Meta(description="number of items")]
     answers: Annotated[int, Meta(description="number of answers")]
     metric: Annotated[str, Meta(description="key of the metric (docs/metrics.md)")]
@@ -348,7 +349,8 @@ def _rate_rows(benchmark: str, table: ResultTable) -> Iterator[RateColumns]:
                 setting=row.setting,
                 stratum=row.stratum or None,
                 pool=row.pool,
-                system=row.system,
+                system=row.label,
+                group=row.people_group or None,
                 items=row.num_items,
                 answers=row.num_answers,
                 metric=metric.key,

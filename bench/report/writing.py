@@ -15,7 +15,7 @@ from calibrant.bench.core.registry import benchmark, benchmarks
 from calibrant.bench.pages.page import standalone_svg
 from calibrant.bench.report import comparisons, layout
 from calibrant.bench.report.capabilities import REPORT
-from calibrant.bench.report.people import TABLE_IDS, add_people
+from calibrant.bench.report.people import TABLE_IDS, add_people, groups_of_people
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import NoAnswersError, ReportContents, Section
 from calibrant.bench.runs.executors import Progress
@@ -143,6 +143,8 @@ def _sections(
         section = comparisons.add_pairs(section, of, items[of.name], contents)
         if of.name in sets:
             section = replace(section, tables=(*section.tables, sets[of.name]))
+        groups = groups_of_people(items[of.name])
+        section = replace(section, tables=tuple(layout.with_groups(table, groups) for table in section.tables))
         if has_other or section.tables:
             sections[of.name] = section
     if not sections:

@@ -13,8 +13,11 @@ from statistics import fmean, pstdev
 import msgspec
 import pytest
 
+import calibrant
 from calibrant.bench.answers.rates import clustered_mean, people_weights, wilson
+from calibrant.bench.play.study.config import Study
 from calibrant.bench.runs.records import Record, RunFile, Timing, folder_records
+from tests.bench.play.test_terms import full_study, give_up_item, sitting_of, study_group
 from tests.support.commands import called
 from tests.support.play.right_lines import POOLS
 
@@ -189,3 +192,61 @@ def test_a_report_counts_whole_answers_of_people(folders: tuple[Path, Path], tmp
     text = page.read_text(encoding="utf-8")
     assert " of 67 answers" in text
     assert not re.search(r">\d+\.\d+ (?:of|\u00b7|earned)", text)
+
+
+def test_a_group_is_a_column_of_tables_reports_and_frames(tmp_path: Path) -> None:
+    path = full_study(tmp_path)
+    for name in ("w1", "w2"):
+        with sitting_of(path, name) as sitting:
+            sitting.begin(agreed=False)
+            sitting.answer_questions(sitting.state()["name"], {"glows": "it glows"})
+            give_up_item(sitting)
+    groups, source = ["quiet", "told"], tmp_path / "pilot"
+    heads, *rows = called("table", source).stdout.splitlines()
+    assert heads.split()[:3] == ["Setting", "System", "Group"]
+    assert sorted(row.split()[1:3] for row in rows[:2]) == [
+        ["human:w1", study_group(Study(path))],
+        ["human:w2", *(g for g in groups if g != study_group(Study(path)))],
+    ]
+    frame = calibrant.table(source).to_frame("pandas")
+    assert list(frame.columns[:6]) == ["benchmark", "setting", "stratum", "pool", "system", "group"]
+    assert sorted(set(frame["group"])) == groups
+    report = list(csv.DictReader(io.StringIO(called("report", source, "--format", "csv").stdout)))
+    assert {(row["system"], row["group"]) for row in report if row["table"] == "people"} == {
+        ("people (1)", group) for group in groups
+    }
+    page = tmp_path / "report.html"
+    assert called("report", source, "--out", page).returncode == 0
+    assert re.search(r'scope="col"[^>]*>(<[^>]*>)?Group<', page.read_text(encoding="utf-8"))
+
+
+def test_a_study_whose_records_lack_the_group_goes_on_without_it(tmp_path: Path) -> None:
+    path, names = full_study(tmp_path), ("w1", "w2")
+    text = path.read_text(encoding="utf-8").replace(
+        '[[block]]\ninstructions = "intro.md"\nquestions = "check.toml"', ""
+    )
+    path.write_text(text.replace("tries = 0\n", ""), encoding="utf-8")
+
+    def play(name: str) -> None:
+        with sitting_of(path, name) as sitting:
+            sitting.begin(agreed=False)
+            give_up_item(sitting)
+
+    play("w1")
+    (record,) = folder_records(tmp_path / "pilot")
+    (row,) = json.loads(called("table", tmp_path / "pilot", "--json").stdout)["rows"]
+    assert (record.config["group"], row["group"], row["system"]) == (
+        study_group(Study(path)),
+        record.config["group"],
+        "human:w1",
+    )
+    config = {name: value for name, value in record.config.items() if name != "group"}
+    file = tmp_path / "pilot" / "records.jsonl"
+    file.write_bytes(
+        msgspec.json.encode(msgspec.structs.replace(record, config=config)) + b"\n"
+    )  # as of an earlier version
+    play("w2")
+    records = list(folder_records(tmp_path / "pilot"))
+    assert [(record.protocol, record.config) for record in records] == [(f"human:{name}", config) for name in names]
+    (row,) = json.loads(called("table", tmp_path / "pilot", "--json").stdout)["rows"]
+    assert (row["system"], row["participants"], "group" in row) == ("people (2)", 2, False)
