@@ -447,15 +447,23 @@ def _remove_leftovers(parent: Path, prefix: str) -> None:
             continue
 
 
-def json_text(value: Any) -> str:
-    """Return the JSON text of a value for standard output: names as they were typed, where its encoding has them."""
+def typed_json(value: Any, *, indent: int | None = None) -> str:
+    """Return the JSON text of a value for a file in UTF-8: names as they were typed, but what acts on a terminal."""
     import json
 
-    text = _ACTING.sub(lambda match: json.dumps(match[0])[1:-1], json.dumps(value, indent=1, ensure_ascii=False))
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    return text if text.isascii() else _ACTING.sub(lambda match: json.dumps(match[0])[1:-1], text)
+
+
+def json_text(value: Any, *, indent: int | None = 1) -> str:
+    """Return the JSON text of a value for standard output: as `typed_json` where its encoding has all letters."""
+    import json
+
+    text = typed_json(value, indent=indent)
     try:
         text.encode(sys.stdout.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
-        return json.dumps(value, indent=1)
+        return json.dumps(value, indent=indent)
     return text
 
 

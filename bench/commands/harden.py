@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -12,7 +11,7 @@ from calibrant.bench.commands import options as commands_options
 from calibrant.bench.commands.guard import READS, RUN_FOLDER, WRITES, WRITES_POOL, Writes, require_apart
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help import INPUT, METHOD, OUTPUT
-from calibrant.bench.terminal import json_text
+from calibrant.bench.terminal import json_text, typed_json
 from calibrant.dsl.atomic_write import write_pieces
 
 # --- Command: calibrant harden ----------------------------------------------------------------------------------------
@@ -142,7 +141,7 @@ def alternatives(
         _sweep(sweep, folders[0], seeds or NUM_SEEDS, cluster)
     collected = sole_provider(ALTERNATIVES).collect(folders)
     models = collected.alternatives()
-    write_pieces(out, (f"{json.dumps(model.to_dict())}\n" for model in models))
+    write_pieces(out, (f"{typed_json(model.to_dict())}\n" for model in models))
     print_written(out, plural(len(models), "alternatives"))
     rows = collected.rows()
     if as_json:

@@ -6,7 +6,6 @@ A command takes the union of these over all benchmarks, each without a default, 
 from __future__ import annotations
 
 import inspect
-import json
 import os
 import sys
 import time
@@ -36,7 +35,7 @@ import typer
 from calibrant.bench.commands.guard import READS, WRITES, Writes
 from calibrant.bench.core.options import DeclaredOption, GivenOptions, declared_options
 from calibrant.bench.help import EXECUTION, INPUT, ITEMS, METHOD, OUTPUT, VIEW
-from calibrant.bench.terminal import drawn_on, is_quiet, printable
+from calibrant.bench.terminal import drawn_on, is_quiet, json_text, printable, typed_json
 from calibrant.dsl.errors import in_one_line
 
 if TYPE_CHECKING:
@@ -433,22 +432,22 @@ def score_and_print(
         raise typer.BadParameter("give at least one pool, and the predictions as the last argument")
     lines = [score.to_dict() for score in score_sets(paths[:-1], paths[-1], size)]
     if out is not None:
-        write_pieces(out, (json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+        write_pieces(out, (f"{typed_json(line)}\n" for line in lines))
     if as_json:
         for line in lines:
-            typer.echo(json.dumps(line))
+            typer.echo(json_text(line, indent=None))
     _print_rows(set_rows(lines), err=as_json)
 
 
 def print_set_table(paths: Sequence[Path], *, as_json: bool) -> bool:
     """Print the table of files of verdicts on sets; return whether the first is such a file."""
-    from calibrant.bench.scoring.sets import is_set_file, json_lines, read_set_lines, set_rows
+    from calibrant.bench.scoring.sets import is_set_file, read_set_lines, set_rows
 
     if not paths or not is_set_file(paths[0]):
         return False
     rows = set_rows(read_set_lines(paths))
     if as_json:
-        typer.echo(json_lines(rows))
+        typer.echo(json_text({"sets": rows}))
     else:
         _print_rows(rows, err=False)
     return True

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
@@ -12,6 +12,7 @@ import typer
 from calibrant.bench.commands.guard import READS, WRITES
 from calibrant.bench.commands.options import Aid, Limit, NewFolder, Only, PoolPath, PoolPaths
 from calibrant.bench.help import INPUT, METHOD, OUTPUT
+from calibrant.bench.terminal import json_text, typed_json
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.text import known_names, plural
@@ -149,7 +150,8 @@ def _write(prompts: Iterable[_Prompt], out: Path | None, *, text: bool) -> None:
         )
         pieces = (f"\n{prompt_text}" if number else prompt_text for number, prompt_text in enumerate(texts))
     else:
-        pieces = (f"{json.dumps(_record(prompt))}\n" for prompt in prompts)
+        write_line = typed_json if out is not None else partial(json_text, indent=None)
+        pieces = (f"{write_line(_record(prompt))}\n" for prompt in prompts)
     if out is None:
         for piece in pieces:
             typer.echo(piece, nl=False)

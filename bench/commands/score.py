@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from calibrant.bench.commands import options
 from calibrant.bench.commands.guard import READS, WRITES
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help import INPUT, OUTPUT
+from calibrant.bench.terminal import json_text
 from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.errors import CalibrantError, in_one_line
 
@@ -180,7 +180,7 @@ def _score_file(
         raise
     _tell(file, predictions, scorer.items)
     if as_json and (summary := _summary(predictions)):
-        typer.echo(json.dumps({"summary": summary}))
+        typer.echo(json_text({"summary": summary}, indent=None))
     return collected
 
 

@@ -20,7 +20,7 @@ from calibrant.bench.core.options import OptionError
 from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.hub import card as hub_card
 from calibrant.bench.scoring.files import json_object, numbered_lines
-from calibrant.bench.terminal import making_folder, printable
+from calibrant.bench.terminal import making_folder, printable, typed_json
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.item import Item
 from calibrant.dsl.parse_limits import TooLargeError, load_json
@@ -339,7 +339,7 @@ def _write_rows(folder: Path, part: str, rows: ExportRows, title: str, audits: S
 
 def _write_cards(folder: Path, described: hub_card.Described) -> None:
     (folder / "README.md").write_text(printable(hub_card.card(described)), encoding="utf-8")
-    (folder / "croissant.json").write_text(json.dumps(hub_card.croissant(described), indent=1) + "\n", encoding="utf-8")
+    (folder / "croissant.json").write_text(typed_json(hub_card.croissant(described), indent=1) + "\n", encoding="utf-8")
 
 
 def _require_same(file: Path, rows: ExportRows) -> None:

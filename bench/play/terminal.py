@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from calibrant.bench.play.game import AID, Completion, ItemStop, Practice, Quest
 from calibrant.bench.play.study import pages
 from calibrant.bench.play.study.config import Study
 from calibrant.bench.report.capabilities import MAX_EXPORTED, RemainingLists
+from calibrant.bench.terminal import json_text
 from calibrant.dsl.answer_text import read_reply_text
 from calibrant.dsl.episode import ActionError, Step, action_of_text
 from calibrant.dsl.text import plural
@@ -145,7 +145,7 @@ class TerminalGame:
         }
 
     def _event(self, event: dict[str, Any]) -> None:
-        self._echo(json.dumps(event))
+        self._echo(json_text(event, indent=None))
 
 
 def help_text(verbs: Iterable[Verb]) -> str:

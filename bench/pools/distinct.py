@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from calibrant.bench.pools.capabilities import CHECK
 from calibrant.bench.pools.generated import write_indices
 from calibrant.bench.pools.soundness import FirstItems
 from calibrant.bench.runs.executors import Progress
-from calibrant.bench.terminal import making_folder, require_free
+from calibrant.bench.terminal import making_folder, require_free, typed_json
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import plural
 
@@ -277,7 +276,7 @@ def write_split(
         for written, indices in zip(parts, members, strict=True):
             write_indices(benchmark, pool, source, indices, new_folder / written.file)
         (new_folder / REPORT).write_text(
-            json.dumps(split.to_dict() | {"seed": seed}, indent=1) + "\n", encoding="utf-8"
+            typed_json(split.to_dict() | {"seed": seed}, indent=1) + "\n", encoding="utf-8"
         )
     return split
 

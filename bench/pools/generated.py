@@ -27,6 +27,7 @@ from calibrant.bench.runs.executors import HERE, Execution, Failure, InProcessEx
 from calibrant.bench.runs.runner import EVERYTHING, Selection
 from calibrant.bench.runs.spill_file import SpillBuffer
 from calibrant.bench.runs.workers import as_completed, open_executor, prepare_nothing
+from calibrant.bench.terminal import typed_json
 from calibrant.dsl.atomic_write import write_atomically, write_pieces
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Item, Pool
@@ -386,7 +387,7 @@ class ItemHardening:
         )
         notes = []
         if request.report:
-            write_pieces(request.report, (f"{json.dumps(line)}\n" for line in pool.reports))
+            write_pieces(request.report, (f"{typed_json(line)}\n" for line in pool.reports))
         if request.certificates:
             number = write_proofs(pool, request.certificates)
             notes.append(f"{plural(number, 'certificates')} written to {request.certificates}")

@@ -32,6 +32,7 @@ from calibrant.bench.replayscm.items import ITEMS, require_plain
 from calibrant.bench.replayscm.options import GenerateOptions as GenerateArguments
 from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool
 from calibrant.bench.runs.executors import HERE, Execution, Progress
+from calibrant.bench.terminal import typed_json
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.replayscm.generation.problems import sample_pool
@@ -141,7 +142,7 @@ def _write_items(
     """Make the items of jobs, resumably, and write their pool and audits; yield a line on each file."""
     with unfinished_pool(request.out, {"generate": metadata}) as work:
         results = work.make(name, jobs, make, execution=request.execution, progress=request.progress)
-        write_pieces(audits, (f"{json.dumps(report)}\n" for report in results.reports))
+        write_pieces(audits, (f"{typed_json(report)}\n" for report in results.reports))
         write_pool(Pool(name, results.problems, metadata), request.out)
         yield f"audits written to {audits}"
         yield f"{plural(len(results.problems), 'instances')} written to {request.out}"
@@ -263,7 +264,7 @@ class ScmGenerator:
         limit = MAX_ADDED_WORLDS if options.max_added is None else options.max_added
         settings = GenerateOptions(strata, request.num_items, request.seed, options.setting, limit)
         with generated_pool(out, settings, execution=request.execution, progress=request.progress) as generated:
-            write_pieces(audits, (f"{json.dumps(line)}\n" for line in generated.audits))
+            write_pieces(audits, (f"{typed_json(line)}\n" for line in generated.audits))
             write_pool(generated.pool, out)
             return [f"audits written to {audits}", f"{plural(len(generated.pool), 'instances')} written to {out}"]
 

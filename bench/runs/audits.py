@@ -7,7 +7,6 @@ sorted, and two completed audits of the same pool with the same options differ i
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from calibrant.bench.runs.executors import HERE, Execution, Failure, Jobs, Progr
 from calibrant.bench.runs.records import ItemHead, JsonlFile, RecordKind, Timing, config_digest
 from calibrant.bench.runs.runner import EVERYTHING, Selection
 from calibrant.bench.runs.workers import as_completed
+from calibrant.bench.terminal import json_text
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.records import file_digest
 from calibrant.solvers.outcome import BudgetSpent
@@ -292,13 +292,13 @@ def _now() -> str:
 
 
 def list_pieces(elements: Iterable[Any], depth: int = 0) -> Iterator[str]:
-    """Yield the pieces of `json.dumps(list(elements), indent=1)`, one for each element.
+    """Yield the pieces of `json_text(list(elements))`, one for each element.
 
     depth: of the list
     """
     margin, opening = "\n" + " " * (depth + 1), "["
     for element in elements:
-        yield opening + margin + json.dumps(element, indent=1).replace("\n", margin)
+        yield opening + margin + json_text(element).replace("\n", margin)
         opening = ","
     yield "[]" if opening == "[" else "\n" + " " * depth + "]"
 
@@ -307,10 +307,10 @@ def object_pieces(lists: Mapping[str, Iterable[Any]], fields: Mapping[str, Any])
     """Yield the pieces of an object: first the long lists, then the other fields."""
     opening = "{"
     for name, elements in lists.items():
-        yield f"{opening}\n {json.dumps(name)}: "
+        yield f"{opening}\n {json_text(name)}: "
         yield from list_pieces(elements, 1)
         opening = ","
     for name, value in fields.items():
-        yield f"{opening}\n {json.dumps(name)}: " + json.dumps(value, indent=1).replace("\n", "\n ")
+        yield f"{opening}\n {json_text(name)}: " + json_text(value).replace("\n", "\n ")
         opening = ","
     yield "{}" if opening == "{" else "\n}"

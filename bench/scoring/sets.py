@@ -336,8 +336,3 @@ def short_rate(value: float | None) -> str:
     if value is None:
         return "\N{EN DASH}"
     return f"{value:.1e}" if 0 < value < 0.001 else f"{value:.3f}"
-
-
-def json_lines(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return rows as JSON."""
-    return json.dumps({"sets": list(rows)}, indent=1)

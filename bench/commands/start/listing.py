@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.help import INPUT, ITEMS, OUTPUT, VIEW
 from calibrant.bench.report.pool_attribution import add_attributions
 from calibrant.bench.report.sources import scored_answers
+from calibrant.bench.terminal import json_text
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.parse_limits import TooLargeError, decode_json
 from calibrant.dsl.records import MAX_CACHED_ITEMS, file_digest, plain_pool
@@ -261,7 +261,7 @@ def _print_rows(
     """
     if as_json:
         for row in rows:
-            sys.stdout.write(json.dumps(row) + "\n")
+            sys.stdout.write(json_text(row, indent=None) + "\n")
         return
     rows = list(rows)
     texts = [{key: _cell(key, row.get(key)) for key in COLUMNS} for row in rows]
@@ -305,7 +305,7 @@ def _print_left_out(headings: Sequence[str]) -> None:
 
 def _print_ids(ids: Sequence[str], *, as_json: bool) -> None:
     if as_json:
-        sys.stdout.writelines(f'{{"id": {json.dumps(name)}}}\n' for name in ids)
+        sys.stdout.writelines(f"{json_text({'id': name}, indent=None)}\n" for name in ids)
         return
     sys.stdout.writelines(f"{in_one_line(name)}\n" for name in (COLUMNS["id"], *ids))
     typer.echo(plural(len(ids), "items"), err=True)

@@ -327,9 +327,11 @@ class Fit(Framed):
         lines = self.table.reading_lines(every=True, target=self.target)
         notes = Markup().join(map(Markup('<p class="callout">{}</p>\n').format, lines)) + sections
         if self.why is None:
-            page = design_page("why/why.html", {"title": name, "crumbs": ["fit", name], "body": notes, "item": ITEM})
+            title = f"Which formulas of {self.target} fit, with how many errors?" if self.target else name
+            content = {"title": title, "crumbs": ["fit", name], "item": ITEM}
+            page = design_page("why/why.html", content | {"body": Markup("<h1>{}</h1>\n").format(title) + notes})
         else:
-            whole = why_page(self.why, Markup(NOTES_HERE) + body(self.why, "why"), "fit", name)
+            whole = why_page(self.why, body(self.why, "why", notes=Markup(NOTES_HERE)), "fit", name)
             page = self.naming.markup(whole).replace(NOTES_HERE, notes)
         write_atomically(path, page)
 

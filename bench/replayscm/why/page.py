@@ -285,11 +285,15 @@ EVIDENCE_ROOM = 220  # pixels for columns of variables beside world and unit, in
 TABLE_ROOM = 130  # the same beside seen, A, B and where, in half of the rest
 WIDE_TABLE_ROOM = 360  # the same in half of the page, where evidence is wide and stands below
 MAX_EVIDENCE = 12  # rows of evidence on the first screen
+NO_NOTES = Markup()
 MAX_READINGS = 40  # readings of a world that are listed
 
 
-def body(why: ReplayWhy, prefix: str) -> Markup:
-    """Return the contents of the page, without its frame; prefix: of ids, unique in the page."""
+def body(why: ReplayWhy, prefix: str, *, notes: Markup = NO_NOTES) -> Markup:
+    """Return the contents of the page, without its frame.
+
+    prefix: of ids, unique in the page; notes: between title and reason
+    """
     parting = witness_row(why)
     bearing = bearing_rows(why)
     compact = why.evidence.num_rows > MAX_EVIDENCE
@@ -297,6 +301,7 @@ def body(why: ReplayWhy, prefix: str) -> Markup:
     content = {
         "why": why,
         "prefix": prefix,
+        "notes": notes,
         "evidence_summary": evidence_summary(why),
         "caption": f"{_bearing_caption(why)}Striped: set by the intervention." if compact else STRIPED,
         "rows": _evidence_rows(why, bearing) if compact else _evidence_rows(why),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 from dataclasses import replace
 from itertools import product
@@ -18,6 +17,7 @@ from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pages.tokens import GROUNDS, TEXT, TOKENS, contrast, token_rules
 from calibrant.bench.runs.audits import list_pieces, object_pieces
+from calibrant.bench.terminal import json_text
 from calibrant.dsl.item import Pool
 from tests.bench.terminal.test_terminal import NAME, acting
 from tests.support.accessibility import THEMES, measure, needs_axe
@@ -147,7 +147,7 @@ def test_no_page_holds_what_acts_on_a_terminal(
     assert "I1" in text or "item-" in text or line[0] == "report"
 
 
-# --- JSON written in pieces is what the standard library writes at once -----------------------------------------------
+# --- JSON written in pieces is what is written at once ----------------------------------------------------------------
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
@@ -158,11 +158,11 @@ LISTS = st.lists(VALUES, max_size=4)
 
 @given(LISTS)
 def test_lists(elements: list[object]) -> None:
-    assert "".join(list_pieces(iter(elements))) == json.dumps(elements, indent=1)
+    assert "".join(list_pieces(iter(elements))) == json_text(elements)
 
 
 @given(st.dictionaries(st.text(max_size=3), LISTS, max_size=2), st.dictionaries(st.integers(), VALUES, max_size=2))
 def test_objects(lists: dict[str, list[object]], others: dict[int, object]) -> None:
     named = {f"other {name}": value for name, value in others.items()}
     made = "".join(object_pieces({name: iter(elements) for name, elements in lists.items()}, named))
-    assert made == json.dumps(lists | named, indent=1)
+    assert made == json_text(lists | named)

@@ -367,7 +367,7 @@ def test_a_constant_column_is_named_before_the_result_on_terminal_page_and_in_js
     printed = called("fit", file, "--html", page).stdout
     assert printed.startswith("note: constant K: an SCM may use it as a parent (--drop K)\nnote: duplicate B of A: ")
     body = page.read_text("utf-8")
-    assert body.index("note: constant K") < body.index("3,891 SCMs fit")
+    assert body.index("<h1>") < body.index("note: constant K") < body.index("3,891 SCMs fit")
     expected = ["constant K", "duplicate B of A", "duplicate C of A"]
     assert json.loads(called("fit", file, "--json").stdout)["notes"] == expected
     scored = called("fit", file, "--score", "bde")
