@@ -11,7 +11,6 @@ Conventions (those of the published analysis; where the paper's text differs, `I
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Hashable, Mapping
 from math import fsum
 from typing import Any
@@ -23,6 +22,7 @@ from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet, Rig
 from calibrant.bench.replayscm.appendix.metrics import APPENDIX_METRICS, reference_overlap
 from calibrant.dsl.replayscm.item import TaskKind
 from calibrant.dsl.replayscm.pools.official import latent_of, table_setting
+from calibrant.dsl.replayscm.scm import StructureMetrics
 from calibrant.dsl.replayscm.score import NOTHING_HELD_OUT, Score
 
 MEANING = "meaning"  # the key of that digest beside a verdict
@@ -51,7 +51,8 @@ def structure(score: Score) -> dict[str, Any]:
         overlap = reference_overlap(score)
         return {"structure": None} | ({} if overlap is None else {"overlap": msgspec.to_builtins(overlap)})
     metrics = score.structure
-    return {"structure": None if metrics is None else dataclasses.asdict(metrics)}
+    fields = StructureMetrics.__slots__  # all plain: `dataclasses.asdict` takes six times as long
+    return {"structure": None if metrics is None else {name: getattr(metrics, name) for name in fields}}
 
 
 def bulk_key(score: Score) -> Hashable | None:

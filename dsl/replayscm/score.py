@@ -23,7 +23,7 @@ from calibrant.dsl.replayscm.extraction import EXTRACTORS, PLAIN, Extraction, Ki
 from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.reference import Cell
 from calibrant.dsl.replayscm.replay import Split, SplitReplay
-from calibrant.dsl.replayscm.scm import RootScore, Scm, StructureMetrics, structure_metrics
+from calibrant.dsl.replayscm.scm import RootScore, Scm, StructureMetrics, compare_structure
 from calibrant.dsl.replayscm.submission import (
     STAGES,
     Mechanism,
@@ -407,14 +407,16 @@ class Score(ReadScore, Pictured):
 
         Also None where a mechanism mentions more variables than a truth table has: its function is not computed then.
         """
-        gold = self.problem.sealed.gold
-        if self.model is None or gold is None or self.model.roots != gold.roots:
+        gold, submission = self.problem.sealed.gold, self.submission
+        if submission is None or gold is None or {*submission.roots} != {*gold.roots}:
             return None
-        mechanisms = (*gold.mechanisms.values(), *self.model.mechanisms.values())
+        mechanisms = submission.candidate.mechanisms
         # a formula that mentions more has more nodes: those of few are not read for each of many ties
-        if any(m.size > MAX_TABLE_VARS and len(m.mentioned) > MAX_TABLE_VARS for m in mechanisms):
+        formulas = (*gold.mechanisms.values(), *mechanisms.values())
+        longest = max([len(formula.nodes) for formula in formulas], default=0)
+        if longest > MAX_TABLE_VARS and any(len(formula.mentioned) > MAX_TABLE_VARS for formula in formulas):
             return None
-        return structure_metrics(gold, self.model)
+        return compare_structure(gold, mechanisms)
 
     def __repr__(self) -> str:
         if self.rejection:

@@ -285,7 +285,8 @@ class _Walk:
 # --- All train-exact SCMs of least total size: their exact number, and each of them or uniform draws ------------------
 # The exact solver returns one of them by its tie rule; what a rate owes to that choice is what the others say. Members
 # are counted up to meaning: SCMs with the same local functions are one (solvers.replayscm.space).
-MAX_LISTED = 1_000  # least SCMs; of more so many are drawn
+MAX_LISTED = 100  # least SCMs; of more so many are drawn: to score 1,000 took more than to find the answer
+MAX_GONE_THROUGH = 1_000  # least SCMs among which draws are chosen by their place, a tenth of the time of other draws
 MAX_PARENT_SETS = 100_000  # over all variables; of more no tables are made: that would cost more than the answer
 MAX_TERMS = 200_000  # terms of a sum over DAGs: a fraction of a second
 _SIZE_STEP = 4  # functions are indexed up to multiples of it
@@ -321,7 +322,7 @@ def least_models(
     if num_sets > MAX_PARENT_SETS:
         return OutOfBudget(f"least SCMs are not counted: {num_sets} parent sets, more than {MAX_PARENT_SETS}")
     nested = answer.provenance.get("nested_roots") == ONLY_NESTED
-    space = _LeastSpace(task, ModelClass(max_parents, nested_roots=nested), answer.size)
+    space = _LeastSpace(task, ModelClass(max_parents, nested_roots=nested), answer.model)
     try:
         count = count_by_size(space).get(answer.size, 0)
     except BudgetSpent as spent:
@@ -331,6 +332,9 @@ def least_models(
     if count <= max_listed:
         return Found(LeastModels(count, tuple(islice(members_by_size(space, (answer.size,)), count)), space.unlisted))
     random, models = Random(count), list[Scm]()
+    if count <= MAX_GONE_THROUGH:
+        listed = tuple(islice(members_by_size(space, (answer.size,)), count))
+        models = [listed[random.randrange(count)] for _ in range(max_listed)]
     while len(models) < max_listed:  # rejection leaves a uniform draw: equal sizes weigh the same
         model = sample_member(space, random, _PENALTY)
         if model.size == answer.size:
@@ -344,11 +348,12 @@ class _LeastSpace(VersionSpace):
     unlisted: functions that could belong to a least SCM and are in no catalogue; empty if there are none
     """
 
-    def __init__(self, task: Task, model_class: ModelClass, size: int) -> None:
+    def __init__(self, task: Task, model_class: ModelClass, least: Scm) -> None:
         super().__init__(task, model_class, terms=MAX_TERMS)
         self.unlisted = ""
         self._counts: dict[int, I64] = {}
-        self._caps = self._size_caps(size)
+        self._least_model = least
+        self._caps = self._size_caps(least.size)
         self.model_class = replace(model_class, max_size=max(self._caps.values()))
 
     def _size_caps(self, size: int) -> Mapping[int, int]:
@@ -372,8 +377,11 @@ class _LeastSpace(VersionSpace):
 
     def _least_listed(self, variable: int) -> int | None:
         """Return the least size of a listed function that agrees, None without any; no larger one is looked at."""
-        largest = self._largest_listed
-        for max_size in range(_SIZE_STEP, largest + _SIZE_STEP, _SIZE_STEP):
+        largest, mechanism = self._largest_listed, self._least_model.mechanisms.get(self.task.variables[variable])
+        first = (
+            _SIZE_STEP if mechanism is None else min(mechanism.size, largest)
+        )  # usually the least: one pass finds it
+        for max_size in range(first, largest + _SIZE_STEP, _SIZE_STEP):
             sizes = np.flatnonzero(self._counts_to(variable, max_size).any(axis=0))
             if len(sizes):
                 return int(sizes[0])

@@ -82,12 +82,14 @@ def function_index(functions: EssentialFunctions, max_size: int | None = None) -
     start = 0
     for j in range(1, len(functions.ends)):
         listed = slice(functions.starts[j], functions.ends[j])
-        # a prefix is the high bits, so that ascending tables keep the functions of a prefix together
-        order = np.argsort(functions.bits[listed])
+        own_bits, own_sizes = functions.bits[listed], functions.sizes[listed]
         if max_size is not None:
-            order = order[functions.sizes[listed][order] <= max_size]
-        bits.append(functions.bits[listed][order])
-        sizes.append(functions.sizes[listed][order])
+            is_small = own_sizes <= max_size
+            own_bits, own_sizes = own_bits[is_small], own_sizes[is_small]
+        # a prefix is the high bits, so that ascending tables keep the functions of a prefix together
+        order = np.argsort(own_bits)
+        bits.append(own_bits[order])
+        sizes.append(own_sizes[order])
         shift = np.uint64(max(0, num_rows(j) - PREFIX_ROWS))
         numbers = np.bincount((bits[-1] >> shift).astype(np.int64), minlength=1 << PREFIX_ROWS)
         prefixes[j, 0] = start

@@ -23,6 +23,7 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
+from calibrant.solvers.replayscm import members
 from calibrant.solvers.replayscm.exact import ONLY_NESTED, ExactAnswer, solve
 from calibrant.solvers.replayscm.members import LeastModels, least_models, members_by_size
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
@@ -78,7 +79,9 @@ def test_an_open_row_leaves_two_least_models() -> None:
     assert texts == ["(or X1 X2)", "(xor X1 X2)"]
 
 
-def test_draws_are_uniform_over_the_least_models() -> None:
+@pytest.mark.parametrize("max_gone_through", [0, 1_000])  # 0: by rejection
+def test_draws_are_uniform_over_the_least_models(max_gone_through: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(members, "MAX_GONE_THROUGH", max_gone_through)
     task = next(
         p.task
         for p in benchmark_of(bundled_pools()[2]).items.read_pool(bundled_pools()[2]).items
