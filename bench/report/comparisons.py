@@ -29,7 +29,7 @@ from calibrant.dsl.text import plural
 # --- Pairs of systems on the same items -------------------------------------------------------------------------------
 PAIRED = "paired"
 OVERALL = "all"  # the setting of a row over all settings
-MANY_SYSTEMS = 6  # beyond that every pair would be a table of its own
+MAX_PAIRED_SYSTEMS = 6  # beyond that every pair would be a table of its own
 REFERENCE = "exact"  # what many systems are compared with
 PAIR_LABELS = (
     *(Heading("setting", "Setting"), Heading("system", "System"), Heading("other", "Compared with")),
@@ -73,13 +73,15 @@ def verdict(difference: Difference) -> str:
 def comparisons(
     rows: Sequence[Row], metrics: Sequence[Metric], against: Sequence[str], *, units: str, on: str
 ) -> Table | None:
-    """Every pair of systems on the same pools; with many systems, each against `against`.
+    """Return the table of pairs of systems on the same pools; None if there is no pair.
 
-    metrics: what differs, the last one decides, on what `on` names; units: what is drawn together
+    Each system is compared with those of `against`. If that is empty, up to MAX_PAIRED_SYSTEMS systems are all compared
+    with each other; more are compared with `exact`, or, if it is missing, with the best of each setting and its pools.
 
-    By default `against` is `exact`, or where it is missing the row of each pool that is best by the last metric.
+    metrics: those compared; the last one gives the verdict, and picks the best
+    units: name of what the bootstrap resamples, for the caption; on: name of the last metric, for the verdict's heading
 
-    `CalibrantError` for a system that is not there.
+    `CalibrantError` for a system of `against` that is not there.
     """
     systems = {row.system for row in rows}
     for name in against:
@@ -87,8 +89,8 @@ def comparisons(
             raise CalibrantError(
                 f"no system {short_repr(name)} to compare with; there are {', '.join(sorted(systems))}"
             )
-    references = tuple(against) or ((REFERENCE,) if len(systems) > MANY_SYSTEMS and REFERENCE in systems else ())
-    many = len(systems) > MANY_SYSTEMS and not references
+    references = tuple(against) or ((REFERENCE,) if len(systems) > MAX_PAIRED_SYSTEMS and REFERENCE in systems else ())
+    many = len(systems) > MAX_PAIRED_SYSTEMS and not references
     keys = [metric.key for metric in metrics]
     lines = [
         _compare(first, second, keys)
@@ -165,7 +167,8 @@ CONSISTENCY = (
     "Right: mean over all copies, with the 95 % interval clustered by original (Student's t, Wilson's near 0 and 1, and"
     " of one copy an original). All equal:"
     " share of originals whose copies are all right or all wrong. Worst copy: mean over originals of the worst of"
-    " their copies; it falls with their number. Originals: mean of answers to the originals of these copies."
+    " their copies; it falls with their number. Right, originals: mean of"
+    " answers to the originals of these copies."
 )
 CHANGES = (
     "Copies by the kind of change. Lost and gained count copies beside the answer to their original; p is that of"

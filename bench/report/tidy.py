@@ -262,8 +262,9 @@ def collect_tables(
 ) -> CollectedTables:
     """Collect the rates of folders of runs and of files that `calibrant score` wrote.
 
-    embedded: answers besides; pools: whose items attributions are made for; level: posterior from which noisy readings
-    decide; check: refuses metrics before the work
+    embedded: further answers, not read from sources; pools: pool files with the items that attributions are made for
+    level: posterior from which noisy readings decide
+    check: returns a benchmark's metrics as they are tabulated, or raises before any of its answers is tabulated
     """
     from calibrant.bench.core.attribution import decision_notes
     from calibrant.bench.core.registry import NAMES, benchmark

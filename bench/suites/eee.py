@@ -1,8 +1,9 @@
 """Results in the schema of Every Eval Ever, version 0.3.0: an aggregate file and a file of items for each system.
 
 The schema wants texts as values of every `details`, `metadata` and `additional_details`, and accepts scores outside
-their bounds, which this writer refuses. While gold is private a reference is empty. Identifiers and timestamps follow
-from the card: the same board has the same bytes.
+their bounds, which this writer refuses. References are always empty: right answers are many, and gold may be private.
+Identifiers and timestamps are derived from a submission and its card (the submitter's metadata), never from the clock,
+so that a board (the pages of ranked submissions) written twice has the same bytes.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import datetime
 import json
 import re
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -40,39 +41,42 @@ def write_results(row: BoardRow, manifest: Manifest, site: Path) -> None:
     """Write the two files of a system below a site."""
     card = row.submission.card
     identity = sha256(f"{manifest.slug}\0{row.submission.digest}".encode()).digest()
-    name = str(uuid.UUID(bytes=identity[:16], version=4))
-    place = f"data/{manifest.slug}/{_model_id(card)}"
-    folder = site / FOLDER / place
+    result_uuid = str(uuid.UUID(bytes=identity[:16], version=4))
+    relative_folder = f"data/{manifest.slug}/{_model_id(card)}"
+    folder = site / FOLDER / relative_folder
     folder.mkdir(parents=True, exist_ok=True)
-    lines = [json.dumps(line) + "\n" for line in _item_lines(row, manifest, name)]
+    lines = [json.dumps(line) + "\n" for line in _item_lines(row, manifest, result_uuid)]
     text = "".join(lines)
-    (folder / f"{name}_samples.jsonl").write_text(text, encoding="utf-8")
-    aggregate = aggregate_of(row, manifest, name) | {
+    (folder / f"{result_uuid}_samples.jsonl").write_text(text, encoding="utf-8")
+    aggregate = aggregate_of(row, manifest, result_uuid) | {
         "detailed_evaluation_results": {
             "format": "jsonl",
-            "file_path": f"{place}/{name}_samples.jsonl",
+            "file_path": f"{relative_folder}/{result_uuid}_samples.jsonl",
             "hash_algorithm": "sha256",
             "checksum": sha256(text.encode()).hexdigest(),
             "total_rows": len(lines),
         }
     }
     check_aggregate(aggregate)
-    (folder / f"{name}.json").write_text(json.dumps(aggregate, indent=1) + "\n", encoding="utf-8")
+    (folder / f"{result_uuid}.json").write_text(json.dumps(aggregate, indent=1) + "\n", encoding="utf-8")
 
 
 def path_part(name: str) -> str:
-    """Return a name as a part of a path: letters, digits, dots, - and _; a digest of it where letters are lost."""
+    """Return a name as a part of a path: letters, digits, dots, - and _, at most 80.
+
+    A digest of the name is appended where characters were replaced or cut, so that different names stay different.
+    """
     plain = re.sub(r"[^A-Za-z0-9._-]", "-", name).strip(".-")[:80] or "system"
     return plain if plain == name else f"{plain}-{sha256(name.encode()).hexdigest()[:8]}"
 
 
-def aggregate_of(row: BoardRow, manifest: Manifest, name: str) -> dict[str, Any]:
+def aggregate_of(row: BoardRow, manifest: Manifest, result_uuid: str) -> dict[str, Any]:
     """Return the aggregate without the reference to its items."""
     card = row.submission.card
     stamp = _timestamp(card)
     return {
         "schema_version": SCHEMA_VERSION,
-        "evaluation_id": _evaluation_id(card, manifest, name),
+        "evaluation_id": _evaluation_id(card, manifest, result_uuid),
         "retrieved_timestamp": stamp,
         "evaluation_timestamp": stamp,
         "source_metadata": {
@@ -113,8 +117,8 @@ def check_aggregate(aggregate: Mapping[str, Any]) -> None:
                 raise CalibrantError(f"Every Eval Ever: {result['evaluation_name']}: a detail is no text")
 
 
-def _evaluation_id(card: Card, manifest: Manifest, name: str) -> str:
-    return f"{manifest.slug}/{path_part(card.system)}/{_timestamp(card)}/{name}"
+def _evaluation_id(card: Card, manifest: Manifest, result_uuid: str) -> str:
+    return f"{manifest.slug}/{path_part(card.system)}/{_timestamp(card)}/{result_uuid}"
 
 
 def _model_id(card: Card) -> str:
@@ -127,8 +131,9 @@ def _timestamp(card: Card) -> str:
 
 
 def _results(cell: BoardCell, card: Card, manifest: Manifest) -> Iterator[dict[str, Any]]:
-    """Yield the results of a pool: rate, skill, shares of attribution; and the cost, which has no field."""
+    """Yield the metrics of a pool: rate, skill, attribution shares, and the cost, for which the schema has no field."""
     result = cell.result
+    # expected rates with the same evidence: of a guess among what fits it, of its most probable answer
     details = {"chance": cell.chance, "best": cell.best}
     yield _result(
         cell,
@@ -155,7 +160,7 @@ def _results(cell: BoardCell, card: Card, manifest: Manifest) -> Iterator[dict[s
             {"score": middle, "uncertainty": {"confidence_interval": interval, "num_samples": len(result.items)}},
         )
     for kind, share in cell.kinds.items():
-        yield _result(cell, manifest, kind, _metric(kind, "attribution", 0.0, 1.0), {"score": min(1.0, share)})
+        yield _result(cell, manifest, kind, _metric(kind, "attribution", 0.0, 1.0), {"score": share})
     if card.cost is not None and card.currency == "USD":
         metric = _metric("cost", "cost", 0.0, "Infinity") | {"metric_unit": "usd", "lower_is_better": True}
         yield _result(cell, manifest, "cost", metric, {"score": card.cost, "details": {"source": "self-stated"}})
@@ -196,14 +201,15 @@ def source_of(manifest: Manifest) -> dict[str, Any]:
     return {"dataset_name": manifest.slug, "source_type": "url", "url": [manifest.url]}
 
 
-def _item_lines(row: BoardRow, manifest: Manifest, name: str) -> Iterator[dict[str, Any]]:
+def _item_lines(row: BoardRow, manifest: Manifest, result_uuid: str) -> Iterator[dict[str, Any]]:
     card = row.submission.card
-    evaluation_id, model_id = _evaluation_id(card, manifest, name), _model_id(card)
-    kinds = {pool.name: pool.benchmark for pool in manifest.pools}
+    evaluation_id, model_id = _evaluation_id(card, manifest, result_uuid), _model_id(card)
+    benchmark_by_pool = {pool.name: pool.benchmark for pool in manifest.pools}
     for cell in row.cells.values():
         for item in cell.result.items:
             is_episode = item.num_steps > 0
-            raw = {"raw": f"{benchmark(kinds[cell.pool]).title}, item {item.id}", "reference": _no_reference()}
+            title = benchmark(benchmark_by_pool[cell.pool]).title
+            raw: dict[str, str | list[str]] = {"raw": f"{title}, item {item.id}", "reference": []}
             output = (
                 {"messages": [{"turn_idx": 0, "role": "assistant", "content": item.answer}]}
                 if is_episode
@@ -220,11 +226,7 @@ def _item_lines(row: BoardRow, manifest: Manifest, name: str) -> Iterator[dict[s
                 "answer_attribution": [],
                 "evaluation": {"score": item.right, "is_correct": item.right == 1.0},
                 "sample_hash": sha256(json.dumps(raw, sort_keys=True, separators=(",", ":")).encode()).hexdigest(),
+                # of the first answer, as answer and reason are
                 "metadata": {"verdict": item.kinds[0] or "unknown", "reason": item.reason},
                 **output,
             }
-
-
-def _no_reference() -> Sequence[str]:
-    """Return the references of an item: none, as right answers are many and gold may be private."""
-    return []

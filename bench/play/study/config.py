@@ -62,7 +62,7 @@ def ordered(things: Sequence[T], order: Order, seed: str, participant: str, inde
 def latin_row(size: int, index: int) -> list[int]:
     """Return a row of a Latin square balanced for immediate predecessors (E. J. Williams 1949).
 
-    There are `size` rows where it is even, twice as many where it is odd; index counts on beyond the last.
+    There are `size` rows where it is even, twice as many where it is odd; index is taken modulo their number.
     """
     first = [(k + 1) // 2 if k % 2 else -(k // 2) for k in range(size)]
     row = [(place + index) % size for place in first]
@@ -282,7 +282,7 @@ class Study:
                     f"{where}: no group {short_repr(group)}; {known_names(group, self.section.groups)}"
                 )
         if bool(block.pool) == bool(block.questions or block.instructions):
-            raise CalibrantError(f"{where}: it has a pool or questions, with or without instructions: one of the two")
+            raise CalibrantError(f"{where}: give either `pool`, or `questions`, `instructions` or both")
         if not block.pool:
             return [self._page(number, block)]
         if block.tries:

@@ -96,7 +96,7 @@ FAULTS = {
     'title = "pilot"': ("titel = 3", "unknown field `titel`"),
     "[study]": ("[study", "study.toml: "),
     'order = "fixed"': ('order = "random"', "study.order: 'random' is none of fixed, latin, shuffled"),
-    'questions = "after.toml"': ('questions = "after.toml"\npool = "x"', "block 2: it has a pool or questions"),
+    'questions = "after.toml"': ('questions = "after.toml"\npool = "x"', "block 2: give either `pool`, or `questions`"),
 }
 
 
