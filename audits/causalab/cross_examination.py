@@ -17,7 +17,7 @@ from calibrant.audits.claims import Certificate, EngineName, NotExaminedError, R
 from calibrant.audits.search import Examiner, IntegerSearch, Key, proved_by
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY, HIGHEST, TOLERANCE, Edge, Equation, Mechanism, Reactor, Term
-from calibrant.dsl.causalab.reference import Reading, bases_of, values
+from calibrant.dsl.causalab.reference import SettingMeaning, bases_of, values
 
 MAX_WEIGHT: Final = 3
 MAX_BASE: Final = 100  # of a property, where bases are drawn from 0 on
@@ -44,7 +44,7 @@ class Mechanisms:
         self.search = IntegerSearch(engine)
         self._num_bases = 0
         self._add_class()
-        meaning = Reading(visible["reading"])
+        meaning = SettingMeaning(visible["reading"])
         for record in visible["records"]:
             self._add_crystal(record, (), meaning)
         self._add_trace()
@@ -93,17 +93,19 @@ class Mechanisms:
         """Add a trace: settings go on from its first entry and give the value; other entries are further crystals."""
         trace = self.visible["trace"]
         if trace:
-            self._add_crystal(trace[0]["values"], [t for t in trace if t["set"] is not None], Reading.VALUE)
+            self._add_crystal(trace[0]["values"], [t for t in trace if t["set"] is not None], SettingMeaning.VALUE)
         for entry in trace[1:]:
             if entry["set"] is None:
-                self._add_crystal(entry["values"], (), Reading.VALUE)
+                self._add_crystal(entry["values"], (), SettingMeaning.VALUE)
 
-    def _add_crystal(self, start: Mapping[str, float], settings: Sequence[Mapping[str, Any]], meaning: Reading) -> None:
+    def _add_crystal(
+        self, start: Mapping[str, float], settings: Sequence[Mapping[str, Any]], meaning: SettingMeaning
+    ) -> None:
         bases = self._drawn_bases()
         self._add_reading({node: _hundredths(start[node]) for node in self.nodes}, bases)
         for done in settings:
             bases[done["set"]] = base = self._new_base()
-            if meaning is Reading.BASE:
+            if meaning is SettingMeaning.BASE:
                 self.search.require(base == _hundredths(round(done["value"], 2)))
             self._add_reading({node: _hundredths(done["values"][node]) for node in self.nodes}, bases)
 

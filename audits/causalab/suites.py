@@ -171,7 +171,7 @@ def _contents(configs: Sequence[Config]) -> list[object]:
 
 def leak_findings(suite: str, configs: Sequence[Config]) -> Iterator[Finding]:
     """Yield leaks of the graph: names, the seed of the records, the order of keys."""
-    num_candidates = [len(candidates(configs, config.mechanism.drawn, ())) for config in configs]
+    num_candidates = [len(candidates(configs, config.mechanism.nodes_with_drawn_base, ())) for config in configs]
     fewest, most_candidates = min(num_candidates), max(num_candidates)
     claim = (
         f"the names of the properties alone leave {fewest} to {most_candidates} of the file's {len(configs)} configs"

@@ -17,7 +17,7 @@ from calibrant.dsl.causalab.episode import LabEpisode, LabStep
 from calibrant.dsl.causalab.item import Family, LabItem, Weights
 from calibrant.dsl.causalab.mechanism import FREQUENCY, HIGHEST, Edge, Equation, Mechanism, Reactor, Term
 from calibrant.dsl.causalab.records import LabRecord, item_of_record, record_of_item
-from calibrant.dsl.causalab.reference import Reading, bases_after, bases_of, values
+from calibrant.dsl.causalab.reference import SettingMeaning, bases_after, bases_of, values
 from calibrant.dsl.errors import CalibrantError
 
 # --- Independent recount for certificates about laboratories: readings, settings and parent sets, by trying all -------
@@ -176,7 +176,7 @@ def _difference(before: Mapping[str, float], after: Mapping[str, float]) -> dict
 
 def _stated_bases(visible: VisibleData, child: str) -> Iterator[tuple[dict[str, int], int]]:
     """Yield readings whose base of a node a setting states, which is so where settings give the base."""
-    if visible["reading"] == Reading.BASE:
+    if visible["reading"] == SettingMeaning.BASE:
         for done in visible["settings"]:
             if (
                 done["set"] == child
@@ -387,14 +387,15 @@ def nonmember_reason(member: Mechanism, evidence: VisibleData) -> str:
         return "a weight that is not 1, 2 or 3"
     if not evidence["freq_parent"] and any(term.parent == FREQUENCY for term in terms):
         return "the frequency as a parent"
-    reading = Reading(evidence["reading"])
+    reading = SettingMeaning(evidence["reading"])
     chains: list[tuple[Mapping[str, float], list[Mapping[str, Any]]]] = [(r, []) for r in evidence["records"]]
     trace = evidence["trace"]
     if trace:
         chains.append((trace[0]["values"], [t for t in trace if t["set"] is not None]))
         chains += [(t["values"], []) for t in trace[1:] if t["set"] is None]
     try:
-        replays = all(_replays(member, *chain, Reading.VALUE) for chain in chains)  # settings of traces give the value
+        # a setting of a trace gives the property's value, whatever the item's reading
+        replays = all(_replays(member, *chain, SettingMeaning.VALUE) for chain in chains)
         replays &= _replays(member, evidence["baseline"], evidence["settings"], reading)
     except CalibrantError as error:
         return str(error)
@@ -402,7 +403,7 @@ def nonmember_reason(member: Mechanism, evidence: VisibleData) -> str:
 
 
 def _replays(
-    member: Mechanism, start: Mapping[str, float], settings: Sequence[Mapping[str, Any]], reading: Reading
+    member: Mechanism, start: Mapping[str, float], settings: Sequence[Mapping[str, Any]], reading: SettingMeaning
 ) -> bool:
     bases = bases_of(member, start)
     steps = [(values(member, bases), start)]

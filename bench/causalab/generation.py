@@ -19,7 +19,7 @@ from calibrant.dsl.causalab.configs import NUM_RECORDS, Variant, View
 from calibrant.dsl.causalab.generation import PLANS, NoisePlan, Plan, Trace
 from calibrant.dsl.causalab.item import LabItem, Weights
 from calibrant.dsl.causalab.mechanism import TRIES, Draw
-from calibrant.dsl.causalab.reference import Reading
+from calibrant.dsl.causalab.reference import SettingMeaning
 from calibrant.dsl.errors import CalibrantError
 
 # --- Generation of pools of CausaLab, suite by suite, and the options of their items ----------------------------------
@@ -56,7 +56,7 @@ def plan_with_options(suite: str, options: GeneratedItems) -> Plan:
         "allowance": options.allowance,
         "tries": options.tries,
         "fixed": options.fixed,
-        "reading": None if options.reading is None else Reading(options.reading),
+        "reading": None if options.reading is None else SettingMeaning(options.reading),
         "view": None if options.view is None else View(options.view),
         "weights": None if options.weights is None else Weights(options.weights),
         "trace": None if options.trace is None else Trace(options.trace),
@@ -99,7 +99,7 @@ def variant_of(options: ConvertedItems) -> Variant:
         options.fixed or 0,
         View(options.view or View.ALL),
         options.tries or TRIES,
-        Reading(options.reading or Reading.VALUE),
+        SettingMeaning(options.reading or SettingMeaning.VALUE),
     )
 
 

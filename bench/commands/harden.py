@@ -18,14 +18,17 @@ from calibrant.dsl.atomic_write import write_pieces
 Report: TypeAlias = Annotated[
     Path | None,
     typer.Option(
-        "--report", metavar="FILE", help="JSON lines: what each instance took and why.", rich_help_panel=OUTPUT
+        "--report", metavar="FILE", help="JSON lines: what was added to each item, and why.", rich_help_panel=OUTPUT
     ),
     WRITES,
 ]
 Certificates: TypeAlias = Annotated[
     Path | None,
     typer.Option(
-        "--certificates", metavar="DIR", help="Write a certificate of what is left of each.", rich_help_panel=OUTPUT
+        "--certificates",
+        metavar="DIR",
+        help="Write certificates of the SCMs that remain, or that no fewer values decide.",
+        rich_help_panel=OUTPUT,
     ),
     Writes(("*.json",)),
 ]
@@ -49,12 +52,15 @@ def harden(
 ) -> int:
     """Add evidence to every item until one answer is left; what is held out never changes.
 
-    cex completes local coverage, separates the alternatives, then reduces the SCMs that fit to the goal or proves that
-    no admissible world can. Exit 1 unless every instance gets there. One that does not (impossible, out of budget)
-    keeps the worlds that left fewest SCMs; one to which nothing can be added (no gold, gold outside the class) is
-    written unchanged. What is done is kept in POOL2.unfinished until POOL2 is written; the same command goes on there.
+    Mode cex (counterexamples) adds worlds to a ReplaySCM item in three steps: they show each variable under all values
+    of its parents that they can; they separate the given alternatives from gold; they leave only the consistent SCMs
+    that --goal allows, or it is proved that no admissible worlds do. Exit 1 unless every instance reaches its goal. One
+    that does not (impossible, out of budget) keeps the worlds that left fewest SCMs; one to which nothing can be added
+    (no gold, gold outside the class) is written unchanged. What is done is kept in POOL2.unfinished until POOL2 is
+    written; the same command goes on there.
 
-    A CauSim question is told the least further values that leave one answer, with a certificate that no fewer do.
+    A CauSim question reveals the smallest number of further values that leaves one answer, with a certificate that no
+    fewer do.
     """
     from calibrant.bench.core.benchmark import PublicPool
     from calibrant.bench.core.registry import benchmark_of
@@ -63,11 +69,13 @@ def harden(
     from calibrant.bench.terminal import NextCommand, print_next, unused_path
 
     of = benchmark_of(pool)
-    options = given.convert(of.name, pool.name)  # names the option that the benchmark lacks, before the command
+    # first: the error for an option of another benchmark is more precise than that for a command it does not support
+    options = given.convert(of.name, pool.name)
     hardening = of.require(HARDEN)
     hardening.check(given.values)
-    named = frozenset(PublicPool(of, pool).check(only) if only else ())  # either id: pages have the public one
-    selection = Selection(named, limit)
+    # --only takes the ids of the file, and public ones, which HTML pages show
+    selected_ids = frozenset(PublicPool(of, pool).check(only) if only else ())
+    selection = Selection(selected_ids, limit)
     by = commands_options.execution(workers or (None if cluster else hardening.workers), cluster)
     with commands_options.progress_bar() as progress:
         request = HardenRequest(pool, out, report, certificates, selection, by, progress)
@@ -77,7 +85,7 @@ def harden(
     for line in hardened.lines:
         typer.echo(line)
     written = sorted(certificates.glob("*.json"))[:1] if certificates is not None else []
-    still_open = [NextCommand(("list", out, "--why"), "what is still open")] if hardened.num_short else []
+    still_open = [NextCommand(("list", out, "--why"), "what is still open")] if hardened.num_unreached else []
     check = [NextCommand(("verify", *written, out), "check a certificate")] if written else []
     print_next(
         [
@@ -87,7 +95,7 @@ def harden(
             NextCommand(("run", "exact", out, "--out", unused_path("runs")), "the exact solver"),
         ]
     )
-    return 1 if hardened.num_short else 0
+    return 1 if hardened.num_unreached else 0
 
 
 # --- Command: calibrant alternatives ----------------------------------------------------------------------------------
@@ -145,20 +153,23 @@ def alternatives(
     print_written(out, plural(len(models), "alternatives"))
     rows = collected.rows()
     if as_json:
-        typer.echo(json_text({"rows": collected.figures(), "instances": collected.counts()}))
+        typer.echo(json_text({"rows": collected.json_rows(), "instances": collected.counts()}))
     elif rows:
         typer.echo(aligned(list(rows[0]), [list(row.values()) for row in rows]))
     if not as_json:
-        harder = ("harden", (sweep or [Path("POOL")])[0], "--alternatives", out, "--out", unused_path("harder.jsonl"))
-        print_next([NextCommand(harder, "shut them out") if sweep else NextCommand(("table", *folders), "rows")])
+        pool = (sweep or [Path("POOL")])[0]
+        harden_command = ("harden", pool, "--alternatives", out, "--out", unused_path("harder.jsonl"))
+        rule_out = NextCommand(harden_command, "add worlds that rule these models out")
+        print_next([rule_out if sweep else NextCommand(("table", *folders), "rows")])
 
 
 def _sweep(pools: list[Path], folder: Path, seeds: int, cluster: str | None) -> None:
-    """Run in this process where there is no cluster: a seed takes milliseconds an instance, a process a second."""
+    """Run the method of the sweep once for each seed, on the cluster or else in this process."""
     from calibrant.bench.core.registry import sole_provider
     from calibrant.bench.pools.capabilities import ALTERNATIVES
     from calibrant.bench.runs.runner import run
 
+    # without a cluster no worker processes: an instance takes milliseconds, starting a process a second
     by = commands_options.execution(None if cluster else 1, cluster)
     for seed in range(seeds):
         with commands_options.progress_bar(f"seed {seed} of {seeds}: ") as progress:
@@ -179,23 +190,25 @@ def separate(
         typer.Option(
             "--against",
             metavar="FILE",
-            help="JSON answer to compare with the reference, or else with gold.",
+            help="JSON answer to compare with the item's reference SCM, or if it has none with gold (the true SCM).",
             rich_help_panel=INPUT,
         ),
         READS,
     ] = None,
     as_json: commands_options.AsJson = False,
 ) -> None:
-    """Show which experiments tell two models of an item apart: each on one variable, the best one, and a witness.
+    """Show which experiments tell two models of an item apart.
 
-    Rates are over all assignments of the roots. Without --against, pairs of the smallest SCMs that fit are compared.
-    The last line says which intervention closes most; --targets 2 and 3 also try several variables at once.
+    It lists every intervention on one variable under which two models differ, marks the best, and gives a witness: an
+    assignment of the roots with the values that differ. Rates are over all assignments of the roots. Without --against,
+    pairs of the smallest SCMs that fit are compared. The last line names the intervention that separates most pairs;
+    --targets 2 and 3 also try several variables at once.
     """
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pools.capabilities import SEPARATE
 
     of = benchmark_of(pool)
-    options = given.convert(of.name, pool.name)  # names the option that the benchmark lacks, before the command
+    options = given.convert(of.name, pool.name)  # first, as in `harden`
     separate_models = of.require(SEPARATE)
     if against and "members" in given.values:
         raise typer.BadParameter("--against and --members exclude each other")

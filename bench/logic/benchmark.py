@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 BENCHMARK: Benchmark[LogicItem] = Benchmark(
     name="logic",
     demo_protocols=("exact", "posterior", "greedy"),
-    bundled=("logic",),
-    bundled_extras=("series",),
+    bundled=("logic",),  # data/sample_logic.jsonl, which comes with the package
+    bundled_extras=("series",),  # data/sample_series.jsonl; neither the demo nor measurements take it
+    # capability: "module:name" in calibrant.bench.logic, imported at first use
     provides={
         ATTRIBUTION: "scoring:ATTRIBUTE",
         FAMILIES: "family.command:FAMILIES",

@@ -67,12 +67,12 @@ class HardenedItem:
 class Hardened(NamedTuple):
     """Result of `calibrant harden`.
 
-    notes: for standard error; num_short: items that did not get there
+    notes: lines for standard error; num_unreached: number of items that did not reach the goal
     """
 
     lines: Sequence[str]
     notes: Sequence[str]
-    num_short: int
+    num_unreached: int
 
 
 class Hardenable(Protocol):
@@ -273,7 +273,7 @@ class DistinctModels(Protocol):
 
     def rows(self) -> Sequence[Mapping[str, str]]: ...
 
-    def figures(self) -> Any: ...
+    def json_rows(self) -> Any: ...
 
     def counts(self) -> Any: ...
 

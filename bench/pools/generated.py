@@ -274,7 +274,7 @@ class HardenedItems:
     certificates: Sequence[_ItemCertificate]
 
     @property
-    def num_short(self) -> int:
+    def num_unreached(self) -> int:
         return sum(report["outcome"] != REACHED for report in self.reports)
 
 
@@ -396,7 +396,7 @@ class ItemHardening:
         for line in pool.reports:
             if line["why"]:
                 notes.append(in_one_line(f"{line['instance']}: {line['outcome'].replace('_', ' ')}: {line['why']}"))
-        return Hardened(_summary(pool.reports), notes, pool.num_short)
+        return Hardened(_summary(pool.reports), notes, pool.num_unreached)
 
 
 def _summary(reports: Sequence[Mapping[str, Any]]) -> list[str]:

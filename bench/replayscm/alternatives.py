@@ -159,8 +159,8 @@ class FoundModels:
             for setting, pool, system in places
         ]
 
-    def figures(self) -> list[dict[str, Any]]:
-        """Return the row for JSON: numbers, and null for undefined or suppressed values."""
+    def json_rows(self) -> list[dict[str, Any]]:
+        """Return the rows for JSON: numbers for texts, and null for undefined or suppressed values."""
         return [{key: text if key in LABELS else _figure(text) for key, text in row.items()} for row in self.rows()]
 
     def counts(self) -> list[dict[str, Any]]:

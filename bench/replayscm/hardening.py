@@ -253,8 +253,8 @@ class HardenedPool:
     reports: Sequence[dict[str, Any]]
 
     @property
-    def num_short(self) -> int:
-        """Return how many did not get what was asked for: proved impossible, out of budget, or failed."""
+    def num_unreached(self) -> int:
+        """Return how many did not reach the goal: proved impossible, out of budget, or failed."""
         return sum(report["outcome"] not in ("reached", "done") for report in self.reports)
 
 
@@ -447,7 +447,7 @@ class ScmHardening:
                 lines.append(_alternatives_summary(pool, len(supplied)))
             if searches is not None:
                 lines.append(_discoveries_summary(pool))
-            return Hardened(lines, notes, pool.num_short)
+            return Hardened(lines, notes, pool.num_unreached)
 
 
 def _write(

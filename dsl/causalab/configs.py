@@ -16,7 +16,7 @@ import msgspec
 from calibrant.dsl.causalab.item import BENCHMARK, Bases, Family, LabItem, Name, Terms, Traced, lab_item
 from calibrant.dsl.causalab.mechanism import FREQUENCY, TRIES, Equation, Mechanism, Noise, Values, equation
 from calibrant.dsl.causalab.records import LabRecord, item_of_record, record_of_item
-from calibrant.dsl.causalab.reference import Reading, bases_after, bases_of, values
+from calibrant.dsl.causalab.reference import SettingMeaning, bases_after, bases_of, values
 from calibrant.dsl.causalab.score import roots
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.item import Pool
@@ -51,7 +51,7 @@ class Variant:
     fixed: int = 0
     view: View = View.ALL
     tries: int = TRIES
-    reading: Reading = Reading.VALUE
+    reading: SettingMeaning = SettingMeaning.VALUE
 
     def __post_init__(self) -> None:
         if not 0 <= self.records <= MAX_RECORDS:
@@ -317,7 +317,7 @@ def _finite(numbers: Mapping[str, float], field: str) -> None:
 
 def _bases(bases: dict[str, float], mechanism: Mechanism, field: str) -> Values:
     field = f"quadratic_metadata.{field}"
-    if bases.keys() != set(mechanism.drawn):
+    if bases.keys() != set(mechanism.nodes_with_drawn_base):
         raise PoolError(f"bases of {short_repr(sorted(bases))}; the properties are meant", field=field)
     _finite(bases, field)
     return bases
@@ -337,7 +337,7 @@ def _hidden(raw: _Hidden | None, mechanism: Mechanism) -> HiddenNodes | None:
 
 def _check_trace(past: _Past, mechanism: Mechanism) -> Traced:
     field = "bootstrap_past_data"
-    if past.props.keys() != set(mechanism.drawn):
+    if past.props.keys() != set(mechanism.nodes_with_drawn_base):
         raise PoolError(f"values of {short_repr(sorted(past.props))}; the properties are meant", field=f"{field}.props")
     _finite({**past.props, "freq": past.freq}, field)
     observed = {name: past.props[name] for name in mechanism.properties} | {FREQUENCY: past.freq}
@@ -361,7 +361,7 @@ def released_records(source_config: Config, count: int = NUM_RECORDS) -> tuple[V
 
 def crystal(mechanism: Mechanism, rng: random.Random) -> dict[str, float]:
     """Bases of a new crystal, drawn property by property."""
-    return {node: float(rng.randint(LOWEST_BASE, HIGHEST_BASE)) for node in mechanism.drawn}
+    return {node: float(rng.randint(LOWEST_BASE, HIGHEST_BASE)) for node in mechanism.nodes_with_drawn_base}
 
 
 def further_records(mechanism: Mechanism, first: Sequence[Values], count: int, key: str) -> tuple[Values, ...]:
@@ -378,7 +378,7 @@ def item_of_config(
     seed: int,
     *,
     records: Literal["fresh", "released"] = "fresh",
-    reading: Reading = Reading.VALUE,
+    reading: SettingMeaning = SettingMeaning.VALUE,
     variant: Variant | None = None,
 ) -> LabItem:
     """Return an item on a released config, with crystals and noise drawn from a seed.
@@ -447,7 +447,11 @@ def candidates(configs: Iterable[Config], names: Iterable[str], transitions: Ite
     """Return the configs with these properties in which every transition comes out within 0.01."""
     properties = set(names)
     observations = list(transitions)
-    return [c for c in configs if set(c.mechanism.drawn) == properties and all(explains(c, t) for t in observations)]
+    return [
+        c
+        for c in configs
+        if set(c.mechanism.nodes_with_drawn_base) == properties and all(explains(c, t) for t in observations)
+    ]
 
 
 def explains(candidate: Config, transition: Transition) -> bool:
@@ -455,7 +459,9 @@ def explains(candidate: Config, transition: Transition) -> bool:
     mechanism = candidate.mechanism
     try:
         bases = bases_of(mechanism, transition.before)
-        after = values(mechanism, bases_after(mechanism, bases, transition.property, transition.value, Reading.VALUE))
+        after = values(
+            mechanism, bases_after(mechanism, bases, transition.property, transition.value, SettingMeaning.VALUE)
+        )
     except CalibrantError:  # numbers beyond any crystal's
         return False
     return all(abs(after[node] - transition.after[node]) <= TOLERANCE for node in after)

@@ -17,7 +17,7 @@ from typing import Final
 from calibrant.dsl.causalab.configs import MAX_RECORDS, NUM_RECORDS, View, crystal, further_records, visible_properties
 from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, Traced, Weights, by_name, lab_item
 from calibrant.dsl.causalab.mechanism import FREQUENCY, TRIES, Draw, Edge, Equation, Mechanism, Noise, Term, Values
-from calibrant.dsl.causalab.reference import DECIMALS, Reading, bases_after, values
+from calibrant.dsl.causalab.reference import DECIMALS, SettingMeaning, bases_after, values
 from calibrant.dsl.causalab.score import imec_size
 
 NAMES: Final = (
@@ -83,7 +83,7 @@ class Plan:
     fixed: int = 0
     view: View = View.ALL
     tries: int = TRIES
-    reading: Reading = Reading.VALUE
+    reading: SettingMeaning = SettingMeaning.VALUE
     records: int = NUM_RECORDS
     trace: Trace = Trace.TURNS
 
@@ -228,7 +228,7 @@ def _trace(plan: Plan, mechanism: Mechanism, rng: random.Random) -> tuple[Traced
     bases = crystals[0]
     for node in _traced_properties(plan, mechanism):
         value = float(rng.randint(0, 100))
-        bases = bases_after(mechanism, bases, node, value, Reading.VALUE)
+        bases = bases_after(mechanism, bases, node, value, SettingMeaning.VALUE)
         trace.append(Traced(by_name(values(mechanism, bases)), node, value))
     return tuple(trace)
 
@@ -247,7 +247,7 @@ def _traced_properties(plan: Plan, mechanism: Mechanism) -> list[str]:
 
 
 def _fine_crystal(mechanism: Mechanism, rng: random.Random) -> Values:
-    return {node: round(rng.uniform(*TRACE_BASE), DECIMALS) for node in mechanism.drawn}
+    return {node: round(rng.uniform(*TRACE_BASE), DECIMALS) for node in mechanism.nodes_with_drawn_base}
 
 
 def with_labels(item: LabItem, labels: Mapping[str, float]) -> LabItem:

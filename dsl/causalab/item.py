@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from calibrant.dsl.causalab.mechanism import FREQUENCY, TRIES, Equation, Mechanism, Noise, Values
-from calibrant.dsl.causalab.reference import Reading, values
+from calibrant.dsl.causalab.reference import SettingMeaning, values
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.pictures import Picture, Pictured, table_picture
 from calibrant.dsl.text import Wording, plural
@@ -51,7 +51,7 @@ class Task:
     properties: sorted names; `settable` are those that may be set
     freq_parent: whether the frequency may be a parent
     noise: whether settings are noisy
-    records, trace: measurements of earlier crystals, free of noise; settings of a trace give the value (Reading.VALUE)
+    records, trace: measurements of earlier crystals, free of noise; a setting of a trace has SettingMeaning.VALUE
     baseline: the manipulator crystal's values, the frequency among them
     reactor: the shown values of the reactor crystal's properties
     allowance: settings; tries: of the reactor; wording: of the prompt
@@ -69,7 +69,7 @@ class Task:
     reactor: Values
     allowance: int
     tries: int
-    reading: Reading
+    reading: SettingMeaning
     wording: Wording = "standard"
 
     @property
@@ -154,7 +154,7 @@ class Terms:
     freq_parent: bool = False
     weights: Weights = Weights.SMALL
     tries: int = TRIES
-    reading: Reading = Reading.VALUE
+    reading: SettingMeaning = SettingMeaning.VALUE
     trace: tuple[Traced, ...] = ()
     settable: tuple[str, ...] | None = None
     shown: tuple[str, ...] | None = None

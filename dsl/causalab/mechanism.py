@@ -102,14 +102,14 @@ class Mechanism(Pictured):
             raise CycleError(tuple(dict.fromkeys(error.args[1]))) from None
 
     @cached_property
-    def drawn(self) -> tuple[str, ...]:
-        """The properties in the order in which a crystal draws their bases."""
+    def nodes_with_drawn_base(self) -> tuple[str, ...]:
+        """The properties, in the order in which a crystal draws their bases; the frequency's base is not drawn."""
         return tuple(node for node in self.equations if node != FREQUENCY)
 
     @cached_property
     def properties(self) -> tuple[str, ...]:
         """The properties, sorted."""
-        return tuple(sorted(self.drawn))
+        return tuple(sorted(self.nodes_with_drawn_base))
 
     @cached_property
     def edges(self) -> frozenset[Edge]:

@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 from calibrant.dsl.causalab.episode import LabStep
 from calibrant.dsl.causalab.item import Family, Task
 from calibrant.dsl.causalab.mechanism import FREQUENCY, TOLERANCE, Values
-from calibrant.dsl.causalab.reference import Reading
+from calibrant.dsl.causalab.reference import SettingMeaning
 from calibrant.dsl.item import Message
 from calibrant.dsl.text import Phrases, reword
 
@@ -203,8 +203,8 @@ def _settings(task: Task) -> str:
     if not task.allowance:
         return "You cannot change any crystal; work from the measurements below."
     meaning = {
-        Reading.VALUE: "it then has that value whatever its causes are, until one of them is changed",
-        Reading.BASE: "this replaces its base; its causes still add to it",
+        SettingMeaning.VALUE: "it then has that value whatever its causes are, until one of them is changed",
+        SettingMeaning.BASE: "this replaces its base; its causes still add to it",
     }
     return (
         f"You may set properties of one crystal, the manipulator, up to {task.allowance} times. When one is set, "

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from calibrant.dsl.causalab.item import BENCHMARK, Bases, Family, LabItem, Name, Terms, Traced, Weights, lab_item
 from calibrant.dsl.causalab.mechanism import FREQUENCY, TRIES, Draw, Equation, Mechanism, Noise, Term
-from calibrant.dsl.causalab.reference import Reading
+from calibrant.dsl.causalab.reference import SettingMeaning
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.item import Pool
 from calibrant.dsl.records import FORMAT, VERSION, Header, read_items, write_records
@@ -88,7 +88,7 @@ class LabRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, 
     settable: Annotated[list[str] | None, Meta(description="properties that may be set, null for all")] = None
     trace: Annotated[list[TracedRecord], Meta(description="measurements and settings that the item shows")] = []
     tries: Annotated[int, Meta(description="of the reactor")] = TRIES
-    reading: Annotated[Reading, Meta(description="what the value of a setting means")] = Reading.VALUE
+    reading: Annotated[SettingMeaning, Meta(description="what the value of a setting means")] = SettingMeaning.VALUE
     wording: Annotated[Wording, Meta(description="whether the prompt has the standard sentences")] = "standard"
 
 

@@ -1,5 +1,7 @@
 """Reference semantics of a mechanism: values of a crystal, settings of a property, hidden noise.
 
+A crystal is one unit; its properties are the nodes that can be set, and its frequency is the outcome, which cannot.
+
 Rounding is part of the meaning: every node is rounded to two decimals with Python's `round`, children see rounded
 parents, and sums are added from the left, base first. The released code (v0.0.2) does the same, but for a negative
 zero, which is 0 here.
@@ -18,8 +20,8 @@ DECIMALS = 2
 NO_SHIFT: Mapping[str, float] = {}
 
 
-class Reading(StrEnum):
-    """The meaning of a setting's value."""
+class SettingMeaning(StrEnum):
+    """The meaning of the number that a property is set to."""
 
     VALUE = "value"  # the final value of the property (released code)
     BASE = "base"  # the new base of the property (paper)
@@ -38,15 +40,18 @@ def round_value(number: float) -> float:
 def values(mechanism: Mechanism, bases: Values, shifts: Values = NO_SHIFT) -> dict[str, float]:
     """Return the value of every node of a crystal.
 
-    bases: of the properties
+    bases: exogenous base value of each property
     shifts: hidden noise, added to a node after its own rounding and rounded again, before its children are computed
+
     `UnboundedError` if a value is not finite.
     """
     node_values: dict[str, float] = {}
     for node in mechanism.order:
+        # the base of the frequency is a number of the mechanism, those of properties belong to the crystal
         total = mechanism.frequency_base if node == FREQUENCY else bases[node]
         try:
             for parent, power, weight in mechanism.equations[node].terms:
+                # most powers are 1, and x ** 1 takes three times as long as x
                 total = total + (weight * node_values[parent] if power == 1 else weight * node_values[parent] ** power)
         except OverflowError:
             total = math.inf
@@ -59,14 +64,16 @@ def values(mechanism: Mechanism, bases: Values, shifts: Values = NO_SHIFT) -> di
     return node_values
 
 
-def bases_after(mechanism: Mechanism, bases: Values, node: str, value: float, reading: Reading) -> dict[str, float]:
+def bases_after(
+    mechanism: Mechanism, bases: Values, node: str, value: float, meaning: SettingMeaning
+) -> dict[str, float]:
     """Return the bases of a crystal after a property was set.
 
-    In the reading of the released code the new base is what is missing to the wanted value, measured by the rounded
-    value that the property has now, without noise.
+    For the meaning of the released code (VALUE) the new base is the given value minus the parents' part. That part is
+    the rounded value that the property has now, without noise, minus its base now.
     """
     new_bases = dict(bases)
-    if reading is Reading.BASE or not mechanism.equations[node].terms:
+    if meaning is SettingMeaning.BASE or not mechanism.equations[node].terms:
         new_bases[node] = round_value(value)
     else:
         new_bases[node] = round_value(value - (values(mechanism, bases)[node] - bases[node]))
@@ -75,10 +82,10 @@ def bases_after(mechanism: Mechanism, bases: Values, node: str, value: float, re
     return new_bases
 
 
-def bases_of(mechanism: Mechanism, readings: Values) -> dict[str, float]:
+def bases_of(mechanism: Mechanism, node_values: Values) -> dict[str, float]:
     """Return the bases of a crystal whose values are known (free of noise), to two decimals."""
     bases = {}
-    for node in mechanism.drawn:
+    for node in mechanism.nodes_with_drawn_base:
         terms = mechanism.equations[node].terms
-        bases[node] = round_value(readings[node] - math.fsum(w * readings[p] ** power for p, power, w in terms))
+        bases[node] = round_value(node_values[node] - math.fsum(w * node_values[p] ** power for p, power, w in terms))
     return bases

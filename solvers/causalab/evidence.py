@@ -18,7 +18,7 @@ import numpy.typing as npt
 from calibrant.dsl.causalab.episode import LabEpisode, LabStep
 from calibrant.dsl.causalab.item import Task, Weights
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term, Values, state_mechanism
-from calibrant.dsl.causalab.reference import NO_SHIFT, Reading, bases_after, bases_of, round_value, values
+from calibrant.dsl.causalab.reference import NO_SHIFT, SettingMeaning, bases_after, bases_of, round_value, values
 from calibrant.dsl.errors import CalibrantError, CycleError
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
@@ -188,7 +188,7 @@ def linear_matrix(mechanism: Mechanism, evidence: Evidence) -> Floats | None:
 
 
 def misfit(
-    mechanism: Mechanism, evidence: Evidence, *, reading: Reading, shifts: Sequence[Mapping[str, float]]
+    mechanism: Mechanism, evidence: Evidence, *, reading: SettingMeaning, shifts: Sequence[Mapping[str, float]]
 ) -> float:
     """Return the largest difference between a reading and the reference; infinite if the reference fails.
 
@@ -205,7 +205,7 @@ def misfit(
                 bases[observation.crystal] = bases_of(mechanism, row)
             elif observation.changed is not None:
                 node, crystal_bases = nodes[observation.changed], bases[observation.crystal]
-                setting_means = reading if observation.crystal == evidence.manipulator else Reading.VALUE
+                setting_means = reading if observation.crystal == evidence.manipulator else SettingMeaning.VALUE
                 bases[observation.crystal] = bases_after(
                     mechanism, crystal_bases, node, observation.setting, setting_means
                 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.mechanism import Mechanism
-from calibrant.dsl.causalab.reference import Reading
+from calibrant.dsl.causalab.reference import SettingMeaning
 from calibrant.solvers.causalab.evidence import EXACT, Answer, Floats, evidence_of, far_end, misfit, predict_frequency
 from calibrant.solvers.causalab.noisy import NoisyDags, noisy_dags, replays
 from calibrant.solvers.causalab.space import MAX_LISTED, Setting, WeightedDags, weighted_dags
@@ -122,7 +122,7 @@ def solve_noisy_by_experiments(episode: LabEpisode, *, bounded: bool = True) -> 
 def _first_replayed(start: WeightedDags, space: NoisyDags, members: list[Mechanism]) -> Outcome[Answer]:
     noisy = any(observation.noisy for observation in space.evidence.observations)
     for member in members:
-        quiet = misfit(member, start.evidence, reading=Reading.VALUE, shifts=()) <= EXACT
+        quiet = misfit(member, start.evidence, reading=SettingMeaning.VALUE, shifts=()) <= EXACT
         if quiet and (not noisy or replays(space, member)):
             words = space.in_words if noisy else start.in_words
             return Found(Answer(member, predict_frequency(member, space.evidence), len(members) == 1, words))

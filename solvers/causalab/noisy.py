@@ -26,7 +26,7 @@ import numpy.typing as npt
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.item import Weights
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
-from calibrant.dsl.causalab.reference import Reading
+from calibrant.dsl.causalab.reference import SettingMeaning
 from calibrant.dsl.errors import CycleError
 from calibrant.solvers.causalab.evidence import (
     DECIMALS,
@@ -323,7 +323,7 @@ def _apply_setting(world: World, evidence: Evidence) -> World | None:
     ):
         return world
     reading = in_hundredths(np.array(observation.values))
-    if evidence.task.reading is Reading.BASE:
+    if evidence.task.reading is SettingMeaning.BASE:
         based_node = world.nodes[observation.changed].filter_based(reading, value, world.last)
         return replace(world, nodes=tuple(based_node if n.node == based_node.node else n for n in world.nodes))
     excess = int(reading[observation.changed]) - value
@@ -388,7 +388,7 @@ IN_WORDS = "linear mechanisms with weights of two decimals and draws -s, 0, s on
 def solve_noisy(episode: LabEpisode) -> Outcome[Answer]:
     """Find the mechanism under noise; needs an episode without settings, and settings that state the value."""
     task = episode.task
-    if task.reading is not Reading.VALUE or task.weights is not Weights.SMALL or episode.steps:
+    if task.reading is not SettingMeaning.VALUE or task.weights is not Weights.SMALL or episode.steps:
         return OutOfBudget("hidden noise is solved from the start, with settings that give the value, weights 1, 2, 3")
     start = evidence_of(task).table[-1]
     direction = _direction(episode, start)

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism
-from calibrant.dsl.causalab.reference import Reading
+from calibrant.dsl.causalab.reference import SettingMeaning
 from calibrant.solvers.causalab.evidence import MAX_EXACT_READING, Evidence, linear_matrix
 from calibrant.solvers.causalab.noisy import Law, NoisyDags, law_words, list_members, noisy_dags, set_hundredths
 from calibrant.solvers.causalab.space import (
@@ -148,7 +148,7 @@ def _count_sequences(evidence: Evidence, law: Law, shifted: Integers, matrices: 
             value = set_hundredths(observation.setting)
             assert value is not None
             now = noise_free[:, observation.changed]
-            if evidence.task.reading is Reading.BASE:
+            if evidence.task.reading is SettingMeaning.BASE:
                 now = now - np.einsum("mj,mj->m", matrices[:, observation.changed], noise_free)
             noise_free = noise_free + totals[:, :, observation.changed] * (value - now)[:, None]
         excess = in_hundredths(np.array(observation.values))[None, :] - noise_free

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from calibrant.dsl.causalab.generation import BASE
 from calibrant.dsl.causalab.item import Family, Task, Weights
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
-from calibrant.dsl.causalab.reference import Reading
+from calibrant.dsl.causalab.reference import SettingMeaning
 from calibrant.solvers.acyclic.count import Layers, total
 from calibrant.solvers.acyclic.count import Weights as DagWeights
 from calibrant.solvers.acyclic.least import members_of
@@ -111,7 +111,7 @@ def explain_node(evidence: Evidence, node: int, *, bounded: bool, reactor: Float
     local_space = Local(node, _vectors(k, candidates)).filter_explaining(evidence.differences(node))
     if node == frequency:
         return _keep_bases_in(local_space, evidence.table[:1], FREQUENCY_BASE) if bounded else local_space
-    if evidence.task.reading is Reading.BASE:
+    if evidence.task.reading is SettingMeaning.BASE:
         local_space = _keep_stated_bases(local_space, evidence)
     return (
         _keep_bounded_bases(local_space, evidence, evidence.reactor if reactor is None else reactor)
@@ -368,7 +368,7 @@ class WeightedDags(GraphSpace):
             local_space if local_space.node == changed else local_space.filter_explaining(row)
             for local_space in self.locals
         )
-        if evidence.task.reading is Reading.BASE and changed is not None:
+        if evidence.task.reading is SettingMeaning.BASE and changed is not None:
             stated = explain_node(evidence, changed, bounded=self.bounded)
             narrowed = tuple(stated if local_space.node == changed else local_space for local_space in narrowed)
         return WeightedDags(evidence, self.bounded, narrowed)
@@ -481,7 +481,7 @@ def readings_of(matrices: Floats, totals: Floats, evidence: Evidence, experiment
     """Predict the readings of members after a setting of the manipulator crystal; shape (members, nodes)."""
     name, value = experiment
     node, now = evidence.task.properties.index(name), evidence.table[-1]
-    if evidence.task.reading is Reading.BASE:
+    if evidence.task.reading is SettingMeaning.BASE:
         change = round(value, 2) - (now[node] - matrices[:, node] @ now)
     else:
         change = np.full(len(matrices), round(value, 2) - now[node])

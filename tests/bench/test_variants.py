@@ -31,7 +31,7 @@ from calibrant.dsl.blickets import prompt as blickets
 from calibrant.dsl.blickets.item import Condition
 from calibrant.dsl.causalab import prompt as causalab
 from calibrant.dsl.causalab.item import Family, Traced
-from calibrant.dsl.causalab.reference import Reading
+from calibrant.dsl.causalab.reference import SettingMeaning
 from calibrant.dsl.causim.prompt import same_model
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic import prompt as logic
@@ -313,7 +313,7 @@ def _tasks(name: str) -> list[Any]:
             replace_fields(first.task, noise=True),
         ]
         trace = (Traced(first.task.baseline), Traced(first.task.baseline, "p", 1.0))
-        tasks += [replace_fields(first.task, reading=Reading.BASE), replace_fields(first.task, trace=trace)]
+        tasks += [replace_fields(first.task, reading=SettingMeaning.BASE), replace_fields(first.task, trace=trace)]
     if name == "logic":
         tasks += [replace_fields(first.task, questions=())]
     return tasks

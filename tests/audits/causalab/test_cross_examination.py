@@ -23,7 +23,7 @@ from calibrant.audits.causalab.verify import (
 from calibrant.audits.claims import NotExaminedError, RecountLimitError, Refused, examine
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
-from calibrant.dsl.causalab.reference import Reading, bases_of
+from calibrant.dsl.causalab.reference import SettingMeaning, bases_of
 from calibrant.dsl.errors import CycleError
 from tests.oracles.engines import lab_forgeries
 from tests.support.forgery import causalab
@@ -75,7 +75,7 @@ def _listed(mechanisms: Mechanisms) -> list[Mechanism]:
 
 @pytest.mark.parametrize("bounded", [False, True])
 def test_members_are_those_of_all_mechanisms_that_replay(bounded: bool) -> None:
-    plans = [replace(PLANS["3nodes"], records=n, reading=r) for n in (0, 1, 2) for r in Reading]
+    plans = [replace(PLANS["3nodes"], records=n, reading=r) for n in (0, 1, 2) for r in SettingMeaning]
     plans.append(replace(PLANS["3nodes"], records=2, freq_parent=True))
     sizes = Counter[int]()
     for plan in plans:

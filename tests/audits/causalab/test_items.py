@@ -48,7 +48,7 @@ from calibrant.dsl.causalab.generation import PLANS, Plan, generate_items, with_
 from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, lab_item
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
 from calibrant.dsl.causalab.records import item_of_record, record_of_item
-from calibrant.dsl.causalab.reference import Reading, bases_of, values
+from calibrant.dsl.causalab.reference import SettingMeaning, bases_of, values
 from calibrant.dsl.causalab.score import imec_by_definition
 from calibrant.solvers.causalab.evidence import EXACT, Evidence, evidence_of, misfit, predict_frequency
 from calibrant.solvers.causalab.experiments import solve_by_experiments
@@ -256,7 +256,7 @@ def test_the_fixed_seed_of_the_records_gives_every_graph_away(findings: dict[tup
 
 def test_the_order_of_keys_is_topological_in_the_released_records() -> None:
     for made in released_suite("6nodes"):
-        order = list(values(made.mechanism, dict.fromkeys(made.mechanism.drawn, 1.0)))
+        order = list(values(made.mechanism, dict.fromkeys(made.mechanism.nodes_with_drawn_base, 1.0)))
         assert all(order.index(parent) < order.index(child) for parent, child in made.mechanism.edges)
 
 
@@ -393,7 +393,7 @@ def left_after(item: LabItem, members: list[Mechanism], names: tuple[str, ...]) 
     ("plan", "count"),
     [
         (Plan("3nodes", 3), 12),
-        (Plan("3base", 3, reading=Reading.BASE), 8),
+        (Plan("3base", 3, reading=SettingMeaning.BASE), 8),
         (Plan("3freqparent", 3, freq_parent=True), 10),
         (Plan("4nodes", 4), 4),
     ],

@@ -27,7 +27,7 @@ from calibrant.dsl.causalab.mechanism import (
     state_mechanism,
     winnable,
 )
-from calibrant.dsl.causalab.reference import Reading, bases_of, values
+from calibrant.dsl.causalab.reference import SettingMeaning, bases_of, values
 from calibrant.dsl.episode import TranscriptError, verify_transcript
 from tests.support.benchmarks.causalab import items, made_item
 from tests.support.effort import examples
@@ -43,7 +43,7 @@ MECHANISM = Mechanism(
 CRYSTAL = {"quantumSize": 13.0, "density": 79.0, "moisture": 18.0}
 
 
-def worked(reading: Reading = Reading.VALUE, noise: Noise | None = None, allowance: int = 12) -> LabItem:
+def worked(reading: SettingMeaning = SettingMeaning.VALUE, noise: Noise | None = None, allowance: int = 12) -> LabItem:
     """Return the worked example of the specification."""
     terms = Terms(Family.LINEAR, allowance, reading=reading)
     return lab_item(Name("worked", "4nodes"), terms, MECHANISM, Bases((), CRYSTAL, CRYSTAL), noise)
@@ -62,12 +62,12 @@ def test_the_worked_example_of_a_setting_with_parents() -> None:
 
 
 def test_in_the_paper_a_setting_replaces_the_base() -> None:
-    episode = LabEpisode(worked(Reading.BASE))
+    episode = LabEpisode(worked(SettingMeaning.BASE))
     assert read(episode, "quantumSize", 77)["quantumSize"] == 77 + 79
 
 
 def test_both_readings_agree_for_properties_without_parents() -> None:
-    pair = [LabEpisode(worked(reading)) for reading in Reading]
+    pair = [LabEpisode(worked(reading)) for reading in SettingMeaning]
     assert read(pair[0], "density", 4.005) == read(pair[1], "density", 4.005)
 
 

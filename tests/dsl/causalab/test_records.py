@@ -33,7 +33,7 @@ from calibrant.dsl.causalab.mechanism import (
 )
 from calibrant.dsl.causalab.prompt import messages, shown_step, shown_task
 from calibrant.dsl.causalab.records import item_of_record, read_pool, record_of_item, write_pool
-from calibrant.dsl.causalab.reference import Reading, bases_after, round_value, values
+from calibrant.dsl.causalab.reference import SettingMeaning, bases_after, round_value, values
 from calibrant.dsl.causalab.score import roots
 from calibrant.dsl.episode import Step, replay_actions
 from calibrant.dsl.errors import PoolError
@@ -174,7 +174,7 @@ TRACE = (Traced({"a": -0.0, "b": 0.0, FREQUENCY: -0.0}), Traced({"a": 1.0, "b": 
 NOISE = Noise((-0.0, 0.0), 1.0, ("a", "b", FREQUENCY), 3)
 
 
-def lab(reading: Reading, noise: Noise | None = None, trace: tuple[Traced, ...] = ()) -> LabItem:
+def lab(reading: SettingMeaning, noise: Noise | None = None, trace: tuple[Traced, ...] = ()) -> LabItem:
     bases = Bases(({"a": -0.0, "b": -0.001},), {"a": -0.0, "b": 0.0}, {"a": -0.004, "b": -0.0})
     return lab_item(Name("x", "s"), Terms(Family.LINEAR, 9, reading=reading, trace=trace), MECHANISM, bases, noise)
 
@@ -186,11 +186,11 @@ def negative_zeros(value: Any) -> list[str]:
     return [part for part in parts if part.endswith("-0.0")]
 
 
-@pytest.mark.parametrize("reading", Reading)
+@pytest.mark.parametrize("reading", SettingMeaning)
 @pytest.mark.parametrize("noise", [None, NOISE], ids=["quiet", "noisy"])
 @pytest.mark.parametrize("trace", [(), TRACE], ids=["", "trace"])
 def test_no_reading_is_a_negative_zero(
-    reading: Reading, noise: Noise | None, trace: tuple[Traced, ...], tmp_path: Path
+    reading: SettingMeaning, noise: Noise | None, trace: tuple[Traced, ...], tmp_path: Path
 ) -> None:
     assert negative_zeros([-0.0]) == ["[-0.0"]
     made = lab(reading, noise, trace)
@@ -221,7 +221,7 @@ def test_rounding_keeps_whole_numbers_whole() -> None:
     assert [repr(round_value(number)) for number in (-0.0, 0, -0.004, 7, -1.239)] == ["0.0", "0", "0.0", "7", "-1.24"]
     assert negative_zeros(values(MECHANISM, {"a": -0.001, "b": -0.0}, {"a": -0.0})) == []
     bases = {"a": 0.0, "b": 0.0}
-    assert negative_zeros([bases_after(MECHANISM, bases, name, -0.0, r) for name in "ab" for r in Reading]) == []
+    assert negative_zeros([bases_after(MECHANISM, bases, name, -0.0, r) for name in "ab" for r in SettingMeaning]) == []
 
 
 # --- Reading of released configs: all of them, and one clear line for what cannot be meant ----------------------------
@@ -486,7 +486,7 @@ def test_options_that_no_release_has() -> None:
     assert len(hidden.sealed.mechanism.frequency.parents - set(hidden.task.reactor)) == 1
     assert len(item_of(replace(plan, fixed=2)).task.settable) == 3
     assert item_of(replace(plan, allowance=2)).task.allowance == 2
-    assert item_of(replace(plan, reading=Reading.BASE)).task.reading is Reading.BASE
+    assert item_of(replace(plan, reading=SettingMeaning.BASE)).task.reading is SettingMeaning.BASE
     fine = item_of(replace(plan, weights=Weights.HUNDREDTHS))
     weights = [t.weight for e in fine.sealed.mechanism.equations.values() for t in e.terms]
     assert all(abs(100 * w - round(100 * w)) < 1e-9 for w in weights)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from calibrant.dsl.causalab.configs import Config, HiddenNodes, Transition, candidates, config, released_records
 from calibrant.dsl.causalab.item import LabItem, by_name
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Reactor, Term, hypothesis, state_mechanism
-from calibrant.dsl.causalab.reference import NO_SHIFT, Reading, bases_after, values
+from calibrant.dsl.causalab.reference import NO_SHIFT, SettingMeaning, bases_after, values
 from calibrant.dsl.causalab.replies import controller_json, parse_object
 from calibrant.dsl.causalab.score import Scorer, imec_by_definition, imec_members, imec_size, roots
 from calibrant.dsl.episode import ActionError
@@ -248,8 +248,8 @@ def check_intervention(vector: Vector) -> None:
         seen = NO_SHIFT
         if step["accepted"]:
             used += 1
-            if step["prop"] in made.mechanism.drawn:
-                bases = bases_after(made.mechanism, bases, step["prop"], step["value"], Reading.VALUE)
+            if step["prop"] in made.mechanism.nodes_with_drawn_base:
+                bases = bases_after(made.mechanism, bases, step["prop"], step["value"], SettingMeaning.VALUE)
             seen = shifts_of(made.hidden, step["hidden_value"])
         assert values(made.mechanism, bases, seen) == step["measured"]
         assert (bases, used) == (step["bases_after"], step["uses"])
@@ -348,7 +348,7 @@ def check_imec(vector: Vector) -> None:
 def check_candidate_filter(vector: Vector) -> None:
     suite, truth = released_suite(vector["suite"]), config_of(vector)
     if vector["inputs"].get("bootstrap"):
-        kept = candidates(suite, truth.mechanism.drawn, transitions_of(truth.trace, listed_order=True))
+        kept = candidates(suite, truth.mechanism.nodes_with_drawn_base, transitions_of(truth.trace, listed_order=True))
         expected = vector["expect"]
         assert (len(kept), truth in kept) == (expected["count"], expected["true_graph_kept"])
         return
@@ -359,7 +359,7 @@ def check_candidate_filter(vector: Vector) -> None:
             before, after = ({**given[side]["props"], FREQUENCY: given[side]["freq"]} for side in ("before", "after"))
             done = given["experiment"]
             seen.append(Transition(before, after, done["target_prop"], done["target_value"]))
-        kept = candidates(suite, truth.mechanism.drawn, seen)
+        kept = candidates(suite, truth.mechanism.nodes_with_drawn_base, seen)
         assert len(kept) == entry["count"]
         assert (truth in kept) == entry.get("true_graph_kept", True)
 

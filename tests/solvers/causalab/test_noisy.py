@@ -20,7 +20,7 @@ from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, SQUARE_WEIGHTS, NoisePlan, Plan, generate_items
 from calibrant.dsl.causalab.item import Family, LabItem, Task
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Noise, Term
-from calibrant.dsl.causalab.reference import Reading, bases_after, bases_of, values
+from calibrant.dsl.causalab.reference import SettingMeaning, bases_after, bases_of, values
 from calibrant.solvers.causalab import noisy, replayed
 from calibrant.solvers.causalab.evidence import Evidence, evidence_of, predict_frequency
 from calibrant.solvers.causalab.exact import solve
@@ -181,7 +181,7 @@ LAWS: tuple[tuple[Law, ...], ...] = (
 )
 
 
-def lab(law: Law, seed: int, reading: Reading = Reading.VALUE) -> LabItem:
+def lab(law: Law, seed: int, reading: SettingMeaning = SettingMeaning.VALUE) -> LabItem:
     """Three nodes with noise whose draws are of this law."""
     plan = Plan("3nodes_hidden", 3, noise=NoisePlan(1 + seed % 2, frequency=seed % 3 == 0), reading=reading)
     item = next(generate_items(plan, seed, 1))
@@ -230,9 +230,9 @@ def _ways(member: Mechanism, steps: list[Any], task: Any, shifted: list[str], la
 
 
 @pytest.mark.parametrize("laws", LAWS, ids=str)
-@pytest.mark.parametrize("reading", Reading)
+@pytest.mark.parametrize("reading", SettingMeaning)
 @pytest.mark.parametrize("seed", range(3))
-def test_members_are_those_of_the_reference(laws: tuple[Law, ...], reading: Reading, seed: int) -> None:
+def test_members_are_those_of_the_reference(laws: tuple[Law, ...], reading: SettingMeaning, seed: int) -> None:
     item = lab(laws[-1], seed, reading)
     episode = LabEpisode(item)
     for i, name in enumerate(item.task.properties * 2):
@@ -358,8 +358,8 @@ def test_three_quadratic_nodes_count_as_the_definition_does(seed: int) -> None:
 
 
 @settings(max_examples=examples(40), deadline=None)
-@given(st.integers(0, 10**6), st.sampled_from(Reading), st.data())
-def test_the_truth_is_a_member_after_any_settings(seed: int, reading: Reading, data: st.DataObject) -> None:
+@given(st.integers(0, 10**6), st.sampled_from(SettingMeaning), st.data())
+def test_the_truth_is_a_member_after_any_settings(seed: int, reading: SettingMeaning, data: st.DataObject) -> None:
     item = next(generate_items(Plan("quad", 4, Family.QUADRATIC, reading=reading), seed, 1))
     episode = LabEpisode(item)
     space = quadratic_dags(evidence_of(item.task))

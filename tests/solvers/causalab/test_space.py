@@ -20,7 +20,7 @@ from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, NoisePlan, Plan, generate_items
 from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, Weights, lab_item
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Draw, Equation, Mechanism, accurate, hypothesis, state_mechanism
-from calibrant.dsl.causalab.reference import Reading
+from calibrant.dsl.causalab.reference import SettingMeaning
 from calibrant.dsl.causalab.score import HypothesisScore, Scorer
 from calibrant.solvers.causalab.evidence import Answer, Evidence, evidence_of, predict_frequency, submit_answer
 from calibrant.solvers.causalab.exact import solve
@@ -52,8 +52,8 @@ def items_of(plan: Plan, count: int = 6) -> list[LabItem]:
 
 
 @pytest.mark.parametrize("bounded", [False, True])
-@pytest.mark.parametrize("reading", Reading)
-def test_three_nodes_count_as_enumeration_does(bounded: bool, reading: Reading) -> None:
+@pytest.mark.parametrize("reading", SettingMeaning)
+def test_three_nodes_count_as_enumeration_does(bounded: bool, reading: SettingMeaning) -> None:
     for item in items_of(Plan("3nodes", 3, reading=reading)):
         for names in [(), item.task.properties[:1], item.task.properties[1:], item.task.properties * 2]:
             evidence = after_settings(item, names)
@@ -145,7 +145,7 @@ PLANNED = st.builds(
             *(PLANS[suite] for suite in LINEAR),
             PLANS["4nodes_freqparent"],
             PLANS["6nodes_freqparent"],
-            Plan("base", 5, reading=Reading.BASE),
+            Plan("base", 5, reading=SettingMeaning.BASE),
             Plan("roots", 5, view=View.ROOTS),
             Plan("hide", 4, view=View.HIDE_ONE),
         ]
@@ -329,9 +329,9 @@ def test_frequency_parents_are_identified_up_to_what_reads_the_same(suite: str) 
         assert score.distance.shd == 0 or not answer.unique
 
 
-@pytest.mark.parametrize("reading", Reading)
+@pytest.mark.parametrize("reading", SettingMeaning)
 @pytest.mark.parametrize("weights", Weights)
-def test_both_readings_of_a_setting_and_fine_weights_are_solved(reading: Reading, weights: Weights) -> None:
+def test_both_readings_of_a_setting_and_fine_weights_are_solved(reading: SettingMeaning, weights: Weights) -> None:
     plan = Plan("6nodes", 6, weights=weights, reading=reading)
     for item in generate_items(plan, 9, 20):
         score = scored(item, found(solve(LabEpisode(item))))
@@ -353,8 +353,8 @@ def test_the_experimenter_needs_fewer_settings_and_is_never_wrong_where_it_calls
     assert sum(used) / len(used) <= printed[suite] + 0.3  # 50 fresh crystals each
 
 
-@pytest.mark.parametrize("reading", Reading)
-def test_static_traces_mean_the_same_whatever_a_setting_would_mean(reading: Reading) -> None:
+@pytest.mark.parametrize("reading", SettingMeaning)
+def test_static_traces_mean_the_same_whatever_a_setting_would_mean(reading: SettingMeaning) -> None:
     for made in released_suite("4nodes_golden")[:10]:
         item = item_of_config(made, 0, reading=reading)
         answer = found(solve(LabEpisode(item)))

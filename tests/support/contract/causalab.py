@@ -19,7 +19,7 @@ from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, Plan, generate_items
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY, hypothesis
-from calibrant.dsl.causalab.reference import Reading
+from calibrant.dsl.causalab.reference import SettingMeaning
 from calibrant.dsl.episode import Action, Step
 from calibrant.solvers.causalab.evidence import evidence_of
 from calibrant.solvers.causalab.noisy import NoisyDags
@@ -27,7 +27,7 @@ from tests.support.benchmarks.causalab import members_by_reference
 from tests.support.contract.subject import Evidence, Settled, Subject
 
 VALUES = (0, 100, 37.5, -20, 63.25, 12.34)
-SMALL_PLANS = (Plan("3nodes", 3), Plan("base", 3, reading=Reading.BASE), Plan("parent", 3, freq_parent=True))
+SMALL_PLANS = (Plan("3nodes", 3), Plan("base", 3, reading=SettingMeaning.BASE), Plan("parent", 3, freq_parent=True))
 
 
 class CausaLab(Subject):
