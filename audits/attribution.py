@@ -31,16 +31,17 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """One answer.
+    """Attribution of one answer. A hypothesis that fits the evidence is a member of the class's version space.
 
-    decided: the evidence left one answer, or under noise one with a posterior of DECIDED_AT; False also where it left
-        no member at all
+    decided: the evidence left one answer, or under noise one with a posterior of at least DECIDED_AT; False also where
+        it left no member at all
     correct: the benchmark's own verdict
-    fits: whether the answer is that of a member; None if the answer has no form in which that can be asked
-    members: how many members the evidence left
-    in_words: the class that the members are of
-    posterior: of the most probable answer, where readings are noisy; else None
-    posterior_upper: certified bound, where a more probable answer than that is not excluded; else None
+    fits: whether some member gives this answer; None if that is not known, as for an answer that cannot be parsed
+    members: number of members that the evidence left
+    in_words: the class, in words
+    posterior: posterior probability of the most probable answer, where readings are noisy; else None
+    posterior_upper: certified upper bound on the probability of any answer, where a more probable one than that of
+        `posterior` is not excluded; else None
     """
 
     decided: bool
@@ -61,10 +62,10 @@ class Attribution:
 def attribute_answer(
     space: Space[Any, Any, Any, M], answer: M | None, *, correct: bool, posterior: float | None = None
 ) -> Attribution:
-    """Return the attribution of an answer, from the space of what fits the evidence.
+    """Return the attribution of an answer, from the space of the hypotheses that fit the evidence.
 
-    answer: in the form of the space's verdicts; None if the system gave none that can be read so
-    posterior: of the most probable answer, where readings are noisy
+    answer: one of the type of the space's verdicts; None if the system gave none that can be parsed as such
+    posterior: as in `Attribution`
     """
     verdicts = space.verdicts()
     fits = None if answer is None else answer in verdicts
@@ -101,5 +102,5 @@ class FourCounts:
 
 def four_counts(kinds: Iterable[Kind]) -> FourCounts:
     """Count the kinds of many answers."""
-    number = Counter(kinds)
-    return FourCounts(number[Kind.EARNED], number[Kind.MISSED], number[Kind.LUCKY], number[Kind.SHORT])
+    counts = Counter(kinds)
+    return FourCounts(**{kind.value: counts[kind] for kind in Kind})

@@ -13,7 +13,10 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 State: TypeAlias = Literal["decided", "open", "empty", "uncounted"]
+"""How many answers the evidence leaves: one, several, none (nothing of the class fits it), or a number not known."""
+
 Tone: TypeAlias = Literal["", "good", "warn", "bad", "gold"]
+"""Colour of a fact: good for what is decided, warn for open, bad for contradicted, gold for what no solver sees."""
 
 
 class Span(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -24,17 +27,17 @@ class Span(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A short statement with its tone: decided, open, contradicted or sealed."""
+    """A short statement with its tone."""
 
     text: str
     tone: Tone = ""
 
 
 class Count(msgspec.Struct, frozen=True, kw_only=True):
-    """Number of hypotheses that fit, as decimal texts: larger than the integers of many readers.
+    """Number of hypotheses that fit the evidence, as decimal strings: it may exceed the integers of JSON parsers.
 
     lower, upper: certified bounds, equal where the count is exact; upper is None where none is known
-    total: of the whole class, where it is finite
+    total: number of all hypotheses of the class; None if it is infinite or not counted
     """
 
     lower: str
@@ -57,10 +60,11 @@ class Count(msgspec.Struct, frozen=True, kw_only=True):
 class Why(msgspec.Struct, frozen=True, kw_only=True):
     """Why the evidence leaves an item open, or that it does not.
 
-    benchmark, item: whose; title: a question; state: what the count says; reason: one or two sentences
-    facts: at most six; open, decided: what is asked, by name
-    count: hypotheses that fit; class_in_words: of which class
-    sealed: what the gold states, where that is revealed
+    benchmark, item: name of the benchmark, id of the item; title: the question that the reason answers
+    state: whether the evidence decides the item; reason: one or two sentences; facts: at most six
+    open, decided: names of the parts of the answer in which the hypotheses that fit differ, or agree
+    count: number of hypotheses that fit; class_in_words: the class that they are counted in
+    sealed: facts about gold (the true model), empty unless it is revealed
     """
 
     benchmark: str
@@ -87,7 +91,10 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """A reading that an experiment may give: hypotheses that it leaves, and the answers that these give."""
+    """A reading that an experiment may give.
+
+    remaining: number of hypotheses that it leaves, a decimal string; answers: number of answers that these give
+    """
 
     reading: str
     remaining: str
@@ -97,8 +104,8 @@ class Outcome(msgspec.Struct, frozen=True):
 class Experiment(msgspec.Struct, frozen=True):
     """A next move or setting, or a value to reveal, with every outcome that a hypothesis that fits may give.
 
-    expected: hypotheses left on average, over hypotheses that fit, all alike
-    sealed: hypotheses that the true outcome leaves, where gold is revealed
+    expected: mean number of hypotheses left, over those that fit, each equally probable
+    sealed: number of hypotheses that the true outcome leaves, a decimal string; None unless gold is revealed
     """
 
     in_words: str
@@ -113,12 +120,12 @@ class Experiment(msgspec.Struct, frozen=True):
 
     @property
     def rank(self) -> tuple[int, float]:
-        """Most answers left, then the expected number of hypotheses."""
+        """Sort key, best experiment first: number of answers left in the worst case, then `expected`."""
         return max((outcome.answers for outcome in self.outcomes), default=0), self.expected
 
 
 class AnswerShare(msgspec.Struct, frozen=True):
-    """An answer, and how many of the hypotheses that fit give it."""
+    """An answer; number: how many of the hypotheses that fit give it, a decimal string."""
 
     answer: str
     number: str
@@ -126,15 +133,15 @@ class AnswerShare(msgspec.Struct, frozen=True):
 
 def experiment(in_words: str, outcomes: Sequence[Outcome], sealed: str | None = None) -> Experiment:
     """Return an experiment from its outcomes, which together have all hypotheses."""
-    numbers = [int(outcome.remaining) for outcome in outcomes]
+    counts = [int(outcome.remaining) for outcome in outcomes]
     ordered = tuple(sorted(outcomes, key=lambda outcome: (int(outcome.remaining), outcome.reading)))
-    expected = float(Fraction(sum(n * n for n in numbers), max(1, sum(numbers))))
+    expected = float(Fraction(sum(n * n for n in counts), max(1, sum(counts))))
     return Experiment(in_words, ordered, expected, sealed)
 
 
 def spans(*parts: str | tuple[str]) -> tuple[Span, ...]:
     """Return a sentence from its parts; a part in a tuple of one is marked."""
-    return tuple(Span(part[0], True) if isinstance(part, tuple) else Span(part) for part in parts if part)
+    return tuple(Span(part[0], marked=True) if isinstance(part, tuple) else Span(part) for part in parts if part)
 
 
 _RAISED = str.maketrans("0123456789", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")

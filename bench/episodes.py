@@ -1,7 +1,7 @@
-"""Interactive items for agents of any framework: messages in, text out, a reward that no clock decides.
+"""Interactive items for agents of any framework: messages in, text out, and a reward that does not depend on time.
 
 `TextEpisode` is the shape that training and evaluation environments wrap in a few lines; docs/episodes.md shows how.
-What is said to the agent is the benchmark's: a `Chat`. `JsonChat` is one that every interactive benchmark can use.
+A `Chat` words the messages of one benchmark. `JsonChat` is one that every interactive benchmark can use.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from calibrant.dsl.item import Message
 
 
 class Chat(Protocol):
-    """An episode in messages.
+    """An episode as a conversation with an agent.
 
     messages: all so far, the last one addressed to the agent
-    closed: whether no further reply is taken
+    closed: whether no further reply is accepted
     """
 
     @property
@@ -29,8 +29,11 @@ class Chat(Protocol):
     @property
     def closed(self) -> bool: ...
 
-    def hear(self, text: object) -> object:
-        """Take a reply, whatever it is; afterwards `messages` ends with what the agent is told. Never raises."""
+    def take_text(self, text: object) -> object:
+        """Take a reply of the agent, and append the message that answers it to `messages`; what it returns is not read.
+
+        Never raises: a reply that is no text, or states no action, is answered by a message about that.
+        """
         ...
 
 
@@ -40,7 +43,8 @@ class Reaction(NamedTuple):
     text: message to the agent
     reward: 0 until the episode is over, then that of its score; None where nothing is held out to judge it
     done: whether it is over
-    info: `left` of the allowance; `steps` that the reply caused (action, reading, refused, cost); `score` once done
+    info: `left`, the remaining budget of the item, in costs of steps; `steps` that the reply caused (action, reading,
+        refused, cost); `score` once done
     """
 
     text: str
@@ -52,18 +56,18 @@ class Reaction(NamedTuple):
 class TextEpisode:
     """One item as an environment: `reset`, then `reply` until `done`. The same replies give the same reactions.
 
-    opened: a fresh episode in messages
-    score: the benchmark's verdict on its steps, ready for JSON
-    reward: what a score is worth
+    open_chat: begins a new episode of the item
+    score: returns the benchmark's verdict on the steps of an episode, ready for JSON
+    reward: returns the reward of a score; None where nothing is held out to judge it
     """
 
     def __init__(
         self,
-        opened: Callable[[], Chat],
+        open_chat: Callable[[], Chat],
         score: Callable[[Sequence[Step[Any]]], dict[str, Any]],
         reward: Callable[[Mapping[str, Any]], float | None],
     ) -> None:
-        self._opened = opened
+        self._open_chat = open_chat
         self._score = score
         self._reward = reward
         self._chat: Chat | None = None
@@ -72,8 +76,8 @@ class TextEpisode:
         return f"<TextEpisode: {f'{len(self.messages)} messages' if self._chat else 'not begun'}>"
 
     def reset(self) -> list[Message]:
-        """Begin anew; the messages that the agent starts from."""
-        self._chat = self._opened()
+        """Begin a new episode; return the messages that the agent starts from."""
+        self._chat = self._open_chat()
         return list(self._chat.messages)
 
     @property
@@ -82,10 +86,10 @@ class TextEpisode:
         return list(self._chat.messages) if self._chat else []
 
     def reply(self, text: object) -> Reaction:
-        """Return what comes of a reply, whatever it is. `ValueError` if there is no episode that goes on."""
-        chat = self._going_on()
+        """Take a reply, of any type, and return the reaction. `ValueError` before `reset`, and after the last one."""
+        chat = self._open_episode()
         before = len(chat.episode.steps)
-        chat.hear(text)
+        chat.take_text(text)
         steps = chat.episode.steps[before:]
         info: dict[str, Any] = {
             "left": chat.episode.left,
@@ -98,7 +102,7 @@ class TextEpisode:
         reward = self._reward(info["score"]) if chat.closed else 0.0
         return Reaction(chat.messages[-1]["content"], reward, chat.closed, info)
 
-    def _going_on(self) -> Chat:
+    def _open_episode(self) -> Chat:
         if self._chat is None or self._chat.closed:
             raise ValueError("no episode goes on; call reset() first")
         return self._chat
@@ -107,17 +111,17 @@ class TextEpisode:
 class JsonChat:
     """An episode in which every reply holds one action as a JSON object, with or without words around it.
 
-    told: what the agent is told after a step, of the step and the allowance that is left
-    max_turns: replies that are taken at most, since one without an action may cost nothing
-    reply_action: the action that a reply states, by default its one JSON object; `ActionError` if it states none
-    thoughts: which part of a reply is thoughts, in which no action is read
+    describe_step: returns the message after a step, from the step and the remaining budget
+    max_turns: maximum number of replies, since one without an action may cost nothing
+    reply_action: returns the action that a reply states, by default its one JSON object; `ActionError` if none
+    thoughts: how thoughts are told from the rest of a reply (dsl.answer_text); no action is read in them
     """
 
     def __init__(
         self,
         episode: Episode[Any, Any],
         instructions: str,
-        told: Callable[[Step[Any], int], str],
+        describe_step: Callable[[Step[Any], int], str],
         *,
         max_turns: int,
         reply_action: Callable[[str], Action] | None = None,
@@ -125,7 +129,7 @@ class JsonChat:
     ) -> None:
         self.episode = episode
         self.messages: list[Message] = [{"role": "user", "content": instructions}]
-        self._told = told
+        self._describe_step = describe_step
         self._turns_left = max_turns
         self._reply_action = reply_action or sole_action
         self._thoughts = thoughts
@@ -134,22 +138,21 @@ class JsonChat:
     def closed(self) -> bool:
         return self.episode.closed or self._turns_left <= 0
 
-    def hear(self, text: object) -> None:
+    def take_text(self, text: object) -> None:
         self._turns_left -= 1
         try:
             if not isinstance(text, str):
                 raise ActionError(f"expected text, found {short_repr(text)}")
-            answer = self._told(
-                self.episode.act(self._reply_action(read_reply_text(text, self._thoughts))), self.episode.left
-            )
+            step = self.episode.act(self._reply_action(read_reply_text(text, self._thoughts)))
+            message = self._describe_step(step, self.episode.left)
         except ActionError as error:
-            answer = f"Not understood: {error}."
+            message = f"Not understood: {error}."
         self.messages.append({"role": "assistant", "content": text if isinstance(text, str) else ""})
-        self.messages.append({"role": "user", "content": answer})
+        self.messages.append({"role": "user", "content": message})
 
 
-TURNS_PER_ACTION = 2  # of the allowance: a reply without an action costs nothing, but there is an end to them
-TURNS_BESIDE = 8  # to try the reactor, to submit, and to be refused
+TURNS_PER_ACTION = 2  # replies per unit of the budget: ones without an action are free, and would never end otherwise
+EXTRA_TURNS = 8  # replies beside those: for free actions (CausaLab's reactor), the submission, and refusals
 
 
 class Conversable(Protocol):
@@ -167,7 +170,7 @@ def json_chat(of: Conversable, item: Any, instructions: str, thoughts: Thoughts 
         episode,
         instructions,
         lambda step, _: of.describe(episode, step),
-        max_turns=TURNS_PER_ACTION * episode.left + TURNS_BESIDE,
+        max_turns=TURNS_PER_ACTION * episode.left + EXTRA_TURNS,
         reply_action=lambda text: of.parse_action(item, text),
         thoughts=thoughts,
     )

@@ -63,7 +63,7 @@ def score_replies(
     chat = conversation(of, item, thoughts=thoughts)
     for reply in responses[:-1]:
         if not chat.closed:
-            chat.hear(reply.text or "")
+            chat.take_text(reply.text or "")
     if responses and not chat.closed:
         _close(of, item, chat, responses[-1], options, is_alone=len(responses) == 1)
     steps = tuple(chat.episode.steps)
@@ -84,9 +84,9 @@ def _close(
             chat.episode.act(action)
         return
     trial = conversation(of, item, thoughts=options.thoughts) if is_alone else chat
-    trial.hear(reply.text or "")
+    trial.take_text(reply.text or "")
     if is_alone and of.play.submitted(trial.episode.steps) is None:
-        chat.hear(reply.text or "")
+        chat.take_text(reply.text or "")
 
 
 # --- Completions as trainers hand them over: a text, or the messages that a conversation went on with -----------------

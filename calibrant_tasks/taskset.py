@@ -160,7 +160,7 @@ class ItemEnv(vf.Env[ItemEnvConfig]):
         async with agents.agent.interaction(task) as interaction:
             segment = await interaction.turn()
             while not segment.terminated:
-                chat.hear(segment.last_reply)
+                chat.take_text(segment.last_reply)
                 if chat.closed:
                     break
                 segment = await interaction.turn(chat.messages[-1]["content"])

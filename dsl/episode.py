@@ -139,8 +139,8 @@ def replay_actions(fresh: E, actions: Iterable[Action]) -> E:
     return fresh
 
 
-def verify_transcript(fresh: E, recorded: Sequence[Step[Any]]) -> E:
-    """Replay a transcript in a fresh episode; `TranscriptError` where a response differs.
+def replay_transcript(fresh: E, recorded: Sequence[Step[Any]]) -> E:
+    """Replay a transcript in a fresh episode and return that episode; `TranscriptError` where a response differs.
 
     `TranscriptError` names the first step that differs: its action where the episode begins with steps of its own,
     otherwise its reading, refusal or cost.

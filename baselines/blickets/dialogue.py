@@ -185,7 +185,7 @@ class Dialogue:
         """Return whether no reply is accepted any more: the episode is over, or the turns are used up."""
         return self.episode.closed or len(self.turns) >= self._max_turns
 
-    def hear(self, text: object) -> Turn:
+    def take_text(self, text: object) -> Turn:
         """Take a model's reply as it wrote it; anything that is no text is refused like unreadable text."""
         words = self._named_action(text) if self.actions == "numbered" and isinstance(text, str) else text
         reply = read_reply(words, self.episode.task.objects, self._thoughts)
@@ -299,7 +299,7 @@ Policy: TypeAlias = Callable[[Dialogue], Reply]  # what to reply to a dialogue, 
 def converse(dialogue: Dialogue, model: Model) -> Dialogue:
     """Let a model talk until the dialogue is closed."""
     while not dialogue.closed:
-        dialogue.hear(model(dialogue.messages))
+        dialogue.take_text(model(dialogue.messages))
     return dialogue
 
 

@@ -219,7 +219,7 @@ def play_replies(
     for number, reply in enumerate(replies):
         if dialogue.closed:
             raise CalibrantError(f"reply {number} of {len(replies)} comes after the end of the episode")
-        dialogue.hear(reply)
+        dialogue.take_text(reply)
     unread = sum(turn.step is None for turn in dialogue.turns)
     totals = {"replies": len(replies), "unread": unread, "unread_share": dialogue.unread_share}
     return PlayedReplies(dialogue.episode.steps, totals)

@@ -1,4 +1,4 @@
-"""Extended blickets behind the public names, and for trainers."""
+"""Public item functions of the extended blickets (`calibrant.score`, `solve`, ...), and what training needs of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from calibrant.solvers.blickets.exact import DetectorSpace
 
 
-# --- Extended blickets behind the public names ------------------------------------------------------------------------
+# --- Public item functions --------------------------------------------------------------------------------------------
 
 
 class BlicketScore(ItemScore[Grade]):
@@ -39,24 +39,28 @@ class BlicketFunctions(ItemApi[BlicketItem]):
         """
         item, parsed = self.check_item(item), parse_answer(answer)
         replay = replay_answer(self.benchmark, item, parsed or {}, steps)
-        grades = grade(item, replay.steps)
+        item_grade = grade(item, replay.steps)
         problem = (
             invalid_answer_message(answer)
             if parsed is None and replay.problem and answer is not None
             else replay.problem
         )
-        wrong = f"wrong: {', '.join(grades.faults)}" if grades.faults else None
+        wrong = f"wrong: {', '.join(item_grade.faults)}" if item_grade.faults else None
         return BlicketScore(
-            item.id,
-            not replay.problem,
-            grades.correct is True,
-            problem or wrong,
-            grades,
-            grades.as_json(item.task.objects),
+            instance=item.id,
+            valid=not replay.problem,
+            correct=item_grade.correct is True,
+            failure=problem or wrong,
+            details=item_grade,
+            record=item_grade.as_json(item.task.objects),
         )
 
     def solve(self, item: BlicketItem) -> Outcome[Solution[Rule]]:
-        """`decided` in the provenance says whether the readings leave this answer alone; otherwise it is 99 % sure."""
+        """Play the item with the exact learner, and return the answer that it ends with.
+
+        `decided` in the provenance: whether this is the only answer that fits the readings; if False, the learner
+        stopped at a posterior of at least .99.
+        """
         from calibrant.bench.blickets.agents import LearnerAgent, agent, learner_for
         from calibrant.solvers.blickets.learner import learn
 
@@ -80,14 +84,15 @@ class BlicketFunctions(ItemApi[BlicketItem]):
     ) -> DetectorSpace:
         """Return the detectors that agree with the readings of some steps.
 
-        family: detectors of the item's condition, or of what its task states
+        family: `condition` for the detectors of the item's actual condition, which solvers need not be shown; `told`
+            for those that the text of its task allows
         """
-        from calibrant.dsl.episode import verify_transcript
+        from calibrant.dsl.episode import replay_transcript
         from calibrant.solvers.blickets.exact import class_of, space_after, space_of_condition
 
         item = self.check_item(item)
         space = class_of(item) if family == "condition" else space_of_condition(item.task, item.task.condition)
-        verify_transcript(self.benchmark.play.open(item), steps)
+        replay_transcript(self.benchmark.play.open(item), steps)
         return space_after(space, item.task, steps)
 
     def text_episode(
@@ -100,8 +105,10 @@ class BlicketFunctions(ItemApi[BlicketItem]):
     ) -> TextEpisode:
         """Return an episode in messages.
 
-        prompting: the paper's way of prompting; actions: whether moves are listed by number
-        thoughts: which part of a reply is thoughts
+        prompting: the paper's `base`; `cg` with a context graph (stages of the inquiry), `db` with dynamic behaviours
+            (conditions that extend the graph when they are met)
+        actions: `numbered` lists the possible moves with numbers, which replies may use
+        thoughts: how thoughts are told from the rest of a reply (dsl.answer_text)
         """
         from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB
         from calibrant.bench.blickets.agents import text_episode
@@ -114,7 +121,7 @@ FUNCTIONS = BlicketFunctions(BENCHMARK, BlicketItem)
 
 
 def hypotheses(item: BlicketItem) -> Hypotheses:
-    """Return the rules of the item's class, each with the share of its detectors."""
+    """Return the rules of the item's class, each weighted by the number of its detectors."""
     objects = item.task.objects
 
     def key(score: Mapping[str, Any]) -> str | None:
@@ -124,17 +131,17 @@ def hypotheses(item: BlicketItem) -> Hypotheses:
         return rule.canonical.in_words(objects)
 
     space = FUNCTIONS.version_space(item)
-    numbers: dict[str, int] = {}
+    num_detectors: dict[str, int] = {}
     for rule, number in space.verdicts().items():
-        numbers[_text(rule)] = numbers.get(_text(rule), 0) + number
-    return weighted_hypotheses("rules", space.in_words, numbers, key)
+        num_detectors[_text(rule)] = num_detectors.get(_text(rule), 0) + number
+    return weighted_hypotheses("rules", space.in_words, num_detectors, key)
 
 
-# --- The extended blickets for trainers -------------------------------------------------------------------------------
+# --- Training ---------------------------------------------------------------------------------------------------------
 
 
 class BlicketTraining:
-    """Sets of objects on the detector are what a share counts."""
+    """Implements Trainable (bench.core.capabilities); an answer's share of right counts sets of objects."""
 
     @property
     def stages(self) -> Sequence[str]:
@@ -154,7 +161,7 @@ class BlicketTraining:
         exposure = item.sealed.exposure
         if exposure.moves or exposure.after_switch:
             return None
-        return item.sealed.mechanisms[item.sealed.phase(0, 0)].rule.as_json(item.task.objects)
+        return item.sealed.mechanisms[item.sealed.phase(activations=0, moves=0)].rule.as_json(item.task.objects)
 
     def share(self, item: BlicketItem, verdict: BlicketScore) -> float:
         """Return the share of sets of objects on which the answered rule and the rule in force agree."""
@@ -165,6 +172,7 @@ class BlicketTraining:
             return 0.0
         truth, answer, sets = grade.rule_in_force, grade.answer, range(1 << item.task.n)
         alike = sum(truth.active(present) == answer.active(present) for present in sets)
+        # below 1: `conjunctive A` agrees with `disjunctive A` on every set, and is wrong where the type counts
         return min(alike, len(sets) - 1) / len(sets)
 
     def fits(self, verdict: BlicketScore) -> bool:

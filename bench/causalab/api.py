@@ -17,7 +17,7 @@ from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.causalab.episode import LabEpisode, RunScore, run_score
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import Mechanism, state_mechanism
-from calibrant.dsl.episode import Step, verify_transcript
+from calibrant.dsl.episode import Step, replay_transcript
 from calibrant.dsl.errors import CalibrantError
 from calibrant.solvers.outcome import BudgetSpent, Found, Outcome
 
@@ -73,7 +73,7 @@ class LabFunctions(ItemApi[LabItem]):
         from calibrant.audits.causalab.attribution import space_of
 
         item = self.check_item(item)
-        verify_transcript(LabEpisode(item), steps)
+        replay_transcript(LabEpisode(item), steps)
         try:
             return space_of(item.task, steps, bounded=bounded)
         except BudgetSpent as spent:

@@ -33,7 +33,7 @@ from calibrant.dsl.causalab.mechanism import EMPTY, hypothesis, state_mechanism
 from calibrant.dsl.causalab.prompt import reading_text, shown_step
 from calibrant.dsl.causalab.replies import MAX_RETURNS, PAST, Ledger, schema_fault
 from calibrant.dsl.causalab.score import Scorer
-from calibrant.dsl.episode import Action, ActionError, Step, replay_actions, sole_action, verify_transcript
+from calibrant.dsl.episode import Action, ActionError, Step, replay_actions, replay_transcript, sole_action
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Message
 from calibrant.solvers.outcome import BudgetSpent
@@ -95,7 +95,7 @@ def _transitions(item: LabItem, steps: Sequence[episode.LabStep]) -> list[Transi
 # --- CausaLab items as text environments, in the paper's format or by verbs, with the paper's options -----------------
 Schema: TypeAlias = Literal["free", "paper"]
 Verify: TypeAlias = Literal["never", "once"]
-TURNS_PER_ACTION, TURNS_BESIDE = 2, 8
+TURNS_PER_ACTION, EXTRA_TURNS = 2, 8  # as in bench.episodes
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class LabChat:
         if note := aid_text(self.options.aid, item, ()):
             self.messages[-1] = {"role": "user", "content": f"{self.messages[-1]['content']}\n\n{note}"}
         self._item = item
-        self._turns_left = TURNS_PER_ACTION * self.episode.left + TURNS_BESIDE
+        self._turns_left = TURNS_PER_ACTION * self.episode.left + EXTRA_TURNS
         self._returns = 0  # of the present reply, for its schema
         self._notebook: Mapping[str, Any] = {}
 
@@ -164,7 +164,7 @@ class LabChat:
     def closed(self) -> bool:
         return self.episode.closed or self._turns_left <= 0
 
-    def hear(self, text: object) -> None:
+    def take_text(self, text: object) -> None:
         """Take a reply."""
         self._turns_left -= 1
         self.totals.replies += 1
@@ -290,7 +290,7 @@ def play_replies(
     for number, reply in enumerate(replies):
         if chat.closed:
             raise CalibrantError(f"reply {number} of {len(replies)} comes after the end of the episode")
-        chat.hear(json.dumps(reply) if isinstance(reply, Mapping) else reply)
+        chat.take_text(json.dumps(reply) if isinstance(reply, Mapping) else reply)
     return PlayedReplies(chat.episode.steps, chat.totals.as_json())
 
 
@@ -526,7 +526,7 @@ def mean_trajectories(transcripts: Iterable[Transcript], items: Mapping[tuple[st
         item = items.get((context.pool_digest, context.instance))
         if item is None:
             continue
-        verify_transcript(episode.LabEpisode(item), steps)
+        replay_transcript(episode.LabEpisode(item), steps)
         try:
             moments = trajectory(item, steps).moments
         except BudgetSpent:

@@ -406,7 +406,7 @@ def _episodes(
     """Return the item, and its episodes in these runs, each replayed, with what its system is called."""
     from calibrant.bench.core.items import item_of
     from calibrant.bench.report.sources import named_systems, transcripts
-    from calibrant.dsl.episode import TranscriptError, verify_transcript
+    from calibrant.dsl.episode import TranscriptError, replay_transcript
     from calibrant.dsl.records import pool_digest
 
     item, digest = item_of(of.items.read_pool(pool), instance), pool_digest(pool)
@@ -431,7 +431,7 @@ def _episodes(
     )
     for name, steps in episodes:
         try:
-            verify_transcript(of.play.open(item), steps)
+            replay_transcript(of.play.open(item), steps)
         except TranscriptError as error:
             raise CalibrantError(f"{name} on {instance}: {error}") from None
     return item, episodes

@@ -21,7 +21,7 @@ from calibrant.bench.replayscm.verdict import funnel, structure
 from calibrant.bench.scoring.reading import item_rules, read_response, verdict_fields
 from calibrant.bench.scoring.scorer import replay_answer
 from calibrant.dsl.answer_text import Thoughts
-from calibrant.dsl.episode import Action, ActionError, Episode, Step, action_of_text, replay_actions, verify_transcript
+from calibrant.dsl.episode import Action, ActionError, Episode, Step, action_of_text, replay_actions, replay_transcript
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.formulas.text import parse, render
 from calibrant.dsl.item import Message
@@ -288,7 +288,7 @@ class ScmChat:
     def closed(self) -> bool:
         return self._dialogue.closed
 
-    def hear(self, text: object) -> None:
+    def take_text(self, text: object) -> None:
         reply = text if isinstance(text, str) else ""
         self.messages.append({"role": "assistant", "content": reply})
         self.messages.append({"role": "user", "content": self._dialogue.reply(reply)})
@@ -342,7 +342,7 @@ MAX_ANSWER_CHARS = 400
 
 def scm_timeline(problem: Problem, steps: Sequence[Step[Any]], system: str) -> Timeline:
     """Return the timeline of an episode; `TranscriptError` if the item does not answer so."""
-    episode = verify_transcript(ScmEpisode(problem), steps)
+    episode = replay_transcript(ScmEpisode(problem), steps)
     scm_class = task_class(problem.task)
     posterior = Posterior(scm_class)
     moments: list[Moment] = []
@@ -480,5 +480,5 @@ def fitting_space(problem: Problem, steps: Sequence[Step[Any]]) -> VersionSpace:
         raise CalibrantError(f"{in_one_line(problem.id)} has noise or hidden variables: its posterior is in {where}")
     if not is_episode(problem):
         return version_space(problem.task, scm_class, task_evidence(problem.task))
-    episode = verify_transcript(ScmEpisode(problem), steps or ScmEpisode(problem).steps)
+    episode = replay_transcript(ScmEpisode(problem), steps or ScmEpisode(problem).steps)
     return version_space(problem.task, scm_class, steps_evidence(episode.steps))

@@ -29,7 +29,7 @@ from calibrant.bench.runs.records import StepRecord
 from calibrant.bench.scoring.answers import DIALOGUE_FIELD, REPLIES_FIELD, STEPS_FIELD, is_trace
 from calibrant.bench.scoring.predictions import PoolItems
 from calibrant.bench.scoring.reading import NO_ANSWER, AnswerRules, item_rules, read_response, verdict_fields
-from calibrant.dsl.episode import ActionError, Step, verify_transcript
+from calibrant.dsl.episode import ActionError, Step, replay_transcript
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item
 from calibrant.dsl.records import items_by_id, pool_digest
@@ -122,7 +122,7 @@ def _submit_answer(
 ) -> ReplayedAnswer:
     """Replay a transcript, then submit what `extract_answer` has returned."""
     answer, problem, gap = extracted
-    episode = verify_transcript(benchmark.play.open(item), steps)
+    episode = replay_transcript(benchmark.play.open(item), steps)
     submitted = benchmark.play.submitted(episode.steps)
     if submitted is not None:
         if answer and not benchmark.scoring.same_answer(item, answer, submitted):

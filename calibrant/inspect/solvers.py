@@ -27,7 +27,7 @@ from calibrant.bench.protocols import Protocol, make_protocol, protocols_of, wit
 from calibrant.bench.runs.records import StepRecord, step_records
 from calibrant.bench.runs.workers import timed_answer
 from calibrant.bench.scoring.formats import parse_inspect
-from calibrant.dsl.episode import ActionError, Episode, Step, verify_transcript
+from calibrant.dsl.episode import ActionError, Episode, Step, replay_transcript
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.replayscm.pools.official import table_setting
 from calibrant.inspect.samples import CLUSTER, SampleItem, item_of
@@ -81,7 +81,7 @@ def _experiment(of: SampleItem) -> Tool:
                 action: One JSON object, an action as the task describes them.
             """
             transcript = store_as(Transcript)
-            episode = verify_transcript(of.benchmark.play.open(of.item), transcript.as_steps())
+            episode = replay_transcript(of.benchmark.play.open(of.item), transcript.as_steps())
             try:
                 step = episode.act(of.benchmark.play.parse_action(of.item, action))
             except ActionError as error:
@@ -163,7 +163,7 @@ def protocol(name: str, **options: Any) -> Solver:
         submitted = of.benchmark.scoring.no_answer(of.item) if answer.result.answer is None else answer.result.answer
         transcript = state.store_as(Transcript)
         if answer.steps is not None:
-            transcript.keep(of, verify_transcript(of.benchmark.play.open(of.item), answer.steps))
+            transcript.keep(of, replay_transcript(of.benchmark.play.open(of.item), answer.steps))
         transcript.outcome, transcript.seconds = answer.result.outcome, answer.timing.seconds
         text = json.dumps(submitted) if submitted else ""
         state.output = ModelOutput.from_content(f"calibrant/{name}", text)

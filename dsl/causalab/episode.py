@@ -283,7 +283,7 @@ class RunScore:
 
 
 def run_score(item: LabItem, steps: Iterable[LabStep]) -> RunScore:
-    """Return the score of a run whose steps are those that the item answers (`dsl.episode.verify_transcript`)."""
+    """Return the score of a run whose steps are those that the item answers (`dsl.episode.replay_transcript`)."""
     steps = tuple(steps)
     tries: list[bool] = []
     settings = refused = 0

@@ -13,8 +13,8 @@ from calibrant.dsl.episode import (
     TranscriptError,
     action_of_text,
     replay_actions,
+    replay_transcript,
     verb_of,
-    verify_transcript,
 )
 from calibrant.dsl.errors import CalibrantError
 from tests.support.counter_game import NumberGame
@@ -63,7 +63,7 @@ def test_a_transcript_that_the_item_answers_is_verified_and_one_that_lies_is_ref
     actions: list[dict[str, Any]] = [{"ask": 3}, {"ask": 9}, {"fly": 1}, {"submit": 5}]
     steps = replay_actions(NumberGame(5, 20), actions).steps
     assert [step.reading for step in steps] == [True, False, None, None]
-    again = verify_transcript(NumberGame(5, 20), steps)
+    again = replay_transcript(NumberGame(5, 20), steps)
     assert again.steps == steps
     assert again.closed
     lies: list[tuple[int, Step[Any]]] = [
@@ -75,7 +75,7 @@ def test_a_transcript_that_the_item_answers_is_verified_and_one_that_lies_is_ref
     ]
     for number, lie in lies:
         with pytest.raises(TranscriptError, match=f"^step {number}: ") as refused:
-            verify_transcript(NumberGame(5, 20), [*steps[:number], lie, *steps[number + 1 :]])
+            replay_transcript(NumberGame(5, 20), [*steps[:number], lie, *steps[number + 1 :]])
         assert refused.value.number == number
 
 
@@ -83,8 +83,8 @@ def test_steps_of_its_own_at_the_front_have_to_be_in_the_transcript() -> None:
     first: Step[bool] = Step({"start": []}, True)
     game = NumberGame(5, 20, [first])
     game.act({"ask": 3})
-    assert verify_transcript(NumberGame(5, 20, [first]), game.steps).steps == game.steps
+    assert replay_transcript(NumberGame(5, 20, [first]), game.steps).steps == game.steps
     with pytest.raises(CalibrantError, match="step 0: missing"):
-        verify_transcript(NumberGame(5, 20, [first]), [])
+        replay_transcript(NumberGame(5, 20, [first]), [])
     with pytest.raises(CalibrantError, match="step 0: action"):
-        verify_transcript(NumberGame(5, 20, [first]), game.steps[1:])
+        replay_transcript(NumberGame(5, 20, [first]), game.steps[1:])

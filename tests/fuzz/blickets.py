@@ -61,7 +61,7 @@ def _reply(rng: random.Random) -> str:
         if dialogue.closed:
             break
         said = rng.choice(JUNK) if rng.random() < 0.05 else _text(rng)
-        turn = dialogue.hear(said)
+        turn = dialogue.take_text(said)
         require(all(_is_line(problem) for problem in turn.problems), "a problem of more than a line")
         require(bool(turn.step or turn.transition or turn.problems), "a reply without consequence")
         outcomes.add("acted" if turn.step and not turn.step.refused else "refused" if turn.step else "no action")

@@ -18,7 +18,7 @@ from calibrant.dsl.causalab.mechanism import FREQUENCY, Mechanism, hypothesis, s
 from calibrant.dsl.causalab.records import LabRecord, item_of_record, record_of_item
 from calibrant.dsl.causalab.replies import answer_of, controller_json, parse_object
 from calibrant.dsl.causalab.score import Scorer
-from calibrant.dsl.episode import verify_transcript
+from calibrant.dsl.episode import replay_transcript
 from calibrant.dsl.errors import MAX_MESSAGE_CHARS, CalibrantError
 from calibrant.dsl.records import decode_line
 from tests.fuzz.corruption import CHARACTER_DAMAGE, JUNK, damaged
@@ -137,7 +137,7 @@ def _actions(rng: random.Random) -> str:
         )
         require(episode.left <= before, "an allowance that grows")
         json.dumps(step.reading, allow_nan=False)
-    verify_transcript(LabEpisode(item), episode.steps)
+    replay_transcript(LabEpisode(item), episode.steps)
     score = run_score(item, episode.steps)
     require(score.settings == sum(step.cost for step in episode.steps), "settings that do not add up")
     return "actions submitted" if score.submitted else "actions open"

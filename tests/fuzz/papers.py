@@ -173,7 +173,7 @@ def _notebook(rng: random.Random) -> str:
         if chat.closed:
             break
         reply = json.dumps(_reply(rng, item))
-        chat.hear(rng.choice([damaged(rng, reply), None, 3]) if rng.random() < 0.2 else reply)
+        chat.take_text(rng.choice([damaged(rng, reply), None, 3]) if rng.random() < 0.2 else reply)
         require(chat.messages[-1]["role"] == "user" and bool(chat.messages[-1]["content"]), "no answer to a reply")
     json.dumps(chat.totals.as_json(), allow_nan=False)
     totals = chat.totals

@@ -87,7 +87,7 @@ def test_a_scripted_model_gets_through_an_episode_in_text(prompting: Prompting) 
 
 
 def test_without_a_graph_a_transition_is_refused_and_the_action_stands() -> None:
-    turn = _dialogue(static_item(PAIR, 5), BASE).hear("ACTION: place A\nTRANSITION: COMBINATION_TESTING")
+    turn = _dialogue(static_item(PAIR, 5), BASE).take_text("ACTION: place A\nTRANSITION: COMBINATION_TESTING")
     assert turn.transition == ("COMBINATION_TESTING", False, "there is no context graph")
     assert turn.step is not None
     assert turn.step.reading == "INACTIVE"
@@ -117,8 +117,8 @@ OTHERS = [b.state.name for b in BEHAVIOURS] + ["SUBMIT", "NONE"]
 def test_every_transition_that_is_no_edge_is_refused_in_text(prompting: Prompting, state: str, asked: str) -> None:
     dialogue = _dialogue(static_item(PAIR, 5), prompting)
     for name in PATHS[state].split():
-        dialogue.hear(f"TRANSITION: {name}")
-    turn = dialogue.hear(f"ACTION: place A\nTRANSITION: {asked}")
+        dialogue.take_text(f"TRANSITION: {name}")
+    turn = dialogue.take_text(f"ACTION: place A\nTRANSITION: {asked}")
     assert turn.transition is not None
     legal = (state, asked) in LEGAL
     assert turn.transition.is_taken is legal
@@ -137,7 +137,7 @@ def test_what_has_no_readable_action_costs_no_move_but_turns_are_counted(prompti
     assert dialogue.episode.left == 3
     assert dialogue.messages[2]["content"].startswith("Not understood: no line `ACTION:`.")
     with pytest.raises(ValueError, match="closed"):
-        dialogue.hear("ACTION: place A")
+        dialogue.take_text("ACTION: place A")
 
 
 @ALL
@@ -165,7 +165,7 @@ def _fired(dialogue: Dialogue) -> dict[int, list[str]]:
 def _after(item: BlicketItem, moves: str, prompting: Prompting = CG_DB) -> Dialogue:
     dialogue = _dialogue(item, prompting)
     for reply in _moves(moves):
-        dialogue.hear(reply)
+        dialogue.take_text(reply)
     return dialogue
 
 
@@ -222,10 +222,10 @@ def test_what_fires_extends_the_graph_tells_the_agent_and_waits_for_states_that_
     assert "NOTICE: Nothing has made the detector react yet." in told
     assert "New state: DIMENSION_DISCOVERY." in told
     for name in ("COMBINATION_TESTING", "DIMENSION_DISCOVERY"):
-        turn = dialogue.hear(f"TRANSITION: {name}")
+        turn = dialogue.take_text(f"TRANSITION: {name}")
         assert turn.transition is not None
         assert turn.transition.is_taken
-    refused = dialogue.hear("TRANSITION: ORDER_TESTING").transition
+    refused = dialogue.take_text("TRANSITION: ORDER_TESTING").transition
     assert refused is not None
     assert not refused.is_taken
 
@@ -237,7 +237,7 @@ def _given(scores: dict[str, float]) -> Callable[[Behaviour, Situation], float]:
 def _with_scores(scores: dict[str, float], num_moves: int) -> Dialogue:
     dialogue = Dialogue(BlicketEpisode(NEVER), CG_DB, _given(scores))
     for reply in _moves(" ".join(["+A -A"] * num_moves).strip())[:num_moves]:
-        dialogue.hear(reply)
+        dialogue.take_text(reply)
     return dialogue
 
 
@@ -267,9 +267,9 @@ def test_a_scorer_sees_the_last_five_messages_cut_to_300_characters_the_state_an
         return 0.0
 
     dialogue = Dialogue(BlicketEpisode(NEVER), CG_DB, watching)
-    dialogue.hear("TRANSITION: COMBINATION_TESTING")
+    dialogue.take_text("TRANSITION: COMBINATION_TESTING")
     for reply in _moves("+A -A +B -B +C -C"):
-        dialogue.hear(reply + "\nREASONING: " + "x" * 400)
+        dialogue.take_text(reply + "\nREASONING: " + "x" * 400)
     (situation,) = seen
     assert [message["role"] for message in situation.messages] == ["assistant", "user"] * 2 + ["assistant"]
     assert max(len(message["content"]) for message in situation.messages) == 300
@@ -326,7 +326,7 @@ REPLIES = st.one_of(st.text(), st.none(), st.lists(st.sampled_from(WORDS)).map("
 def test_no_reply_breaks_a_dialogue(prompting: Prompting, item: BlicketItem, replies: list[object]) -> None:
     dialogue = _dialogue(item, prompting)
     for reply in _while_open(dialogue, replies):
-        turn = dialogue.hear(reply)
+        turn = dialogue.take_text(reply)
         assert turn.step is not None or turn.transition is not None or turn.problems
     opening = 0 if item.sealed.start_on is None else 1
     history = run(item, [step.action for step in dialogue.episode.steps[opening:]])
@@ -360,7 +360,7 @@ def test_a_trace_has_what_the_graph_and_the_behaviours_did() -> None:
         *_moves("+A -A +B -B +C"),
         "TRANSITION: VERIFICATION\n" + _moves("-C")[0],
     ):
-        dialogue.hear(reply)
+        dialogue.take_text(reply)
     trace = trace_of(NEVER, "CG+DB", dialogue.episode.steps, dialogue.notes())
     check_trace(trace, NEVER)
     assert trace_from_line(trace_line(trace)) == trace
@@ -379,7 +379,7 @@ def test_every_dialogue_leaves_a_trace_that_checks(
 ) -> None:
     dialogue = _dialogue(item, prompting)
     for reply in _while_open(dialogue, [*_moves("+A +B -A"), *replies]):
-        dialogue.hear(reply)
+        dialogue.take_text(reply)
     trace = trace_of(item, prompting.name, dialogue.episode.steps, dialogue.notes())
     check_trace(trace, item)
     assert trace_from_line(trace_line(trace)) == trace

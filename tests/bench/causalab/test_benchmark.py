@@ -326,7 +326,7 @@ def play(item: LabItem, replies: Sequence[Any], **options: Any) -> LabChat:
     chat = LabChat(item, DialogueOptions(**options))
     for reply in replies:
         assert not chat.closed
-        chat.hear(json.dumps(reply) if isinstance(reply, dict) else reply)
+        chat.take_text(json.dumps(reply) if isinstance(reply, dict) else reply)
     return chat
 
 
@@ -350,7 +350,7 @@ def test_a_dial_whose_equation_misses_readings_comes_back_once_with_them(item: L
     assert "does not give these of your readings" in told(chat)
     shown = [json.loads(line) for line in told(chat).splitlines()[1:]]
     assert shown == [*item.task.records, item.task.baseline, chat.episode.steps[0].reading]  # nothing new
-    chat.hear(json.dumps(dial))
+    chat.take_text(json.dumps(dial))
     assert "reactor" in chat.episode.steps[-1].action  # once
     assert chat.totals.verified
 
@@ -380,11 +380,11 @@ def test_a_hypothesis_that_breaks_the_schema_comes_back_twice_then_is_no_action(
     chat = play(item, [broken, broken], schema="paper")
     assert told(chat).startswith("The hypothesis was not taken: coefficient 'base' is 'ten'")
     assert (chat.totals.returned, chat.totals.malformed) == (2, 0)
-    chat.hear(json.dumps(broken))
+    chat.take_text(json.dumps(broken))
     assert told(chat).startswith("Not understood: ")
     assert (chat.totals.returned, chat.totals.malformed, chat.totals.unread) == (2, 1, 1)
     assert not chat.episode.steps
-    chat.hear(json.dumps({"set": item.task.properties[0], "value": 5, "hypothesis": truth(item)}))
+    chat.take_text(json.dumps({"set": item.task.properties[0], "value": 5, "hypothesis": truth(item)}))
     assert len(chat.episode.steps) == 1
     assert len(play(item, [broken]).episode.steps) == 1  # without the option nothing is checked
 
@@ -496,7 +496,7 @@ def test_an_environment_has_the_totals_in_its_score(item: LabItem) -> None:
 def test_a_system_that_never_acts_comes_to_an_end(item: LabItem) -> None:
     chat = LabChat(item)
     while not chat.closed:
-        chat.hear("")
+        chat.take_text("")
     assert chat.totals.unread == chat.totals.replies == 2 * 12 + 8
 
 

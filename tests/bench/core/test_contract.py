@@ -34,7 +34,7 @@ from calibrant.bench.report import capabilities as report
 from calibrant.bench.report.capabilities import REPORT
 from calibrant.bench.report.overview import contract
 from calibrant.bench.variants import VARIANTS
-from calibrant.dsl.episode import Step, TranscriptError, verify_transcript
+from calibrant.dsl.episode import Step, TranscriptError, replay_transcript
 from calibrant.dsl.errors import CalibrantError, PoolError
 from calibrant.dsl.item import Pool
 from calibrant.dsl.records import convert_object
@@ -148,14 +148,14 @@ def test_a_transcript_replays_to_the_same_steps_and_a_false_reading_is_found(
     for action in data.draw(subject.actions(item)):
         episode.act(action)
     steps = list(episode.steps)
-    again = verify_transcript(subject.benchmark.play.open(item), steps).steps
+    again = replay_transcript(subject.benchmark.play.open(item), steps).steps
     assert [_seen(step) for step in again] == [_seen(step) for step in steps]
     read = [number for number, step in enumerate(steps) if step.reading is not None]
     if read:
         number = data.draw(st.sampled_from(read))
         false = replace(steps[number], reading=subject.untrue(steps[number].reading))
         with pytest.raises(TranscriptError) as caught:
-            verify_transcript(subject.benchmark.play.open(item), [*steps[:number], false, *steps[number + 1 :]])
+            replay_transcript(subject.benchmark.play.open(item), [*steps[:number], false, *steps[number + 1 :]])
         assert caught.value.number == number
 
 

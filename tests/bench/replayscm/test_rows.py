@@ -34,7 +34,7 @@ from calibrant.bench.replayscm.rows.rates import RowwisePanels, gold_of, measure
 from calibrant.bench.runs.records import folder_records
 from calibrant.bench.runs.runner import run
 from calibrant.bench.runs.workers import timed_answer
-from calibrant.dsl.episode import Action, Step, verify_transcript
+from calibrant.dsl.episode import Action, Step, replay_transcript
 from calibrant.dsl.records import StoredItems
 from calibrant.dsl.replayscm import evaluator
 from calibrant.dsl.replayscm.episode import ScmEpisode, task_class
@@ -102,7 +102,7 @@ def test_rows_read_nothing_that_is_sealed(name: str, rate: str | None) -> None:
     twin = Twin(episode)
     assert protocol.answer(twin) == first
     assert len(twin.steps) == len(episode.steps)
-    verify_transcript(ScmEpisode(problem), episode.steps)
+    replay_transcript(ScmEpisode(problem), episode.steps)
 
 
 @pytest.mark.parametrize("name", ["greedy", "random"])
@@ -245,7 +245,7 @@ def test_steps_come_back_over_the_names_of_the_item(row: str) -> None:
     for item in list(_items())[::3]:
         answer = timed_answer(protocol, REPLAYSCM.handout(item))
         assert answer.result.outcome == "found"
-        verify_transcript(ScmEpisode(item), answer.steps or ())
+        replay_transcript(ScmEpisode(item), answer.steps or ())
 
 
 def test_rates_and_answers_do_not_move() -> None:

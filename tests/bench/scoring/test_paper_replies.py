@@ -143,15 +143,15 @@ def test_a_conversation_takes_replies_of_the_paper() -> None:
         {**NOTES, "value": 3, "experiment": 7},
     ]
     for reply in free:
-        chat.hear(json.dumps(reply))
+        chat.take_text(json.dumps(reply))
         assert chat.messages[-1]["content"].startswith("Not understood: ")
         assert "\n" not in chat.messages[-1]["content"]
     assert (len(chat.episode.steps), chat.episode.left) == (0, left)
     experiment = {"target_prop": _spelled(PROPERTY), "target_value": 20}
-    chat.hear(json.dumps({**NOTES, "hypothesis": TRUTH, "experiment": experiment, "value": 20}))
-    chat.hear(json.dumps({**NOTES, "experiment": {"target_prop": "nonsense"}, "value": 20}))
-    chat.hear(json.dumps({**NOTES, "hypothesis": {}, "experiment": {}, "value": TARGET}))
-    chat.hear(json.dumps({**NOTES, "hypothesis": TRUTH, "action": "submit"}))
+    chat.take_text(json.dumps({**NOTES, "hypothesis": TRUTH, "experiment": experiment, "value": 20}))
+    chat.take_text(json.dumps({**NOTES, "experiment": {"target_prop": "nonsense"}, "value": 20}))
+    chat.take_text(json.dumps({**NOTES, "hypothesis": {}, "experiment": {}, "value": TARGET}))
+    chat.take_text(json.dumps({**NOTES, "hypothesis": TRUTH, "action": "submit"}))
     steps = chat.episode.steps
     assert [dict(step.action) for step in steps] == [
         {"set": PROPERTY, "value": 20, "hypothesis": TRUTH},

@@ -25,7 +25,7 @@ from calibrant.dsl.blickets.records import write_pool
 from calibrant.dsl.blickets.reference import ACTIVE, Ending, run
 from calibrant.dsl.blickets.replies import answer_of, stated_action
 from calibrant.dsl.blickets.score import Exposed, Fault, Split, grade
-from calibrant.dsl.episode import ActionError, TranscriptError, verify_transcript
+from calibrant.dsl.episode import ActionError, TranscriptError, replay_transcript
 from tests.support.benchmarks.blickets import JUNK, actions, items, opened, static_item, vector_item, vectors
 
 
@@ -85,7 +85,7 @@ def _submits(action: Any) -> bool:
 def test_a_transcript_replays_and_a_false_reading_is_refused_by_its_step(data: st.DataObject) -> None:
     item = data.draw(items())
     steps = opened(item, data.draw(actions(item.task.n))).steps
-    again = verify_transcript(BlicketEpisode(item), steps).steps
+    again = replay_transcript(BlicketEpisode(item), steps).steps
     assert [replace(step, refused="") for step in again] == [replace(step, refused="") for step in steps]
     grade(item, steps)
     readings = [number for number, step in enumerate(steps) if step.reading is not None]
@@ -94,7 +94,7 @@ def test_a_transcript_replays_and_a_false_reading_is_refused_by_its_step(data: s
         other = "INACTIVE" if steps[number].reading == ACTIVE else ACTIVE
         false = [*steps[:number], replace(steps[number], reading=other), *steps[number + 1 :]]
         with pytest.raises(TranscriptError, match=f"^step {number}: "):
-            verify_transcript(BlicketEpisode(item), false)
+            replay_transcript(BlicketEpisode(item), false)
         with pytest.raises(TranscriptError, match=f"^step {number}: "):
             grade(item, false)
 
@@ -244,7 +244,7 @@ def _by_text_episode(form: str) -> bool:
 
 def _by_conversation(form: str) -> bool:
     chat = conversation(OF, ITEM)
-    chat.hear(form)
+    chat.take_text(form)
     return chat.closed and OF.scoring.score(ITEM, {}, list(chat.episode.steps))["correct"] is True
 
 

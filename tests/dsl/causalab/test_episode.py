@@ -28,7 +28,7 @@ from calibrant.dsl.causalab.mechanism import (
     winnable,
 )
 from calibrant.dsl.causalab.reference import SettingMeaning, bases_of, values
-from calibrant.dsl.episode import TranscriptError, verify_transcript
+from calibrant.dsl.episode import TranscriptError, replay_transcript
 from tests.support.benchmarks.causalab import items, made_item
 from tests.support.effort import examples
 
@@ -196,7 +196,7 @@ def test_a_transcript_gives_the_same_readings_again(item: LabItem, actions: list
     episode = LabEpisode(item)
     for action in actions:
         episode.act(action)
-    again = verify_transcript(LabEpisode(item), episode.steps)
+    again = replay_transcript(LabEpisode(item), episode.steps)
     assert again.left == episode.left
     json.dumps([step.reading for step in episode.steps], allow_nan=False)
 
@@ -207,7 +207,7 @@ def test_a_forged_reading_is_noticed() -> None:
     step = episode.steps[0]
     forged = replace(step, reading={**(step.reading or {}), FREQUENCY: 0.0})
     with pytest.raises(TranscriptError, match="step 0"):
-        verify_transcript(LabEpisode(worked()), [forged])
+        replay_transcript(LabEpisode(worked()), [forged])
 
 
 @settings(max_examples=examples(100), deadline=None)

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.dsl.episode import ActionError, Step, TranscriptError, verify_transcript
+from calibrant.dsl.episode import ActionError, Step, TranscriptError, replay_transcript
 from calibrant.dsl.errors import CalibrantError, PoolError
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.episode import (
@@ -133,13 +133,13 @@ def test_a_transcript_is_verified_and_a_forged_row_is_noticed() -> None:
     problem = problem_of(line)
     episode = ScmEpisode(problem)
     episode.act({"do": {}})
-    verify_transcript(ScmEpisode(problem), episode.steps)
+    replay_transcript(ScmEpisode(problem), episode.steps)
     reading = episode.steps[1].reading
     assert reading is not None
     flipped = ["".join("10"[int(bit)] for bit in row) for row in reading["rows"]]
     forged = [episode.steps[0], Step({"do": {}}, {**reading, "rows": flipped}, "", 1)]
     with pytest.raises(TranscriptError, match="step 1: reading"):
-        verify_transcript(ScmEpisode(problem), forged)
+        replay_transcript(ScmEpisode(problem), forged)
 
 
 def test_twins_answer_alike_until_their_readings_differ() -> None:
