@@ -1,4 +1,7 @@
-"""Section of a report about blickets, its tables, the guide through answers, and the rules left open by an episode."""
+"""Section of a report about blickets: its tables, explanations of single answers, and rules that an episode left open.
+
+A switch changes a detector's rule; N is the number of activations after which it comes.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ from calibrant.audits.why import number_text
 from calibrant.bench.blickets.benchmark import BENCHMARK
 from calibrant.bench.blickets.paper import CLASSES, PlayedEpisode, paper_tables
 from calibrant.bench.blickets.scoring import METRICS, PrintedScore
-from calibrant.bench.core.attribution import KEY, POSTERIOR, decision_notes
+from calibrant.bench.core.attribution import KEY as ATTRIBUTION_KEY
+from calibrant.bench.core.attribution import POSTERIOR, decision_notes
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.pages.charts import Part, stacked_svg
@@ -37,14 +41,17 @@ from calibrant.solvers.blickets.conditions import OrderSpace
 from calibrant.solvers.blickets.exact import DetectorSpace, class_of, space_after
 from calibrant.solvers.blickets.space import OneRule
 
-# --- Guide of a report through answers about detectors: classes, levels of chance, an episode in words ----------------
-MAX_GUESS_OBJECTS = 12  # rules are listed
+# --- Explanations of single answers about detectors: chances of guessing right, and an episode in words ---------------
+MAX_GUESS_OBJECTS = 12  # with more all rules, about 2 ** (n + 1), are not enumerated, and a guess has no stated chance
 LAST_MOVES = 6
 _HEADINGS = ("Move", "Action", "On the detector", "Light", "News")
 
 
 class DetectorGuide:
-    """Answers are rules; a draw takes the rule in force of one hypothesis that fits, all of them alike."""
+    """Implements AnswerGuide (bench.report.overview.contract); answers are rules.
+
+    The level `draw` is the chance of the rule in force of a hypothesis sampled uniformly from those that fit.
+    """
 
     words = Words(
         task="switch objects on at a detector, and state its rule",
@@ -59,14 +66,14 @@ class DetectorGuide:
         return bool(score["closed"] == "answered")
 
     def levels(self, item: BlicketItem, steps: Sequence[Step[Any]], score: Score) -> Levels:
-        """Return shares of the hypotheses that fit all readings; no draw without a transcript."""
+        """Return the chances of guessing the rule in force; without a transcript only that before any move."""
         num_objects = item.task.n
         guess = 1 / len(all_rules(num_objects)) if num_objects <= MAX_GUESS_OBJECTS else None
         if not steps:
             return Levels(guess)
-        recorded = score.get(KEY) or {}
-        if recorded.get("decided") is True and POSTERIOR not in recorded:
-            return Levels(guess, 1.0, 1.0)  # one rule is left, and the class has the true one
+        attribution = score.get(ATTRIBUTION_KEY) or {}
+        if attribution.get("decided") is True and POSTERIOR not in attribution:
+            return Levels(guess, draw=1.0, ceiling=1.0)  # one rule is left, and the class has the true one
         space = class_of(item)
         for narrowing in trace_narrowing(item.task, steps, space):
             space = narrowing.after
@@ -75,7 +82,7 @@ class DetectorGuide:
         if not total:
             return Levels(guess)
         truth = rule_from_json(score["rule_in_force"], item.task.objects).canonical
-        return Levels(guess, verdicts.get(truth, 0) / total, max(verdicts.values()) / total)
+        return Levels(guess, draw=verdicts.get(truth, 0) / total, ceiling=max(verdicts.values()) / total)
 
     def explain(
         self,
@@ -85,8 +92,8 @@ class DetectorGuide:
         steps: Sequence[Step[Any]],
         score: Score,
     ) -> Explanation:
-        recorded = score.get(KEY) or {}
-        members = recorded.get("members")
+        attribution = score.get(ATTRIBUTION_KEY) or {}
+        members = attribution.get("members")
         remaining = (
             f" {fit_text(members, 'hypothesis', 'hypotheses')} its {plural(score['steps'], 'moves')}."
             if members
@@ -95,7 +102,7 @@ class DetectorGuide:
         budget = "" if item is None else f" of {item.task.budget}"
         is_right = METRICS.success.is_right(score, "")
         return Explanation(
-            sentences=(class_sentence(recorded, is_right=is_right) + remaining, _reason(score)),
+            sentences=(class_sentence(attribution, is_right=is_right) + remaining, _reason(score)),
             response=rule_text(score["answer"]) if score["answer"] else "nothing was submitted",
             gold=rule_text(score["rule_in_force"]),
             response_note=f"after move {score['steps']}{budget}",
@@ -108,7 +115,7 @@ class DetectorGuide:
 
 
 def rule_text(rule: Mapping[str, Any]) -> str:
-    """Return a rule as people type it: conjunctive A E; one that cannot be read as it is."""
+    """Return a rule as people type it, such as `conjunctive A E`; JSON that is no rule as JSON."""
     form, names = rule.get("rule"), rule.get("blickets")
     if isinstance(form, str) and isinstance(names, Sequence) and all(isinstance(name, str) for name in names):
         return in_one_line(f"{form} {' '.join(names)}")
@@ -125,15 +132,16 @@ def _verdict_note(score: Score) -> str:
     parts = [plural(score["activations"], "activations")]
     if score["post_evidence"] is not None:
         parts.append(f"{score['post_evidence']} readings under the later rule")
-    fits = (score.get(KEY) or {}).get("fits")
+    fits = (score.get(ATTRIBUTION_KEY) or {}).get("fits")
     if fits is not None:
         parts.append("the answer fits the readings" if fits else "the answer contradicts the readings")
     return "; ".join(parts)
 
 
 def _reason(score: Score) -> str:
-    """Return why an undecided answer was right or wrong, where the class of the episode explains it."""
-    if score["class"] == "pre" and (score.get(KEY) or {}).get("decided") is False:
+    """Return why an answer was undecided, if the episode ended before the switch; else empty."""
+    # class: pre, exactly-N or RE, for fewer than N, N, or more activations at the end (dsl.blickets.score.Exposed)
+    if score["class"] == "pre" and (score.get(ATTRIBUTION_KEY) or {}).get("decided") is False:
         return "It stopped before the switch, so the rule may still change."
     return ""
 
@@ -174,11 +182,11 @@ def _last_moves(item: BlicketItem, steps: Sequence[Step[Any]]) -> Iterator[Move]
 
 
 def _action(step: Step[Any]) -> str:
-    ((verb, about),) = list(step.action.items())[:1] or [("nothing", "")]
+    verb, argument = next(iter(step.action.items()), ("nothing", ""))  # an action has one key, its verb
     if verb == "check":
-        stated = rule_text(about) if isinstance(about, Mapping) else json.dumps(about, default=str)
+        stated = rule_text(argument) if isinstance(argument, Mapping) else json.dumps(argument, default=str)
         return f"check {in_one_line(stated)[:120]}"
-    return in_one_line(f"{verb} {about if isinstance(about, str) else short_repr(about)}")[:80]
+    return in_one_line(f"{verb} {argument if isinstance(argument, str) else short_repr(argument)}")[:80]
 
 
 GUIDE = DetectorGuide()
@@ -193,7 +201,7 @@ Items: TypeAlias = Mapping[tuple[str, str], BlicketItem]  # by digest of the poo
 def blicket_tables(answers: Sequence[Answer], contents: sections.ReportContents, items: Items) -> tuple[Table, ...]:
     """Return the tables of these answers; `CalibrantError` if there is none.
 
-    items: those of the pools that are at hand; of others a condition of the paper is known by the suite alone
+    items: items of the given pools; of other items the paper's condition is looked up by the suite's name
     """
     entries = named_answers(answers)
     rows = section_rows(answers, METRICS, contents.by)
@@ -212,15 +220,17 @@ def blicket_tables(answers: Sequence[Answer], contents: sections.ReportContents,
 
 @cache
 def _item_of_suite(name: str) -> BlicketItem | None:
-    """Return an item for all of a suite: the paper's conditions hold for every item of a plan or for none."""
+    """Return a representative item of a suite; None if there is no such suite.
+
+    Each condition of the paper holds for all items of a suite or for none, as they are sampled from one plan.
+    """
     return next(sample_items(SUITES[name], 0)) if name in SUITES else None
 
 
 def _episodes(answers: Sequence[NamedAnswer], items: Items) -> Iterator[PlayedEpisode]:
     for answer in answers:
-        item = items.get((answer.context.pool_digest, answer.context.instance)) or _item_of_suite(
-            answer.context.stratum
-        )
+        key = (answer.context.pool_digest, answer.context.instance)
+        item = items.get(key) or _item_of_suite(answer.context.stratum)  # the stratum of generated items is their suite
         if item is None or item.setting != answer.context.setting:
             continue
         try:
@@ -229,28 +239,37 @@ def _episodes(answers: Sequence[NamedAnswer], items: Items) -> Iterator[PlayedEp
             where = f"{answer.context.system} on {short_repr(answer.context.instance)} of {answer.context.pool}"
             raise CalibrantError(f"{where}: not a score of blickets: {error}") from None
         fired = score.provenance.fired
-        key = replace(item, id=answer.context.instance) if item.id != answer.context.instance else item
-        db4 = None if fired is None else "DB4" in fired
-        yield PlayedEpisode(answer.system, key, score, db4, answer.context.stratum, answer.context.pool_digest)
+        renamed_item = replace(item, id=answer.context.instance) if item.id != answer.context.instance else item
+        # the paper's Table 9 compares episodes in which its dynamic behaviour DB4 fired: a confirmed rule has failed
+        has_fired = None if fired is None else "DB4" in fired
+        yield PlayedEpisode(
+            agent=answer.system,
+            item=renamed_item,
+            grade=score,
+            fired=has_fired,
+            suite=answer.context.stratum,
+            pool=answer.context.pool_digest,
+        )
 
 
 def _paper_tables(answers: Sequence[NamedAnswer], items: Items, *, with_paper: bool) -> list[Table]:
-    """Return the paper's tables: those that fit some of the answers, with its rows also the others.
+    """Return the paper's tables that some of the answers belong to; the last label of a row states its source.
 
-    The last label of a row states its source.
+    with_paper: also the rows that the paper prints, and its tables to which no answer belongs
     """
     has_items = all((answer.context.pool_digest, answer.context.instance) in items for answer in answers)
     note = (
         ()
         if has_items
-        else ("Which of our items are under a condition is read off their stratum; --pool reads items.",)
+        else ("Conditions of items were taken from their strata; give --pool to read them from the items.",)
     )
     tables = []
     for table in paper_tables(_episodes(answers, items)):
         if table.fits or with_paper:
             lines = tuple(_mark_source(row) for row in table.rows if with_paper or row.source is Source.OURS)
             labels = (*table.labels, Heading("source", "Rows"))
-            tables.append(replace(table, labels=labels, rows=lines, notes=(*table.notes[not with_paper :], *note)))
+            notes = table.notes if with_paper else table.notes[1:]  # the first one states where the paper's rows stand
+            tables.append(replace(table, labels=labels, rows=lines, notes=(*notes, *note)))
     return tables
 
 
@@ -279,7 +298,7 @@ KINDS = sections.KindPlot("attribution", "Earned, missed, lucky, short", CAPTION
 def blicket_section(
     title: str, answers: Sequence[Answer], contents: sections.ReportContents, items: Items
 ) -> sections.Section:
-    """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables."""
+    """Return tables and plots of these answers; `CalibrantError` if they belong into none of the requested tables."""
     tables = blicket_tables(answers, contents, items)
     rows = section_rows(answers, METRICS, Grouping.SETTING) if contents.with_plots else []
     plots = [
@@ -303,7 +322,10 @@ def class_plot(tables: Sequence[Table]) -> sections.Plot | None:
             name = f"{row.labels[0]} (paper)" if row.source is Source.PAPER else row.labels[0]
             bars[name] = [float(cell.text) for cell in row.cells]
     parts = dict(zip(CLASSES.values(), CLASS_PARTS, strict=True))
-    caption = "Shares of episodes by class: 75 steps, three blickets after a switch at N = 3. RE: over N activations."
+    caption = (
+        "Shares of episodes by class: 75 steps, three blickets after a switch, which comes at N = 3 activations."
+        " Pre-switch: fewer than N activations; RE: more."
+    )
     return sections.Plot("blicket-classes", table.title, caption, stacked_svg({"": bars}, parts, table.title))
 
 
@@ -329,7 +351,10 @@ BY_RULE = "by the rule in force at the end"
 
 
 def list_remaining(item: BlicketItem, steps: Sequence[Step[Any]], limit: int) -> Remaining | None:
-    """List rules, or orders; of detectors that switch or are noisy the hypotheses by the rule in force at the end."""
+    """List the rules, or orders, that fit; None for an item without a condition.
+
+    For detectors that switch or are noisy it counts the hypotheses that fit by the rule in force at the end.
+    """
     if condition_of(item.sealed) is None:
         return None
     space = space_after(class_of(item), item.task, steps)

@@ -21,7 +21,7 @@ from pydantic import Field
 
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.metrics import InvalidHandling
-from calibrant.bench.core.registry import benchmark
+from calibrant.bench.core.registry import benchmark as benchmark_named
 from calibrant.bench.core.responses import EXCLUDED, Response
 from calibrant.bench.protocols import Protocol, make_protocol, protocols_of, with_installed
 from calibrant.bench.runs.records import StepRecord, step_records
@@ -47,7 +47,7 @@ class Transcript(StoreModel):
 
     steps: all of it, oldest first; each change is a new list
     handed_in: whether they submit an answer; closed: whether nothing more can be done
-    outcome: of a row of ours, found, impossible, out_of_budget or crashed; seconds: what it took
+    outcome, seconds: of a method of `calibrant run` (found, impossible, out_of_budget or crashed), and the time it took
     """
 
     steps: list[dict[str, Any]] = Field(default_factory=list)
@@ -64,14 +64,16 @@ class Transcript(StoreModel):
             raise CalibrantError(f"transcript: {' '.join(str(error).split())[:300]}") from None
         return tuple(Step(record.action, record.reading, record.refused, record.cost) for record in records)
 
-    def keep(self, of: SampleItem, episode: Episode[Any, Any]) -> None:
+    def keep(self, sample_item: SampleItem, episode: Episode[Any, Any]) -> None:
         """Store the steps of an episode and whether it is over."""
         self.steps = msgspec.to_builtins(step_records(episode.steps))
-        self.handed_in = of.benchmark.play.submitted(episode.steps) is not None
+        self.handed_in = sample_item.benchmark.play.submitted(episode.steps) is not None
         self.closed = episode.closed
 
 
-def _experiment(of: SampleItem) -> Tool:
+def _experiment(sample_item: SampleItem) -> Tool:
+    benchmark, item = sample_item
+
     @tool
     def run_experiment() -> Tool:
         async def execute(action: str) -> str:
@@ -81,13 +83,13 @@ def _experiment(of: SampleItem) -> Tool:
                 action: One JSON object, an action as the task describes them.
             """
             transcript = store_as(Transcript)
-            episode = replay_transcript(of.benchmark.play.open(of.item), transcript.as_steps())
+            episode = replay_transcript(benchmark.play.open(item), transcript.as_steps())
             try:
-                step = episode.act(of.benchmark.play.parse_action(of.item, action))
+                step = episode.act(benchmark.play.parse_action(item, action))
             except ActionError as error:
                 return f"Not understood: {error}."
-            transcript.keep(of, episode)
-            return of.benchmark.play.describe(episode, step) + (" The task is over." if episode.closed else "")
+            transcript.keep(sample_item, episode)
+            return benchmark.play.describe(episode, step) + (" The task is over." if episode.closed else "")
 
         return execute
 
@@ -99,10 +101,11 @@ def experiments() -> Solver:
     """Give the sample its tool `run_experiment`; nothing on benchmarks without episodes."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        of = item_of(state.metadata)
-        if of.benchmark.is_interactive(of.item):
-            state.store_as(Transcript).keep(of, of.benchmark.play.open(of.item))
-            state.tools.append(_experiment(of))
+        sample_item = item_of(state.metadata)
+        benchmark, item = sample_item
+        if benchmark.is_interactive(item):
+            state.store_as(Transcript).keep(sample_item, benchmark.play.open(item))
+            state.tools.append(_experiment(sample_item))
         return state
 
     return solve
@@ -110,15 +113,15 @@ def experiments() -> Solver:
 
 @solver
 def player(turns: int = 100) -> Solver:
-    """Be the agent of `experimenter` on items that are played, and answer others by one completion.
+    """Run `experimenter` on interactive items, and one completion on others.
 
-    turns: replies that are taken at most of the former
+    turns: maximum number of replies to an interactive item
     """
     play, answer = experimenter(turns), generate_once()
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        of = item_of(state.metadata)
-        return await (play if of.benchmark.is_interactive(of.item) else answer)(state, generate)
+        benchmark, item = item_of(state.metadata)
+        return await (play if benchmark.is_interactive(item) else answer)(state, generate)
 
     return solve
 
@@ -127,7 +130,7 @@ def player(turns: int = 100) -> Solver:
 def experimenter(turns: int = 100) -> Solver:
     """Make a ReAct agent with the sample's tools. It ends with a submission, by an action or the tool `submit`.
 
-    turns: replies that are taken at most
+    turns: maximum number of replies
     """
 
     async def going_on(state: AgentState) -> bool:
@@ -138,7 +141,8 @@ def experimenter(turns: int = 100) -> Solver:
         agent = react(
             prompt=AgentPrompt(instructions=INSTRUCTIONS, assistant_prompt=ASSISTANT),
             tools=state.tools,
-            submit=AgentSubmit(description=SUBMIT, answer_only=True),  # an answer that is strict JSON stays it
+            # answer_only: without it Inspect appends the answer to the last message, which is then no JSON
+            submit=AgentSubmit(description=SUBMIT, answer_only=True),
             on_continue=going_on,
         )
         return await as_solver(agent)(state, generate)
@@ -146,24 +150,25 @@ def experimenter(turns: int = 100) -> Solver:
     return solve
 
 
-# --- Rows of `calibrant run` as solvers, so that they stand in the same logs as models --------------------------------
+# --- Methods of `calibrant run` as solvers, so that they stand in the same logs as models -----------------------------
 
 
 @solver
 def protocol(name: str, **options: Any) -> Solver:
-    """Answer by a row of ours; no model is asked: `--model none/none`.
+    """Answer by a method of `calibrant run`; no model is asked: `--model none/none`.
 
     name: one of `calibrant protocols`; options: its options
     """
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        of = item_of(state.metadata)
-        row = _row(of.benchmark.name, name, json.dumps(options, sort_keys=True))
-        answer = timed_answer(row, of.benchmark.handout(of.item))
-        submitted = of.benchmark.scoring.no_answer(of.item) if answer.result.answer is None else answer.result.answer
+        sample_item = item_of(state.metadata)
+        benchmark, item = sample_item
+        method = _method(benchmark.name, name, json.dumps(options, sort_keys=True))
+        answer = timed_answer(method, benchmark.handout(item))
+        submitted = benchmark.scoring.no_answer(item) if answer.result.answer is None else answer.result.answer
         transcript = state.store_as(Transcript)
         if answer.steps is not None:
-            transcript.keep(of, replay_transcript(of.benchmark.play.open(of.item), answer.steps))
+            transcript.keep(sample_item, replay_transcript(benchmark.play.open(item), answer.steps))
         transcript.outcome, transcript.seconds = answer.result.outcome, answer.timing.seconds
         text = json.dumps(submitted) if submitted else ""
         state.output = ModelOutput.from_content(f"calibrant/{name}", text)
@@ -174,27 +179,32 @@ def protocol(name: str, **options: Any) -> Solver:
 
 
 @lru_cache(maxsize=64)
-def _row(of: str, name: str, options: str) -> Protocol:
-    """Return the protocol, warmed up; file names are not accepted: logs hold the names of their solvers."""
-    methods = with_installed(protocols_of(benchmark(of)), of)
+def _method(benchmark_name: str, name: str, options: str) -> Protocol:
+    """Return a method, warmed up: one of Calibrant or of an installed plug-in.
+
+    Unlike `calibrant run` it takes no file of a plug-in: a log states a solver by its name, which has to name it later.
+
+    `CalibrantError` for an unknown name; `MissingExtraError` for a missing dependency.
+    """
+    methods = with_installed(protocols_of(benchmark_named(benchmark_name)), benchmark_name)
     if name not in methods:
-        raise CalibrantError(f"unknown protocol {short_repr(name)}; of {of} there are {', '.join(methods)}")
-    row = make_protocol(methods, name, json.loads(options))
-    row.require()
-    row.warm_up()
-    return row
+        raise CalibrantError(f"unknown protocol {short_repr(name)}; of {benchmark_name} there are {', '.join(methods)}")
+    method = make_protocol(methods, name, json.loads(options))
+    method.require()
+    method.warm_up()
+    return method
 
 
-# --- The scorer: our verdict on a completion, or on an episode that is replayed, with the figures of our tables -------
+# --- The scorer: the verdict on a completion, or on an episode that is replayed, with the metrics of printed tables ---
 LOGGER = logging.getLogger(__name__)
 FOUND = "found"
 REFUSED = "refused"  # why there is no score
-KEPT = "Transcript:steps"  # in the store of a sample that has one
+STEPS_KEY = "Transcript:steps"  # key of `Transcript.steps` in a sample's store; missing if it has no transcript
 
 
 @metric(name="stderr")
 def clustered_stderr() -> Metric:
-    """Return the standard error over clusters; NaN, which is undefined, of one: its items are right and wrong alike."""
+    """Return the standard error over clusters; NaN (undefined) for one cluster, whose items are not independent."""
     over_clusters = cast(Callable[[list[SampleScore]], float], stderr(cluster=CLUSTER))
 
     def compute(scores: list[SampleScore]) -> float:
@@ -209,16 +219,18 @@ def verdict(
     extractor: Literal["paper", "published", "lenient"] = "paper",
     thoughts: Literal["strip", "opened", "keep"] = "strip",
 ) -> Scorer:
-    """Return the verdict of `calibrant score`, flat: `correct` and the columns of our tables; NaN is what is undefined.
+    """Return the verdict of `calibrant score`, flat: `correct` and the columns of its tables; undefined ones are NaN.
 
-    The standard errors are clustered: items that are drawn together (one latent SCM, one program) count once. Of one
-    cluster there is none.
+    The standard errors are clustered: items that are drawn together (one latent SCM, one program) count once. They are
+    undefined for a single cluster.
 
     A sample whose record or transcript is refused, or whose request failed, has no score: metrics leave it out, which
     is not a 0, and its explanation says why.
 
-    extractor: rule that reads a response: the paper's, the published one, or the lenient reader
-    thoughts: what of a response is thoughts, and no answer; the published rule has its own way
+    extractor: rule that reads the answer in a response: `paper`, the paper's, on the text outside thoughts;
+        `published`, that of the released code, on the whole text; `lenient`, which also takes other forms of an answer
+    thoughts: `strip` removes marked thoughts; `opened` also those that the chat template opened; `keep` takes the text
+        as it is (dsl.answer_text); not used with `published`
     """
     options: dict[str, Any] = (
         {"extractor": extractor} if extractor == "published" else {"extractor": extractor, "thoughts": thoughts}
@@ -239,8 +251,9 @@ def verdict(
         return Score.unscored(reason=REFUSED, explanation=str(error))
 
     def score_of(of: Benchmark[Any], item: Any, state: TaskState) -> Score:
-        transcript = state.store_as(Transcript) if KEPT in state.store else None
+        transcript = state.store_as(Transcript) if STEPS_KEY in state.store else None
         played = {"steps": transcript.as_steps()} if transcript and of.is_interactive(item) else {}
+        # a submission is the last step: an empty response has the steps judged alone
         response = Response() if transcript and transcript.handed_in else response_of(state)
         if response.stated_reason in EXCLUDED:
             return Score.unscored(
@@ -249,8 +262,10 @@ def verdict(
         verdict_on_response = response_scoring(of, options | played)(item, response)
         record = verdict_on_response.to_dict()
         outcomes = [transcript.outcome] if transcript and transcript.outcome not in ("", FOUND) else []
+        # official files of ReplaySCM have the published setting in tables; of other pools it is the item's
+        setting = table_setting(state.metadata.get("poolDigest", ""), item.setting)
         return Score(
-            value=figures(of, record, table_setting(state.metadata.get("poolDigest", ""), item.setting)),
+            value=metric_values(of, record, setting),
             answer=_answer(of, transcript, response.text or ""),
             explanation="; ".join([*outcomes, *([verdict_on_response.failure] if verdict_on_response.failure else [])])
             or None,
@@ -266,10 +281,10 @@ def response_of(state: TaskState) -> Response:
     return parse_inspect({"output": output}).responses[0]
 
 
-def figures(of: Benchmark[Any], record: Mapping[str, Any], setting: str) -> dict[str, float]:
+def metric_values(of: Benchmark[Any], record: Mapping[str, Any], setting: str) -> dict[str, float]:
     """Return `correct`, then the columns of the benchmark's default view; the same keys for every answer.
 
-    An episode that ended without an answer is not correct; NaN is `correct` where nothing is held out.
+    An episode that ended without an answer is not correct. `correct` is NaN where nothing is held out.
     """
     fields = of.metrics.verdict(record, setting, InvalidHandling.PUBLISHED)
     columns = of.metrics.views[of.metrics.default_view].metrics
@@ -281,6 +296,6 @@ def figures(of: Benchmark[Any], record: Mapping[str, Any], setting: str) -> dict
     }
 
 
-def _answer(of: Benchmark[Any], told: Transcript | None, response: str) -> str:
-    submitted = of.play.submitted(told.as_steps()) if told and told.handed_in else None
+def _answer(of: Benchmark[Any], transcript: Transcript | None, response: str) -> str:
+    submitted = of.play.submitted(transcript.as_steps()) if transcript and transcript.handed_in else None
     return response if submitted is None else json.dumps(submitted)

@@ -128,8 +128,8 @@ def test_the_items_decide_on_the_condition_where_their_pool_is_given(tmp_path: P
     known = _figures(made(tmp_path / "b.csv", tmp_path / "run", "--pools", renamed))
     assert ("5a" in {key[0] for key in believed}, "6" in {key[0] for key in believed}) == (True, False)
     assert ("5a" in {key[0] for key in known}, "6" in {key[0] for key in known}) == (False, True)
-    assert "is read off their stratum" in made(tmp_path / "a.md", tmp_path / "run")
-    assert "is read off their stratum" not in made(tmp_path / "b.md", tmp_path / "run", "--pools", renamed)
+    assert "were taken from their strata" in made(tmp_path / "a.md", tmp_path / "run")
+    assert "were taken from their strata" not in made(tmp_path / "b.md", tmp_path / "run", "--pools", renamed)
 
 
 def test_table_nine_counts_what_the_records_say_of_db4(tmp_path: Path) -> None:
