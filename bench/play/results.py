@@ -63,7 +63,9 @@ class PersonRow(msgspec.Struct, frozen=True):
     item: Annotated[str, Meta(description="id of the item in its pool")]
     setting: Annotated[str, Meta(description="row group of tables, such as the disclosure")]
     study: Annotated[str, Meta(description="title of the study")]
-    feedback: Annotated[str, Meta(description="none, or cells: what formulas fit was shown while they were typed")]
+    feedback: Annotated[
+        str, Meta(description="none, or cells: while a formula was typed, the cells that it reproduces were shown")
+    ]
     correct: Annotated[
         int | None, Meta(description="1 if the answer is right, else 0; empty where nothing is held out")
     ]

@@ -170,7 +170,7 @@ def input_lines(echo: Echo | None) -> Iterator[str]:
 # --- Studies in a terminal: the stops of one participant, one after another -------------------------------------------
 def play_study(study: Study, participant: str, echo: Callable[[str], None]) -> int:
     """Play what a participant has not done yet; 0 if all is done, 1 if something is left open."""
-    name = study.member(participant)
+    name = study.require_participant(participant)
     with PlayFolder(study.out, study.pools, study.config) as folder:
         return TerminalStudy(study, folder, name, input_lines(None), echo).play()
 

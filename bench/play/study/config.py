@@ -49,7 +49,10 @@ T = TypeVar("T")
 
 
 def ordered(things: Sequence[T], order: Order, seed: str, participant: str, index: int) -> list[T]:
-    """Return things in the order of a participant. seed: of the study; index: of the participant in the study."""
+    """Return things in the order of a participant.
+
+    seed: text that differs between studies; participant: their id; index: 0, 1, ... in the order of participants
+    """
     if order == "shuffled":
         shuffled = list(things)
         Random(f"{seed} {participant}").shuffle(shuffled)
@@ -65,13 +68,13 @@ def latin_row(size: int, index: int) -> list[int]:
     There are `size` rows where it is even, twice as many where it is odd; index is taken modulo their number.
     """
     first = [(k + 1) // 2 if k % 2 else -(k // 2) for k in range(size)]
-    row = [(place + index) % size for place in first]
+    row = [(k + index) % size for k in first]
     is_mirrored = size % 2 == 1 and index // size % 2 == 1
     return row[::-1] if is_mirrored else row
 
 
 def index_of(participant: str, names: Sequence[str] | None) -> int:
-    """Return the place of a participant in the list; of an id that is in none, a number that follows from it."""
+    """Return the index of a participant in the list; for an id outside it, an integer derived from the id."""
     if names is not None and participant in names:
         return names.index(participant)
     return int.from_bytes(hashlib.sha256(participant.encode()).digest()[:4], "big")
@@ -84,19 +87,21 @@ _RANGE = re.compile(r"([A-Za-z][A-Za-z_.-]{0,40}?)(\d{1,9})-\1(\d{1,9})", re.ASC
 class StudySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The table [study]."""
 
-    out: Annotated[str, Meta(description="folder of moves and records, from the study's file on")]
+    out: Annotated[str, Meta(description="folder of moves and records, relative to the study file's")]
     title: Annotated[str, Meta(min_length=1, max_length=200, description="as participants read it")] = "Study"
     participants: Annotated[str | list[str], Meta(description='such as "p001-p040", a list of ids, or "any"')] = "any"
     minutes: Annotated[int, Meta(ge=0, le=10_000, description="it takes about this long; 0: not stated")] = 0
     consent: Annotated[str, Meta(description="Markdown file that has to be agreed to; empty asks for none")] = ""
-    feedback: Annotated[Feedback, Meta(description="cells: what formulas fit is shown while they are typed")] = "none"
+    feedback: Annotated[
+        Feedback, Meta(description="cells: while a formula is typed, shows which cells of the evidence it reproduces")
+    ] = "none"
     reveal: Annotated[bool, Meta(description="the verdict is shown when an item ends, and all of them at the end")] = (
         False
     )
     order: Annotated[Order, Meta(description="of the items between two pages of questions")] = "fixed"
     seed: Annotated[str, Meta(description="of shuffled orders and of groups")] = ""
     screen_out: Annotated[
-        Completion | None, Meta(description="the same for those who have no tries of the instructions left")
+        Completion | None, Meta(description="as `completion`, for those who used up their tries at instructions")
     ] = None
     limit: Annotated[int, Meta(ge=0, le=86_400, description="seconds from the start to the end; 0 for no limit")] = 0
     lang: Annotated[
@@ -107,30 +112,41 @@ class StudySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         list[str], Meta(max_length=20, description="to which participants are assigned as they begin, balanced")
     ] = []
     completion: Annotated[
-        Completion | None, Meta(description="{code = ...} or {url = ...}: for those who finished")
+        Completion | None, Meta(description="{code = ...} or {url = ...}, shown to those who finished")
     ] = None
-    aid: Annotated[str, Meta(description="of CausaLab: members, or a released file: shown after each reading")] = ""
-    origin: Annotated[str, Meta(pattern=r"^(https?://[A-Za-z0-9.:-]+)?$", description="of a proxy in front")] = ""
+    aid: Annotated[
+        str, Meta(description="aid shown after each reading (CausaLab only): `members`, or a file of the release")
+    ] = ""
+    origin: Annotated[
+        str,
+        Meta(
+            pattern=r"^(https?://[A-Za-z0-9.:-]+)?$",
+            description="public address if a reverse proxy is used, such as https://study.example.org",
+        ),
+    ] = ""
 
 
 class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A table [[block]]: items of a pool, a page of questions, or instructions."""
 
-    pool: Annotated[str, Meta(description="file of a pool, from the study's file on")] = ""
+    pool: Annotated[str, Meta(description="file of a pool, relative to the study file's folder")] = ""
     ids: Annotated[list[str], Meta(description="ids of items, public or the pool's; empty for all")] = []
     limit: Annotated[int, Meta(ge=0, le=3_600, description="seconds of each item, or of the page; 0 for no limit")] = 0
-    instructions: Annotated[str, Meta(description="Markdown file to read; questions beside it check that it was")] = ""
+    instructions: Annotated[
+        str, Meta(description="Markdown file to read; `questions` of the same block test its comprehension")
+    ] = ""
     questions: Annotated[str, Meta(description="file of a page of questions")] = ""
     tries: Annotated[
-        int, Meta(ge=0, le=100, description="of the questions about instructions; then the study ends; 0 for no limit")
+        int,
+        Meta(ge=0, le=100, description="attempts at questions about instructions, after which the study ends; 0: any"),
     ] = 0
-    groups: Annotated[list[str], Meta(description="of whom it is; empty for all")] = []
+    groups: Annotated[list[str], Meta(description="groups that get this block; empty for all")] = []
 
 
 class PracticeBlock(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A table [[practice]]: items that may be tried before the start."""
 
-    pool: Annotated[str, Meta(min_length=1, description="file of a pool, from the study's file on")]
+    pool: Annotated[str, Meta(min_length=1, description="file of a pool, relative to the study file's folder")]
     ids: Annotated[list[str], Meta(description="ids of items, public or the pool's; empty for all")] = []
 
 
@@ -146,7 +162,8 @@ class StudyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Study:
     """A study that was read and checked; every pool and page is there.
 
-    names: of those who may take part; None for any id; pools: each once; practice: None where there is none
+    names: ids of those who may take part; None for any id
+    pools: each pool once; practice: items that may be tried before; None if there are none
     """
 
     def __init__(self, path: Path) -> None:
@@ -155,40 +172,40 @@ class Study:
         section = content.study
         self.section = section
         out = path.parent / section.out
-        self.out = out.parent if out.name == FILE_NAME else out
+        self.out = out.parent if out.name == FILE_NAME else out  # the path of the records' file means its folder
         self.names = _participants(section.participants, path.name)
-        stated = [section.lang] if isinstance(section.lang, str) else section.lang
-        langs = tuple(study_pages.read_language(name, path.parent) for name in stated)
-        self._further = [entry.code for entry in langs[1:]]
+        names = [section.lang] if isinstance(section.lang, str) else section.lang
+        langs = tuple(study_pages.read_language(name, path.parent) for name in names)
+        self._other_langs = [entry.code for entry in langs[1:]]
         if not langs or len({entry.code for entry in langs}) < len(langs):
             raise CalibrantError(f"{path.name}: study.lang is a language, or a list of them, each once")
         consent = _text(self._named_file("consent", section.consent)) if section.consent else ""
         consents = {
             code: _text(self._named_file("consent", study_pages.in_language(section.consent, code)))
-            for code in self._further
+            for code in self._other_langs
             if section.consent
         }
         aid = Path(MEMBERS) if section.aid == MEMBERS else path.parent / section.aid if section.aid else None
         for name in ("completion", "screen_out"):
-            proof = getattr(section, name)
-            if proof is not None and bool(proof.code) == bool(proof.url):
+            completion: Completion | None = getattr(section, name)
+            if completion is not None and bool(completion.code) == bool(completion.url):
                 raise CalibrantError(f"{path.name}: study.{name} has a code or a url, one of the two")
         if len(set(section.groups)) != len(section.groups) or len(section.groups) == 1 or "" in section.groups:
             raise CalibrantError(f"{path.name}: study.groups are two names or more, each once")
         self.terms = Terms(
-            section.title,
-            consent,
-            section.feedback,
-            section.reveal,
-            aid,
-            section.minutes,
-            section.completion,
-            section.screen_out,
-            tuple(section.groups),
-            section.seed,
-            langs,
-            consents,
-            section.limit,
+            title=section.title,
+            consent=consent,
+            feedback=section.feedback,
+            reveal=section.reveal,
+            aid=aid,
+            minutes=section.minutes,
+            completion=section.completion,
+            screen_out=section.screen_out,
+            groups=tuple(section.groups),
+            seed=section.seed,
+            langs=langs,
+            consents=consents,
+            limit=section.limit,
         )
         self.config = {"feedback": section.feedback, "study": section.title, **aid_config(aid)}
         self._pools: dict[Path, PlayPool] = {}
@@ -206,8 +223,8 @@ class Study:
                     raise CalibrantError(f"{path.name}: {name} is in {where}")
         self.plan = lru_cache(MAX_PARTICIPANTS)(self._plan)
 
-    def member(self, name: str) -> str:
-        """Return a participant's id; `CalibrantError` for what is no id, or one that the study has not."""
+    def require_participant(self, name: str) -> str:
+        """Return the id of a participant; `CalibrantError` for a malformed id, or one outside the study's list."""
         check_participant(name)
         if self.names is not None and name not in self.names:
             listed = ", ".join(self.names[:3]) + (f", ... ({len(self.names)} ids)" if len(self.names) > 3 else "")
@@ -241,12 +258,13 @@ class Study:
     def _plan(self, participant: str, assigned: Assignment | None = None) -> tuple[Stop, ...]:
         """Return the stops of a participant: pages of questions in their place, the items between them in order.
 
-        assigned: to a group, in which orders follow from the rank
+        assigned: group of the participant; their rank in it takes the place of the index among all; None without groups
         """
         index = index_of(participant, self.names) if assigned is None else assigned.rank
         plan: list[Stop] = []
         waiting: list[Stop] = []
-        for stops in [*self._blocks_of("" if assigned is None else assigned.group), []]:
+        blocks = self._blocks_of("" if assigned is None else assigned.group)
+        for stops in [*blocks, []]:  # the empty block puts the items after the last page into the plan
             if stops and isinstance(stops[0], ItemStop):
                 waiting += stops
                 continue
@@ -286,7 +304,7 @@ class Study:
         if not block.pool:
             return [self._page(number, block)]
         if block.tries:
-            raise CalibrantError(f"{where}: tries are of instructions")
+            raise CalibrantError(f"{where}: `tries` needs `instructions` with `questions`")
         path = self._named_file(f"block {number + 1}: pool", block.pool)
         pool = _open_pool(path, self._pools)
         if self.terms.aid is not None:
@@ -298,7 +316,7 @@ class Study:
         """Return a page of questions, or of instructions and the questions that check them."""
         where = f"{self.path.name}: block {number + 1}"
         if block.ids:
-            raise CalibrantError(f"{where}: ids are of pools")
+            raise CalibrantError(f"{where}: `ids` needs a `pool`")
         if block.limit and block.instructions and block.questions:
             raise CalibrantError(f"{where}: questions about instructions have tries, no limit")
         text, title, file = "", "Instructions", None
@@ -313,9 +331,9 @@ class Study:
         if block.instructions and any(CORRECT not in question for question in questions):
             raise CalibrantError(f"{where}: each question about instructions states what is `correct`")
         if block.tries and not (block.instructions and questions):
-            raise CalibrantError(f"{where}: tries are of instructions with questions")
+            raise CalibrantError(f"{where}: `tries` needs `instructions` with `questions`")
         assert file is not None
-        translations = {code: self._translated(number, block, code, questions) for code in self._further}
+        translations = {code: self._translated(number, block, code, questions) for code in self._other_langs}
         return QuestionsStop(f"{number}-{file.stem}", title, questions, text, block.tries, translations, block.limit)
 
     def _translated(self, number: int, block: Block, code: str, questions: Sequence[Mapping[str, Any]]) -> PageTexts:
@@ -342,23 +360,23 @@ def page_names(stops: Iterable[str]) -> dict[str, str]:
 
 
 def _open_pool(path: Path, pools: dict[Path, PlayPool]) -> PlayPool:
-    """Return a pool of these, which is read the first time that a block names its file."""
-    place = path.resolve()
-    if place not in pools:
-        pools[place] = PlayPool(path)
-    return pools[place]
+    """Return the pool at a path from `pools`, read and added there if it is missing."""
+    resolved = path.resolve()
+    if resolved not in pools:
+        pools[resolved] = PlayPool(path)
+    return pools[resolved]
 
 
 def _contents(pools: Sequence[PlayPool], stops: Sequence[Stop]) -> dict[str, str]:
-    """Return the ids of items by what they hold apart from id and labels."""
+    """Map the content of each item, without its id and labels, to its id."""
     by_digest = {pool.digest: pool for pool in pools}
-    names: dict[str, str] = {}
+    ids: dict[str, str] = {}
     for key in (stop.key for stop in stops if isinstance(stop, ItemStop)):
         pool = by_digest[key.pool_digest]
         record = pool.benchmark.items.record(pool.item(key.instance))
         content = {name: value for name, value in record.items() if name not in ("id", "labels")}
-        names[f"{pool.benchmark.name} {json.dumps(content, sort_keys=True)}"] = key.instance
-    return names
+        ids[f"{pool.benchmark.name} {json.dumps(content, sort_keys=True)}"] = key.instance
+    return ids
 
 
 def _text(path: Path) -> str:
@@ -395,7 +413,7 @@ def _participants(stated: str | list[str], file: str) -> Sequence[str] | None:
     return [check_participant(name) for name in stated]
 
 
-# --- Questionnaires as one file, for items that are answered at once: what is shown, no gold, answers by download -----
+# --- Questionnaires as one file, for items that are not interactive: what is shown, no gold, answers by download ------
 MAX_DOWNLOAD_BYTES = 8_000_000
 
 
@@ -419,12 +437,12 @@ class Download(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def static_page(study: Study, participant: str = "") -> str:
-    """Return the page of a study; `CalibrantError` for items that answer moves: they need a server.
+    """Return the page of a study; `CalibrantError` for interactive items: they need a server.
 
-    participant: whose order it has; empty for the order of the file
+    participant: id of the participant whose order it has; empty for the order of the file
     """
     if participant:
-        study.member(participant)
+        study.require_participant(participant)
     _refuse_served_terms(study)
     stops: list[dict[str, Any]] = []
     pools, digests = {pool.digest: pool for pool in study.pools}, [pool.digest for pool in study.pools]
@@ -443,7 +461,7 @@ def static_page(study: Study, participant: str = "") -> str:
         game = Game(pool, stop.key.instance)
         if game.episode is not None:
             raise CalibrantError(
-                f"{study.path.name}: items of {pool.path.name} answer moves; a file cannot: serve the study instead"
+                f"{study.path.name}: items of {pool.path.name} are interactive; a file is not: serve the study instead"
             )
         stops.append({"phase": "item", "item": item_state(game, with_cells=False)})
     plan = {
@@ -493,7 +511,7 @@ def _read(file: Path) -> Download:
 
 
 def _import_one(study: Study, folder: PlayFolder, download: Download) -> str:
-    name = study.member(download.participant)
+    name = study.require_participant(download.participant)
     if download.digests != [pool.digest for pool in study.pools]:
         raise CalibrantError(f"{name}: the page was made from other pools than those of {study.path.name}")
     if study.terms.consent and not download.agreed:
@@ -502,9 +520,9 @@ def _import_one(study: Study, folder: PlayFolder, download: Download) -> str:
     by_stop = {answered.stop: answered for answered in download.stops}
     counts = {"recorded": 0, "there already": 0, "without an answer": 0, "not reached": 0}
     unreadable = []
-    places = {answered.stop: place for place, answered in enumerate(download.stops)}
-    # in the order of the page, which is that of the file where it was made for nobody
-    for stop in sorted(study.plan(name), key=lambda stop: places.get(_page_name(folder, stop), len(places))):
+    positions = {answered.stop: position for position, answered in enumerate(download.stops)}
+    # in the order of the page: one that was made without a participant has the order of the file
+    for stop in sorted(study.plan(name), key=lambda stop: positions.get(_page_name(folder, stop), len(positions))):
         if isinstance(stop, QuestionsStop):
             answered = by_stop.get(stop.name)
             if answered is not None and not folder.events(name, stop.key):
@@ -534,11 +552,11 @@ def _import_item(folder: PlayFolder, name: str, stop: ItemStop, by_stop: dict[st
     answered = by_stop.get(game.shown.id)
     if answered is None:
         return "not reached"
-    words = game.pool.words
+    parser = game.pool.words  # of typed moves and drafts
     action: dict[str, Any] | None = None
     if answered.draft is not None:
-        draft = words.check_draft(game.shown, answered.draft)
-        stated = words.read(game.shown, game.position._replace(draft=draft), "submit")
+        draft = parser.check_draft(game.shown, answered.draft)
+        stated = parser.read(game.shown, game.position._replace(draft=draft), "submit")
         assert isinstance(stated, Act)
         action = dict(stated.action)
         game.check(action)

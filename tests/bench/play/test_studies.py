@@ -176,7 +176,7 @@ def test_downloads_of_a_questionnaire_become_records(tmp_path: Path) -> None:
 def test_items_that_answer_moves_are_not_static(tmp_path: Path) -> None:
     path = study_file(tmp_path, kind="blickets")
     done = called("play", "--study", path, "--static", tmp_path / "page.html")
-    assert (done.returncode, "answer moves" in done.stderr) == (2, True)
+    assert (done.returncode, "are interactive" in done.stderr) == (2, True)
     assert not (tmp_path / "page.html").exists()
 
 

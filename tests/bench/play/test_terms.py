@@ -241,7 +241,7 @@ def test_a_group_is_assigned_once_and_outlives_the_process(tmp_path: Path) -> No
         ('groups = ["quiet"]', 'groups = ["quite"]', "no group 'quite'; did you mean quiet"),
         ('groups = ["quiet", "told"]', 'groups = ["quiet"]', "two names or more"),
         ("limit = 0", "limit = 4000", "3600"),
-        ("tries = 0", "tries = 0\nids = ['a']", "ids are of pools"),
+        ("tries = 0", "tries = 0\nids = ['a']", "`ids` needs a `pool`"),
         ("tries = 0", "tries = 0\nlimit = 60", "questions about instructions have tries, no limit"),
         (
             'questions = "about.toml"',
@@ -250,7 +250,7 @@ def test_a_group_is_assigned_once_and_outlives_the_process(tmp_path: Path) -> No
         ),
         ('seed = "s"', 'seed = "s"\nlimit = 90000', "study.limit: expected a whole number of at most 86400"),
         ('seed = "s"', 'seed = "s"\nlimit = 1.5', "study.limit: expected a whole number"),
-        ('instructions = "intro.md"\n', "", "tries are of instructions"),
+        ('instructions = "intro.md"\n', "", "`tries` needs `instructions` with `questions`"),
         ('correct = "it glows"', 'correct = "it hums"', "correct is none of its answers"),
         ('correct = "it glows"', "", "states what is `correct`"),
         ("min = 18", "min = 100", "above max"),
